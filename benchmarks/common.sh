@@ -1,4 +1,5 @@
-# Sourced by the scripts here: a server of one's own on loopback, gone when the script ends.
+# Functions of the benchmark scripts, which source this file. They start a server on loopback that
+# stops when the script ends.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -14,12 +15,14 @@ server_pid=
 store_pid=
 mkdir -p "$OUT" "$DATA"
 
-# SERVER_CPUS and CLIENT_CPUS pin the processes, as `taskset -c` takes them. REALTIME, a priority such as 10 (root), has client and server run before
-# whatever else the machine does: for latencies of a machine that has other things to do. The server does so once its table is filled: a worker
-# of the storage engine that turns over messages until another is done would never let that one run on the same processor.
+# SERVER_CPUS and CLIENT_CPUS pin the processes, in the syntax of `taskset -c`. REALTIME is a
+# priority such as 10 (needs root). With it client and server run before all other processes, to
+# measure latencies on a machine that has other work. The server gets it only once its table is
+# filled: a worker of the storage engine spins on messages until another is done, and with real-time
+# priority it would never let that one run on the same processor.
 bench() { ${REALTIME:+chrt -f "$REALTIME"} ${CLIENT_CPUS:+taskset -c "$CLIENT_CPUS"} "$ANNULUS" bench "$@"; }
 
-# Seconds, shorter for a quick look: SCALE=0.2
+# Scales seconds by SCALE: SCALE=0.2 gives a quick look.
 seconds() { awk -v s="$1" -v f="${SCALE:-1}" 'BEGIN { print s * f }'; }
 
 await() { # file with a ready line, process id
@@ -52,7 +55,7 @@ start_store() { # arguments of `annulus store`, which is at $STORE when this ret
 }
 
 start_layout() { # threads for sockets, threads for searches (0: none of their own)
-  # Always, however long searches take, or never.
+  # Searches stay on the threads of the sockets however long they take, or never do.
   if [ "$2" = 0 ]; then
     start_store --async-threads "$1" --threads "$1" --inline-searches-us 10000000
   else
@@ -79,7 +82,8 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# The bundled texts, and the same lifted into 1,536 dimensions (made once, some seconds).
+# The bundled texts, and the same texts lifted into 1,536 dimensions (made once, which takes some
+# seconds).
 TEXTS=benchmarks/ann/data/texts50k
 lifted() { # vectors
   local set=$DATA/lifted1536-$1

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Captures HTTP requests over loopback while a command runs: a file for Wireshark, and one exchange as a table.
+"""Captures HTTP requests over loopback while a command runs. Writes a file for Wireshark, and one
+exchange as a table.
 
     capture.py FILE.pcap TEXT COMMAND...
 
-The file holds the TCP segments of all connections that carried a POST with TEXT in its first line. The table, on standard output, is of the
-exchange of median length among them. What COMMAND writes goes to standard error.
+The file has the TCP segments of all connections that carried a POST with TEXT in its first line.
+The table, on standard output, shows the exchange of median length among them. Output of COMMAND
+goes to standard error.
 
-Needs Linux and the right to open a raw packet socket: root, or CAP_NET_RAW. Without it nothing is run and the exit code is 3.
+Needs Linux and the right to open a raw packet socket: root, or CAP_NET_RAW. Without it nothing is
+run and the exit code is 3.
 """
 
 import socket
@@ -22,15 +25,16 @@ ETHERNET_BYTES = 14
 ETHERTYPE_IP = 0x0800
 IP_PROTOCOL_TCP = 6
 FRAME_BYTES_MAX = ETHERNET_BYTES + 65_535
-# Kept of each frame: all headers, and the head of a request.
+# The bytes kept of each frame: all headers, and the head of a request.
 SNAP_BYTES = 512
-# Names that Python's module does not have, from Linux' headers.
+# Constants that Python's module lacks, from Linux' headers.
 SO_RCVBUFFORCE = 33
 SO_TIMESTAMPNS = 35
 SOL_PACKET = 263
 PACKET_STATISTICS = 6
 RECEIVE_BUFFER_BYTES = 64 << 20
-# pcap with times in nanoseconds: magic, version 2.4, time zone, accuracy, longest frame, Ethernet.
+# The header of a pcap file with times in nanoseconds: magic, version 2.4, time zone, accuracy,
+# longest frame, Ethernet.
 PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, SNAP_BYTES, 1)
 FLAGS = [(0x02, "SYN"), (0x01, "FIN"), (0x04, "RST"), (0x08, "PSH"), (0x10, "ACK")]
 
@@ -56,7 +60,7 @@ class Segment(NamedTuple):
 
 
 def segment(time_ns, frame):
-    """The segment in a frame, or None if it holds something else."""
+    """The TCP segment in a frame; None if the frame has something else."""
     packet = frame[ETHERNET_BYTES:]
     if len(packet) < 40 or packet[0] >> 4 != 4 or packet[9] != IP_PROTOCOL_TCP:
         return None
@@ -79,8 +83,10 @@ def segment(time_ns, frame):
 
 
 def listen():
-    """A socket that every IP packet of the loopback device comes to, once, with the kernel's time."""
-    # By one protocol rather than all: packets that leave are then not given a second time.
+    """Opens a socket that gets every IP packet of the loopback device once, with the kernel's
+    time."""
+    # The socket asks for one protocol rather than for all, so that outgoing packets do not come a
+    # second time.
     raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETHERTYPE_IP))
     raw.bind(("lo", ETHERTYPE_IP))
     raw.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
@@ -93,7 +99,8 @@ def listen():
 
 
 def receive(raw, end_ns, segments):
-    """Takes segments until those of the time in `end_ns` have come, which is empty as long as that is not known."""
+    """Appends segments until those up to the time in the list `end_ns` have come. The list is empty
+    as long as that time is not known."""
     while True:
         try:
             frame, ancillary, _, _ = raw.recvmsg(FRAME_BYTES_MAX, socket.CMSG_SPACE(16))
@@ -111,7 +118,8 @@ def receive(raw, end_ns, segments):
 
 
 def exchanges(segments, text):
-    """For each request its segments up to the next one on the same connection, if it was answered."""
+    """The exchanges of requests that were answered: the segments of a request up to the next one on
+    the same connection."""
     under_way, found = {}, []
     for each in segments:
         if each.is_request(text):
@@ -123,7 +131,8 @@ def exchanges(segments, text):
 
 
 def answered_ns(exchange):
-    """From the beginning of a request to that of its answer; None if there is no answer."""
+    """The nanoseconds from the begin of a request to that of its answer; None if there is no
+    answer."""
     first = exchange[0]
     answers = (each.time_ns for each in exchange if each.source == first.target and each.payload_bytes)
     answer = next(answers, None)
@@ -131,7 +140,7 @@ def answered_ns(exchange):
 
 
 def table(exchange):
-    """The exchange, a line for each segment."""
+    """Yields the lines of an exchange, one for each segment."""
     first = exchange[0]
     yield f"{'ms':>9}  {'':2}  {'bytes':>6}  flags"
     for each in exchange:

@@ -1,14 +1,21 @@
-"""The table of `half_load`: P99 by P50 of each load, with and without the requests that met a stop of the machine.
+"""Prints the table of `half_load`: P99 by P50 of each load, with and without the requests that met
+a stop of the machine.
 
-    half_load.py RATIOS      lines: way, load that saturates, file of requests (`--requests-log`), file of stops (or -), not sent
+    half_load.py RATIOS
 
-A request that failed or was not sent in time counts as one that took for ever, in whole loads.
+A line of RATIOS has: way, load that saturates, file of requests (`--requests-log`), file of stops
+(or -), number of requests not sent.
 
-A request met a stop if it was under way during it, or within as long a time after it, in which what had come meanwhile is worked
-off. What leaving out those says, it says only if leaving out as many others does not say it too: so the same is done with the
-stops moved to times at which there were none. And a load of which the machine was away for half a hundredth of the time or more is
-disturbed: with those within as long after, stops alone decide about P99. Two columns are of the other loads. The last two are of half
-seconds, of all loads of a way together, in which there was no stop, nor one so shortly before that it could still be felt.
+A request that failed or was not sent in time counts with an endless latency in the figures of whole
+loads.
+
+A request met a stop if it was under way during the stop, or within as long a time after it, in
+which the server works off the requests that came meanwhile. To leave such requests out proves
+something only if leaving out as many others does not have the same effect. So the same is done with
+the stops moved to other times. A load is disturbed if the machine stood still for half a hundredth
+of the time or more: with the equally long times after them, stops alone then decide P99. Two
+columns are of the loads that are not disturbed. The last two are of half seconds, of all loads of a
+way together, in which there was no stop, nor one so shortly before that it could still be felt.
 """
 
 import csv
@@ -17,17 +24,19 @@ import statistics
 import sys
 
 GOAL = 3
-# Share of a load in stops from which on it is disturbed.
+# The share of a load in stops from which it is disturbed.
 DISTURBED = 0.005
 WINDOW_NS = 500_000_000
-# A server that is busy for five sixths of its time needs five times as long as it stood still to work off what came meanwhile.
+# A stop is felt for this many times its length. A server that is busy for five sixths of its time
+# needs five times the length of the stop to work off the requests that came meanwhile.
 FELT_AFTER = 5
-# A stop moved by this is at an arbitrary other time; where the load has ended by then it comes at its begin.
+# The time by which stops are moved to arbitrary other times. A stop moved beyond the end of the
+# load goes on from its begin.
 MOVED_NS = 137_000_000
 
 
 def read_requests(path):
-    """Those that were answered, and how many were not."""
+    """Reads the requests that were answered, and the number of those that were not."""
     with open(path) as file:
         rows = list(csv.DictReader(file))
     answered = [(int(row["due_ns"]), int(row["ended_ns"])) for row in rows if row["answered"] == "1"]
@@ -40,13 +49,13 @@ def read_stops(path):
 
 
 def quantile(latencies, share):
-    """In ms; the smallest that so large a share does not exceed."""
+    """The smallest latency, in ms, that a share of the latencies does not exceed."""
     ordered = sorted(latencies)
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))] / 1e6
 
 
 def outside(requests, stops):
-    """Those that met no stop."""
+    """The requests that met no stop."""
     kept, first = [], 0
     spans = [(due, woke + (woke - due)) for due, woke in stops]
     longest = max((end - begin for begin, end in spans), default=0)
@@ -70,7 +79,8 @@ def moved(stops, requests):
 
 
 def windows(requests, stops):
-    """The requests of each whole window, by when they were due, and whether the machine was there."""
+    """The requests of each whole window, by when they were due, each with whether no stop was felt
+    in it."""
     begin, end = requests[0][0], requests[-1][1]
     disturbed = set()
     for due, woke in stops:

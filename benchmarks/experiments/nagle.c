@@ -1,9 +1,11 @@
-/* Loaded before a program, this changes how its messages leave over TCP, by the environment:
+/* A library that is loaded before a program and changes how it sends over TCP. The environment
+ * says how:
  *
  *   NAGLE=on     Nagle's algorithm stays on: requests to turn it off (TCP_NODELAY) are ignored
  *   WRITES=two   an HTTP request leaves as two writes, first its head and then its body
  *
- * Without either all calls go on as they came. Rust's standard library sends by send() and writev(). */
+ * Without these variables all calls are passed on unchanged. Rust's standard library sends by send()
+ * and writev(). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <netinet/in.h>
@@ -13,9 +15,9 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-/* Heads are looked for so far. */
+/* The most bytes in which the end of a head is looked for. */
 #define HEAD_MAX 8192
-/* What comes in more pieces is left whole. */
+/* A message of more pieces is not divided. */
 #define PIECES_MAX 64
 
 static int nagle, two_writes;
@@ -45,7 +47,7 @@ int setsockopt(int socket, int level, int option, const void *value, socklen_t l
     return set_option(socket, level, option, value, length);
 }
 
-/* Bytes of the head of the HTTP request with a body that `bytes` begin with; 0 if they don't. */
+/* The length of the head if `bytes` begin with an HTTP request that has a body, or else 0. */
 static size_t head(const char *bytes, size_t length)
 {
     if (!two_writes || length < 5 || memcmp(bytes, "POST ", 5) != 0)
@@ -54,7 +56,8 @@ static size_t head(const char *bytes, size_t length)
     return end ? (size_t)(end + 4 - bytes) : 0;
 }
 
-/* What both writes have sent. If the second can't be made, the caller sees that a part was sent, and goes on with the rest. */
+/* Sends a message by two writes and returns the bytes sent. If the second write fails, the caller
+ * sees that a part was sent, and goes on with the rest. */
 static ssize_t both(ssize_t first, ssize_t second)
 {
     return second < 0 ? first : first + second;

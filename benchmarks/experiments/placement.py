@@ -1,9 +1,12 @@
-"""Where threads that wake are put, and what those that could run wait for, from a trace of the system's scheduler.
+"""Prints on which cores threads were put when they woke, and how long threads that could run
+waited, from a trace of the system's scheduler.
 
-    placement.py TRACE SERVER CLIENT      TRACE: `perf script --ns -F comm,pid,tid,cpu,time,event,trace` of sched_switch,
-                                          sched_wakeup and sched_migrate_task; SERVER, CLIENT: numbers of their processes
+    placement.py TRACE SERVER CLIENT
 
-A thread waits from when it was woken, or lost its core to another, until it runs.
+TRACE is the output of `perf script --ns -F comm,pid,tid,cpu,time,event,trace` for sched_switch,
+sched_wakeup and sched_migrate_task. SERVER and CLIENT are the ids of their processes.
+
+A thread waits from when it was woken, or lost its core to another thread, until it runs.
 """
 
 import re
@@ -18,7 +21,8 @@ LONG_NS = 300_000
 
 
 def read(path):
-    """Events in their order, and the process of each thread that was ever seen running."""
+    """Reads the events in their order, and the process of each thread that was ever seen
+    running."""
     events, process_of = [], {}
     with open(path) as trace:
         for line in trace:
@@ -40,7 +44,8 @@ class Wait:
 
 
 def follow(events, cores):
-    """Wakes as (thread, core was busy, another was idle), and waits as (thread, how, ns, ns of it with another core idle)."""
+    """Returns wakes as (thread, whether its core was busy, whether another was idle), and waits as
+    (thread, how it began, ns, ns of it in which another core was idle)."""
     running = dict.fromkeys(cores, IDLE)
     waiting, wakes, waits = {}, [], []
     last = events[0][0]

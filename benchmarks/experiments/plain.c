@@ -1,12 +1,18 @@
-/* The plainest server that does as much for a request as a search: it reads the request, multiplies its body with so many rows of a
- * table in memory, at random places, and sends an answer that it was given. No runtime, no allocation, one thread awake for a request.
- * A measure beside a real server's latencies, not a bound: one that takes turns in another way can have less.
+/* The plainest server that does as much for a request as a search. It reads the request, multiplies
+ * its body with some rows of a table in memory, at random places, and sends an answer that it was
+ * given. It has no runtime and no allocation, and one thread awake for a request. It is a measure
+ * beside a real server's latencies, not a bound: a server that takes turns in another way can have
+ * lower ones.
  *
  *   plain PORT THREADS ROWS READS ANSWERS
  *
- * THREADS: so many, each with its share of the connections and an epoll of its own; 0: a thread for each connection.
- * ROWS: of the table, each of ROW bytes; READS: rows for a request.
- * ANSWERS: a directory with `status`, `index` and `ann`, each a whole HTTP answer. It listens on loopback and ends by a signal. */
+ * THREADS: the number of threads, each with its share of the connections and an epoll of its own. 0
+ *     is a thread for each connection.
+ * ROWS: the number of rows of the table, each of ROW bytes.
+ * READS: the number of rows that are multiplied for a request.
+ * ANSWERS: a directory with `status`, `index` and `ann`, each a whole HTTP answer.
+ *
+ * It listens on loopback and ends by a signal. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -38,7 +44,7 @@ struct connection {
 static struct answer status_answer, index_answer, ann_answer;
 static int8_t *table;
 static size_t rows, reads;
-/* So that nothing is left out as unused. */
+/* The results go here, so that the compiler leaves out no work as unused. */
 static volatile int32_t sink;
 
 static void fail(const char *what)
@@ -61,7 +67,7 @@ static int32_t search(struct connection *from, const int8_t *query)
     return total;
 }
 
-/* The length of the request that has come in whole, headers and body; 0: not yet. */
+/* The length of the request, headers and body, if all of it has come, or else 0. */
 static size_t whole(const struct connection *from, size_t *headers)
 {
     const char *end = memmem(from->request, from->have, "\r\n\r\n", 4);
@@ -71,11 +77,12 @@ static size_t whole(const struct connection *from, size_t *headers)
     const char *length = strcasestr(from->request, "\r\ncontent-length:");
     size_t body = length && length < end ? strtoul(length + 17, NULL, 10) : 0;
     if (body > REQUEST_MAX - *headers)
-        return 0; /* and the next recv, which has no room left, closes */
+        return 0; /* The next recv has no room left and closes the connection. */
     return from->have >= *headers + body ? *headers + body : 0;
 }
 
-/* Reads what has come and answers what is whole. False: the connection has ended. One request at a time, not pipelined. */
+/* Reads what has come and answers a whole request. Returns false if the connection has ended. A
+ * connection has one request at a time, without pipelining. */
 static int serve_once(struct connection *from, int flags)
 {
     ssize_t got = recv(from->socket, from->request + from->have, REQUEST_MAX - from->have, flags);

@@ -1,4 +1,5 @@
-"""Adds charts to a file of results, as points, for experiments whose charts `annulus bench` does not draw by itself.
+"""Adds charts to a file of results, as points, for experiments whose charts `annulus bench` does
+not draw by itself.
 
 points.py isolation|wire|nagle FILE
 """
@@ -8,20 +9,21 @@ import sys
 
 
 def isolation(record):
-    """P99 of reads and of writes, alone and beside searches, by how many are due a second."""
+    """P99 of reads and of writes, alone and beside searches, against the number that are due a
+    second."""
     if record["operation"] in ("read", "write"):
         yield f"P99 of {record['operation']}s", record["series"], record["rate_asked_per_s"], record["latency_ms"]["p99"]
 
 
 def wire(record):
-    """Processor time of a search by each way, by the rows asked for."""
+    """Processor time of a search by each way, against the number of rows asked for."""
     cost = record["figures"].get("processor time a search, µs")
     if record["operation"] == "search" and cost is not None:
         yield "Processor time of a search", record["series"], record["k"], cost
 
 
 def nagle(record):
-    """P50 by the rows asked for, of each way to write requests."""
+    """P50 for each way of writing requests, against the number of rows asked for."""
     if record["operation"] == "search":
         way, writes, nagle = record["series"].split(" k=")[0].split(", ")
         series = f"{way}, {writes} write{'s' * (writes == 'two')}, Nagle {nagle}"

@@ -1,4 +1,5 @@
-"""The table of `serving_cost`: processor time of a search by each way, and that by the search in process of the same round, of all rounds together.
+"""Prints the table of `serving_cost`: processor time of a search by each way, and its ratio to that
+of the search in process in the same round, of all rounds together.
 
 serving_cost.py FILE      what `annulus bench serving-cost --json FILE` wrote, once or more often
 """
@@ -25,7 +26,7 @@ def main():
     print("| | goal | µs | by the search in process | |")
     print("| --- | --: | --: | --: | --- |")
     for way, of_way in costs.items():
-        # A round has each way once.
+        # Each round has a cost for each way.
         ratios = [served / alone for served, alone in zip(of_way, costs[ALONE], strict=True)]
         if way == ALONE:
             print(f"| {way} | | {spread(of_way, 0)} | | |")

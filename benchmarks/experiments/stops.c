@@ -1,8 +1,10 @@
-/* Writes down when the machine's processors were not there: on each a thread of a priority above all others sleeps half a
- * millisecond again and again, and looks how late it woke. On a machine of one's own that is some microseconds; a hypervisor that
- * gives the processor to another guest makes it milliseconds.
+/* Records when the machine's processors stood still. On each processor a thread with the highest
+ * priority sleeps half a millisecond again and again, and measures how late it woke. On a machine
+ * without other guests that is some microseconds. A hypervisor that gives the processor to another
+ * guest makes it milliseconds.
  *
- *   stops SECONDS >FILE      lines: processor, when it should have woken, when it woke; ns of CLOCK_MONOTONIC
+ *   stops SECONDS >FILE      lines: processor, when it should have woken, when it woke; ns of
+ *                            CLOCK_MONOTONIC
  *
  * Needs root or CAP_SYS_NICE, and takes a little of each processor. */
 #define _GNU_SOURCE
@@ -13,7 +15,7 @@
 #include <time.h>
 
 #define PERIOD_NS 500000LL
-/* Less is the system's own: interrupts and timers. */
+/* Shorter delays come from the system itself: interrupts and timers. */
 #define LATE_NS 300000LL
 #define PROCESSORS_MAX 1024
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Traces who has which processor while an index service answers one search, and two that come at once.
+"""Traces which thread has which processor while an index service answers one search, and two that
+come at the same time.
 
     trace.py URL QUERIES.fbin PID DIRECTORY
 
-URL is where searches are posted to, PID the service's; files that are needed meanwhile go to DIRECTORY. For either kind the moment of median
-length is written as a table: a line for each change of what a processor does, with the microseconds since the first byte was sent. Below it
-stands who was preempted by whom in all moments of the kind.
+Searches are posted to URL; PID is the service's process; files needed during the run go to
+DIRECTORY. For one search and for two, the moment of median length is written as a table. It has a
+line for each change of what a processor does, with the microseconds since the first byte was sent.
+Below it stands which thread was preempted by which, over all such moments.
 
 Needs Linux, `perf` and the right to trace the scheduler: root.
 """
@@ -24,7 +26,7 @@ import urllib.parse
 from typing import NamedTuple
 
 MOMENTS = 21
-# Between them, so that everybody sleeps.
+# The pause between two moments, so that all threads go to sleep.
 PAUSE_S = 0.02
 WARM_UP = 200
 TIMEOUT_S = 10
@@ -55,19 +57,20 @@ def main():
 
 
 class Event(NamedTuple):
-    """A thread is woken, or a processor goes from one to another."""
+    """An event of the scheduler: a thread is woken, or a processor goes from one thread to
+    another."""
 
     at: int  # nanoseconds
     processor: int
     # (number, name)
     thread: tuple
-    # What the processor goes on with; absent if the thread is woken.
+    # The thread that the processor goes on with; absent if the thread is woken.
     after: tuple | None = None
     is_preempted: bool = False
 
 
 class Names:
-    """What threads are called: the service's are numbered as they appear."""
+    """Names threads. Those of the service are numbered as they appear."""
 
     def __init__(self, service, client):
         self._service, self._client, self._numbers = service, client, {}
@@ -84,7 +87,7 @@ class Names:
 
 
 def read(trace):
-    """The events of a trace."""
+    """Yields the events of a trace."""
     script = ["perf", "script", "--ns", "-i", trace, "-F", "cpu,time,event,trace"]
     for line in subprocess.run(script, check=True, capture_output=True, text=True).stdout.splitlines():
         if not (found := EVENT.search(line)):
@@ -100,8 +103,9 @@ def read(trace):
 
 
 def whole(events):
-    """The events, and those that are missing: of a processor that was idle some machines don't tell what it goes on with, so it does so when
-    that thread was last woken, or when the processor did something else last."""
+    """Adds events that are missing. Of a processor that was idle some machines don't tell what it
+    goes on with. It is taken to do so when that thread was last woken, or when the processor last
+    did something else."""
     found, busy, last, woken = [], {}, {}, {}
     for event in events:
         processor = event.processor
@@ -117,7 +121,7 @@ def whole(events):
 
 
 def show(moment, events, names):
-    """Writes a moment as a table."""
+    """Prints a moment as a table."""
     busy = {event.processor: "idle" for event in events}
     for event in events:
         if event.at < moment["begin"] and event.after is not None:
@@ -142,7 +146,7 @@ def show(moment, events, names):
 
 
 def preempted(moments, events, names):
-    """How often which thread that could have gone on gave way to which."""
+    """Prints how often a thread that could have gone on gave way to which other one."""
     times = collections.Counter()
     for event in events:
         if event.is_preempted and any(moment["begin"] <= event.at <= moment["end"] for moment in moments):
@@ -151,7 +155,8 @@ def preempted(moments, events, names):
 
 
 def ask(url, queries, moments):
-    """Searches, one at a time and two at once in turns, and writes down when."""
+    """Sends searches, one at a time and two at once in turns, and writes their times to the file
+    `moments`."""
     address = urllib.parse.urlsplit(url)
     with open(queries, "rb") as file:
         _, dimensions = struct.unpack("<II", file.read(8))
@@ -180,7 +185,7 @@ def ask(url, queries, moments):
         for at_once in (1, 2):
             time.sleep(PAUSE_S)
             found.append(search(at_once))
-    # The number of the program is that of its only thread.
+    # The id of this process is that of its only thread.
     pathlib.Path(moments).write_text(json.dumps({"client": os.getpid(), "moments": found}))
 
 
@@ -198,7 +203,7 @@ def take(connection):
 
 
 def received(connection):
-    """What has come next."""
+    """The next bytes that have come."""
     return connection.recv(1 << 16) or sys.exit("the service closed the connection")
 
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""What a write costs through a gateway: prepared INSERTs one after another, direct and through, without and with an index.
+"""Measures the cost of a write through a gateway: prepared INSERTs one after another, direct and
+through the gateway, without and with an index.
 
-Needs Java 17, Maven and the driver of tests/drivers. `--binary` names the `annulus` to measure. Writes Markdown to stdout.
-The ways take turns, so that what else the machine does falls on all of them alike; what counts is the median.
+Needs Java 17, Maven and the driver of tests/drivers. `--binary` names the `annulus` to measure.
+Writes Markdown to stdout. The ways take turns, so that other work of the machine affects all of
+them alike. The median counts.
 """
 
 import argparse
@@ -27,7 +29,7 @@ def arguments():
 
 
 OPTIONS = arguments()
-# The tests' own helpers take the binary from here.
+# The helpers of the tests take the binary from this variable.
 os.environ["ANNULUS_BINARY"] = str(OPTIONS.binary)
 for folder in ("cassandra", "drivers", "cluster"):
     sys.path.append(str(ROOT / "tests" / folder))
@@ -51,7 +53,7 @@ class Way:
         self._insert = session.prepare(PLAIN.format(table) + condition)
         self._text = "x" * text_bytes
         self._vector = [float(at) for at in range(OPTIONS.dimensions)]
-        # Each way has keys of its own, so that every condition holds.
+        # Each way has keys of its own, so that every condition is met.
         self._number = next(Way.FIRST_KEYS)
         self.micros = []
 

@@ -1,7 +1,7 @@
-"""Find films by a sentence: embeds it offline and asks Annulus for the nearest plots.
+"""Finds films by a sentence: embeds it offline and asks Annulus for the nearest plots.
 
-Start the server with the sample first (`make run`), then `make films QUERY="..."`; without a query it
-reads sentences from the terminal.
+Start the server with the sample first (`make run`), then `make films QUERY="..."`. Without a query
+it reads sentences from the terminal.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def main():
 
 
 def prompts():
-    """Sentences typed by the user, until an empty line or the end of the input."""
+    """Yields sentences typed by the user, until an empty line or the end of the input."""
     try:
         while sentence := input("A film about: ").strip():
             yield sentence

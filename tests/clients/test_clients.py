@@ -1,6 +1,8 @@
-"""Drivers of other languages, each a small program of its own, with the settings that they have by themselves.
+"""Tests drivers of other languages. Each is a small program of its own, with the driver's default
+settings.
 
-`make test-clients` builds them into target/clients. CLIENTS names those to run (default: all)."""
+`make test-clients` builds the programs into target/clients. CLIENTS names those to run (default:
+all)."""
 
 import os
 import pathlib
@@ -20,9 +22,9 @@ SECONDS = 60
 
 
 def connects_writes_and_reads(client, host, port, keyspace):
-    """Runs a client, which says 'ok' when it has done all of it."""
+    """Runs a client, which prints 'ok' when it has done everything."""
     command = [BUILT / client, f"{host}:{port}", keyspace]
-    # One that waits for an answer which never comes is a failure like any other.
+    # A client that waits for an answer without end fails like any other.
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
     assert (done.returncode, done.stdout.strip()) == (0, "ok"), done.stderr[-3000:]
 

@@ -1,4 +1,4 @@
-"""Clients as applications have them, but for their patience."""
+"""Makes clients like those of applications, but with more patience."""
 
 from cassandra import ConsistencyLevel
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
@@ -6,13 +6,14 @@ from cassandra.policies import ConstantReconnectionPolicy, DCAwareRoundRobinPoli
 
 
 def client_of_all(addresses, consistency=ConsistencyLevel.QUORUM):
-    """The driver's cluster object with all servers as contact points; it asks the one beside a replica."""
+    """The driver's cluster object with all servers as contact points. It asks the server beside a
+    replica."""
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("datacenter1"))
     return _client(addresses, policy, consistency, reconnection_policy=ConstantReconnectionPolicy(1, None))
 
 
 def client_of_one(address, consistency=ConsistencyLevel.QUORUM, **options):
-    """The driver's cluster object for one server, whichever others there are."""
+    """The driver's cluster object for one server only."""
     return _client([address], WhiteListRoundRobinPolicy([address[0]]), consistency, **options)
 
 

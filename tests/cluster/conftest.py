@@ -1,7 +1,7 @@
-"""A real Cassandra with a gateway before each node, for all tests of this folder.
+"""Fixtures of all tests of this folder: a real Cassandra with a gateway before each node.
 
-NODES=n is the number of nodes (one if it isn't said). CASSANDRA_SERVER=host:port[,host:port...] are nodes that run
-already; then none is started, and tests that would stop a node are skipped.
+NODES=n is the number of nodes (default: 1). CASSANDRA_SERVER=host:port[,host:port...] names nodes
+that run already. Then none is started, and tests that would stop a node are skipped.
 """
 
 import os
@@ -21,7 +21,7 @@ from stores import Store  # noqa: E402
 
 @pytest.fixture(scope="session")
 def ring():
-    """The ring that these tests started; None if it is somebody else's."""
+    """The ring that these tests started; None if its nodes ran already."""
     if "CASSANDRA_SERVER" in os.environ:
         yield None
         return
@@ -40,14 +40,14 @@ def nodes(ring):
 
 @pytest.fixture(scope="session")
 def store_address():
-    """Where the gateways expect the index service."""
+    """The address at which the gateways expect the index service."""
     host = f"{NETWORK}.1"
     return f"{host}:{free_port(host)}"
 
 
 @pytest.fixture(scope="session")
 def store(store_address, gateways, tmp_path_factory):
-    """The index service that the gateways ask; it follows the cluster through the first of them."""
+    """The index service that the gateways ask. It follows the cluster through the first of them."""
     with Store(gateways[:1], tmp_path_factory.mktemp("store"), store_address) as store:
         yield store
 

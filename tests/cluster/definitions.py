@@ -1,4 +1,4 @@
-"""A keyspace with a table to index, and what there is to see of its indexes."""
+"""Makes a keyspace with a table to index, and reads the definitions of its indexes."""
 
 import pytest
 from clients import client_of_one
@@ -9,12 +9,12 @@ CREATE = "CREATE CUSTOM INDEX {} ON {} (v) USING 'vector_index' WITH OPTIONS = {
 
 
 def connect(gateway):
-    """A cluster object that speaks to one gateway alone."""
+    """The driver's cluster object for one gateway only."""
     return client_of_one(gateway.address)
 
 
 def make_anew(session):
-    """The keyspace and its table, whatever was there before."""
+    """Makes the keyspace and its table anew."""
     session.execute("DROP KEYSPACE IF EXISTS vectors")
     session.execute("CREATE KEYSPACE vectors WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
     session.execute("CREATE TABLE vectors.t (part int, number text, v vector<float, 2>, PRIMARY KEY (part, number))")
@@ -31,7 +31,7 @@ def session(gateway):
 
 @pytest.fixture
 def another(gateway, tmp_path):
-    """A gateway that stands beside the first before the same node."""
+    """A second gateway before the same node."""
     host = f"{NETWORK}.9"
     another = Gateway((host, free_port(host)), gateway.node, [], tmp_path / "another.log").start()
     yield another

@@ -1,4 +1,5 @@
-"""A client of tests/compat on a socket of its own, which keeps every response as the bytes that came."""
+"""A client like that of tests/compat, on a socket of its own, which keeps the bytes of every
+response."""
 
 import socket
 import struct
@@ -19,14 +20,14 @@ TRACE_ID_BYTES = 16
 
 
 class FrameClient(Client):
-    """Asks on one socket, one request after another; `frames` holds what was answered."""
+    """Sends one request after another on one socket. `frames` holds the responses."""
 
     def __init__(self, address, compression=None, traced=False):
         self.frames = []
         self._traced = traced
         self._socket = socket.create_connection(address, timeout=ANSWER_SECONDS)
         compress, self._decompress = locally_supported_compressions[compression] if compression else (None, None)
-        # STARTUP itself is not compressed, but its answer may be.
+        # STARTUP itself is not compressed, but the answer may be.
         self._compress = None
         options = {"COMPRESSION": compression} if compression else {}
         answer = self._ask(StartupMessage(cqlversion="3.4.7", options=options))
@@ -49,7 +50,7 @@ class FrameClient(Client):
         return answer
 
     def plain(self, frame):
-        """A frame with its body as it was before it was compressed."""
+        """A frame with its body uncompressed."""
         header, body = frame[: HEADER.size], frame[HEADER.size :]
         return header + self._decompress(body) if header[1] & COMPRESSED else frame
 
@@ -63,7 +64,8 @@ class FrameClient(Client):
 
 
 def comparable(frame):
-    """A plain frame with zeros for what differs between two runs on one node: a trace's id, a paging state.
+    """A plain frame with zeros for the parts that differ between two runs on one node: the id of a
+    trace and the paging state.
 
     Both keep their place and length; every other byte stays."""
     _, flags, _, opcode, _ = HEADER.unpack_from(frame)

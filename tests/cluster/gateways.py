@@ -6,14 +6,14 @@ from process import Process
 from ring import free_network, free_port
 
 READY = re.compile(r"gateway is ready: CQL on ")
-# Where they listen: one for all tests of a run.
+# The network that the gateways listen on, one for all tests of a run.
 NETWORK = free_network()
 
 
 class Gateway(Process):
-    """One `annulus gateway` before one node; `settings` are more of them."""
+    """One `annulus gateway` before one node. `settings` are further arguments."""
 
-    # Its last line when it starts.
+    # A gateway prints this line last when it starts.
     ready = READY
 
     def __init__(self, address, node, pairs, log, stores=(), settings=(), directory=None):
@@ -32,9 +32,10 @@ class Gateway(Process):
 
 
 def gateways_before(nodes, stores, directory):
-    """A gateway before each of some nodes' (host, port), all on one port and each on an address of its own.
+    """Yields a gateway before each of the `nodes` given as (host, port). All listen on one port,
+    each on an address of its own.
 
-    They ask the index services of the URIs `stores`."""
+    The gateways ask the index services at the URIs `stores`."""
     port = free_port(f"{NETWORK}.1")
     addresses = [(f"{NETWORK}.{number}", port) for number in range(1, len(nodes) + 1)]
     pairs = list(zip(nodes, addresses))

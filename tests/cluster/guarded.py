@@ -1,4 +1,4 @@
-"""A Cassandra that asks who its clients are, and that speaks TLS with those that want it."""
+"""Starts a Cassandra with users that log in, which also accepts TLS."""
 
 import contextlib
 import subprocess
@@ -12,7 +12,7 @@ from server import eventually
 PASSWORD = "changeit"
 SUPERUSER = "cassandra"
 
-# The caches are off, so that a grant holds at once. Both clients in clear and clients under TLS are served.
+# The caches are off, so that a grant holds at once. Clients may connect with TLS or without.
 YAML = """
 authenticator: PasswordAuthenticator
 authorizer: CassandraAuthorizer
@@ -30,19 +30,21 @@ client_encryption_options:
 
 @contextlib.contextmanager
 def guarded_ring(directory):
-    """A ring of one node that one can log in to, and the PEM file of the authority that has signed its certificate."""
+    """Yields a ring of one node with users, and the PEM file of the authority that has signed its
+    certificate."""
     network = free_network()
     keystore, authority = _keystore(directory, f"{network}.1")
     yaml = directory / "guarded.yaml"
     yaml.write_text(YAML.format(keystore=keystore, password=PASSWORD))
     with cassandra_ring(network=network, yaml=yaml) as ring:
-        # Cassandra's first user is there a moment after the node.
+        # Cassandra makes its first user a moment after the node has started.
         eventually(lambda: can_log_in((ring.hosts[0], ring.port), SUPERUSER), seconds=60, every=1)
         yield ring, authority
 
 
 def _keystore(directory, address):
-    """A keystore with a certificate for an address, and the PEM file of the authority that has signed it."""
+    """Makes a keystore with a certificate for an address, and the PEM file of the authority that
+    has signed it."""
 
     def keytool(*arguments, **options):
         command = ["keytool", *arguments, "-storepass", PASSWORD]
@@ -64,7 +66,7 @@ def _keystore(directory, address):
 
 @contextlib.contextmanager
 def logged_in(address, user, password=None):
-    """A session of a user, whose password is its name unless one is given."""
+    """Yields a session of a user, whose password is its name unless one is given."""
     with client_of_one(address, auth_provider=PlainTextAuthProvider(user, password or user)) as cluster:
         yield cluster.connect()
 

@@ -1,4 +1,4 @@
-"""Something that goes on while parts of a cluster die."""
+"""A load that goes on while parts of a cluster die."""
 
 import threading
 
@@ -6,7 +6,7 @@ from server import eventually
 
 
 class Load:
-    """Takes a step after the other, until it is left; `step(number)` fails by raising."""
+    """Takes one step after another until the context ends. `step(number)` raises if it fails."""
 
     def __init__(self, step):
         self._step = step
@@ -31,7 +31,7 @@ class Load:
             self.done += 1
 
     def goes_on(self, steps=50):
-        """Waits until so many more are done, none of which failed."""
+        """Waits until `steps` more steps are done, none of which failed."""
         wanted = self.done + steps
         eventually(lambda: self.done >= wanted, seconds=120)
         assert not self.failures, self.failures[:3]

@@ -13,15 +13,15 @@ REPAIR_SECONDS = 300
 
 
 class Following(IndexService):
-    """What an index service that follows a cluster is asked."""
+    """Requests to an index service that follows a cluster."""
 
     def serves(self, keyspace, index, rows):
-        """Whether an index is ready and has so many rows."""
+        """Whether an index serves and has that many rows."""
         status = self.index_status(keyspace, index)
         return (status["status"], status["count"]) == ("SERVING", rows)
 
     def neighbours(self, keyspace, index, vector, limit):
-        """What the service answers about the nearest rows; None while the index does not serve."""
+        """The service's answer with the nearest rows; None while the index does not serve."""
         path = f"/api/v1/indexes/{keyspace}/{index}/ann"
         status, text = self.http(path, {"vector": vector, "limit": limit})
         return json.loads(text) if status == 200 else None
@@ -32,12 +32,13 @@ class Following(IndexService):
         return answer and answer["primary_keys"]
 
     def metric(self, name):
-        """The sum of a metric's series."""
+        """The sum of the values of all series of a metric."""
         _, text = self.http("/metrics")
         return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if re.match(rf"{name}[{{ ]", line))
 
     def repair(self, keyspace, index, *options):
-        """The task of an `annulus repair` that ended well; its counters say what was found."""
+        """Runs `annulus repair`, which must end well, and returns its task. The counters of the
+        task tell what was found."""
         service = f"http://{self.host}:{self.http_port}"
         command = [BINARY, "repair", f"{keyspace}.{index}", "--http", service, "--json", *options]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=REPAIR_SECONDS)
@@ -45,15 +46,15 @@ class Following(IndexService):
         return json.loads(ended.stdout)
 
     def task_tree(self, task):
-        """A task with its parts."""
+        """A task with its parts, as a tree."""
         status, text = self.http(f"/api/v1/tasks/{task}/tree")
         assert status == 200, text
         return json.loads(text)
 
 
 class Store(Process, Following):
-    """One `annulus store` whose contact points are gateways; it listens on `address` (HOST:PORT), and
-    `settings` are more of them."""
+    """One `annulus store` whose contact points are gateways. It listens on `address` (HOST:PORT),
+    and `settings` are further arguments."""
 
     def __init__(self, gateways, directory, address="127.0.0.1:0", settings=()):
         contact_points = ",".join(f"{gateway.host}:{gateway.cql_port}" for gateway in gateways)
@@ -66,8 +67,8 @@ class Store(Process, Following):
 
 
 class GatewayWithStore(Gateway, Following):
-    """One `annulus gateway --with-store` before one node; its index service listens on `http_port` of the same address, and
-    keeps its files in `directory`."""
+    """One `annulus gateway --with-store` before one node. Its index service listens on `http_port`
+    of the same address, and keeps its files in `directory`."""
 
     ready = READY
 

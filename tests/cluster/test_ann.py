@@ -1,4 +1,5 @@
-"""ANN OF through a gateway: neighbours from an index service, rows from Cassandra as they are now."""
+"""Tests ANN OF through a gateway: neighbours come from an index service, rows from Cassandra as
+they are now."""
 
 import random
 
@@ -16,7 +17,8 @@ NEAREST = "SELECT id, name FROM films ORDER BY v ANN OF ? LIMIT ?"
 
 
 def vector(number):
-    """Unit vectors in the plane, so that neighbours are known: those of the nearest numbers."""
+    """The vector of a row. Directions lie almost in a plane, so that the neighbours are known: the
+    rows with the nearest numbers."""
     numbers = random.Random(number)
     return [float(number), 40.0, numbers.random() / 1000]
 
@@ -121,7 +123,7 @@ def test_what_cannot_be_asked(films):
 
 
 def test_rows_are_as_they_are_now(films):
-    # Whether a row still has its vector is seen where the vector is read.
+    # The gateway sees whether a row still has its vector only if the vector is read.
     prepared = films.prepare("SELECT id, name, v FROM films ORDER BY v ANN OF ? LIMIT ?")
     films.execute("DELETE FROM films WHERE id = 20")
     films.execute("UPDATE films SET v = null WHERE id = 21")
@@ -149,7 +151,7 @@ def test_pages_warnings_and_traces(films):
 def test_the_consistency_is_the_callers(films, nodes):
     prepared = films.prepare(NEAREST)
     prepared.consistency_level = ConsistencyLevel.THREE
-    # The driver tries all hosts that it knows, which is one.
+    # The driver tries all hosts that it knows, which is only one.
     with pytest.raises(NoHostAvailable) as error:
         films.execute(prepared, (vector(5), 3))
     [answer] = error.value.errors.values()
@@ -187,7 +189,7 @@ def test_an_index_that_comes_and_goes(films, store):
     films.execute("DROP INDEX others_v")
     with pytest.raises(InvalidRequest, match="(?i)requires the column to be indexed"):
         films.execute(prepared, (vector(1),))
-    # Cassandra's own index on such a column is Cassandra's to answer.
+    # Cassandra answers queries that use its own index on such a column.
     films.execute("CREATE CUSTOM INDEX others_sai ON others(v) USING 'StorageAttachedIndex'")
     eventually(lambda: answered_by_cassandra(films, text), seconds=60)
 
@@ -196,7 +198,7 @@ def answered_by_cassandra(session, text):
     try:
         return len(session.execute(text).all()) == 3
     except ReadFailure:
-        return False  # its index is still being built
+        return False  # Cassandra still builds its index
 
 
 def test_searches_hold_nothing_up(films):

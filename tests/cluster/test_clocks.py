@@ -1,4 +1,5 @@
-"""A gateway whose clock is wrong writes no log rows that nobody would read, and says so."""
+"""Tests that a gateway whose clock is wrong writes no log rows that nobody would read, and tells
+so."""
 
 import pytest
 from cassandra.cluster import NoHostAvailable
@@ -8,12 +9,12 @@ from gateways import NETWORK, Gateway
 from ring import free_port
 from server import eventually
 
-# Until the gateway has looked at the clocks again.
+# The time until the gateway has compared the clocks again.
 SECONDS = 60
 
 
 class Clock:
-    """The clock of a gateway, which a test sets."""
+    """A gateway's clock, which a test sets."""
 
     def __init__(self, file):
         self.file = file
@@ -29,7 +30,7 @@ def clock(tmp_path):
 
 @pytest.fixture
 def other(gateway, clock, tmp_path):
-    """A gateway with that clock, beside the first before the same node; it is not started yet."""
+    """A gateway with that clock before the same node as the first one. It is not started yet."""
     host = f"{NETWORK}.9"
     settings = ["--test-clock-offset-file", str(clock.file)]
     other = Gateway((host, free_port(host)), gateway.node, [], tmp_path / "other.log", settings=settings)
@@ -54,12 +55,12 @@ WRITE = "INSERT INTO vectors.t (part, number, v) VALUES (1, 'a', [1, 2])"
 
 
 def refusal(session):
-    """Why a write to the indexed table is refused; None if it is not."""
+    """The reason why a write to the indexed table is refused; None if it is not refused."""
     try:
         session.execute(WRITE)
         return None
     except NoHostAvailable as error:
-        # Drivers ask the next gateway upon IsBootstrapping.
+        # After IsBootstrapping drivers ask the next gateway.
         [reason] = error.errors.values()
         assert "Bootstrapping" in type(reason).__name__ or "bootstrapping" in str(reason), reason
         return str(reason)
@@ -72,7 +73,7 @@ def test_a_clock_that_is_behind_has_writes_refused_until_it_is_right(session, cl
         through = cluster.connect()
         reason = refusal(through)
         assert reason and "s behind the node's" in reason, reason
-        # What needs no log row passes, and so does what is written through the others.
+        # A write that needs no log row passes, and so does a write through another gateway.
         through.execute("INSERT INTO vectors.plain (id) VALUES (1)")
         assert list(through.execute("SELECT id FROM vectors.plain")) == [(1,)]
         session.execute(WRITE)

@@ -1,4 +1,4 @@
-"""Vector indexes whose tables and logs come and go in other ways than they should."""
+"""Tests vector indexes whose tables and logs come and go in unusual ways."""
 
 import os
 import pathlib
@@ -23,7 +23,7 @@ def version(session):
 
 
 def notes(session):
-    """The notes of TRUNCATEs that the definitions of the keyspace have."""
+    """The notes of TRUNCATEs in the definitions of the keyspace."""
     rows = session.execute(
         "SELECT truncates FROM annulus.vector_indexes WHERE scope = 'cluster' AND keyspace_name = 'vectors'"
     )
@@ -31,7 +31,7 @@ def notes(session):
 
 
 def states(pid):
-    """The state of each thread of a process: T for one that is stopped."""
+    """The state of each thread of a process; T is a stopped one."""
     return [stat.read_text().rpartition(")")[2].split()[0] for stat in pathlib.Path(f"/proc/{pid}/task").glob("*/stat")]
 
 
@@ -45,7 +45,8 @@ def test_an_index_without_a_log_is_refused_and_holds_nothing_up(session, another
         assert text in str(raised.value)
         assert not defined(session, table)
 
-    # One that is defined all the same keeps neither gateways from starting nor other indexes from coming.
+    # An index that is defined without a log keeps neither gateways from starting nor other indexes
+    # from being made.
     row = list(session.execute("SELECT revision FROM annulus.vector_indexes LIMIT 1"))[0]
     [(table_id,)] = session.execute(
         "SELECT id FROM system_schema.tables WHERE keyspace_name = 'vectors' AND table_name = 'odd'"
@@ -80,7 +81,7 @@ def test_a_table_that_was_made_anew_gets_a_new_index_and_a_new_log(session):
 
 
 def test_a_table_that_was_made_anew_takes_writes_at_once(session):
-    """For half a second gateways take it for the old one, whose log is gone."""
+    """For half a second gateways take the table for the old one, whose log is gone."""
     text = "INSERT INTO vectors.t (part, number, v) VALUES (1, '{}', [1, 1])"
     kept = session.prepare("INSERT INTO vectors.t (part, number, v) VALUES (1, ?, [1, 1])")
     unlogged = BatchStatement(batch_type=BatchType.UNLOGGED)
@@ -95,7 +96,7 @@ def test_a_table_that_was_made_anew_takes_writes_at_once(session):
     }
     for name, write in writes.items():
         session.execute(CREATE.format("ours", "vectors.t"))
-        # It is all prepared and in use.
+        # Both statements are prepared and used once.
         write()
         assert session.execute("SELECT number FROM vectors.t_scylla_cdc_log").one(), name
         make_anew(session)
@@ -122,7 +123,7 @@ def test_a_truncate_leaves_no_note(session):
         before = version(session)
         session.execute(statement)
         assert notes(session) == {None}
-        # What is shown of it follows at once.
+        # The version shown for the index follows at once.
         eventually(lambda: version(session) not in (None, before))
     assert not list(session.execute("SELECT * FROM vectors.t"))
 
@@ -130,7 +131,7 @@ def test_a_truncate_leaves_no_note(session):
 def test_a_truncate_that_its_gateway_did_not_finish_has_the_index_built_anew(session):
     session.execute(CREATE.format("ours", "vectors.t"))
     before = version(session)
-    # As a gateway does that then dies.
+    # A gateway that dies during a TRUNCATE leaves this.
     began = time.monotonic()
 
     def noted():
@@ -144,7 +145,7 @@ def test_a_truncate_that_its_gateway_did_not_finish_has_the_index_built_anew(ses
         return result.one().applied
 
     eventually(noted)
-    # What is about to be truncated is not to be read for an index.
+    # The table is about to be truncated, so no index may read it.
     session.execute("ALTER TABLE vectors.t ADD w vector<float, 2>")
     with pytest.raises(Exception) as raised:
         session.execute(CREATE.format("other", "vectors.t").replace("(v)", "(w)"))
@@ -162,7 +163,7 @@ def test_a_gateway_that_slept_passes_no_write_by_what_it_knew(session, another):
         slept.execute(insert, ("before",))
         os.kill(another.pid, signal.SIGSTOP)
         try:
-            # The last of its threads stops a while after the signal.
+            # The last of the gateway's threads stops a while after the signal.
             eventually(lambda: set(states(another.pid)) == {"T"})
             waking = slept.execute_async(insert, ("waking",))
             time.sleep(LEASE_SECONDS + 2)

@@ -1,7 +1,9 @@
-"""The tests of the official drivers, of cqlsh and of the official CDC library pass through a gateway, too.
+"""Runs the tests of the official drivers, of cqlsh and of the official CDC library through a
+gateway.
 
-They are those of tests/drivers, tests/cqlsh and crates/annulus/tests/end_to_end/rust_driver. The Python tests marked
-`embedded` are left out, each for the reason that its mark gives. The Rust tests marked `ignore` need a gateway, and run here.
+The suites are tests/drivers, tests/cqlsh and crates/annulus/tests/end_to_end/rust_driver. The
+Python tests marked `embedded` are left out, each for the reason that its mark gives. The Rust tests
+marked `ignore` need a gateway, and run here.
 """
 
 import os
@@ -18,13 +20,13 @@ TESTS = ROOT / "tests"
 VENVS = pathlib.Path(sys.prefix).parent
 SUITE_SECONDS = 1800
 
-# One test after the other, as Cassandra changes its schema one step after the other.
+# Tests run one after the other, as Cassandra changes its schema one step after the other.
 RUST = "cargo test --workspace --locked --test end_to_end rust_driver:: -- --include-ignored --test-threads=1"
 RUST_PASSED_MIN = 24
 
 
 def passed(command, **environment):
-    """Runs a suite that must pass; how many of its tests have."""
+    """Runs a suite that must pass. Returns the number of tests that passed."""
     ran = subprocess.run(
         command,
         cwd=ROOT,

@@ -1,4 +1,5 @@
-"""A driver that connects to one gateway knows all of them, and nothing else; tokens lead to the right one."""
+"""Tests that a driver that connects to one gateway knows all gateways and nothing else, and that
+tokens lead to the right one."""
 
 import pytest
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
@@ -8,7 +9,8 @@ from server import eventually
 
 @pytest.fixture
 def driver(gateway):
-    """The driver as an application has it: no protocol version, no schema switched off."""
+    """The driver as an application sets it up: no protocol version given, no schema switched
+    off."""
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("datacenter1"))
     profile = ExecutionProfile(load_balancing_policy=policy, request_timeout=60)
     cluster = Cluster([gateway.host], port=gateway.cql_port, execution_profiles={EXEC_PROFILE_DEFAULT: profile})
@@ -34,7 +36,7 @@ def test_each_gateway_says_its_own_address_and_those_of_the_others(gateways):
             session = cluster.connect()
             for prepared in (False, True):
                 select = session.prepare if prepared else str
-                # Whichever gateway is asked, it says that it is itself.
+                # Each gateway that is asked names its own address.
                 own = session.execute(select("SELECT rpc_address, rpc_port FROM system.local"), trace=False)
                 asked = own.response_future.coordinator_host
                 assert own.one() == endpoint(asked)
@@ -66,7 +68,7 @@ def test_statements_go_to_the_gateway_beside_a_replica(driver, gateways):
         assert coordinator == replica
         asked.add(endpoint(coordinator))
     assert asked == {gateway.address for gateway in gateways}
-    # The coordinator's own trace says that the row was at hand: the gateway stands before the replica itself.
+    # The coordinator's own trace names only itself, so the gateway stands before the replica.
     result = session.execute(select, (1,), trace=True)
     nodes = {event.source for event in result.get_query_trace().events}
     before = {gateway.host: gateway.node[0] for gateway in gateways}

@@ -1,4 +1,5 @@
-"""A gateway or a node that dies fails no query at QUORUM, and is used again once it is back."""
+"""Tests that no query at QUORUM fails when a gateway or a node dies, and that it is used again once
+it is back."""
 
 import os
 import signal
@@ -10,7 +11,7 @@ from server import eventually
 
 
 def writes_and_reads(session):
-    """One write and one read of what was written, as a step of a load."""
+    """Returns a step of a load: one write, and one read of the row written."""
     session.execute("DROP KEYSPACE IF EXISTS loaded")
     session.execute("CREATE KEYSPACE loaded WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}")
     session.execute("CREATE TABLE loaded.rows (id int PRIMARY KEY, name text)")

@@ -1,4 +1,5 @@
-"""What is written through a gateway is what an index service finds, whichever way it was written."""
+"""Tests that an index service finds all rows written through a gateway, whichever way they were
+written."""
 
 import random
 
@@ -9,13 +10,14 @@ from cassandra.query import BatchStatement, BatchType
 from server import eventually
 from stores import Store
 
-# Of which 40 until the reader has come that passes when a node was slow to write.
+# The longest wait for the index. It includes 40 s until the slow reader has come by, which reads
+# again what a node wrote late.
 SECONDS = 120
 WRITES = 500
 
 
 class Followed:
-    """A table, an index on it, and the service that serves the index."""
+    """A table, its index, and the service that serves the index."""
 
     def __init__(self, session, store):
         self.session, self.store = session, store
@@ -31,7 +33,7 @@ class Followed:
         eventually(lambda: self.store.index_status("followed", "near")["status"] == "SERVING", seconds=SECONDS)
 
     def indexed(self):
-        """{(part, number)} of what the index holds; None while it does not serve."""
+        """{(part, number)} of the rows in the index; None while it does not serve."""
         keys = self.store.nearest("followed", "near", [0.0, 0.0], 1_000)
         return keys and set(zip(keys["part"], keys["number"]))
 
@@ -49,12 +51,13 @@ class Followed:
         return dict(zip(zip(keys["part"], keys["number"]), answer["distances"])).get(key) == 0
 
     def is_up_to_date(self):
-        """Whether the index holds what the table does. A key alone is no sign of it: the row may have got another vector since."""
+        """Whether the index holds the same as the table. Keys alone do not prove it, as a row may
+        have got another vector."""
         table = self.table()
         return self.indexed() == set(table) and all(self.has(key, v) for key, v in table.items())
 
     def becomes(self, *expected):
-        """Waits until the index holds these rows as the table does."""
+        """Waits until the index and the table both have just these rows."""
         assert set(self.table()) == set(expected)
         eventually(self.is_up_to_date, seconds=SECONDS)
 
@@ -90,7 +93,7 @@ def test_the_index_follows_every_form_of_write(followed):
     nearest = followed.store.nearest("followed", "near", [9.0, 9.0], 1)
     assert nearest == {"part": [1], "number": [1]}
 
-    # A name that is too large for a batch.
+    # This name is too large for a batch.
     session.execute(session.prepare("INSERT INTO points (part, number, name, v) VALUES (?, ?, ?, ?)"), (3, 1, 9_000 * "x", [7, 7]))
     session.execute("UPDATE points SET v = null WHERE part = 2 AND number = 2")
     followed.becomes((1, 1), (1, 2), (1, 3), (2, 1), (3, 1))
@@ -141,7 +144,7 @@ def test_a_truncated_table_has_its_index_built_anew(followed):
 
 
 def test_a_write_that_goes_round_the_gateway_is_not_seen(followed, gateways):
-    """What the other tests would look like if log rows were missing."""
+    """This shows what the other tests would look like if log rows were missing."""
     host, port = gateways[0].node
     with Cluster([host], port=port, protocol_version=4) as cluster:
         cluster.connect("followed").execute("INSERT INTO points (part, number, v) VALUES (1, 1, [1, 1])")

@@ -1,4 +1,5 @@
-"""What index services ask about tables that nobody writes to costs the nodes nothing, and a write to one is found at once."""
+"""Tests that polls of idle logs cost the nodes nothing, and that a write to an idle table is found
+at once."""
 
 import time
 
@@ -9,7 +10,7 @@ from server import eventually
 from stores import Store
 
 TABLES = 14
-# Readers that stay 30 s behind have to come past the last write, too.
+# The longest time until logs are idle. Readers that stay 30 s behind must pass the last write, too.
 SECONDS = 240
 COUNTED_SECONDS = 10
 
@@ -29,7 +30,7 @@ def session(gateway):
 
 @pytest.fixture
 def nodes_sessions(nodes):
-    """A session of each node, for what a node says of itself alone."""
+    """A session of each node, to read what a node tells of itself."""
     clusters = [client_of_one(node) for node in nodes]
     yield [cluster.connect() for cluster in clusters]
     for cluster in clusters:
@@ -37,7 +38,7 @@ def nodes_sessions(nodes):
 
 
 def reads(nodes_sessions):
-    """How often the nodes have read what readers of logs ask for, by their own count."""
+    """The number of reads of logs, by the nodes' own count."""
     counted = 0
     for session in nodes_sessions:
         for row in session.execute("SELECT keyspace_name, table_name, count FROM system_views.local_read_latency"):
@@ -58,12 +59,13 @@ def test_logs_of_idle_tables_are_not_read(session, gateways, nodes_sessions, tmp
             eventually(lambda: store.index_status("idle", f"near{number}")["status"] == "SERVING", seconds=SECONDS)
         eventually(lambda: reads_a_second(nodes_sessions) < TABLES, seconds=SECONDS)
 
-        # Through another gateway than the one that has answered the polls, if there is one.
+        # The writes go through another gateway than the one that answered the polls, if there is
+        # one.
         for gateway in gateways:
             with client_of_one(gateway.address) as cluster:
                 writer = cluster.connect()
                 for number in range(TABLES):
                     key = gateways.index(gateway)
                     writer.execute(f"INSERT INTO idle.t{number} (id, v) VALUES ({key}, [1, 2])")
-                    # The reader that stays behind would find it after half a minute.
+                    # The reader that stays behind would find the row only after half a minute.
                     eventually(lambda: store.serves("idle", f"near{number}", key + 1), seconds=15)

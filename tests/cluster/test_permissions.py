@@ -1,4 +1,5 @@
-"""Before a Cassandra with users, a client may through a gateway what it may without one, and nothing more.
+"""Tests a gateway before a Cassandra with users: a client may do through the gateway what it may do
+without one, and nothing more.
 
 The grants here are those that docs/gateway-security.md names, and no others.
 """
@@ -14,7 +15,7 @@ from stores import Store
 
 ROWS = 20
 NEAREST = "SELECT id, name FROM shop.products ORDER BY v ANN OF [1, 0] LIMIT 5"
-# Each user's password is its name.
+# The users. The password of each is its name.
 USERS = ("gateway", "indexer", "owner", "writer", "late", "reader", "stranger")
 GRANTS = """
     ALL PERMISSIONS ON KEYSPACE annulus TO gateway
@@ -31,7 +32,8 @@ GRANTS = """
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory):
-    """The node, with its users, and the PEM file of the authority that has signed its certificate."""
+    """The node with its users, and the PEM file of the authority that has signed its
+    certificate."""
     with guarded_ring(tmp_path_factory.mktemp("guarded")) as (ring, authority):
         node = (ring.hosts[0], ring.port)
         with logged_in(node, SUPERUSER) as session:
@@ -54,7 +56,7 @@ def store_address():
 
 
 def gateway_before(node, directory, *settings, password="gateway", stores=()):
-    """A gateway before a node, which logs in as the user `gateway`."""
+    """A gateway before a node, which logs in to it as the user `gateway`."""
     file = directory / "password"
     file.write_text(f"{password}\n")
     address = (f"{NETWORK}.1", free_port(f"{NETWORK}.1"))
@@ -64,7 +66,7 @@ def gateway_before(node, directory, *settings, password="gateway", stores=()):
 
 @pytest.fixture(scope="module")
 def gateway(guarded, store_address, tmp_path_factory):
-    """A gateway before the node; it is in TLS that it talks to it."""
+    """A gateway before the node, which talks to it by TLS."""
     node, authority = guarded
     settings = ["--cassandra-certificate-file", authority]
     stores = [f"http://{store_address}"]
@@ -85,7 +87,7 @@ def store(gateway, store_address, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def products(gateway, store):
-    """An indexed table with rows; all of it is the owner's doing."""
+    """An indexed table with rows, made by the owner."""
     with logged_in(gateway.address, "owner") as session:
         session.execute("CREATE CUSTOM INDEX products_v ON shop.products (v) USING 'vector_index'")
         insert = session.prepare("INSERT INTO shop.products (id, name, v) VALUES (?, ?, ?)")
@@ -113,9 +115,9 @@ def test_who_may_not_read_a_table_finds_none_of_it(gateway, products):
         expected = refusal(session, "SELECT id FROM shop.products WHERE id = 1")
         assert "User stranger has no SELECT permission on <table shop.products>" in expected
         assert refusal(session, NEAREST) == expected
-        # Near nothing at all: what is refused does not depend on what there is.
+        # The refusal does not depend on the rows that there are.
         assert refusal(session, NEAREST.replace("LIMIT 5", "LIMIT 1")) == expected
-        # The reader's statement has the same id, and was prepared in this gateway already.
+        # The reader's statement has the same id and was prepared in this gateway already.
         with logged_in(gateway.address, "reader") as reader:
             assert len(list(reader.execute(reader.prepare(NEAREST)))) == 5
         assert refusal(session, session.prepare(NEAREST)) == expected
@@ -139,11 +141,12 @@ def test_an_index_needs_the_permission_to_alter_its_table(gateway, guarded, prod
 def test_who_may_write_a_table_may_write_its_log(gateway, guarded, store, products):
     write = "INSERT INTO shop.products (id, name, v) VALUES (%s, 'new', [-1, 0])"
     log = "shop.products_scylla_cdc_log"
-    # Nobody has granted it anything on the log.
+    # Nobody has granted the writer anything on the log.
     with logged_in(gateway.address, "writer") as session:
         session.execute(write, (100,))
         session.execute(f"{write} IF NOT EXISTS", (101,))
-    # Who is granted the table alone once the index is there needs the log as well, and is told so.
+    # A user who is granted only the table after the index was made needs the log as well, and is
+    # told so.
     with logged_in(guarded[0], "owner") as owner:
         owner.execute("GRANT MODIFY ON TABLE shop.products TO late")
     with logged_in(gateway.address, "late") as session:
@@ -157,7 +160,7 @@ def test_who_may_write_a_table_may_write_its_log(gateway, guarded, store, produc
 
 
 def test_no_index_locks_anybody_out(gateway, guarded, products):
-    """Where the gateway can't see who may write to a table."""
+    """The gateway can't see here who may write to a table."""
     may_see = "SELECT ON TABLE system_auth.role_permissions {} gateway"
     with logged_in(guarded[0], SUPERUSER) as superuser, logged_in(gateway.address, "owner") as session:
         superuser.execute("CREATE TABLE shop.others (id int PRIMARY KEY, v vector<float, 2>)")
@@ -183,7 +186,7 @@ def test_who_may_not_write_writes_nothing(gateway, products):
             assert "User reader has no MODIFY permission on <table shop.products" in refusal(
                 session, session.prepare(statement)
             )
-        # Nor is it told what depends on a column.
+        # The user does not learn either what depends on a column.
         altered = "ALTER TABLE shop.products DROP v"
         assert "User reader has no ALTER permission on <table shop.products" in refusal(session, altered)
         assert len(list(session.execute("SELECT id FROM shop.products"))) == ROWS

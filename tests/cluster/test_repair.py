@@ -1,4 +1,5 @@
-"""Repair on a ring: what went round the gateways is found out and mended, by jobs that share no node."""
+"""Tests repair on a ring: writes that went round the gateways are found and mended, by jobs that
+share no node."""
 
 import datetime
 import itertools
@@ -10,7 +11,7 @@ from cassandra.metadata import Murmur3Token
 from clients import client_of_all
 from server import eventually
 
-# A table of up to 10,000 rows would be compared in one piece.
+# The number of rows. A table of up to 10,000 rows would be compared in one piece.
 ROWS = 11_000
 INSERT = "INSERT INTO points (id, v) VALUES (?, ?)"
 
@@ -23,14 +24,14 @@ def through(gateways):
 
 @pytest.fixture(scope="module")
 def direct(nodes):
-    """A session whose writes no gateway sees."""
+    """A session whose writes pass no gateway."""
     with client_of_all(nodes, ConsistencyLevel.ALL) as cluster:
         yield cluster.connect()
 
 
 @pytest.fixture(params=[1, 3], ids=lambda replicas: f"{replicas} replicas")
 def points(request, through, direct, nodes, store):
-    """A session that goes round the gateways, beside a table that is indexed as it is."""
+    """A session that goes round the gateways, and a table that is indexed as it is."""
     if request.param > len(nodes):
         pytest.skip("needs as many nodes: NODES=3")
     through.execute("DROP KEYSPACE IF EXISTS repaired")
@@ -61,7 +62,7 @@ def test_what_went_round_the_gateways_is_mended(points, store):
     assert store.serves("repaired", "near", ROWS - 5)
 
     again = store.repair("repaired", "near")["counters"]
-    # Five came, five went; those without a vector are read like others.
+    # Five rows were added and five removed. Rows without a vector are read like others.
     assert again["rows_compared"] == ROWS
     assert not any(again[count] for count in ("ranges_differed", "rows_added", "rows_mended", "rows_removed", "rows_left"))
 
@@ -79,12 +80,12 @@ def test_ranges_beside_each_other_share_no_node(points, store, through):
                 nodes = [set(replicas("repaired", Murmur3Token(part["token"]))) for part in (one, other)]
                 assert nodes[0].isdisjoint(nodes[1])
         sets = {frozenset(replicas("repaired", Murmur3Token(spent(part)["token"]))) for part in parts}
-        # Every range has the same nodes, or each has one of several.
+        # All ranges have the same nodes, or each range has one of several sets.
         assert (beside > 0) == (len(sets) > 1 and parallel == 0), (beside, sets)
 
 
 def spent(part):
-    """When a range was compared, and a token of it."""
+    """The times between which a range was compared, and a token of the range."""
     return {
         "from": datetime.datetime.fromisoformat(part["start_time"]),
         "to": datetime.datetime.fromisoformat(part["end_time"]),

@@ -1,13 +1,15 @@
-"""What a gateway answers is byte for byte what the node behind it answers.
+"""Tests that a gateway's answers are byte for byte those of the node behind it.
 
-The statements are those of tests/compat, which are more than a thousand. Each is sent as it stands there, and then in
-the other form: what is sent as text is prepared and executed, what is prepared there is sent as text with its values;
-what is read is read in pages, too. All of it goes straight to the node and then through the gateway, in a keyspace
-made anew each time, and the frames of the responses are compared with their headers.
+The statements are those of tests/compat, more than a thousand. Each is sent as it stands there, and
+then in the other form: text is prepared and executed, and a prepared statement is sent as text with
+its values. SELECTs are also read in pages. All go straight to the node and then through the
+gateway, in a keyspace made anew each time. The frames of the responses are compared, headers
+included.
 
-What is left out is what differs between two runs on the same node (`frames.comparable`): the bytes of paging states
-and the ids of traces. `now()` is in statements, but in no answer. What a gateway answers otherwise than the node on
-purpose, the tables that tell of nodes and of indexes, has tests of its own.
+The bytes of paging states and the ids of traces are left out, as they differ between two runs on
+the same node (`frames.comparable`). `now()` is in statements, but in no answer. The tables that
+tell of nodes and of indexes have tests of their own, as the gateway answers otherwise than the node
+on purpose.
 """
 
 import pytest
@@ -22,7 +24,7 @@ STATEMENTS_MIN = 1400
 PAGE_ROWS = 2
 PAGES_MAX = 1000
 
-# How a connection is set up. Most areas are asked in the first way, these ones in another: by name of the area.
+# The settings of connections by name of the area. Areas that are not named have the plain ones.
 PLAIN = {}
 CONNECTIONS = {
     "prepared": {"compression": "lz4"},
@@ -30,7 +32,7 @@ CONNECTIONS = {
     "not_exists": {"traced": True},
 }
 
-# What drivers read when they connect, of what a gateway leaves as it is.
+# The statements that drivers send when they connect, for tables that a gateway leaves as they are.
 QUESTIONS_OF_DRIVERS = [
     *(
         f"SELECT * FROM system_schema.{table}"
@@ -45,7 +47,8 @@ QUESTIONS_OF_DRIVERS = [
 
 @pytest.fixture(scope="module", autouse=True)
 def an_index_elsewhere(gateways):
-    """A vector index on a table that is named nowhere: while there is one, a gateway looks at every statement more closely."""
+    """Makes a vector index on a table that no statement names. While there is an index, a gateway
+    looks at every statement more closely."""
     with Cluster([gateways[0].host], port=gateways[0].cql_port, protocol_version=4) as cluster:
         session = cluster.connect()
         session.default_timeout = 60
@@ -60,7 +63,8 @@ def an_index_elsewhere(gateways):
 
 
 def in_the_other_form(client, step):
-    """Sends what the step sends as text prepared, and what it prepares as text; what it reads also in pages."""
+    """Sends a step's text as a prepared statement, or its prepared statement as text. SELECTs are
+    also read in pages."""
     replay.wait(step)
     prepared = client.prepare(step.statement)
     if isinstance(prepared, ErrorMessage):
@@ -79,7 +83,7 @@ def in_the_other_form(client, step):
 
 
 def in_pages(ask):
-    """Reads to the end: in one page, then in small ones."""
+    """Reads all rows: in one page, then in small ones."""
     ask()
     state = None
     for _ in range(PAGES_MAX):
@@ -90,7 +94,7 @@ def in_pages(ask):
 
 
 def drop_leftovers(address):
-    """What a run before left behind is no part of the next."""
+    """Drops keyspaces that an earlier run left behind."""
     with FrameClient(address) as client:
         for [name] in client.query("SELECT keyspace_name FROM system_schema.keyspaces").parsed_rows:
             if name.startswith(b"compat_"):
@@ -98,10 +102,11 @@ def drop_leftovers(address):
 
 
 def prepare_all(address, area):
-    """Has a node prepare an area's statements, so that the first of two runs is not the first to do it.
+    """Has a node prepare an area's statements, so that not only the second of two runs finds them
+    prepared.
 
-    TRUNCATE and what changes the schema stay prepared whatever becomes of the table, and a node adds its warning of USE
-    only to what it did not know."""
+    TRUNCATE and changes of the schema stay prepared whatever becomes of the table, and a node warns
+    of USE only when it prepares a statement that it did not know."""
     with FrameClient(address) as client:
         replay.begin(client, area)
         for step in script.read_statements(area):
@@ -127,7 +132,7 @@ def test_answers_are_byte_for_byte_those_of_the_node(gateway, area):
     answers_through, through = ask_all(gateway.address, area)
 
     assert answers_through == answers_direct
-    # Nothing is compared with nothing: each step has at least one answer in each form.
+    # Each step has at least one answer in each form, so the comparison is not empty.
     assert len(direct) >= 2 * len(answers_direct)
     different = [pair for pair in zip(direct, through, strict=True) if pair[0] != pair[1]]
     assert not different, f"{len(different)} of {len(direct)}: {different[:2]}"
@@ -152,7 +157,7 @@ def test_what_drivers_read_first_is_the_nodes(gateway, compression):
 
 
 def test_a_page_is_continued_on_the_other_side(gateway):
-    """A paging state that a node gave means the same through a gateway, and the other way round."""
+    """A paging state from the node also works through a gateway, and the other way round."""
     question = "SELECT table_name FROM system_schema.tables"
     with FrameClient(gateway.node) as direct, FrameClient(gateway.address) as through:
         in_one = [row for row in direct.query(question).parsed_rows]

@@ -1,4 +1,4 @@
-"""What belongs to a connection, and what is said beside an answer, stays intact."""
+"""Tests that the state of a connection, and traces and warnings beside an answer, stay intact."""
 
 import pytest
 from cassandra.cluster import Cluster, NoHostAvailable

@@ -1,4 +1,4 @@
-"""Whatever was acknowledged while a node stood still is found at once when it goes on."""
+"""Tests that writes acknowledged while a node stood still are found at once when it goes on."""
 
 import os
 import signal
@@ -14,13 +14,13 @@ from server import eventually
 from stores import Store
 
 WRITERS = 4
-# After the node goes on.
+# The time limit, counted from when the node goes on.
 FOUND_WITHIN_SECONDS = 2
 ROUNDS = 3
 
 
 class Written:
-    """Writes to a table with an index, and which of them were acknowledged."""
+    """Writes to a table with an index, and remembers which writes were acknowledged."""
 
     def __init__(self, session, replication_factor):
         session.execute("DROP KEYSPACE IF EXISTS stopped")
@@ -50,7 +50,7 @@ class Written:
             return set(self._acknowledged)
 
     def missing(self, store, acknowledged):
-        """Which of the acknowledged are not in the index."""
+        """The acknowledged keys that are not in the index."""
         found = store.nearest("stopped", "near", [0.0, 0.0], self._next + 1) or {"id": []}
         return acknowledged - set(found["id"])
 
@@ -76,7 +76,8 @@ def test_what_was_acknowledged_is_found_at_once(session, gateways, ring, tmp_pat
                 for _ in range(WRITERS):
                     loads.enter_context(Load(written.write))
                 goes_on(written)
-                # The last of them: the store's and the first client's connections begin with the first.
+                # The last node is stopped, since the store's and the first client's connections
+                # begin with the first.
                 os.kill(ring.pid(len(gateways) - 1), signal.SIGSTOP)
                 try:
                     time.sleep(seconds)
@@ -93,7 +94,7 @@ def goes_on(written):
 
 
 def found(written, store):
-    """Everything that is acknowledged by now."""
+    """Waits until everything that is acknowledged by now is found."""
     acknowledged = written.acknowledged()
     began = time.monotonic()
     while missing := written.missing(store, acknowledged):

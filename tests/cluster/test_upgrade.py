@@ -1,4 +1,4 @@
-"""Definitions that gateways of an earlier version made."""
+"""Tests definitions that gateways of an earlier version made."""
 
 from clients import client_of_one
 from definitions import CREATE, connect, defined, make_anew
@@ -18,13 +18,13 @@ def test_a_column_that_came_later_is_added_and_used(gateway, tmp_path):
             session = cluster.connect()
             make_anew(session)
             session.execute(CREATE.format("ours", "vectors.t"))
-        # As an earlier version has left it.
+        # An earlier version would have left the table like this.
         direct.execute(f"ALTER TABLE {KEYSPACE}.vector_indexes DROP truncates")
         with upgraded, connect(upgraded) as cluster:
             session = cluster.connect()
             assert set(defined(session)) == {"ours"}
             session.execute("INSERT INTO vectors.t (part, number, v) VALUES (1, 'one', [1, 1])")
-            # The column is for notes of these, which are gone afterwards.
+            # The column is for notes of TRUNCATEs, which are gone afterwards.
             session.execute("TRUNCATE vectors.t")
             assert not list(session.execute("SELECT * FROM vectors.t"))
             [definition] = direct.execute(f"SELECT index_name, truncates FROM {KEYSPACE}.vector_indexes")

@@ -1,4 +1,5 @@
-"""Vector indexes on Cassandra: defined through one gateway, seen through all, built and followed by an index service."""
+"""Tests vector indexes on Cassandra: defined through one gateway, seen through all, built and
+followed by an index service."""
 
 import contextlib
 import os
@@ -25,7 +26,7 @@ def test_an_index_is_seen_where_cassandras_own_are(session):
     assert options.pop("index_version")
     assert options == {"class_name": "vector_index", "target": "v", "similarity_function": "euclidean"}
 
-    # What the driver itself made of the schema, once it was told of the change.
+    # The driver's own model of the schema, once it was told of the change.
     metadata = session.cluster.metadata.keyspaces["vectors"].tables["t"]
     assert set(metadata.indexes) == {"theirs", "ours"}
 
@@ -99,7 +100,7 @@ def test_what_an_index_needs_is_neither_dropped_nor_renamed(session):
     session.execute(CREATE.format("ours", "vectors.t"))
     session.execute(CREATE.format("other", "vectors.t").replace("(v)", "(w)"))
     session.execute("CREATE INDEX theirs ON vectors.t (plain)")
-    # Cassandra's own words.
+    # Cassandra refuses in these words.
     for column, index in [("plain", "theirs"), ("v", "ours"), ("w", "other")]:
         text = f"Cannot drop column {column} because it has dependent secondary indexes ({index})"
         assert text in refusal(f"ALTER TABLE vectors.t DROP {column}")
@@ -164,7 +165,7 @@ def test_a_gateway_that_lost_the_cluster_passes_no_writes_until_it_is_back(sessi
     session.execute(insert)
     os.kill(ring.pid(0), signal.SIGSTOP)
     try:
-        # Unlike all else, the refusal comes without the node.
+        # The gateway alone gives this refusal, without the node.
         def is_refused():
             with pytest.raises(Exception) as raised:
                 session.execute("INSERT INTO vectors.t (part, number, v) VALUES (1, 'two', [1, 1])", timeout=1)
@@ -187,11 +188,13 @@ def test_a_gateway_that_lost_the_cluster_passes_no_writes_until_it_is_back(sessi
 
 
 def test_a_name_that_cassandra_gives_away_meanwhile_is_no_vector_index(session, gateway, another):
-    """Two gateways may be asked for the same name at the same time; here one of the two is the node itself."""
+    """Two gateways may be asked for the same name at the same time. Here the node itself stands for
+    one of them."""
     session.execute("CREATE TABLE vectors.u (id int PRIMARY KEY, x int)")
     state = "SELECT state FROM annulus.vector_indexes WHERE scope = 'cluster' AND keyspace_name = 'vectors' AND index_name = 'same'"
     with connect(another) as cluster, client_of_one(gateway.node) as direct:
-        # Not all gateways have taken the definition up before this one goes on.
+        # The other gateway is stopped, so not all gateways take the definition up before this one
+        # goes on.
         os.kill(another.pid, signal.SIGSTOP)
         try:
             creating = session.execute_async(CREATE.format("same", "vectors.t"), timeout=60)

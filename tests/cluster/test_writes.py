@@ -1,4 +1,5 @@
-"""Writes through the gateway to a table with a vector index: the same as without, and every row named in its change log."""
+"""Tests writes through the gateway to a table with a vector index: they have the same effect as
+without a gateway, and the change log names every row."""
 
 import time
 
@@ -23,7 +24,7 @@ def connect(address, **arguments):
 
 
 class Side:
-    """A keyspace of the same tables as another's, and a session that uses it."""
+    """One of two keyspaces with the same tables, and a session that uses it."""
 
     def __init__(self, address, keyspace):
         self.cluster = connect(address)
@@ -38,7 +39,8 @@ class Side:
         self.session.execute(f"USE {keyspace}")
 
     def contents(self):
-        """Every cell that a client can see, with its time if it is the client's own, and whether it expires."""
+        """Every cell that a client can see, with its time if the client gave it, and whether it
+        expires."""
         select = {
             "events": "SELECT tenant, day, hour, seq, owner, name, tags, v, ttl(name) FROM events",
             "products": "SELECT id, name, v, ttl(name) FROM products",
@@ -52,7 +54,7 @@ class Side:
 
 
 class Log:
-    """What is new in the change logs, read from the node itself."""
+    """Reads new rows of the change logs from the node itself."""
 
     def __init__(self, node, keyspace):
         self._cluster = connect(node)
@@ -62,7 +64,8 @@ class Log:
         self.streams = set()
 
     def new(self):
-        """(table, operation, key...) of the log rows since the last call, in order; a column without a value is None."""
+        """(table, operation, key...) of the log rows since the last call, in order. A column
+        without a value is None."""
         rows = []
         for table, key in ("events", ["tenant", "day", "hour", "seq"]), ("products", ["id"]):
             for row in self._session.execute(f"SELECT * FROM {table}_scylla_cdc_log"):
@@ -137,7 +140,7 @@ INSERT_EVENT = "INSERT INTO events (tenant, day, hour, seq, name, v) VALUES (1, 
 INSERT_PRODUCT = "INSERT INTO products (id, name, v) VALUES (?, ?, ?)"
 LARGE = "x" * 6_000
 
-# What is done, and the log rows that it must leave.
+# The writes, each with the log rows that it must leave.
 WRITES = {
     "insert": (text(INSERT_EVENT), [event(INSERT)]),
     "insert with TTL and timestamp": (
@@ -205,7 +208,8 @@ WRITES = {
         batch(*((INSERT_PRODUCT, (13, 20_000 * "y", [1, 1, 1])) for _ in range(3)), kind=BatchType.UNLOGGED),
         2 * [product(INSERT, 13)],
     ),
-    # Its cells count for more than its text, so Cassandra warns of the batch that it goes as.
+    # The cells of this write are larger than its text, so Cassandra warns of the batch that it goes
+    # as.
     "collection": (
         text(f"INSERT INTO events (tenant, day, hour, seq, tags) VALUES (1, 2, 3, 4, {set(range(900))})"),
         [event(INSERT)],
@@ -226,7 +230,8 @@ def test_a_write_is_what_it_is_without_a_gateway_and_leaves_its_log_rows(name, t
     said = [[tuple(row) for row in answer] for answer in answers]
     assert said[0] == said[1]
     assert through.contents() == direct.contents()
-    # The log rows of one request come in the order of its statements; those of its partitions' rows in theirs.
+    # The log rows of one request come in the order of its statements, and those of one partition in
+    # the order of its rows.
     assert sorted(log.new(), key=str) == sorted(expected, key=str)
 
 
@@ -317,7 +322,7 @@ def test_a_statement_prepared_before_its_table_has_an_index_is_followed(gateways
         direct = node.connect("indexed")
         direct.row_factory = tuple_factory
         assert {key for (key,) in direct.execute("SELECT id FROM late_scylla_cdc_log")} == {2, 3}
-        # The INSERT of log rows becomes invalid with its table, and is prepared anew.
+        # The INSERT of log rows becomes invalid with its table and is prepared anew.
         session.execute("DROP INDEX indexed.late_v_idx")
         eventually(lambda: not list(direct.execute(
             "SELECT table_name FROM system_schema.tables WHERE keyspace_name = 'indexed' AND table_name = 'late_scylla_cdc_log'"

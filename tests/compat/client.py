@@ -1,4 +1,5 @@
-"""One connection of the Python driver, used below its sessions: no retries, no preparing anew, values as bytes."""
+"""One connection of the Python driver, used below the driver's sessions: no retries, no preparing
+anew, values as bytes."""
 
 import concurrent.futures
 
@@ -24,7 +25,7 @@ ANSWER_SECONDS = 60
 
 
 class Result(ResultMessage):
-    """The driver's reading of a RESULT, but for the rows, which stay bytes."""
+    """Reads a RESULT like the driver, but leaves the rows as bytes."""
 
     def recv_results_rows(self, f, protocol_version, user_type_map, result_metadata, column_encryption_policy):
         self.recv_results_metadata(f, user_type_map)
@@ -55,7 +56,8 @@ def typed(cql_name, value):
 
 
 class Client:
-    """Answers are the driver's messages: a `Result`, or an `ErrorMessage`, which is returned and not raised."""
+    """A connection. Its answers are the driver's messages: a `Result`, or an `ErrorMessage`, which
+    is returned and not raised."""
 
     def __init__(self, host, port, handler=Handler):
         self._handler = handler
@@ -79,7 +81,7 @@ class Client:
         return self._ask(PrepareMessage(statement))
 
     def execute(self, prepared, values, page_size=None, paging_state=None):
-        """`values`: bytes, None or UNSET, one for each variable."""
+        """Executes a statement. `values` has bytes, None or UNSET for each variable."""
         message = ExecuteMessage(
             prepared.query_id,
             values,
@@ -112,6 +114,6 @@ def encode(column, value):
 
 
 def type_name(cql_type):
-    """The CQL name of a type, marked where the server gave it by class name."""
+    """The CQL name of a type, marked if the server gave it by class name."""
     name = cql_type.cql_parameterized_type().removeprefix(apache_cassandra_type_prefix)
     return f"custom {name}" if getattr(cql_type, "is_custom", False) else name

@@ -1,4 +1,5 @@
-"""Which answers differ: rows, names, types and errors' codes count, the words of errors and warnings do not."""
+"""Finds answers that differ. Rows, names, types and codes of errors count; the words of errors and
+warnings do not."""
 
 import dataclasses
 
@@ -19,7 +20,7 @@ class Answers:
 
 
 def differences(golden, replayed):
-    """Of two lists of (step, answer), the pairs that differ."""
+    """The pairs of answers that differ, of two lists of (step, answer)."""
     pairs = zip(golden, replayed, strict=True)
     return [
         Answers(step, expected, got)

@@ -1,7 +1,7 @@
-"""Bytes of a value as readable text, one text for one byte string.
+"""Writes the bytes of a value as readable text, one text for one byte string.
 
-A scalar that the driver would not write back as the same bytes shows them, so that nothing the server sends
-is smoothed over on the way.
+For a scalar that the driver would not write back as the same bytes, the text shows the bytes. So
+nothing that the server sends is smoothed over.
 """
 
 import math
@@ -14,7 +14,8 @@ PROTOCOL = 4
 
 
 def literal(cql_type, raw):
-    """The text of `raw`, the serialised form of a value of the driver's type `cql_type`; None is null."""
+    """The text of `raw`, the serialised form of a value of the driver's type `cql_type`. None
+    becomes null."""
     if raw is None:
         return "null"
     if issubclass(cql_type, cqltypes.VectorType):
@@ -58,7 +59,7 @@ def _fields(types, raw):
 
 
 def _sized(raw, at):
-    """(value, where it ends) of a value with its length before it."""
+    """(value, the offset behind it) of a value with its length before it."""
     (length,) = struct.unpack_from(">i", raw, at)
     at += 4
     if length < 0:
@@ -87,7 +88,7 @@ def _scalar(cql_type, raw):
     try:
         value = cql_type.deserialize(raw, PROTOCOL)
         text, again = show(value), cql_type.serialize(value, PROTOCOL)
-    except Exception:  # what the driver cannot read is shown as it is
+    except Exception:  # A value that the driver cannot read is shown as bytes.
         return f"0x{raw.hex()}"
     return text if again == raw else f"{text} 0x{raw.hex()}"
 
@@ -112,7 +113,7 @@ def _timestamp(value):
     return value.isoformat(timespec="milliseconds") + "Z"
 
 
-# How a type's Python value is shown, by CQL name.
+# Functions that show the Python value of a type, by CQL name.
 _READABLE = {
     "ascii": _quoted,
     "text": _quoted,

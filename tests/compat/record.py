@@ -1,7 +1,7 @@
 """Writes the golden files anew: record.py [--server HOST:PORT] [AREA ...]
 
-Without a server it starts a Cassandra of its own and stops it at the end. A server that has answered before may answer
-otherwise the second time, so leave that to trying statements out.
+Without a server it starts a Cassandra of its own and stops it at the end. A server that has
+answered before may answer otherwise the second time, so give a server only to try statements out.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from ring import cassandra_ring  # noqa: E402
 
 @contextlib.contextmanager
 def cassandra():
-    """HOST, PORT of a fresh Cassandra node."""
+    """Yields HOST, PORT of a fresh Cassandra node."""
     with cassandra_ring() as ring:
         yield ring.hosts[0], ring.port
 

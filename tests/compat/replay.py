@@ -1,7 +1,7 @@
-"""Runs the steps of an area against a server and renders what it answers.
+"""Runs the steps of an area against a server and renders its answers.
 
-Run as a program it replays every area against a server that is already there, and shows what differs from the
-golden files: replay.py HOST:PORT [AREA ...]
+As a program it replays every area against a server that runs already, and shows the differences to
+the golden files: replay.py HOST:PORT [AREA ...]
 """
 
 import datetime
@@ -20,7 +20,7 @@ import script
 from client import Client, Raw, encode, type_name, typed
 from literal import literal
 
-# What the Python of a directive may use.
+# The names that the Python of a directive may use.
 NAMES = {
     "UNSET": UNSET_VALUE,
     "raw": lambda text: Raw.fromhex(text),
@@ -86,13 +86,15 @@ def evaluate(python):
 
 
 def encoded(prepared, values):
-    """Values in the form of a prepared statement's variables; those beyond the variables must be `Raw`."""
+    """Values in the form of a prepared statement's variables. Values beyond the variables must be
+    `Raw`."""
     columns = prepared.bind_metadata
     return [encode(columns[i] if i < len(columns) else None, value) for i, value in enumerate(values)]
 
 
 def _pages(ask, page_size):
-    """All pages of an answer; an empty last page is left out, since either server may know earlier that it is done."""
+    """All pages of an answer. An empty last page is left out, since a server may know earlier or
+    later that it is done."""
     message = ask(page_size=page_size)
     text = _render(message)
     for number in range(MOST_PAGES):
@@ -124,7 +126,8 @@ def _render(message):
 
 
 def _warnings(message):
-    # One warning of Cassandra holds the statement's id, and is about nothing but how these tests choose a keyspace.
+    # One warning of Cassandra has the statement's id in it, and is only about how these tests
+    # choose a keyspace.
     texts = [_one_line(warning) for warning in message.warnings or () if not warning.startswith("`USE <keyspace>`")]
     return [f"warning: {text}" for text in texts]
 
@@ -142,7 +145,7 @@ def _one_line(text):
 
 
 def _columns(what, metadata):
-    """The columns of a result or of a statement's variables: where from, names, types."""
+    """The columns of a result or of a statement's variables: tables, names, types."""
     sources = sorted({f"{column[0]}.{column[1]}" for column in metadata})
     source = f" of {', '.join(sources)}" if sources else ""
     return f"{what}{source}: " + " | ".join(f"{column[2]} {type_name(column[3])}" for column in metadata)

@@ -1,16 +1,17 @@
-"""Statement files and golden files: their text form.
+"""Reads and writes statement files and golden files.
 
-A statement begins in the first column and goes on in indented lines. `--` begins a line of comment. Lines that
-begin with `@` belong to the statement after them:
+A statement begins in the first column and goes on in indented lines. `--` begins a line of comment.
+Lines that begin with `@` belong to the statement after them:
 
     @page 3                 read it in pages of three rows
     @prepare                only prepare it
-    @bind [1, 'a']          prepare it and execute it with these values (Python); several: each in turn
+    @bind [1, 'a']          prepare it and execute it with these values (Python);
+                            several are executed in turn
     @send [typed('int', 1)] send it unprepared with these values
     @wait 2                 wait that many seconds first
 
-A golden file repeats each step, every line after `> `, and the answer below it. differences.txt holds steps and
-answers too, Annulus's own, below a heading for each reason: `# area: why`.
+A golden file repeats each step, every line after `> `, and has the answer below it. differences.txt
+has the same form with Annulus's own answers, below a heading for each reason: `# area: why`.
 """
 
 import dataclasses
@@ -41,7 +42,7 @@ class Step:
 
 @dataclasses.dataclass
 class Difference:
-    """What Annulus answers on purpose otherwise than Cassandra."""
+    """An answer of Annulus that differs from Cassandra's on purpose."""
 
     area: str
     reason: str
@@ -101,7 +102,7 @@ def _step_and_answer(block):
 
 
 def write_golden(area, pairs):
-    """The reverse of `read_golden`."""
+    """Writes what `read_golden` reads."""
     blocks = []
     for text, answer in pairs:
         assert "\n\n" not in answer and not answer.startswith(QUOTE), answer

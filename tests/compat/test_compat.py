@@ -1,4 +1,5 @@
-"""Annulus answers as the Cassandra did from which the golden files were recorded, but for what differences.txt names."""
+"""Tests that Annulus answers like the Cassandra from which the golden files were recorded, except
+for the differences that differences.txt names."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Apache Cassandra's own shell: statements, and DESCRIBE, which it leaves to the server."""
+"""Tests Apache Cassandra's own shell: statements, and DESCRIBE, which it leaves to the server."""
 
 import pathlib
 import re
@@ -23,7 +23,7 @@ CREATE CUSTOM INDEX notes_v ON shell.notes(v) USING 'vector_index'
 def cqlsh(server, statements):
     command = [CQLSH, server.host, str(server.cql_port), "-e", statements]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    # It says so if the server is of another version than it was built against.
+    # cqlsh warns if the server is of another version than it was built for.
     text = re.sub(r"\AWARNING: cqlsh was built against .*\n+", "", result.stdout)
     return result.returncode, text, result.stderr
 

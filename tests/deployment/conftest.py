@@ -1,6 +1,8 @@
-"""What an operator runs: a ring, gateways before two of its nodes, two index services; and real texts in it.
+"""Fixtures of a deployment as an operator runs it: a ring, gateways before two of its nodes, two
+index services, and real texts.
 
-NODES=n is the number of nodes (one if it isn't said; a single node has one gateway), ROWS=n that of the texts.
+NODES=n is the number of nodes (default: 1; a single node has one gateway). ROWS=n is the number of
+texts.
 """
 
 import os
@@ -35,7 +37,7 @@ def pytest_terminal_summary(terminalreporter):
 
 @pytest.fixture(scope="session")
 def measured():
-    """Takes lines for the end of the run."""
+    """A list of lines that are printed at the end of the run."""
     return MEASURED
 
 
@@ -64,7 +66,7 @@ def gateways(ring, store_addresses, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def stores(gateways, store_addresses, tmp_path_factory):
-    """Each follows the cluster by itself, through all gateways."""
+    """The index services. Each follows the cluster by itself, through all gateways."""
     stores = [Store(gateways, tmp_path_factory.mktemp("store"), address) for address in store_addresses]
     for store in stores:
         store.start()
@@ -85,7 +87,8 @@ def session(gateways):
 
 @pytest.fixture(scope="session")
 def table(session, stores, texts):
-    """The texts behind the gateways: half of them are there when the index is made, half come while it is built."""
+    """The table of texts behind the gateways. Half of the texts are there when the index is made,
+    and half come while it is built."""
     table = Table(session, replicas=min(NODES, 3), texts=texts)
     half = len(texts.ids) // 2
     table.insert(range(half))
@@ -98,7 +101,7 @@ def table(session, stores, texts):
 
 @pytest.fixture
 def one_machine(texts, tmp_path):
-    """The same texts in `annulus serve`."""
+    """A server `annulus serve` with these texts, for comparison."""
     server = Server(tmp_path / "one").start()
     with client_of_all([(server.host, server.cql_port)]) as cluster:
         table = Table(cluster.connect(), replicas=1, texts=texts)

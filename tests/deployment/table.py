@@ -1,4 +1,4 @@
-"""The table of texts, with what is done to it and what has to be in it."""
+"""The table of texts: changes it, and checks its contents."""
 
 from cassandra.concurrent import execute_concurrent_with_args
 from server import eventually
@@ -6,12 +6,13 @@ from server import eventually
 INSERTS_IN_FLIGHT = 32
 SEARCHES_IN_FLIGHT = 8
 
-# The largest tables come in while their index is built.
+# The longest wait for an index. The largest tables are still written while their index is built.
 INDEXED_SECONDS = 900
 
 
 class Table:
-    """Texts by number. `rows` are the numbers of those that must be in it, and in the index."""
+    """The table of texts by number. `rows` has the numbers of the texts that must be in the table
+    and in the index."""
 
     KEYSPACE, INDEX = "texts", "near"
 
@@ -30,7 +31,7 @@ class Table:
 
     def _prepared(self, text):
         statement = self.session.prepare(text)
-        # They say what the row is to be: taken twice they do the same.
+        # The statements set what a row is to be, so running one twice has the same effect.
         statement.is_idempotent = True
         return statement
 
@@ -71,17 +72,17 @@ class Table:
         return [{row.id for row in answer.result_or_exc} for answer in answers]
 
     def _ann(self):
-        # It can't be prepared while there is no index.
+        # The statement can't be prepared before there is an index.
         if self._nearest is None:
             self._nearest = self._prepared("SELECT id FROM texts.senses ORDER BY v ANN OF ? LIMIT ?")
         return self._nearest
 
     def recall(self, queries, k=10):
-        """The part of the true neighbours that queries find."""
+        """The share of the true neighbours that searches for some queries find."""
         found = self.nearest_of_each(queries, k)
         true = self.texts.nearest(queries, k)
         return sum(len(a & b) for a, b in zip(found, true)) / (k * len(queries))
 
     def is_equal_in(self, store):
-        """Waits until a store serves as many rows as there must be."""
+        """Waits until the index of a store has as many rows as the table must have."""
         eventually(lambda: store.serves(self.KEYSPACE, self.INDEX, len(self.rows)), seconds=INDEXED_SECONDS, every=0.2)

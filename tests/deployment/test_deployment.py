@@ -1,6 +1,8 @@
-"""Real texts on a cluster: found as on one machine, and found all the while that parts of the cluster die.
+"""Tests real texts on a cluster: they are found as on one machine, and while parts of the cluster
+die.
 
-The tests build on each other's table, and the last one proves that index and table are equal after all of it.
+The tests build on each other's table. The last one proves that index and table are equal after all
+of them.
 """
 
 import contextlib
@@ -15,7 +17,7 @@ from server import eventually
 QUERIES = 200
 RECALL_MIN = 0.97
 
-# Numbers of rows that the load writes.
+# The first number of the rows that the load writes.
 LOAD_FIRST = 10_000_000
 
 
@@ -26,7 +28,7 @@ def test_recall_is_that_of_one_machine(table, one_machine, texts, measured):
         f"recall@10 of {QUERIES} queries among {len(texts.ids)} texts: {through:.4f} through gateways, {on_one:.4f} on one machine"
     )
     assert through >= RECALL_MIN
-    # The graph is another in each build, as rows come in another order.
+    # Each build makes another graph, as rows come in another order.
     assert abs(through - on_one) <= 0.01
 
 
@@ -47,13 +49,15 @@ def test_inserts_updates_and_deletes_are_seen(table, texts, stores):
     table.delete(deleted)
     table.update(emptied, None)
     table.delete(new)
-    # Before the index has heard of it, as the row is no longer there.
+    # The row is not found even before the index has heard of its deletion, as it is read and is not
+    # there.
     assert deleted not in table.nearest(texts.vectors[2], 3)
-    # Once it has: the vector is not read where it is not selected.
+    # A row without a vector goes once the index has heard of it, as the query does not read the
+    # vector.
     eventually(lambda: emptied not in table.nearest(texts.vectors[3], 3))
     for store in stores:
         table.is_equal_in(store)
-    # Back where they were.
+    # The texts get back their former vectors.
     table.insert([1, 2, 3])
     for store in stores:
         table.is_equal_in(store)
@@ -61,7 +65,8 @@ def test_inserts_updates_and_deletes_are_seen(table, texts, stores):
 
 @contextlib.contextmanager
 def under_load(table, texts):
-    """Writes and reads of rows, and searches beside them; `goes_on()` waits for some more of both, and that none has failed."""
+    """Writes and reads rows, with searches beside them. `goes_on()` waits for some more of both,
+    and checks that none has failed."""
     queries = texts.queries
     first = max([LOAD_FIRST, *table.rows]) + 1
 
@@ -96,7 +101,7 @@ def test_a_store_is_killed_and_restarted(table, texts, stores):
         goes_on()
         killed.start()
     table.is_equal_in(killed)
-    # It came back by its snapshot and the log.
+    # The index came back from its snapshot and the log.
     assert killed.metric("index_scans_total") == 0
 
 

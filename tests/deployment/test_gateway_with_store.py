@@ -1,4 +1,5 @@
-"""One program beside a node of Cassandra: `annulus gateway --with-store` is gateway and index service in one process."""
+"""Tests one program beside a node of Cassandra: `annulus gateway --with-store` is gateway and index
+service in one process."""
 
 from clients import client_of_all, client_of_one
 from gateways import NETWORK
@@ -6,7 +7,7 @@ from ring import free_port
 from server import eventually
 from stores import GatewayWithStore
 
-# One that no other test's gateway has.
+# No other test has a gateway on this address.
 HOST = f"{NETWORK}.9"
 
 
@@ -17,12 +18,14 @@ def nearest(session, k):
 
 def test_an_index_is_made_searched_and_kept_by_one_process(ring, tmp_path):
     node = ring.hosts[0], ring.port
-    # Other gateways of the same cluster know nothing of its definitions, so it needs to wait for none.
+    # Other gateways of the same cluster do not know the keyspace of its definitions, so it need not
+    # wait for them.
     settings = ["--index-keyspace", "solo_indexes"]
     gateway = GatewayWithStore((HOST, free_port(HOST)), free_port(HOST), node, tmp_path, settings)
 
     with gateway:
-        # Through a gateway that tells of one node a driver can't wait until the others know the table.
+        # The table is made directly on the ring: through a gateway that names one node, a driver
+        # can't wait until the other nodes know the table.
         with client_of_all([(host, ring.port) for host in ring.hosts]) as cluster:
             session = cluster.connect()
             session.execute("CREATE KEYSPACE solo WITH replication = {'class': 'NetworkTopologyStrategy', 'datacenter1': 1}")
@@ -45,7 +48,7 @@ def test_an_index_is_made_searched_and_kept_by_one_process(ring, tmp_path):
             session = cluster.connect()
             eventually(lambda: gateway.serves("solo", "near", 3))
             assert nearest(session, 3) == [3, 1, 2]
-            # It came back by its snapshot and the log.
+            # The index came back from its snapshot and the log.
             assert gateway.metric("index_scans_total") == 0
             session.execute("DELETE FROM solo.points WHERE k = 3")
             eventually(lambda: gateway.serves("solo", "near", 2))

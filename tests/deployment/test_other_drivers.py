@@ -1,4 +1,4 @@
-"""The drivers of tests/clients, through a gateway before a real Cassandra."""
+"""Tests the drivers of tests/clients through a gateway before a real Cassandra."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The real texts of the benchmarks: 384 dimensions, and queries that are none of them."""
+"""The real texts of the benchmarks in 384 dimensions, with queries that are not among them."""
 
 import pathlib
 
@@ -9,7 +9,7 @@ DATA = pathlib.Path(__file__).resolve().parents[2] / "benchmarks/ann/data"
 
 
 class Texts:
-    """The first so many of 50,000 texts, and 2,000 queries; their true neighbours by cosine."""
+    """The first `rows` of 50,000 texts, and 2,000 queries, with their true neighbours by cosine."""
 
     def __init__(self, rows):
         base = parquet.read_table(DATA / "texts50k_base.parquet", columns=["id", "text", "embedding"]).slice(0, rows)

@@ -44,7 +44,7 @@ def cluster(server):
 
 
 def _session_of_fresh_keyspace(cluster):
-    """A session that uses a fresh keyspace, dropped afterwards."""
+    """Yields a session that uses a fresh keyspace, which is dropped afterwards."""
     session = cluster.connect()
     keyspace = f"test_{next(_names)}"
     session.execute(
@@ -58,11 +58,12 @@ def _session_of_fresh_keyspace(cluster):
 
 @pytest.fixture
 def session(cluster):
-    """A keyspace for a test."""
+    """A session with a keyspace for one test."""
     yield from _session_of_fresh_keyspace(cluster)
 
 
 @pytest.fixture(scope="module")
 def shared_session(cluster):
-    """A keyspace for all tests of a file, which only read what its fixture wrote."""
+    """A session with a keyspace for all tests of a file, which only read the rows that a fixture
+    wrote."""
     yield from _session_of_fresh_keyspace(cluster)

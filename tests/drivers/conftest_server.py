@@ -8,8 +8,9 @@ from server import Elsewhere, Server
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory):
-    """The server under test. With CQL_SERVER=host:port it is another one, such as a real Cassandra: that is
-    how it is checked that the tests of plain CQL expect what Cassandra does. HTTP_SERVER=host:port is its index service."""
+    """The server under test. CQL_SERVER=host:port names another one, such as a real Cassandra, to
+    check that the tests of plain CQL expect the right answers. HTTP_SERVER=host:port is its index
+    service."""
     if address := os.environ.get("CQL_SERVER"):
         yield Elsewhere(address, os.environ.get("HTTP_SERVER"))
         return

@@ -13,9 +13,10 @@ STOP_SECONDS = 15
 
 
 class Process:
-    """One `annulus` with some arguments.
+    """A process of `annulus` with some arguments.
 
-    It says on stdout that it is ready, in a line that matches `ready`; what else it says goes to the file `log`."""
+    It prints a line on stdout that matches `ready` when it is ready. Its other output goes to the
+    file `log`."""
 
     def __init__(self, arguments, ready, log, directory=None):
         self._command, self._ready, self._directory = [BINARY, *arguments], ready, directory
@@ -38,14 +39,14 @@ class Process:
         return self._process is not None and self._process.poll() is None
 
     def launch(self):
-        """Starts it, and waits for nothing."""
+        """Starts the process without waiting."""
         with open(self._log, "ab") as log:
             self._process = subprocess.Popen(
                 self._command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=self._directory
             )
 
     def start(self):
-        """Starts it, and waits until it is ready."""
+        """Starts the process and waits until it is ready."""
         self.launch()
         timer = threading.Timer(START_SECONDS, self._process.kill)
         timer.start()
@@ -59,17 +60,17 @@ class Process:
         raise AssertionError(f"no ready line; exit code {self._process.wait()}; end of the log:\n{self.log()[-2000:]}")
 
     def became_ready(self, *_):
-        """Takes the groups of the line that says so."""
+        """Called with the groups of the line that matched `ready`."""
 
     def log(self):
         return self._log.read_text()
 
     def kill(self):
-        """kill -9"""
+        """Ends the process by SIGKILL."""
         self._end(signal.SIGKILL)
 
     def stop(self):
-        """SIGTERM; the exit code."""
+        """Ends the process by SIGTERM. Returns the exit code."""
         return self._end(signal.SIGTERM)
 
     def _end(self, how):

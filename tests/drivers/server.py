@@ -1,4 +1,4 @@
-"""The server under test: what it is asked over HTTP, and how one of our own is started."""
+"""Starts a server to test, and sends it HTTP requests."""
 
 import json
 import pathlib
@@ -34,7 +34,7 @@ class IndexService:
         return json.loads(text) if status == 200 else {"status": f"HTTP {status}", "count": -1}
 
     def wait_for_index(self, keyspace, index, count, seconds=20):
-        """Waits until an index is built and has so many rows."""
+        """Waits until an index serves and has that many rows."""
         wanted = {"status": "SERVING", "count": count, "build_progress": 100.0}
         eventually(lambda: self.index_status(keyspace, index) == wanted, seconds)
 
@@ -53,9 +53,9 @@ class Server(Process, IndexService):
 
 
 class Elsewhere(IndexService):
-    """A CQL server that somebody else started, and perhaps an index service, as HOST:PORT.
+    """A CQL server that runs already, and perhaps an index service, as HOST:PORT.
 
-    Both are on one host."""
+    Both must be on one host."""
 
     def __init__(self, cql, http=None):
         self.host, port = cql.rsplit(":", 1)

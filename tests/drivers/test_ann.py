@@ -1,4 +1,4 @@
-"""ORDER BY ... ANN OF: its forms, its errors, and what it never returns."""
+"""Tests ORDER BY ... ANN OF: its forms, its errors, and rows that it must not return."""
 
 import json
 
@@ -119,7 +119,7 @@ def test_bound_misuse_gets_its_error(table):
 
 @pytest.mark.parametrize("columns", [pytest.param("k", marks=VECTOR_UNREAD), "k, v"])
 def test_deleted_and_changed_rows_never_appear_as_they_were(server, session, columns):
-    """No waiting for the index: rows are read after the neighbours come back."""
+    """The test does not wait for the index, as rows are read after the neighbours come back."""
     session.execute("CREATE TABLE t (k int PRIMARY KEY, v vector<float, 2>)")
     session.execute("CREATE CUSTOM INDEX i ON t (v) USING 'vector_index' WITH OPTIONS = {'similarity_function': 'euclidean'}")
     insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
@@ -173,7 +173,7 @@ def test_every_way_of_losing_a_vector_reaches_the_index(server, session):
     indexed(11)
     session.execute("TRUNCATE t")
     indexed(0)
-    # Old timestamps count again after TRUNCATE.
+    # After TRUNCATE writes with old timestamps have an effect again.
     session.execute("INSERT INTO t (p, c, v) VALUES (7, 7, [1, 1]) USING TIMESTAMP 5")
     indexed(1)
     session.execute("DROP INDEX i")

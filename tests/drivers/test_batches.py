@@ -1,4 +1,4 @@
-"""Batches: all or nothing, one timestamp, every way of sending them."""
+"""Tests batches: all or nothing, one timestamp, every way of sending them."""
 
 import pytest
 from cassandra import InvalidRequest
@@ -37,7 +37,7 @@ def test_all_statements_have_one_timestamp(table):
         batch.add("INSERT INTO t (p, c, v) VALUES (%s, %s, 0)", (c % 2, c))
     table.execute(batch)
     assert len({row.w for row in table.execute("SELECT writetime(v) AS w FROM t")}) == 1
-    # So a deletion beside an insert of the same row wins, whatever their order.
+    # Both have one timestamp, so a deletion beside an insert of the same row wins in any order.
     table.execute("BEGIN BATCH DELETE FROM t WHERE p = 7 AND c = 7; INSERT INTO t (p, c, v) VALUES (7, 7, 7); APPLY BATCH")
     assert (7, 7) not in contents(table)
 

@@ -1,4 +1,4 @@
-"""While an index is built, asking for neighbours is answered with how far it is."""
+"""Tests that searches of an index that is being built are answered with its progress."""
 
 import json
 import re
@@ -18,7 +18,7 @@ def test_the_progress_is_told_until_the_index_serves(server, session):
     insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
     rows = [(k, [float(k % (i + 2)) for i in range(96)]) for k in range(ROWS)]
     execute_concurrent_with_args(session, insert, rows, concurrency=64, raise_on_first_error=True)
-    # It returns when a small table's index serves; this one is asked meanwhile.
+    # CREATE INDEX returns when a small table's index serves, so searches are sent meanwhile.
     created = session.execute_async("CREATE CUSTOM INDEX i ON t (v) USING 'vector_index'")
     known = "SELECT index_name FROM system_schema.indexes WHERE keyspace_name = %s"
     eventually(lambda: list(session.execute(known, (session.keyspace,))), every=0.001)
@@ -41,7 +41,7 @@ def test_the_progress_is_told_until_the_index_serves(server, session):
     eventually(serving, seconds=60, every=0.001)
     assert json.loads(http[-1][1])["primary_keys"]["k"] and len(json.loads(http[-1][1])["primary_keys"]["k"]) == 2000
     building = [text for status, text in http if status == 503]
-    # Nobody is told that an index is missing which the schema has.
+    # No answer says that an index of the schema does not exist.
     assert len(building) + 1 == len(http), {status for status, _ in http}
     assert building, "the index was built before it could be asked"
     for text in building:
@@ -55,5 +55,5 @@ def test_the_progress_is_told_until_the_index_serves(server, session):
         assert "HTTP status 503 Service Unavailable" in text and "still being constructed" in text
     assert cql
     created.result()
-    # The service as a whole serves on.
+    # The service as a whole still serves.
     assert server.http("/api/v1/status") == (200, '"SERVING"')

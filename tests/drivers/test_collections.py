@@ -1,4 +1,4 @@
-"""Lists, sets and maps: changed in part, replaced, emptied, frozen."""
+"""Tests lists, sets and maps: changed in part, replaced, emptied, frozen."""
 
 import pytest
 from cassandra import InvalidRequest
@@ -99,7 +99,7 @@ def test_timestamps_count_for_each_element(table):
     table.execute("UPDATE t USING TIMESTAMP 20 SET m['a'] = 1 WHERE k = 1")
     table.execute("UPDATE t USING TIMESTAMP 10 SET m['a'] = 2, m['b'] = 2 WHERE k = 1")
     assert value(table, "m") == {"a": 1, "b": 2}
-    # Replacing the whole deletes what is older, not what is newer.
+    # Replacing the whole map deletes older elements, and keeps newer ones.
     table.execute("UPDATE t USING TIMESTAMP 15 SET m = {'c': 3} WHERE k = 1")
     assert value(table, "m") == {"a": 1, "c": 3}
     table.execute("DELETE m FROM t USING TIMESTAMP 30 WHERE k = 1")

@@ -1,4 +1,4 @@
-"""What the operator sees: exit codes and errors that name the remedy."""
+"""Tests the command line: exit codes, and errors that name the remedy."""
 
 import signal
 import socket
@@ -58,7 +58,7 @@ def test_a_directory_from_a_newer_version_is_named_and_left_alone(tmp_path):
 
 
 def test_settings_come_from_flags_then_the_environment_then_the_file(tmp_path, monkeypatch):
-    # The address in the file would be refused.
+    # Were the address of the file taken, it would be refused.
     (tmp_path / "annulus.toml").write_text(f'data-dir = "{tmp_path}/file"\nlisten = "0.0.0.0"\nlog-format = "json"\n')
     monkeypatch.setenv("ANNULUS_CONFIG", str(tmp_path / "annulus.toml"))
     monkeypatch.setenv("ANNULUS_LISTEN", "127.0.0.1")
@@ -71,7 +71,7 @@ def test_settings_come_from_flags_then_the_environment_then_the_file(tmp_path, m
 
 @pytest.mark.parametrize("address", ["127.0.0.2", "0.0.0.0"])
 def test_other_addresses_are_served(tmp_path, address):
-    """The two halves find each other wherever drivers are told to come to."""
+    """The two halves of the server find each other on any address."""
     server = Server(tmp_path / "data", "--listen", address, "--insecure").start()
     assert server.host == address
     server.host = "127.0.0.2"

@@ -1,4 +1,5 @@
-"""INSERT IF NOT EXISTS: exactly one wins, the others see what stood in the way."""
+"""Tests INSERT IF NOT EXISTS: exactly one wins, and the others get the row that stood in the
+way."""
 
 import pytest
 from cassandra import InvalidRequest

@@ -1,4 +1,4 @@
-"""Rows, partitions and ranges of rows are deleted, and stay so for older writes."""
+"""Tests deletions of rows, partitions and ranges, which hide older writes for good."""
 
 import itertools
 

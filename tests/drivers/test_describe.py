@@ -1,4 +1,4 @@
-"""DESCRIBE as a statement: rows of names and of CQL that makes the same schema again."""
+"""Tests DESCRIBE as a statement: rows of names, and CQL that makes the same schema again."""
 
 import pytest
 from cassandra import InvalidRequest

@@ -1,4 +1,5 @@
-"""Bad input: the database's own error code, a text that helps, and a connection that goes on."""
+"""Tests bad input: the database's own error code, a text that helps, and a connection that goes
+on."""
 
 import re
 
@@ -47,7 +48,7 @@ def test_a_syntax_error_says_where_and_what_was_expected(table, statement, where
 @pytest.mark.parametrize(
     "statement, text",
     [
-        # Unknown names are named.
+        # Errors name unknown names.
         ("SELECT nothing FROM t", "nothing"),
         ("SELECT * FROM nowhere", "nowhere"),
         ("SELECT * FROM nokeyspace.t", "nokeyspace"),
@@ -76,7 +77,7 @@ def test_a_syntax_error_says_where_and_what_was_expected(table, statement, where
         ("INSERT INTO t (k, v) VALUES (1, 5)", "vector"),
         ("UPDATE t SET v[0] = 1 WHERE k = 1", "v"),
         ("UPDATE t SET v = v + [1, 1, 1] WHERE k = 1", "v"),
-        # What is missing, or too much.
+        # Something is missing, or there is too much.
         ("INSERT INTO t (n) VALUES (1)", "k"),
         ("INSERT INTO t (k, n) VALUES (1)", "(?i)values"),
         ("INSERT INTO t (k, k) VALUES (1, 1)", "(?i)duplicate|multiple|twice"),
@@ -131,7 +132,7 @@ def test_bytes_of_a_wrong_length_are_refused(table):
 
 
 def table_server(session):
-    """Where a session's server listens."""
+    """The address of a session's server."""
     endpoint = session.cluster.contact_points[0]
 
     class Address:

@@ -1,4 +1,5 @@
-"""Real data: 10,000 films with embeddings of their plots, 200 of them held out as queries."""
+"""Tests real data: 10,000 films with embeddings of their plots, of which 200 are held out as
+queries."""
 
 import pathlib
 

@@ -1,4 +1,4 @@
-"""The functions of CQL as far as they are there: time, blobs, casts, tokens, similarity."""
+"""Tests the functions of CQL that are supported: time, blobs, casts, tokens, similarity."""
 
 import datetime
 import math

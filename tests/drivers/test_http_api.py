@@ -1,4 +1,4 @@
-"""The HTTP API of the index service, as the original answers it on the wire."""
+"""Tests that the HTTP API of the index service answers like ScyllaDB's on the wire."""
 
 import decimal
 import http.client
@@ -16,7 +16,7 @@ NAMES = ("keyspace", "ann", "text")
 
 @pytest.fixture(scope="module")
 def index(server, shared_session):
-    """The path of an index of dimension 8 and cosine, over rows 0 to 499."""
+    """The path of an index of dimension 8 with cosine, over rows 0 to 499."""
     session = shared_session
     session.execute("CREATE TABLE vector (id int PRIMARY KEY, name text, v vector<float, 8>)")
     session.execute("CREATE CUSTOM INDEX ann ON vector (v) USING 'vector_index'")
@@ -28,7 +28,7 @@ def index(server, shared_session):
 
 
 def raw(server, method, path, body=None, headers=None):
-    """(status, headers, text) of any request."""
+    """Sends any request. Returns (status, headers, text)."""
     connection = http.client.HTTPConnection(server.host, server.http_port, timeout=30)
     try:
         connection.request(method, path, body=body, headers=headers or {})
@@ -42,7 +42,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 def ann(server, index, body, headers=JSON):
-    """A string is sent as it is."""
+    """Searches an index. A `body` that is a string is sent as it is."""
     return raw(server, "POST", f"{index}/ann", body if isinstance(body, str) else json.dumps(body), headers)
 
 
@@ -91,7 +91,7 @@ def test_an_answer_has_a_column_for_each_key_and_two_scores(server, index):
         assert abs(found - expected) < 1e-6
     for distance, score in zip(answer["distances"], answer["similarity_scores"]):
         assert abs(score - (2 - distance) / 2) < 1e-6
-    # Floats as short as they can be written.
+    # Floats are written as short as possible.
     assert all(len(str(score)) <= 12 for score in answer["similarity_scores"])
 
 
@@ -224,7 +224,7 @@ def test_the_api_describes_itself(server):
     ]:
         assert method in document["paths"][path], path
     assert {"200", "400", "404", "503"} <= set(document["paths"][f"{index}/ann"]["post"]["responses"])
-    # Every reference leads somewhere.
+    # Every reference has a target.
     for name in set(part.split('"')[0] for part in text.split('"#/components/schemas/')[1:]):
         assert name in document["components"]["schemas"]
 
@@ -265,7 +265,7 @@ TYPES = [
 
 
 def test_keys_of_every_type(server, session):
-    """As JSON, and back through ANN OF."""
+    """Keys of every type come back in JSON, and through ANN OF."""
     columns = [f"k{at}" for at in range(len(TYPES))]
     definitions = ", ".join(f"{column} {cql_type}" for column, (cql_type, _, _) in zip(columns, TYPES))
     names, half = ", ".join(columns), len(columns) // 2
@@ -296,7 +296,7 @@ def test_decimals_keep_the_scale_that_they_are_stored_with(server, session):
         return json.loads(text)["primary_keys"]
 
     assert keys() == {"p": ["3.140"], "c": ["2.50"], "d": ["1E+3"]}
-    # The same row by another name of it.
+    # The key is the same in another form.
     session.execute("UPDATE t SET v = [0, 1] WHERE p = 3.140 AND c = 2.5 AND d = 1000")
     assert [row.c for row in session.execute("SELECT c FROM t ORDER BY v ANN OF [0, 1] LIMIT 5")] == [decimal.Decimal("2.50")]
     assert keys() == {"p": ["3.140"], "c": ["2.50"], "d": ["1E+3"]}

@@ -1,4 +1,4 @@
-"""CREATE CUSTOM INDEX: every option with its bounds, every spelling, every refusal."""
+"""Tests CREATE CUSTOM INDEX: every option with its bounds, every spelling, every refusal."""
 
 import json
 
@@ -36,7 +36,7 @@ def options_row(session, index="i"):
 
 
 def info(server, session, index="i"):
-    """The index service's own view, as soon as it knows the index."""
+    """The index service's own view of the options, as soon as it knows the index."""
     from server import eventually
 
     path = f"/api/v1/indexes/{session.keyspace}/{index}"

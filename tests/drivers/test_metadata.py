@@ -1,4 +1,4 @@
-"""The schema and the cluster as the drivers model them."""
+"""Tests the drivers' model of the schema and of the cluster."""
 
 import pytest
 from conftest import connect
@@ -39,7 +39,7 @@ def test_a_table_can_be_made_again_from_its_model(cluster, keyspace):
     session = cluster.connect(keyspace.name)
     text = keyspace.tables["t"].export_as_string()
     assert "CLUSTERING ORDER BY (c1 DESC, c2 ASC)" in text
-    # The drivers write a vector's type in a way that no server reads.
+    # The drivers write a vector's type in a form that no server reads.
     session.execute(text.replace(f"{keyspace.name}.t", f"{keyspace.name}.again").replace("VectorType", "vector").replace("org.apache.cassandra.db.marshal.", ""))
     again, table = keyspace.tables["again"], keyspace.tables["t"]
     assert list(again.columns) == list(table.columns)

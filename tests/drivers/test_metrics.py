@@ -1,4 +1,4 @@
-"""Prometheus metrics: there while their index is, and gone with it."""
+"""Tests Prometheus metrics, which come and go with their index."""
 
 import re
 import urllib.request
@@ -41,7 +41,7 @@ def test_what_is_counted(server, session):
     assert found["index_modified", (("operation", "insert"),)] == 3
     assert found["index_modified", (("operation", "remove"),)] == 1
     assert found["request_latency_seconds_count", ()] == 4
-    # The update at least came by the log; the scan may have been first with the inserts.
+    # At least the update came by the log. The scan may have been first with the inserts.
     assert found["indexing_lag_seconds_count", ()] >= 1
     assert found["indexing_lag_seconds_sum", ()] < 60
     bounds = {dict(labels)["le"] for name, labels in found if name == "request_latency_seconds_bucket"}

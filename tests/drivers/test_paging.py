@@ -1,4 +1,4 @@
-"""Results come page by page: every page size gives the same rows, in the same order."""
+"""Tests paging: every page size gives the same rows in the same order."""
 
 import pytest
 from cassandra.query import SimpleStatement
@@ -55,7 +55,8 @@ def test_every_page_size_gives_the_same(table, query):
 
 
 def test_the_count_is_right(table):
-    # Partitions 0 and 1 whole, 2 without three rows, 3 gone, and one of a static column alone.
+    # Partitions 0 and 1 are whole, 2 lacks three rows, 3 is gone, and one has a static column
+    # alone.
     assert len(list(table.execute("SELECT * FROM t"))) == 7 + 7 + 4 + 1
     assert table.execute("SELECT count(*) FROM t").one()[0] == 7 + 7 + 4 + 1
 

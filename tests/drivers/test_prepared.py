@@ -1,4 +1,4 @@
-"""Prepared statements: binding, unset and null, and what a change of the schema does to them."""
+"""Tests prepared statements: binding, unset and null, and changes of the schema."""
 
 import pytest
 from cassandra import InvalidRequest
@@ -41,7 +41,7 @@ def test_null_deletes_and_unset_leaves_as_it_is(table):
     table.execute(insert, (1, "x", 2, 3))
     table.execute(insert, (1, "x", UNSET_VALUE, None))
     assert contents(table) == [(1, "x", 2, None)]
-    # A driver leaves missing names unset.
+    # The driver leaves values of missing names unset.
     table.execute(table.prepare("INSERT INTO t (p, c, a, b) VALUES (:p, :c, :a, :b)"), {"p": 1, "c": "x", "b": 9})
     assert contents(table) == [(1, "x", 2, 9)]
 
@@ -127,7 +127,7 @@ def test_the_same_text_in_two_keyspaces_is_two_statements(server, session):
 
 
 def test_text_statements_take_values_too(table):
-    # What the driver writes into the text itself.
+    # The driver writes these values into the text itself.
     table.execute("INSERT INTO t (p, c, a) VALUES (%s, %s, %s)", (1, "it's", 5))
     table.execute("INSERT INTO t (p, c, a) VALUES (%(p)s, %(c)s, %(a)s)", {"p": 2, "c": "naïve", "a": None})
     assert contents(table) == [(1, "it's", 5, None), (2, "naïve", None, None)]

@@ -1,4 +1,4 @@
-"""The native protocol: versions, compression, many requests on one connection, bounds."""
+"""Tests the native protocol: versions, compression, many requests on one connection, bounds."""
 
 import struct
 
@@ -29,7 +29,7 @@ def test_other_versions_get_the_protocols_own_error(server, version):
         answer = connection.ask(wire.OPTIONS, version=version, stream=7)
         code, message = answer.error
         assert (answer.version, code) == (0x84, wire.PROTOCOL_ERROR)
-        # Apache's gocql 2 goes down to another version for an answer on stream 0 alone.
+        # Apache's gocql 2 falls back to another version only if the answer is on stream 0.
         assert answer.stream == 0
         assert "unsupported protocol version" in message and "greatest is 4" in message
 
@@ -57,7 +57,7 @@ def test_compression(server, compression):
         text = "tell me, o muse, " * 10_000
         row = session.execute("SELECT (text)%s AS t, key FROM system.local", (text,)).one()
         assert row == (text, "local")
-        # Too short to get smaller.
+        # This frame is too short to get smaller.
         assert session.execute("SELECT key FROM system.local").one().key == "local"
     finally:
         cluster.shutdown()

@@ -1,4 +1,4 @@
-"""README's tour, run as one file without a pause, gives the two right rows every time."""
+"""Tests README's tour: run as one file without a pause, it gives the two right rows every time."""
 
 import pathlib
 import re

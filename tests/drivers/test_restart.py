@@ -1,4 +1,5 @@
-"""A killed process loses nothing that it acknowledged, and its index equals the table again."""
+"""Tests that a killed process loses nothing that it acknowledged, and that its index equals the
+table again."""
 
 import contextlib
 import json
@@ -57,7 +58,7 @@ def test_until_it_is_ready_the_index_service_says_that_it_is_starting(tmp_path):
     cluster.shutdown()
     assert server.stop() == 0
 
-    # Without snapshots, or it would be ready before it can be asked.
+    # With a snapshot the server would be ready before it can be asked.
     again = Server(tmp_path / "data", "--snapshot-interval", "0s", http_port=server.http_port)
     starting = threading.Thread(target=again.start)
     starting.start()

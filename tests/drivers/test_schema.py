@@ -1,4 +1,4 @@
-"""CREATE, ALTER and DROP: what they keep, what they refuse."""
+"""Tests CREATE, ALTER and DROP: their effects and their refusals."""
 
 import pytest
 from cassandra import AlreadyExists, InvalidRequest

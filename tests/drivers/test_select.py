@@ -1,4 +1,4 @@
-"""What SELECT can restrict, order, limit and compute."""
+"""Tests SELECT: restrictions, order, limits and computed values."""
 
 import pytest
 from cassandra import InvalidRequest

@@ -1,4 +1,4 @@
-"""What drivers and the index service of a cluster read of a node."""
+"""Tests the system tables that drivers and an index service read of a node."""
 
 import re
 import uuid
@@ -71,7 +71,7 @@ def test_indexes_are_found_as_an_index_service_looks_for_them(session):
 
 @pytest.mark.embedded("a gateway translates BYPASS CACHE, and no USING TIMEOUT")
 def test_the_scan_and_the_reread_of_an_index_service(session):
-    """The statements that an index service prepares, with what they must give it."""
+    """Runs the statements that an index service prepares, and checks their rows."""
     session.execute('CREATE TABLE "T" ("Pk" int, c text, v vector<float, 2>, PRIMARY KEY ("Pk", c))')
     session.execute('INSERT INTO "T" ("Pk", c, v) VALUES (1, \'a\', [1, 2]) USING TIMESTAMP 10')
     session.execute('INSERT INTO "T" ("Pk", c, v) VALUES (1, \'b\', [3, 4]) USING TIMESTAMP 20 AND TTL 1000')
@@ -91,7 +91,7 @@ def test_the_scan_and_the_reread_of_an_index_service(session):
 
 @pytest.fixture(params=[True, False], ids=["tablets", "vnodes"])
 def log(request, cluster, session):
-    """(keyspace, whether it has tablets) of a table `t` with a log."""
+    """(keyspace, whether it has tablets), with a table `t` that has a log."""
     name = f"{session.keyspace}_cdc"
     session.execute(
         f"CREATE KEYSPACE {name} WITH replication = {{'class': 'NetworkTopologyStrategy', 'datacenter1': 1}} "
@@ -125,12 +125,12 @@ def test_where_the_streams_of_a_log_are_listed(session, log):
     assert all(len(stream) == 16 and stream[-1] & 0x0F == 1 for stream in streams)
     tokens = sorted(int.from_bytes(stream[:8], "big", signed=True) for stream in streams)
     assert len(set(tokens)) >= 1
-    # The streams lie in ranges that together are the ring: the log's rows are found in them alone.
+    # The streams lie in ranges that together are the ring, and log rows are found in them alone.
     for p in range(50):
         session.execute(f"INSERT INTO {keyspace}.t (p, c) VALUES (%s, 0)", (p,))
     used = {row[0] for row in session.execute(f'SELECT DISTINCT "cdc$stream_id" FROM {keyspace}.t_scylla_cdc_log')}
     assert used <= set(streams)
-    # In each range, the stream is the first whose token is not below the row's.
+    # In each range a log row's stream is the first one whose token is not below the row's.
     for row in session.execute(f'SELECT "cdc$stream_id" AS stream, p FROM {keyspace}.t_scylla_cdc_log'):
         token = session.execute(f"SELECT token(p) AS t FROM {keyspace}.t WHERE p = %s LIMIT 1", (row.p,)).one().t
         ends = [end for end in tokens if end >= token] or tokens

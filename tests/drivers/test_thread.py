@@ -1,4 +1,4 @@
-"""The whole way: connect, create, insert, CDC row, index, ANN OF."""
+"""Tests the whole way of a row: connect, create, insert, CDC row, index, ANN OF."""
 
 import random
 

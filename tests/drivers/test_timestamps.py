@@ -1,4 +1,5 @@
-"""Last write wins, cell by cell, by the write timestamp; ties are broken as Cassandra does."""
+"""Tests that the last write wins, cell by cell, by the write timestamp. Ties are broken as in
+Cassandra."""
 
 import time
 
@@ -45,7 +46,7 @@ NULL_A, DELETE_A, DELETE_ROW = "UPDATE t SET a = null WHERE k = 1", "DELETE a FR
         ([(INSERT_1, 10), (NULL_A, 10)], (None, None)),
         ([(NULL_A, 10), (INSERT_1, 10)], (None, None)),
         ([(DELETE_A, 11), (INSERT_1, 10)], (None, None)),
-        # Each cell for itself.
+        # Each cell is merged by itself.
         ([("UPDATE t SET a = 1, b = 'x' WHERE k = 1", 10), ("UPDATE t SET a = 5 WHERE k = 1", 5)], (1, "x")),
         ([("UPDATE t SET a = 1, b = 'x' WHERE k = 1", 10), ("UPDATE t SET b = 'y' WHERE k = 1", 15)], (1, "y")),
         ([("UPDATE t SET a = 1 WHERE k = 1", 10), ("UPDATE t SET b = 'x' WHERE k = 1", 30), (DELETE_ROW, 20)], (None, "x")),
@@ -99,7 +100,7 @@ def test_writes_without_a_timestamp_have_the_present_and_do_not_go_back(table):
 
 
 def test_the_timestamp_of_the_request_counts(cluster, table):
-    # By default the driver sends one; here it sends ones of ours.
+    # The driver sends a timestamp by default; here the test sets it.
     session = cluster.connect(table.keyspace)
     prepared = session.prepare("INSERT INTO t (k, a) VALUES (1, ?)")
     generator, cluster.timestamp_generator = cluster.timestamp_generator, iter([50, 40, 60]).__next__

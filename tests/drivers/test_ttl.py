@@ -1,4 +1,4 @@
-"""Values that live for a time."""
+"""Tests values that live for a time."""
 
 import pytest
 from cassandra import InvalidRequest

@@ -1,4 +1,4 @@
-"""Every type goes in and comes out as the driver knows it, bound and as a literal."""
+"""Tests that every type comes back as it was written, bound and as a literal."""
 
 import datetime
 import decimal

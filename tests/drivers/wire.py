@@ -1,4 +1,4 @@
-"""The native protocol v4 by hand, for what no driver sends."""
+"""Speaks the native protocol v4 by hand, for messages that no driver sends."""
 
 import socket
 import struct
@@ -25,7 +25,7 @@ def long_string(text):
 
 
 def value(content):
-    """[value]: None is null."""
+    """The bytes of a [value]; None is null."""
     return struct.pack(">i", -1) if content is None else struct.pack(">i", len(content)) + content
 
 
@@ -51,13 +51,13 @@ class Answer:
 
     @property
     def kind(self):
-        """Which kind of RESULT it is."""
+        """The kind of the RESULT."""
         assert self.opcode == RESULT, self.error
         return struct.unpack_from(">i", self.body)[0]
 
 
 class Wire:
-    """One connection."""
+    """A connection."""
 
     def __init__(self, server, start=True):
         self.socket = socket.create_connection((server.host, server.cql_port), timeout=30)

@@ -1,6 +1,6 @@
-"""One history: a table, writes and reads by a seed, and the model beside them.
+"""A history: a table with writes and reads that follow from a seed, and the model beside it.
 
-A difference is made small before it is told: writes are left out for as long as it stays."""
+A difference is made small before it is reported: writes are left out as long as it stays."""
 
 import itertools
 import random
@@ -22,8 +22,9 @@ class Difference(AssertionError):
 
 
 class History:
-    """`seed` decides about the schema and every statement. `between(number)` is called before the write of that
-    number, and may stop and start the server: it returns the session to go on with."""
+    """A history. `seed` decides the schema and every statement. `between(number)` is called before
+    the write of that number, and may stop and start the server. It returns the session to go on
+    with."""
 
     def __init__(self, seed, writes=120, reads_each=1, between=None):
         self.seed, self.count, self.reads_each = seed, writes, reads_each
@@ -32,7 +33,8 @@ class History:
         self.shape = random_shape(self.rng)
 
     def run(self, session):
-        """Runs it, and raises the first `Difference`. Returns (writes, reads, the session at the end)."""
+        """Runs the history, and raises the first `Difference`. Returns (writes, reads, the session
+        at the end)."""
         run = Run(self.shape, session)
         done, reads = [], 0
         for number in range(self.count):
@@ -106,7 +108,7 @@ class Run:
             self._execute(write, text)
 
     def difference(self, read):
-        """Nothing, or how the answer differs."""
+        """The difference between the server's answer and the model's; None if there is none."""
         told = [_normal(tuple(row)) for row in self._execute(read, page_rows=read.page_rows)]
         wanted = [_normal(row) for row in read.expected(self.table)]
         if not read.ordered:
@@ -131,14 +133,15 @@ def replay(shape, session, writes, read):
         for write in writes:
             run.write(write)
         return run.difference(read)
-    except Exception:  # a write that makes no sense any more without those left out
+    except Exception:  # A write may be impossible without those left out.
         return None
     finally:
         run.end()
 
 
 def shrink(shape, session, writes, read):
-    """Fewer of the writes after which the read still differs; none if it does not differ after all of them."""
+    """The shortest list of writes found after which the read still differs; empty if it does not
+    differ after all of them."""
     if not replay(shape, session, writes, read):
         return []
     replays, part = 0, max(len(writes) // 2, 1)
@@ -158,7 +161,8 @@ def shrink(shape, session, writes, read):
 
 
 def _normal(value):
-    """A value in a form that compares: whatever the driver makes of collections, and untold timestamps as one."""
+    """A value in a form that compares: collections as plain types, and all untold timestamps as
+    one."""
     if isinstance(value, tuple):
         return tuple(map(_normal, value))
     if type(value).__name__ in ("SortedSet", "set", "frozenset"):

@@ -1,4 +1,4 @@
-"""The CQL types that histories use: random values, their literals, and their order.
+"""The CQL types of histories: random values, their literals, and their order.
 
 Domains are small, so that keys collide and values tie."""
 
@@ -14,7 +14,8 @@ from cassandra import cqltypes, util
 class Kind:
     """A scalar type.
 
-    `values`: the domain, as the driver returns them. `literal`: a value as CQL text. `order`: a sort key."""
+    `values` is the domain, as the driver returns it. `literal` turns a value into CQL text. `order`
+    gives a sort key."""
 
     def __init__(self, name, values, literal=str, order=lambda value: value):
         self.name, self.values, self.literal, self.order = name, values, literal, order
@@ -24,7 +25,7 @@ class Kind:
         return rng.choice(self.values)
 
     def without_empty(self):
-        """The same type for a partition key, which may not be empty."""
+        """This type for a partition key, which may not be empty."""
         return Kind(self.name, [value for value in self.values if self.serialize(value)], self.literal, self.order)
 
     def serialize(self, value):

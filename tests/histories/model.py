@@ -1,8 +1,11 @@
-"""A table as Cassandra's rules say that it is, in the most naive form: every write is kept, and each read looks at all of them.
+"""A model of a table by Cassandra's rules in the most naive form: every write is kept, and each
+read looks at all of them.
 
-It shares no code and no idea with the product's merge, so that both are unlikely to be wrong alike. The rules:
+It shares no code and no idea with the product's merge, so both are unlikely to have the same
+mistake. The rules:
 
-- Of two cells the one with the higher timestamp wins; of equals a tombstone, then the greater bytes.
+- Of two cells the one with the higher timestamp wins; of equal ones a tombstone, then the greater
+  bytes.
 - A deletion at a timestamp hides what is not newer.
 - Setting a whole collection deletes its elements up to one microsecond before the write.
 - A row exists while its INSERT marker or one of its cells lives.
@@ -12,14 +15,14 @@ import collections
 import itertools
 
 STATIC = "static"
-"""Stands in the place of a clustering key for static cells."""
+"""The key of static cells, in the place of a clustering key."""
 
 Column = collections.namedtuple("Column", "name kind collection")
-"""`collection`: None, "set", "list" or "map" (of text to the kind)."""
+"""A column. `collection` is None, "set", "list" or "map" (of text to the kind)."""
 
 
 class Table:
-    """`clustering`: columns with their directions, [(Column, is_descending)]."""
+    """A table. `clustering` has the columns with their directions: [(Column, is_descending)]."""
 
     def __init__(self, partition, clustering, static, regular):
         self.partition, self.clustering = partition, clustering
@@ -47,7 +50,8 @@ class Table:
     def rows(self, partition_key):
         """The live rows of a partition in the table's order: [(clustering key, {column: value})].
 
-        Static cells stand in every row. A partition that has nothing else gives one row, with None for its key."""
+        Every row has the static cells. A partition that has nothing else gives one row, with None
+        for its key."""
         partition = self.partitions.get(partition_key)
         if partition is None:
             return []
@@ -62,9 +66,10 @@ class Table:
         return rows
 
     def drop(self, name, timestamp):
-        """DROP of a column and ADD of the same one: what is not newer than the drop is gone.
+        """DROPs a column and ADDs the same one: cells that are not newer than the drop are gone.
 
-        `floor` keeps later writes above it, as Cassandra shows those below until it has written them out, and no longer."""
+        `floor` keeps later writes above the drop, as Cassandra shows those below it until it has
+        written them out, and no longer."""
         self.floor = max(self.floor, timestamp)
         place = STATIC if name in self.static else None
         for partition in self.partitions.values():
@@ -125,10 +130,10 @@ class Partition:
             if of == name and (key == STATIC) == (place == STATIC) and self.cleared[key, of] <= timestamp:
                 self.cleared[key, of] = -1
 
-    # What statements do.
+    # The effects of statements.
 
     def put(self, key, column, path, value, timestamp):
-        """One cell; None is a tombstone."""
+        """Writes one cell; None is a tombstone."""
         if value is None:
             raw = b""
         elif column.collection == "set":
@@ -141,7 +146,7 @@ class Partition:
         self.cleared[key, column.name] = max(self.cleared[key, column.name], timestamp)
 
     def assign(self, table, key, column, value, timestamp):
-        """`SET column = value`, as INSERT does too."""
+        """The effect of `SET column = value`, which INSERT has too."""
         if column.collection is None:
             self.put(key, column, None, value, timestamp)
             return
@@ -150,7 +155,7 @@ class Partition:
             self.add(table, key, column, value, timestamp)
 
     def add(self, table, key, column, value, timestamp):
-        """`SET column = column + value`."""
+        """The effect of `SET column = column + value`."""
         if column.collection == "map":
             for path, element in value.items():
                 self.put(key, column, path, element, timestamp)
@@ -166,7 +171,8 @@ class Partition:
             self.put(key, column, -table.next_number(), element, timestamp)
 
     def subtract(self, key, column, value, timestamp):
-        """`SET column = column - value`: keys of a map, elements of a set or list."""
+        """The effect of `SET column = column - value`: removes keys of a map, or elements of a set
+        or list."""
         if column.collection == "list":
             for path, _, element in self.live(key, column):
                 if element in value:
@@ -191,7 +197,7 @@ def path_order(column, path):
 
 
 class Reversed:
-    """A sort key the other way round."""
+    """A sort key in reverse order."""
 
     def __init__(self, key):
         self.key = key

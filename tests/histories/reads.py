@@ -1,4 +1,4 @@
-"""Random reads: the text of a SELECT, and the rows that the model says it gives."""
+"""Makes random reads: the text of a SELECT, and the rows that the model gives for it."""
 
 from cassandra.metadata import Murmur3Token
 from kinds import compare_tuples
@@ -6,7 +6,8 @@ from text import Text
 
 
 class Read:
-    """`text` with `values`; `expected(table)`: its rows. `ordered`: whether their order is told."""
+    """A SELECT: `text` with `values`. `expected(table)` gives its rows. `ordered` tells whether
+    their order is defined."""
 
     def __init__(self, text, values, expected, page_rows, ordered=True):
         self.text, self.values, self.expected = text, values, expected
@@ -18,12 +19,12 @@ class Read:
 
 
 class Condition:
-    """Of WHERE, over clustering keys: what it says and which keys it takes."""
+    """A condition of WHERE over clustering keys: its texts, and whether it takes a key."""
 
     def __init__(self, texts=(), takes=lambda key: True, fixed=0):
         self.texts, self.takes = list(texts), takes
         self.fixed = fixed
-        """Leading clustering columns that are equal to one value."""
+        """The number of leading clustering columns that are equal to one value."""
 
 
 def random_read(rng, table):
@@ -47,13 +48,13 @@ def _token(table, key):
 
 def _by_token(table):
     keys = [key for key in table.partitions if table.rows(key)]
-    # A key with no bytes has the least token on the server, and none with the driver's function.
+    # On the server a key with no bytes has the least token; the driver's function gives none.
     return sorted(keys, key=lambda key: _token(table, key))
 
 
 def _selection(rng, table):
-    """Names of columns, and a function that takes their values from a row. All static ones are in it, so that a
-    partition without rows is shown whichever columns the server looks at."""
+    """Names of columns, and a function that takes their values from a row. All static columns are
+    among them, so that a partition without rows is shown whichever columns the server looks at."""
     clustering = [column.name for column, _ in table.clustering]
     others = [name for name in table.regular if rng.random() < 0.6]
     names = [column.name for column in table.partition] + clustering + list(table.static) + others
@@ -87,7 +88,8 @@ def _partition_is(rng, table, text):
 
 
 def _clustering_condition(rng, table, text):
-    """A prefix of equal columns, then perhaps a range, an IN, or a relation over several columns."""
+    """A prefix of equal columns, followed perhaps by a range, an IN, or a relation over several
+    columns."""
     columns = [column for column, _ in table.clustering]
     if not columns or rng.random() < 0.3:
         return Condition()
@@ -124,7 +126,7 @@ def _clustering_condition(rng, table, text):
 
 
 def _order(rng, table):
-    """(ORDER BY or nothing, whether it is the reverse of the table's)."""
+    """(ORDER BY or an empty text, whether it is the reverse of the table's order)."""
     if not table.clustering or rng.random() < 0.5:
         return "", False
     is_reversed = rng.random() < 0.6
@@ -141,7 +143,8 @@ def _limit(rng):
 
 
 def _matching(table, key, condition):
-    """Rows of a partition that a condition over clustering keys takes; the static-only row only without one."""
+    """The rows of a partition that a condition takes. A row of static cells alone is among them
+    only without a condition."""
     rows = table.rows(key)
     if not condition.texts:
         return rows
@@ -164,7 +167,7 @@ def _of_partition(rng, table, text):
 
 
 def _of_partitions(rng, table, text):
-    """IN over the last column of the partition key."""
+    """A SELECT with IN over the last column of the partition key."""
     selected, take = _selection(rng, table)
     first, last = table.partition[:-1], table.partition[-1]
     prefix = tuple(column.kind.random(rng) for column in first)
@@ -185,7 +188,7 @@ def _of_partitions(rng, table, text):
 
 
 def _of_table(rng, table, text):
-    """A scan, whole or by tokens, with limits."""
+    """A scan of the whole table or of a range of tokens, with limits."""
     selected, take = _selection(rng, table)
     limit_text, limit = _limit(rng)
     per_partition = rng.randrange(1, 3) if rng.random() < 0.3 else None
@@ -210,7 +213,7 @@ def _of_table(rng, table, text):
 
 
 def _filtered(rng, table, text):
-    """ALLOW FILTERING on a regular column."""
+    """A SELECT with ALLOW FILTERING on a regular column."""
     scalars = [column for column in table.regular.values() if column.collection is None]
     if not scalars:
         return _of_table(rng, table, text)

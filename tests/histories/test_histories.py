@@ -1,7 +1,9 @@
-"""Random writes and reads beside a naive model, while the server is killed and stopped (after Cassandra's Harry).
+"""Tests random writes and reads beside a naive model, while the server is killed and stopped (after
+Cassandra's Harry).
 
-`make histories SEEDS=1000` runs more of them, `make histories FIRST_SEED=7 SEEDS=1` one again. With CQL_SERVER=host:port
-they run beside another server, such as a real Cassandra: that is how the model itself is checked."""
+`make histories SEEDS=1000` runs more of them, and `make histories FIRST_SEED=7 SEEDS=1` repeats
+one. With CQL_SERVER=host:port they run beside another server, such as a real Cassandra, to check
+the model itself."""
 
 import contextlib
 import os
@@ -31,7 +33,7 @@ class Sessions:
             port=self._server.cql_port,
             protocol_version=4,
             execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-            # Nobody looks at the schema here, and a history changes it all the time.
+            # Nothing here reads the schema, and a history changes it all the time.
             schema_metadata_enabled=False,
         )
         return self._cluster.connect()
@@ -58,7 +60,7 @@ def sessions(tmp_path_factory):
         if address := os.environ.get("CQL_SERVER"):
             server = Elsewhere(address)
         else:
-            # What a killed process had acknowledged is with the kernel.
+            # The kernel has the writes that a killed process acknowledged.
             data = tmp_path_factory.mktemp("histories") / "data"
             server = stack.enter_context(Server(data, "--durability", "buffered"))
         sessions = Sessions(server)
@@ -73,6 +75,6 @@ def sessions(tmp_path_factory):
 
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + SEEDS))
 def test_rows_are_those_of_the_model(sessions, seed):
-    # Every fourth one meets a kill and a stop.
+    # Every fourth history has a kill and a stop.
     between = sessions.killed_and_stopped if seed % 4 == 0 and "CQL_SERVER" not in os.environ else None
     History(seed, between=between).run(sessions.open())

@@ -1,4 +1,4 @@
-"""Values as they stand in a statement."""
+"""Writes values into statements."""
 
 
 class Text:
@@ -26,7 +26,7 @@ class Text:
         return brackets[0] + ", ".join(literal(element) for element in value) + brackets[1]
 
     def keys(self, keys):
-        """Keys of a map, as a set."""
+        """Writes keys of a map, as a set."""
         if self._markers:
             self.values += (set(keys),)
             return "?"

@@ -1,4 +1,4 @@
-"""Random writes: the text of a statement, and what it does to the model."""
+"""Makes random writes: the text of a statement, and its effect on the model."""
 
 import itertools
 
@@ -7,23 +7,26 @@ from model import STATIC
 from text import Text
 
 TIMESTAMPS = 40
-"""Explicit timestamps are drawn from so many, so that writes tie and come late."""
+"""The number of explicit timestamps. They are few, so that writes tie and come late."""
 
 UNTOLD = 10**15
-"""What a write without a timestamp is given in the model: more than all explicit ones, and rising."""
+"""The first timestamp that the model gives writes without one. It is above all explicit ones, and
+rises."""
 
 _untold = itertools.count(UNTOLD)
 
 
 class Statement:
-    """`text` with `values` for its markers, its explicit `timestamp`, and `effect(table, at)`, which does the same to a
-    model table. It raises `Impossible` where the server refuses the statement."""
+    """A statement: `text` with `values` for its markers, an explicit `timestamp`, and
+    `effect(table, at)`, which does the same to a model table. The effect raises `Impossible` if the
+    server refuses the statement."""
 
     def __init__(self, text, values, timestamp, effect):
         self.text, self.values, self.timestamp, self.effect = text, values, timestamp, effect
 
     def apply(self, table, untold=None):
-        """`untold`: the time of a batch, for its statements that have none of their own."""
+        """Applies the statement to the model. `untold` is the time of a batch, for its statements
+        without a timestamp of their own."""
         at = self.timestamp if self.timestamp is not None else untold or next(_untold)
         self.effect(table, at)
 
@@ -36,7 +39,7 @@ class Impossible(Exception):
 
 
 def random_write(rng, table):
-    """A write; one in eight is a batch, a few change the table as a whole."""
+    """A random write. One in eight is a batch, and a few change the table as a whole."""
     roll = rng.random()
     if roll < 0.12:
         return _batch(rng, table)
@@ -48,7 +51,8 @@ def random_write(rng, table):
 
 
 def _pick_timestamp(rng, table, explicit):
-    """An explicit timestamp with that probability, if there is one above what dropped columns leave."""
+    """An explicit timestamp with the probability `explicit`, if there is one above the timestamp
+    that dropped columns leave."""
     if table.floor >= UNTOLD or rng.random() >= explicit:
         return None
     return table.floor + rng.randrange(1, TIMESTAMPS)
@@ -60,7 +64,7 @@ def _single(rng, table, timestamp, in_batch=False):
 
 
 def _batch(rng, table):
-    """A batch has one timestamp, or each of its statements its own."""
+    """A batch. It has one timestamp, or each of its statements has its own."""
     shared = _pick_timestamp(rng, table, 0.4)
     parts = []
     for _ in range(rng.randrange(2, 6)):
@@ -98,7 +102,7 @@ def _equal(text, columns, key):
 
 
 def _random_value(rng, column):
-    """A value of a column; None a fifth of the time."""
+    """A random value of a column; None a fifth of the time."""
     if rng.random() < 0.2:
         return None
     return _random_present(rng, column)
@@ -155,7 +159,7 @@ def _update(rng, table, timestamp, in_batch):
     if not columns:
         return _insert(rng, table, timestamp, in_batch)
     chosen = rng.sample(columns, rng.randrange(1, min(3, len(columns)) + 1))
-    # Clustering columns may not be given where only static columns are set.
+    # Clustering columns may not be given if only static columns are set.
     only_static = bool(table.clustering) and all(column.name in table.static for column in chosen)
     text = Text(rng)
     changes = [_assignment(rng, text, column, in_batch) for column in chosen]
@@ -177,7 +181,7 @@ def _update(rng, table, timestamp, in_batch):
 
 
 def _assignment(rng, text, column, in_batch):
-    """(text, effect) of one assignment. In a batch none that reads the list first."""
+    """(text, effect) of one assignment. In a batch no assignment reads the list first."""
     name, collection = column.name, column.collection
     forms = ["="]
     if collection == "list":
@@ -231,7 +235,7 @@ def _delete_columns(rng, table, timestamp, in_batch):
     key, row, text = _partition(rng, table), _clustering(rng, table), Text(rng)
     chosen = rng.sample(columns, rng.randrange(1, min(2, len(columns)) + 1))
     if any(column.name in table.static for column in chosen) and table.clustering:
-        # A row's and a partition's columns do not go together.
+        # A row's columns and a partition's can't be deleted together.
         chosen = [column for column in chosen if column.name in table.static]
     where = _equal(text, table.partition, key)
     if any(column.name in table.regular for column in chosen):
@@ -248,7 +252,7 @@ def _delete_columns(rng, table, timestamp, in_batch):
 
 
 def _delete_rows(rng, table, timestamp, _in_batch):
-    """A partition, a range of rows, or a row."""
+    """A DELETE of a partition, a range of rows, or a row."""
     key, row, text = _partition(rng, table), _clustering(rng, table), Text(rng)
     where = _equal(text, table.partition, key)
     clustering = [column for column, _ in table.clustering]
@@ -277,7 +281,7 @@ def _delete_rows(rng, table, timestamp, _in_batch):
 
 
 def _drop_and_add(rng, table):
-    """A column goes and comes back, at once."""
+    """Drops a column and adds it again at once."""
     column = rng.choice(list(table.regular.values()))
     timestamp = _pick_timestamp(rng, table, 0.9)
     using = _using(timestamp)

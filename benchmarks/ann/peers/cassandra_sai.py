@@ -1,8 +1,9 @@
-"""Cassandra with its own index, SAI. `CASSANDRA=ADDRESS:PORT:PID` names a node on this machine.
+"""Cassandra with its own index, SAI, as a contender. `CASSANDRA=ADDRESS:PORT:PID` names a node on
+this machine.
 
-SAI has no width of a search; what stands for it is the limit, of whose answer the first k count. Its graph is that of its
-defaults, 16 links and a beam of 100: it takes no others without a property of the system. Processor time is that of the
-node's whole process, what it does in the background included.
+SAI has no search width. In its place the query's limit is varied, and the first k rows of the
+answer count. Its graph has the default parameters, 16 links and a beam of 100: other values need a
+system property. Processor time is that of the node's whole process, background work included.
 """
 
 import os
@@ -40,7 +41,8 @@ class Cassandra:
         execute_concurrent_with_args(self._db, insert, rows, concurrency=16)
 
     def build(self, data: DataSet, threads: int) -> None:
-        """Only of the index; the table has been filled before. How many threads is the node's affair."""
+        """Builds the index only, as the table is already filled. The node decides how many threads
+        it takes."""
         options = f"{{'similarity_function': '{self._similarity}'}}"
         self._db.execute(f"CREATE INDEX items_v ON peers.items (v) USING 'sai' WITH OPTIONS = {options}")
         built = "SELECT index_name FROM system.\"IndexInfo\" WHERE table_name = 'peers'"

@@ -1,4 +1,5 @@
-"""ClickHouse as the library `chdb`, within this process, whose processor time counts: planning a query included."""
+"""ClickHouse as the library `chdb` in this process. Its processor time includes the planning of a
+query."""
 
 import shutil
 import tempfile
@@ -23,18 +24,18 @@ class ClickHouse:
         self._distance = "cosineDistance" if data.cosine else "L2Distance"
         index = INDEX.format(distance=self._distance, dimensions=data.dimensions)
         self._session.query("CREATE DATABASE peers ENGINE = Atomic")
-        # One index for the whole of a part.
+        # A part of the table has one index for all its rows.
         self._session.query(
             f"CREATE TABLE peers.items (id UInt32, v Array(Float32), INDEX i v TYPE {index} GRANULARITY 100000000)"
             " ENGINE = MergeTree ORDER BY id"
         )
 
     def build(self, data: DataSet, threads: int) -> None:
-        """Of table and index, which are one here."""
+        """Fills the table, which builds its index too."""
         vectors = pyarrow.array(np.ascontiguousarray(data.base).ravel())
         lists = pyarrow.FixedSizeListArray.from_arrays(vectors, data.dimensions)
         ids = pyarrow.array(np.arange(len(data.base), dtype=np.uint32))
-        # `Python(items)` finds it by its name.
+        # `Python(items)` finds this variable by its name.
         items = pyarrow.table({"id": ids, "v": lists.cast(pyarrow.list_(pyarrow.float32()))})
         insert = "INSERT INTO peers.items SELECT id, v FROM Python(items)"
         self._session.query(f"{insert} SETTINGS max_threads = {threads}")

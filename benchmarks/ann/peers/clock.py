@@ -1,4 +1,4 @@
-"""Processor time: of this process, or of a server's."""
+"""Measures processor time of this process or of a server's."""
 
 import os
 import time
@@ -8,15 +8,17 @@ TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 def own() -> float:
-    """Seconds of all threads of this process."""
+    """The processor seconds of all threads of this process."""
     return time.process_time()
 
 
 def of_process(pid: int):
-    """What tells the seconds of all threads of another process, in hundredths (proc(5))."""
+    """Makes a function that tells the processor seconds of all threads of another process, in
+    hundredths (proc(5))."""
 
     def seconds() -> float:
-        # The name, in brackets, may hold spaces; user and system time are the 14th and 15th fields.
+        # The second field is a name in brackets, which may have spaces. User and system time are
+        # the 14th and 15th fields.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
 

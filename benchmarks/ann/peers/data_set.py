@@ -1,4 +1,4 @@
-"""A data set as `bench-ann` keeps it: see `contender/src/data_set.rs`."""
+"""Reads a data set that `bench-ann` keeps: see `contender/src/data_set.rs`."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ class DataSet:
         return np.memmap(path, dtype="<f4", mode="r").reshape(-1, self.dimensions)
 
     def picked(self, pick: dict, most: int | None) -> list[np.ndarray]:
-        """The rows of the picked queries of each kind, evenly thinned out to `most`."""
+        """The rows of the picked queries of each kind, evenly thinned out to `most` each."""
         rows, start = [], 0
         for count in self.kinds:
             chosen = np.arange(start + pick["first"], start + count, pick["step"])

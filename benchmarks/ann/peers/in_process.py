@@ -1,4 +1,5 @@
-"""Libraries: hnswlib, and HNSW of Faiss. All queries of a turn are one call on one thread, so that Python takes no part."""
+"""The libraries hnswlib and Faiss (HNSW) as contenders. All queries of a turn are one call on one
+thread, so that Python's own time hardly counts."""
 
 import faiss
 import hnswlib
@@ -36,7 +37,7 @@ class Faiss:
 
     def __init__(self, data: DataSet):
         self._cosine = data.cosine
-        # Of vectors of one length the inner product orders as the cosine does.
+        # The inner product of vectors of one length orders like the cosine.
         metric = faiss.METRIC_INNER_PRODUCT if data.cosine else faiss.METRIC_L2
         self._index = faiss.IndexHNSWFlat(data.dimensions, CONNECTIONS, metric)
         self._index.hnsw.efConstruction = BUILD_BEAM

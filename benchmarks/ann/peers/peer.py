@@ -1,8 +1,10 @@
-"""Takes part in `bench-ann` as a contender: requests on standard input, replies on standard output, a line of JSON each.
+"""Runs an engine as a contender of `bench-ann`. It reads requests from standard input and writes
+replies to standard output, a line of JSON each.
 
     peer.py contend NAME FOLDER        NAME is hnswlib, faiss, pgvector, clickhouse or cassandra
 
-The words are those of `contender/src/protocol.rs`. An answer with fewer than k vectors has its recall.
+The messages are those of `contender/src/protocol.rs`. An answer with fewer than k vectors counts
+with the recall that it has.
 """
 
 import importlib
@@ -17,7 +19,7 @@ import numpy as np
 import clock
 from data_set import DataSet
 
-# Its module and class, and the package that it comes from or is asked through.
+# For each name: the module, the class, and the package whose version is reported.
 PEERS = {
     "hnswlib": ("in_process", "Hnswlib", "hnswlib"),
     "faiss": ("in_process", "Faiss", "faiss-cpu"),
@@ -28,7 +30,7 @@ PEERS = {
 
 
 def anonymous_bytes() -> int:
-    """Of this process, that cannot be dropped and read again from a file."""
+    """The bytes of this process that cannot be dropped and read again from a file."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("RssAnon:")[2].split()[0]) * 1024
 
@@ -84,14 +86,14 @@ class Contender:
 
 def main() -> None:
     _, _, name, folder, *_ = sys.argv
-    # What libraries print must not come between the replies.
+    # Output of libraries must not come between the replies, so it goes to standard error.
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     contender = Contender(name, Path(folder))
     for line in sys.stdin:
         try:
             reply = contender.answer(json.loads(line))
-        except Exception as error:  # The other side is told, and decides.
+        except Exception as error:  # The benchmark gets the error and decides.
             reply = {"Failed": f"{type(error).__name__}: {error}"}
         print(json.dumps(reply), file=replies, flush=True)
     contender.close()

@@ -1,6 +1,7 @@
-"""PostgreSQL with pgvector, both from the PyPI package `pgserver`.
+"""PostgreSQL with pgvector as a contender, both from the PyPI package `pgserver`.
 
-Processor time is that of the connection's own server process, which does all of a query; vectors go there in binary.
+Processor time is that of the connection's own server process, which does all work of a query.
+Vectors are sent in binary.
 """
 
 import shutil
@@ -31,7 +32,7 @@ class Pgvector:
         self.cpu = clock.of_process(self._db.info.backend_pid)
         self._operator, self._class = ("<=>", "vector_cosine_ops") if data.cosine else ("<->", "vector_l2_ops")
         self._db.execute(f"CREATE TABLE items (id int, v vector({data.dimensions}))")
-        # As it is kept within the row, a search need not look it up elsewhere.
+        # A vector kept within the row needs no second look-up during a search.
         self._db.execute("ALTER TABLE items ALTER COLUMN v SET STORAGE PLAIN")
         with self._db.cursor().copy("COPY items FROM STDIN WITH (FORMAT BINARY)") as copy:
             copy.set_types(["int4", "vector"])
@@ -39,7 +40,7 @@ class Pgvector:
                 copy.write_row((row, vector))
 
     def build(self, data: DataSet, threads: int) -> None:
-        """Only of the index; the table has been filled before."""
+        """Builds the index only, as the table is already filled."""
         self._db.execute("SET maintenance_work_mem = '1GB'")
         self._db.execute(f"SET max_parallel_maintenance_workers = {threads - 1}")
         self._db.execute(f"CREATE INDEX items_v ON items USING hnsw (v {self._class}) WITH ({WITH})")

@@ -1,9 +1,9 @@
-//! Annulus' vector index engine beside its rivals.
+//! Measures Annulus' vector index engine beside other libraries.
 
 mod commands;
 mod contenders;
 mod data;
-/// Equal recall is read off in the same way as by `annulus bench compare`.
+/// Reads off the time at equal recall in the same way as `annulus bench compare`.
 #[path = "../../../crates/bench/src/front.rs"]
 mod front;
 mod ratio;
@@ -16,13 +16,13 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 use contender::DataSet;
 
-/// Measures Annulus' vector index engine beside its rivals.
+/// Measures Annulus' vector index engine beside other libraries
 ///
 /// Progress goes to standard error, results to standard output.
 #[derive(Parser)]
 #[command(version, after_long_help = after_help())]
 struct Arguments {
-    /// Where data sets are kept once they are decoded or made.
+    /// Folder that keeps data sets once they are decoded or made
     #[arg(long, global = true, default_value = "target/bench-ann-data")]
     cache: PathBuf,
     #[command(subcommand)]
@@ -31,21 +31,21 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// All contenders: recall against speed, builds, memory; what `make bench-ann` runs
+    /// All contenders: recall against speed, builds, memory; `make bench-ann` runs it
     Compare(commands::compare::Arguments),
-    /// One data set: every width of the search, for tuning
+    /// One data set: every beam width of the search, for tuning
     Curve(commands::curve::Arguments),
-    /// Ever more vectors: builds, memory, searches at equal recall, and how they grow
+    /// Growing numbers of vectors: builds, memory, searches at equal recall, and how they grow
     Growth(commands::growth::Arguments),
     /// Annulus alone: replace every vector many times, and search beside a writer
     Churn(commands::churn::Arguments),
-    /// Annulus alone: what a search reads against what this machine can deliver
+    /// Annulus alone: the speed at which a search reads, against that of this machine's memory
     Limits(commands::limits::Arguments),
     /// Annulus alone: open a snapshot instead of building
     Open(commands::open::Arguments),
     /// Make or describe data sets
     Data(commands::data::Arguments),
-    /// Open a snapshot once, and say how long it took
+    /// Open a snapshot once, and print how long it took
     #[command(hide = true)]
     OpenOnce(commands::open::OnceArguments),
     /// Take part as a contender: requests on standard input, replies on standard output

@@ -1,4 +1,4 @@
-//! How many times as fast as the baseline, at equal recall.
+//! Reads off the speed of a contender at a recall, and its ratio to the baseline's.
 
 use contender::Effort;
 
@@ -8,21 +8,23 @@ use crate::sweep::{Curve, Scope};
 /// The recalls that results are given for.
 pub const RECALLS: [f64; 4] = [0.90, 0.95, 0.98, 0.99];
 
-/// A contender at one recall.
+/// The speed of a contender at one recall.
 #[derive(Clone, Debug)]
 pub struct Reading {
     /// Queries a second of processor time, in the median round.
     pub qps: f64,
-    /// Times the baseline's queries a second: of processor time, and on the wall.
+    /// The ratio to the baseline's queries a second of processor time, over the rounds.
     pub ratio: Option<Spread>,
+    /// The ratio to the baseline's queries a second by the clock, over the rounds.
     pub wall_ratio: Option<Spread>,
-    /// The recall of the narrowest search, where that is above the recall asked for.
+    /// The recall of the fastest width, if even that is above the recall asked for.
     pub recall_above: Option<f64>,
-    /// Of the nearest width that reaches the recall.
+    /// The effort of the nearest width that reaches the recall.
     pub effort: Option<Effort>,
 }
 
-/// Reads off what a contender does at a recall, beside the baseline. None if it is not reached.
+/// Reads off the speed of a contender at a recall, beside the baseline. Returns `None` if the
+/// contender does not reach it.
 pub fn read(
     curve: &Curve,
     baseline: Option<&Curve>,

@@ -1,6 +1,6 @@
-//! Medians and spreads.
+//! Computes medians, spreads and percentiles.
 
-/// The middle value, or the mean of the two in the middle; none of nothing.
+/// The value in the middle, or the mean of the two in the middle. `None` if there are no values.
 pub fn median(values: &mut [f64]) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -20,7 +20,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// None of nothing.
+    /// The spread of some values; `None` if there are none.
     pub fn of(mut values: Vec<f64>) -> Option<Spread> {
         Some(Spread {
             median: median(&mut values)?,
@@ -30,7 +30,8 @@ impl Spread {
     }
 }
 
-/// The value below which the share `p` of all values lies, the next one up; none of nothing.
+/// The smallest value such that at least the share `p` of all values are at most as large; `None`
+/// if there are no values.
 pub fn percentile(values: &mut [f64], p: f64) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let place = (p * values.len() as f64).ceil() as usize;

@@ -1,10 +1,10 @@
-//! Contenders measured in turn, over the settings that matter.
+//! Measures contenders in turn, with the beam widths that matter.
 //!
-//! First each contender answers all queries with ever wider beams, which gives the recall of each
-//! width. The widths around the recalls asked for are then timed in rounds. In each round every
-//! contender has its turn, with the same queries, and times all its widths; the order of turns
-//! shifts from round to round. Ratios are taken within a round, where contenders met the same
-//! machine, and only then is the median over the rounds taken.
+//! First each contender answers all queries with wider and wider beams, which gives the recall of
+//! each width. The widths around the recalls asked for are then timed in rounds. In each round
+//! every contender has its turn: it times all its widths with the same queries. The order of turns
+//! shifts from round to round. Ratios are taken within a round, in which all contenders met the
+//! same machine, and then the median over the rounds is taken.
 
 use contender::{DataSet, Effort, Elapsed, Pick, Searched, Width};
 
@@ -12,39 +12,41 @@ use crate::contenders::Process;
 use crate::front::{self, Measured, Place};
 use crate::statistics::median;
 
-/// Each beam is wider than the one before by this factor, or by one.
+/// Each beam is wider than the one before by this factor, and at least by one.
 const BEAM_GROWTH: f64 = 1.4;
-/// No beam is wider.
+/// The widest beam that is tried.
 const BEAM_MAX: usize = 2_048;
-/// No wider beams are tried when this recall is reached.
+/// The recall at which no wider beams are tried.
 const RECALL_ENOUGH: f64 = 0.996;
-/// Queries that a turn begins with and does not count: caches are another contender's.
+/// The number of queries at the begin of a turn that do not count, since another contender has
+/// filled the caches.
 const WARM_UP: usize = 50;
-/// Queries in a round, at the least.
+/// The least number of queries of each kind in a round.
 const QUERIES_A_ROUND: usize = 400;
 
-/// What to measure.
+/// The measurement that is wanted.
 pub struct Plan<'a> {
     pub k: usize,
-    /// The recalls that ratios are wanted at. Widths around them are timed; all if there are none.
+    /// The recalls that ratios are wanted at. Widths around them are timed; all widths if there are
+    /// none.
     pub recalls: &'a [f64],
     pub rounds: usize,
-    /// The beams to try; chosen by recall where none are given.
+    /// The beams to try. If there are none they are chosen by recall.
     pub beams: &'a [usize],
-    /// How many candidates are rescored, by contenders that can be told; each with every beam.
-    /// None for the contender's own choice.
+    /// The numbers of candidates to rescore, each tried with every beam. `None` is the contender's
+    /// own choice. Only for contenders that take such a number.
     pub rescored: &'a [Option<usize>],
 }
 
-/// Queries that are looked at together: all, or those of one kind.
+/// Queries that are evaluated together: all, or those of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scope {
-    /// Of the results: the data set, and the kind where there are several.
+    /// The name in the results: the data set, with the kind if there are several.
     pub name: String,
     kinds: Vec<usize>,
 }
 
-/// All queries, and where there are several kinds each of them.
+/// The scope of all queries and, if there are several kinds, one for each kind.
 pub fn scopes(data: &DataSet) -> Vec<Scope> {
     let description = data.description();
     let kinds = &description.kinds;
@@ -61,27 +63,27 @@ pub fn scopes(data: &DataSet) -> Vec<Scope> {
     scopes
 }
 
-/// What was measured of one contender.
+/// The measurements of one contender.
 pub struct Curve {
-    /// Its name.
+    /// The contender's name.
     pub contender: String,
-    /// Each width measured, by ascending beam.
+    /// The measured widths; for each number of rescored candidates by ascending beam.
     pub settings: Vec<Setting>,
 }
 
-/// What was measured of one width.
+/// The measurements of one width.
 pub struct Setting {
     pub width: Width,
-    /// For each kind, of all queries.
+    /// The results of all queries, for each kind.
     recall: Vec<Searched>,
-    /// For each round and kind. None at all if the width was not timed.
+    /// The results of each round, for each kind. Empty if the width was not timed.
     rounds: Vec<Vec<Searched>>,
-    /// What a search costs, where the contender can tell.
+    /// The effort of a search, if the contender tells it.
     pub effort: Option<Effort>,
 }
 
 impl Setting {
-    /// Of all queries in the scope.
+    /// The recall of all queries in the scope.
     pub fn recall(&self, scope: &Scope, k: usize) -> f64 {
         let of = |count: fn(&Searched) -> usize| -> f64 {
             scope
@@ -93,19 +95,20 @@ impl Setting {
         of(|searched| searched.found) / (of(|searched| searched.queries) * k as f64)
     }
 
-    /// Time a query in one round.
+    /// The time of a query in one round.
     pub fn of_round(&self, scope: &Scope, round: usize) -> Elapsed {
         let of_kinds = || scope.kinds.iter().map(|&kind| &self.rounds[round][kind]);
         let queries: usize = of_kinds().map(|searched| searched.queries).sum();
         of_kinds().map(|searched| searched.elapsed).sum::<Elapsed>() / queries as f64
     }
 
-    /// Seconds of processor time a query in the median round. None if the width was not timed.
+    /// Seconds of processor time for a query in the median round; `None` if the width was not
+    /// timed.
     pub fn seconds(&self, scope: &Scope) -> Option<f64> {
         self.median(scope, |elapsed| elapsed.cpu_seconds)
     }
 
-    /// Seconds on the wall a query in the median round.
+    /// Seconds by the clock for a query in the median round; `None` if the width was not timed.
     pub fn wall_seconds(&self, scope: &Scope) -> Option<f64> {
         self.median(scope, |elapsed| elapsed.wall_seconds)
     }
@@ -120,7 +123,7 @@ impl Setting {
 }
 
 impl Curve {
-    /// The widths that were timed.
+    /// Recall and time of the widths that were timed, with their numbers.
     fn timed(&self, scope: &Scope, k: usize) -> Vec<(usize, Measured)> {
         let settings = self.settings.iter().enumerate();
         settings
@@ -134,8 +137,8 @@ impl Curve {
             .collect()
     }
 
-    /// Where a recall lies among the widths that were timed. The numbers are those of
-    /// [`Curve::settings`].
+    /// The place of a recall among the widths that were timed; `None` if it is not reached. The
+    /// numbers are those of [`Curve::settings`].
     pub fn place(&self, scope: &Scope, k: usize, recall: f64) -> Option<Place> {
         let (numbers, measured): (Vec<usize>, Vec<Measured>) =
             self.timed(scope, k).into_iter().unzip();
@@ -149,15 +152,15 @@ impl Curve {
 
 /// A contender whose index has been built.
 pub struct Entrant {
-    /// As results have it.
+    /// The name in the results.
     pub name: String,
-    /// Whether it can be told how many candidates to rescore.
+    /// Whether the contender takes a number of candidates to rescore.
     pub rescores: bool,
-    /// Where its index is.
+    /// The process that has the index.
     pub process: Process,
 }
 
-/// Measures the contenders.
+/// Measures recall, time and effort of the contenders.
 pub fn sweep(
     data: &DataSet,
     contenders: &mut [Entrant],
@@ -226,7 +229,7 @@ pub fn sweep(
     Ok(curves)
 }
 
-/// One contender times its widths with the queries of a round.
+/// Times the widths of one contender with the queries of a round.
 fn take_turn(
     data: &DataSet,
     contender: &mut Entrant,
@@ -249,13 +252,13 @@ fn take_turn(
     Ok(())
 }
 
-/// A few queries of each kind.
+/// Picks about [`WARM_UP`] queries.
 fn warm_up(data: &DataSet) -> Pick {
     let step = (data.description().queries() / WARM_UP).max(1);
     Pick { first: 0, step }
 }
 
-/// The recall of ever wider searches, for each count of rescored candidates.
+/// The recall of wider and wider searches, for each number of rescored candidates.
 fn widths(
     data: &DataSet,
     contender: &mut Entrant,
@@ -269,7 +272,7 @@ fn widths(
     rescored.iter().map(of_count).collect()
 }
 
-/// The recall of ever wider searches that rescore so many candidates.
+/// The recall of wider and wider searches that rescore `rescored` candidates.
 fn ladder(
     data: &DataSet,
     process: &mut Process,
@@ -277,7 +280,7 @@ fn ladder(
     rescored: Option<usize>,
 ) -> anyhow::Result<Vec<Setting>> {
     let mut settings = Vec::new();
-    // No beam is narrower than what it is to find and to rescore.
+    // A beam must be at least as wide as the numbers of rows to find and to rescore.
     let mut beam = plan.k.max(rescored.unwrap_or(0));
     let mut given = plan.beams.iter().copied();
     let scopes = scopes(data);
@@ -308,8 +311,8 @@ fn ladder(
     Ok(settings)
 }
 
-/// Which widths of a ladder are to be timed: for each recall wanted, in each scope, the narrowest
-/// beam that reaches it and the one before. All of them where beams were given.
+/// The numbers of the widths of a ladder to time: for each recall wanted, in each scope, the
+/// narrowest beam that reaches it and the one before. If beams were given, these are all widths.
 fn around(scopes: &[Scope], ladder: &[Setting], plan: &Plan<'_>) -> Vec<usize> {
     if plan.recalls.is_empty() || !plan.beams.is_empty() {
         return (0..ladder.len()).collect();

@@ -1,4 +1,4 @@
-//! What can be typed after `annulus bench`.
+//! The command line of `annulus bench`.
 
 use std::future::Future;
 
@@ -22,7 +22,7 @@ use crate::commands::search::{self, SearchCqlArguments, SearchHttpArguments, Swe
 use crate::commands::serving_cost::{self, ServingCostArguments};
 use crate::commands::visible_after::{self, VisibleAfterArguments};
 
-/// What to type first, below the list of commands.
+/// Commands for a first run, shown below the list of commands.
 const FIRST_RUN: &str = "\
 A first run, beside a server on this machine (annulus serve):
   annulus bench data describe SET_base.parquet
@@ -67,76 +67,83 @@ enum Command {
     Data(DataCommand),
     /// Make a table and write a data set into it
     ///
-    /// The keyspace is made if it is not there. What is measured is the inserts; with --empty there are none.
+    /// The keyspace is made if it does not exist. The rate and latencies are those of the inserts.
+    /// With --empty nothing is inserted or measured.
     BuildTable(BuildTableArguments),
     /// Make an index on the table and wait until it serves
     ///
-    /// What is measured is the time from CREATE INDEX until searches are answered. Options that are not given are the
-    /// server's. An index service notices a DROP INDEX only when it next looks at the schema, and until then tells of
-    /// the old index: with --http it is waited for before CREATE INDEX. Without, an index of the same name that was
-    /// dropped a moment ago may be taken for the new one: give drop-index the --http then.
+    /// The measured time is from CREATE INDEX until searches are answered. Options that are not
+    /// given are left to the server. An index service notices a DROP INDEX only when it next looks
+    /// at the schema, and serves the old index until then. With --http the command waits for that
+    /// before CREATE INDEX. Without --http, an index of the same name that was dropped a moment ago
+    /// may be taken for the new one: give drop-index the --http then.
     BuildIndex(BuildIndexArguments),
     /// Drop the index
     ///
-    /// With --http the index service is waited for until it has forgotten the index.
+    /// With --http the command waits until the index service has forgotten the index.
     DropIndex(DropIndexArguments),
     /// Drop the table
     DropTable(DropTableArguments),
     /// Search by the HTTP API: rate, latencies, recall
     ///
-    /// Closed loop, without --rate: so many requests as --concurrency says are under way at any time, and a slow server
-    /// is asked less. Open loop, with --rate: requests are due at that rate whatever the server does, and latency
-    /// counts from when each was due, so that a stall is felt by all that it delayed. Recall is that of the very
-    /// answers that were timed.
+    /// Closed loop, without --rate: --concurrency requests are under way at any time, so a slow
+    /// server is sent fewer. Open loop, with --rate: requests are due at that rate whatever the
+    /// server does. Latency counts from when a request was due, so every request that a stall
+    /// delays shows it. Recall is that of the very answers that were timed.
     SearchHttp(SearchHttpArguments),
     /// Search by ANN OF: rate, latencies, recall
     ///
-    /// As search-http, by CQL: one prepared SELECT of the key over the driver's connections (one for each shard, or one
-    /// for a server without shards), at --consistency. A request that fails is not tried again.
+    /// Works like search-http, by CQL: one prepared SELECT of the key over the driver's connections
+    /// (one for each shard, or one for a server without shards), at --consistency. A request that
+    /// fails is not tried again.
     SearchCql(SearchCqlArguments),
-    /// Write rows into a table with an index: rate, and how soon they are found
+    /// Write rows into a table with an index: rate, and the time until a row is found
     ///
-    /// Begin with `build-table --empty` and `build-index`, or leave out the rows that are there by --from. Some of the
-    /// rows are searched for every 2 ms from their acknowledgement until they are found.
+    /// Run `build-table --empty` and `build-index` before, or skip the rows that are in the table
+    /// with --from. Some of the rows are searched for every 2 ms from their acknowledgement until
+    /// they are found.
     Ingest(IngestArguments),
     /// Search while rows are deleted and inserted
     ///
-    /// The last --churn rows are written all the time and are put back in the end. Whether one of them is there when a
-    /// search looks is not known, so recall is over the true neighbours among the other rows.
+    /// The last --churn rows are deleted and inserted all the time, and put back at the end. A
+    /// search may or may not find such a row, so recall is over the true neighbours among the other
+    /// rows.
     Mixed(MixedArguments),
-    /// Read and write rows alone and beside searches, with the ratios
+    /// Read and write rows alone and beside searches, with the ratios of latencies
     ///
-    /// Reads and overwrites are due at --requests-rate. Each is measured alone and then beside searches, in rounds; a
-    /// ratio is taken within a round.
+    /// Reads and overwrites are due at --requests-rate. Each kind is measured alone and then beside
+    /// searches, in rounds. A ratio is taken within a round.
     Isolation(IsolationArguments),
-    /// Search with ever more requests at once
+    /// Search at rising concurrency
     ///
-    /// The curves of the page (--html): queries a second and P99 against concurrency, latency against queries a second.
+    /// The page (--html) has the curves: queries a second and P99 against concurrency, and latency
+    /// against queries a second.
     Sweep(SweepArguments),
     /// Read rows by their keys, several with one statement
     ReadRows(ReadRowsArguments),
-    /// Search two targets in turn, with the ratios of what they do
+    /// Search two targets in turn, with the ratios of their rates and latencies
     ///
-    /// Machines are noisy, and slowly so: the two are measured one right after the other, in rounds and in changing
-    /// order. A ratio, A by B, is taken within a round, and its median is given with the least and the most. Rates are
-    /// comparable at equal recall alone: what differs is said.
+    /// The speed of a machine drifts, so the two targets are measured one right after the other, in
+    /// rounds and in changing order. A ratio, A by B, is taken within a round, and its median is
+    /// given with the least and the most. Rates are comparable at equal recall only: a warning
+    /// tells when recall differs.
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArguments),
-    /// Make a page with charts from results that --json kept
+    /// Make a page with charts from files that --json wrote
     Report(ReportArguments),
-    /// What serving a search costs beside the search itself, in processor time of the server
+    /// Measure the processor time that a server takes for a search, beside that of the search alone
     ServingCost(ServingCostArguments),
-    /// What this generator can send on one core at most
+    /// Measure the most requests that this generator can send on one core
     Ceiling(CeilingArguments),
     /// Compare inserts and point reads of two CQL servers
     CqlCompare(CqlCompareArguments),
     /// Restart an index service from its snapshot, and build the index anew
     Restart(RestartArguments),
-    /// Measure the time from an acknowledged insert to its being found by ANN OF
+    /// Measure the time from the acknowledgement of an insert until ANN OF finds the row
     VisibleAfter(VisibleAfterArguments),
 }
 
-/// Runs what was asked for.
+/// Runs the command.
 pub fn run(command_line: CommandLine) -> anyhow::Result<()> {
     match command_line.command {
         Command::Data(command) => data::run(command),
@@ -161,7 +168,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<()> {
     }
 }
 
-/// Runs with a thread for each core.
+/// Runs `work` on a runtime with a thread for each core.
 fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.enable_all().build().context("starting threads")?;

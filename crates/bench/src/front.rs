@@ -1,33 +1,34 @@
-//! What a search costs at a given recall, read off the settings that were measured.
+//! Estimates the time of a search at a given recall from the settings that were measured.
 //!
-//! Settings that another one beats in both recall and time are left out; what remains is the
-//! front. Between two settings of the front the logarithm of the time is taken to be linear in the
-//! logarithm of `1 - recall`, which is close to how graph indexes behave. A recall below the whole
-//! front costs what the fastest setting costs (with `k` neighbours asked for, a beam cannot be
-//! narrower than `k`); a recall above it is not reached.
+//! A setting that another one beats in both recall and time is left out. The remaining settings are
+//! the front. Between two settings of the front the logarithm of the time is taken to be linear in
+//! the logarithm of `1 - recall`, which is close to how graph indexes behave. A recall below the
+//! whole front costs as much as the fastest setting (with `k` neighbours asked for, a beam cannot
+//! be narrower than `k`). A recall above the front is not reached.
 
-/// One setting: recall and time of a query.
+/// The recall and the time of a query with one setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     /// Mean share of the true neighbours that were found.
     pub recall: f64,
-    /// What a query takes: of processor time, or of the clock.
+    /// The time of a query: of a processor, or by the clock.
     pub seconds: f64,
 }
 
-/// Where a recall lies on a front.
+/// The place of a recall on a front.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Place {
-    /// Between two settings, by their numbers; the share of the second one, in [0, 1].
+    /// The recall lies between two settings, given by their numbers. The third value is the share
+    /// of the second setting, in [0, 1].
     Between(usize, usize, f64),
-    /// Below the fastest setting of the front.
+    /// The recall lies below that of the fastest setting of the front, given by its number.
     Below(usize),
 }
 
-/// Recall 1 has no logarithm: it counts as one miss in this many.
+/// The share of misses that counts for recall 1, since 0 has no logarithm.
 const MISSES_MIN: f64 = 1e-5;
 
-/// The numbers of the settings that no other beats, by ascending recall and time.
+/// The numbers of the settings that no other one beats, by ascending recall and time.
 pub fn front(all: &[Measured]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by(|&a, &b| {
@@ -46,7 +47,7 @@ pub fn front(all: &[Measured]) -> Vec<usize> {
     order
 }
 
-/// Where `recall` lies on a front. None if it is not reached.
+/// The place of `recall` on a front; `None` if it is not reached.
 pub fn place(all: &[Measured], front: &[usize], recall: f64) -> Option<Place> {
     let above = front
         .iter()
@@ -63,7 +64,7 @@ pub fn place(all: &[Measured], front: &[usize], recall: f64) -> Option<Place> {
 }
 
 impl Place {
-    /// What a query costs there, by what each setting costs.
+    /// The time of a query at this place, from the time of each setting.
     pub fn seconds(self, of_setting: impl Fn(usize) -> f64) -> f64 {
         match self {
             Place::Below(setting) => of_setting(setting),
@@ -74,7 +75,7 @@ impl Place {
         }
     }
 
-    /// The nearest setting that reaches the recall.
+    /// The number of the nearest setting that reaches the recall.
     pub fn setting(self) -> usize {
         match self {
             Place::Below(setting) | Place::Between(_, setting, _) => setting,

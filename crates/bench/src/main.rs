@@ -7,7 +7,7 @@
 //! - [`data`]: data sets in the field's formats, and the true neighbours of queries.
 //! - [`load`]: the load generator.
 //! - [`target`]: servers that requests go to, by HTTP or CQL, and an index in this process.
-//! - [`report`]: pages and charts of results.
+//! - [`report`]: prints results, and writes them as JSON lines, an HTML page and charts.
 //! - [`commands`]: the commands, a file for each.
 
 mod cli;

@@ -1,13 +1,14 @@
-//! What the system tells of processors and processes (proc(5)).
+//! Reads times of processors and processes from `/proc` (proc(5)).
 
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-/// In which `/proc` counts processor time: 100 a second on every architecture of Linux that there is today (proc(5)).
+/// The unit in which `/proc` counts processor time: 100 ticks a second on every architecture of
+/// Linux today (proc(5)).
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Processor time that a process has taken, of all its threads, in itself and in the system.
+/// The processor time that all threads of a process have taken, in user and in system mode.
 pub fn process_cpu_time(pid: u32) -> anyhow::Result<Duration> {
     let path = format!("/proc/{pid}/stat");
     let stat = std::fs::read_to_string(&path)
@@ -17,15 +18,16 @@ pub fn process_cpu_time(pid: u32) -> anyhow::Result<Duration> {
         .with_context(|| format!("{path}: {stat:?} is not understood"))
 }
 
-/// User and system time: the 14th and 15th field. The second is a name in brackets that may hold anything.
+/// The sum of user and system time, which are the 14th and the 15th field. The second field is a
+/// name in brackets that may have any character.
 fn ticks(stat: &str) -> Option<u64> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     let mut next = || fields.next()?.parse::<u64>().ok();
     Some(next()? + next()?)
 }
 
-/// Time that the processors of this machine had something to do and were not there, since it started: a hypervisor gave them
-/// to others.
+/// The time since the start of this machine in which its processors had work but a hypervisor ran
+/// others.
 pub struct Stolen {
     at: Instant,
     ticks: u64,
@@ -33,7 +35,7 @@ pub struct Stolen {
 }
 
 impl Stolen {
-    /// Until now; none where the system does not say.
+    /// The stolen time until now; `None` if the system does not tell.
     pub fn now() -> Option<Stolen> {
         let (ticks, processors) = stolen(&std::fs::read_to_string("/proc/stat").ok()?)?;
         Some(Stolen {
@@ -43,7 +45,7 @@ impl Stolen {
         })
     }
 
-    /// The share of the processors' time since an earlier moment.
+    /// The share of all processor time that was stolen since an earlier moment.
     pub fn share_since(&self, before: &Stolen) -> f64 {
         let stolen = self.ticks.saturating_sub(before.ticks) as f64 / TICKS_PER_SECOND;
         let all = (self.at - before.at).as_secs_f64() * self.processors as f64;
@@ -51,7 +53,7 @@ impl Stolen {
     }
 }
 
-/// The eighth number of all processors together, and how many there are.
+/// The eighth number of the line for all processors, and the number of processors.
 fn stolen(stat: &str) -> Option<(u64, usize)> {
     let mut lines = stat.lines().take_while(|line| line.starts_with("cpu"));
     let all = lines.next()?.strip_prefix("cpu ")?;
@@ -83,7 +85,7 @@ mod tests {
             ticks,
             processors: 2,
         };
-        // Half a second of two times five.
+        // Half a second was stolen of two processors' five.
         assert_eq!(moment(5, 130).share_since(&moment(0, 80)), 0.05);
         assert_eq!(moment(0, 80).share_since(&moment(0, 80)), 0.0);
     }

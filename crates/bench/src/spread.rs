@@ -1,18 +1,18 @@
-//! The middle of some measurements, and how far apart they are.
+//! The median and the range of some values.
 
-/// What is said of measurements that were taken in rounds.
+/// The median and the range of values that were measured in rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The smallest.
+    /// The smallest value.
     pub least: f64,
-    /// The one in the middle; of an even number the mean of the two in the middle.
+    /// The value in the middle, or the mean of the two in the middle if their number is even.
     pub median: f64,
-    /// The largest.
+    /// The largest value.
     pub most: f64,
 }
 
 impl Spread {
-    /// Of those values that are finite; None if there are none.
+    /// The spread of the finite values; `None` if there are none.
     pub fn of(values: &[f64]) -> Option<Spread> {
         let finite = values.iter().copied().filter(|value| value.is_finite());
         let mut sorted: Vec<f64> = finite.collect();
@@ -26,7 +26,7 @@ impl Spread {
         })
     }
 
-    /// Each with its name.
+    /// The three values, each with its name.
     pub fn figures(self) -> [(&'static str, f64); 3] {
         [
             ("median", self.median),

@@ -1,4 +1,5 @@
-// Apache's gocql with its own defaults: connects, makes a keyspace and a table, writes and reads, by text and prepared.
+// Tests Apache's gocql with its own defaults: connects, makes a keyspace and a table, writes and
+// reads, by text and prepared.
 //
 // usage: gocql HOST:PORT KEYSPACE
 package main
@@ -25,7 +26,7 @@ func main() {
 	defer session.Close()
 	must(session.Query("CREATE TABLE t (k int, c text, v vector<float, 2>, m map<text, int>, PRIMARY KEY (k, c))").Exec())
 	must(session.Query("INSERT INTO t (k, c, v, m) VALUES (1, 'text', [1, 2], {'a': 1})").Exec())
-	// What has values is prepared.
+	// The driver prepares statements with values.
 	for k := 2; k <= rows; k++ {
 		must(session.Query("INSERT INTO t (k, c, v, m) VALUES (?, ?, ?, ?)",
 			k, "prepared", []float32{float32(k), 0.5}, map[string]int{"b": k}).Exec())
@@ -49,7 +50,8 @@ func main() {
 	fmt.Println("ok")
 }
 
-// The driver reads the schema anew some time after it is told of a change.
+// Waits until the driver knows the table. It reads the schema anew some time after it is told of a
+// change.
 func waitForMetadata(session *gocql.Session, keyspace string) {
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		metadata, err := session.KeyspaceMetadata(keyspace)

@@ -1,4 +1,4 @@
-//! Time spent: on the wall, and of the processor.
+//! Measures time by the clock and of the processor.
 
 use std::iter::Sum;
 use std::ops::{Add, Div};
@@ -7,29 +7,29 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-/// Started with [`Stopwatch::start`], read with [`Stopwatch::elapsed`].
+/// A stopwatch, which starts when it is made and is read with [`Stopwatch::elapsed`].
 pub struct Stopwatch {
     clock: ClockId,
     cpu_at_start: Duration,
     wall_at_start: Instant,
 }
 
-/// Seconds spent on something.
+/// The seconds that some work took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Elapsed {
     /// Processor time, of one thread or of the process.
     pub cpu_seconds: f64,
-    /// Time that passed.
+    /// Time by the clock.
     pub wall_seconds: f64,
 }
 
 impl Stopwatch {
-    /// Counts the processor time of the calling thread.
+    /// Starts a stopwatch that counts the processor time of the calling thread.
     pub fn of_thread() -> Stopwatch {
         Stopwatch::start(ClockId::ThreadCPUTime)
     }
 
-    /// Counts the processor time of all threads of the process.
+    /// Starts a stopwatch that counts the processor time of all threads of the process.
     pub fn of_process() -> Stopwatch {
         Stopwatch::start(ClockId::ProcessCPUTime)
     }
@@ -42,7 +42,7 @@ impl Stopwatch {
         }
     }
 
-    /// Since the start.
+    /// The time since the start.
     pub fn elapsed(&self) -> Elapsed {
         Elapsed {
             cpu_seconds: (cpu_time(self.clock) - self.cpu_at_start).as_secs_f64(),
@@ -81,7 +81,7 @@ impl Div<f64> for Elapsed {
 
 fn cpu_time(clock: ClockId) -> Duration {
     let time = clock_gettime(clock);
-    // Both parts of a processor clock are positive, and the nanoseconds below 10^9.
+    // Both parts of a processor clock are positive, and the nanoseconds are below 10^9.
     Duration::new(
         time.tv_sec.unsigned_abs(),
         time.tv_nsec.unsigned_abs() as u32,

@@ -1,11 +1,11 @@
-//! A data set as the contenders read it: raw little-endian files, memory-mapped.
+//! The files of a data set as the contenders read them: raw, little-endian and memory-mapped.
 //!
 //! | file | content |
 //! | --- | --- |
 //! | `description.json` | a [`Description`]; written last, so that a folder with it is whole |
 //! | `base.f32` | the vectors to be indexed; the id of each is its row |
 //! | `queries.f32` | the queries |
-//! | `neighbours.u32` | for each query the ids of its [`NEIGHBOURS`] nearest vectors, nearest first |
+//! | `neighbours.u32` | ids of the [`NEIGHBOURS`] nearest vectors of each query, nearest first |
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -14,7 +14,7 @@ use anyhow::{Context, ensure};
 use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
 
-/// True neighbours known of each query.
+/// The number of true neighbours that are known of each query.
 pub const NEIGHBOURS: usize = 100;
 
 const DESCRIPTION: &str = "description.json";
@@ -22,7 +22,7 @@ const BASE: &str = "base.f32";
 const QUERIES: &str = "queries.f32";
 const NEIGHBOUR_IDS: &str = "neighbours.u32";
 
-/// How a data set measures distance.
+/// The distance of a data set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Metric {
@@ -32,46 +32,46 @@ pub enum Metric {
     Euclidean,
 }
 
-/// What a data set is.
+/// The description of a data set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Description {
-    /// As the benchmark's arguments and results name it.
+    /// The name in the benchmark's arguments and results.
     pub name: String,
     /// Elements of a vector.
     pub dimensions: usize,
-    /// How its neighbours were measured.
+    /// The distance by which its neighbours are the nearest.
     pub metric: Metric,
-    /// Vectors to be indexed.
+    /// The number of vectors to be indexed.
     pub vectors: usize,
-    /// Kinds of queries, one after the other; all queries together are every row.
+    /// The kinds of queries, one after the other. All queries together are all rows.
     pub kinds: Vec<Kind>,
-    /// What a reader of the results should know, such as a measured intrinsic dimension.
+    /// A remark for readers of the results, such as a measured intrinsic dimension.
     pub remark: String,
 }
 
 /// Queries that have something in common.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kind {
-    /// Empty where there is one kind only.
+    /// The name of the kind; empty if there is only one.
     pub name: String,
-    /// Rows of this kind.
+    /// The number of queries of this kind.
     pub queries: usize,
 }
 
 impl Description {
-    /// Rows of queries.
+    /// The number of queries of all kinds.
     pub fn queries(&self) -> usize {
         self.kinds.iter().map(|kind| kind.queries).sum()
     }
 
-    /// Writes it into `folder`, whose other files are whole.
+    /// Writes the description into `folder`, whose other files must be whole.
     pub fn save(&self, folder: &Path) -> anyhow::Result<()> {
         let text = serde_json::to_string_pretty(self)?;
         fs::write(folder.join(DESCRIPTION), text).context("the description of a data set")
     }
 }
 
-/// Rows of floats.
+/// Vectors as rows of floats.
 #[derive(Clone, Copy)]
 pub struct Vectors<'a> {
     floats: &'a [f32],
@@ -79,23 +79,23 @@ pub struct Vectors<'a> {
 }
 
 impl<'a> Vectors<'a> {
-    /// Rows of `dimensions` elements each.
+    /// Makes rows of `dimensions` elements each. Panics if the last row is not whole.
     pub fn new(floats: &'a [f32], dimensions: usize) -> Vectors<'a> {
         assert_eq!(floats.len() % dimensions, 0, "rows are whole");
         Vectors { floats, dimensions }
     }
 
-    /// Rows.
+    /// The number of rows.
     pub fn count(&self) -> usize {
         self.floats.len() / self.dimensions
     }
 
-    /// Elements of a row.
+    /// The number of elements of a row.
     pub fn dimensions(&self) -> usize {
         self.dimensions
     }
 
-    /// One row.
+    /// The row with the number `row`.
     pub fn row(&self, row: usize) -> &'a [f32] {
         &self.floats[row * self.dimensions..][..self.dimensions]
     }
@@ -115,7 +115,7 @@ pub struct DataSet {
 }
 
 impl DataSet {
-    /// None if `folder` holds no whole data set.
+    /// Opens the data set in `folder`. Returns `None` if there is no whole data set.
     pub fn open(folder: &Path) -> anyhow::Result<Option<DataSet>> {
         let path = folder.join(DESCRIPTION);
         if !path.exists() {
@@ -133,7 +133,7 @@ impl DataSet {
         }))
     }
 
-    /// What it is.
+    /// The description of the data set.
     pub fn description(&self) -> &Description {
         &self.description
     }
@@ -154,7 +154,7 @@ impl DataSet {
         )
     }
 
-    /// The `k` nearest vectors to a query, nearest first.
+    /// The ids of the `k` nearest vectors to a query, nearest first.
     pub fn neighbours(&self, query: usize, k: usize) -> &[u32] {
         let ids: &[u32] = bytemuck::cast_slice(&self.neighbours);
         &ids[query * NEIGHBOURS..][..k]
@@ -173,7 +173,7 @@ pub fn write_ids(folder: &Path, ids: &[u32]) -> anyhow::Result<()> {
     fs::write(&path, bytemuck::cast_slice(ids)).with_context(|| path.display().to_string())
 }
 
-/// Maps a file of so many words of four bytes.
+/// Maps a file of `words` words of four bytes. Fails if it has another size.
 fn map(path: &Path, words: usize) -> anyhow::Result<Mmap> {
     let file = File::open(path).with_context(|| path.display().to_string())?;
     // SAFETY: the benchmark writes these files before it opens them and never changes them after.
@@ -181,7 +181,7 @@ fn map(path: &Path, words: usize) -> anyhow::Result<Mmap> {
     let expected = words * size_of::<u32>();
     ensure!(
         map.len() == expected,
-        "{} has {} bytes where {expected} belong: delete its folder and run again",
+        "{} has {} bytes instead of {expected}: delete its folder and run again",
         path.display(),
         map.len()
     );

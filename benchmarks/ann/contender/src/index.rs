@@ -1,4 +1,4 @@
-//! What an index has to do to take part.
+//! The interface of an index that takes part.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -9,10 +9,10 @@ use crate::Vectors;
 
 /// An index under measurement.
 pub trait Contender {
-    /// Fills the empty index with all rows, whose ids are their numbers, on so many threads.
+    /// Fills the empty index with all rows, whose ids are their numbers, on `threads` threads.
     fn build(&mut self, base: Vectors<'_>, threads: usize) -> anyhow::Result<()>;
 
-    /// Puts the ids of the `k` nearest vectors it finds into `found`, which it empties first.
+    /// Writes the ids of the `k` nearest vectors it finds into `found`, which it empties first.
     fn search(
         &self,
         query: &[f32],
@@ -21,49 +21,50 @@ pub trait Contender {
         found: &mut Vec<u32>,
     ) -> anyhow::Result<()>;
 
-    /// What a search costs, where the index can tell.
+    /// The effort of a search, if the index tells it.
     fn effort(&self, _query: &[f32], _k: usize, _width: Width) -> anyhow::Result<Option<Effort>> {
         Ok(None)
     }
 
-    /// What the index says that it takes, where it can tell.
+    /// The bytes that the index says it takes, if it tells.
     fn memory(&self) -> Option<Memory>;
 
-    /// What that memory is made of, where it can tell.
+    /// The parts of that memory with their bytes, if the index tells.
     fn components(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
 
-    /// Which instructions its kernels use, in its own words.
+    /// The instructions that its kernels use, in its own words.
     fn kernels(&self) -> String;
 }
 
-/// How widely a search looks around.
+/// The width of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Width {
     /// The beam of the walk (`ef`, `L`).
     pub beam: usize,
-    /// Candidates measured again exactly; the contender's own choice where not given.
+    /// The number of candidates measured again exactly; without it the contender chooses.
     pub rescored: Option<usize>,
 }
 
-/// What a search did.
+/// The effort of a search, or of an average one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Effort {
-    /// Vectors whose neighbours were looked at.
+    /// The number of vectors whose neighbours were looked at.
     pub hops: f64,
-    /// Distances computed on codes, or on vectors where there are no codes.
+    /// The number of distances computed on codes, or on vectors if there are no codes.
     pub distances: f64,
-    /// As many as 99 of 100 searches compute at most: how much longer than most the slow ones take. None of one search.
+    /// The number of distances that 99 of 100 searches do not exceed, which tells how slow the slow
+    /// ones are. `None` for a single search.
     pub distances_p99: Option<f64>,
-    /// Distances computed again on full vectors, where the index can tell.
+    /// The number of distances computed again on full vectors, if the index tells.
     pub rescored: Option<f64>,
-    /// Bytes of the index read, where the index can tell.
+    /// The bytes of the index that were read, if the index tells.
     pub bytes: Option<f64>,
 }
 
 impl Effort {
-    /// Of an average search; none of no search.
+    /// The effort of an average search; `None` if there is no search.
     pub fn mean(all: &[Effort]) -> Option<Effort> {
         let mean = |of: fn(&Effort) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
         let first = all.first()?;
@@ -83,12 +84,12 @@ impl Effort {
     }
 }
 
-/// Bytes an index says it takes.
+/// The bytes that an index says it takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
-    /// That must stay in RAM, ids and tables included.
+    /// Bytes that must stay in RAM, ids and tables included.
     pub anonymous: u64,
-    /// Mapped from a file, and free to leave RAM.
+    /// Bytes that are mapped from a file and may leave RAM.
     pub mapped: u64,
 }
 

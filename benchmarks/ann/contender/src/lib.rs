@@ -1,15 +1,16 @@
-//! What the contenders of the benchmark have in common.
+//! The parts that the contenders of the benchmark have in common.
 //!
-//! Every contender runs in a process of its own, for three reasons: what it keeps in memory shows in
-//! the process' figures and nobody else's; each can be compiled and started with what suits it best
-//! (`diskann` needs its instruction set at compile time, Annulus takes `ANN_KERNELS` from the
-//! environment); and a pause of one does not show in another's CPU time. The benchmark sends one
-//! [`Request`] at a time, so contenders take turns and never run side by side.
+//! Every contender runs in a process of its own, for three reasons. Its memory shows in the figures
+//! of its own process only. Each can be compiled and started with what suits it best (`diskann`
+//! needs its instruction set at compile time, Annulus takes `ANN_KERNELS` from the environment). A
+//! pause of one does not show in another's processor time. The benchmark sends one [`Request`] at a
+//! time, so contenders take turns and never run side by side.
 //!
 //! - [`DataSet`]: vectors, queries and true neighbours, memory-mapped and shared by all processes.
-//! - [`Contender`]: what an index has to do to take part.
-//! - [`Request`], [`Reply`] and [`serve`]: the words between the processes, a line of JSON each.
-//! - [`Stopwatch`], [`anonymous_bytes`]: CPU and wall time, memory that must stay in RAM.
+//! - [`Contender`]: the interface of an index that takes part.
+//! - [`Request`], [`Reply`] and [`serve`]: the messages between the processes, a line of JSON each.
+//! - [`Stopwatch`] and [`anonymous_bytes`]: processor time, time by the clock, and memory that must
+//!   stay in RAM.
 
 mod clock;
 mod data_set;

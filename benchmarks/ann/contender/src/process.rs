@@ -1,11 +1,11 @@
-//! The memory of this process.
+//! Reads the memory of this process.
 
 use std::fs;
 
 use anyhow::{Context, anyhow};
 
-/// Bytes that cannot be dropped and read again from a file: what an index costs in RAM. As Linux
-/// counts them (`RssAnon`), that is pages touched.
+/// The bytes that cannot be dropped and read again from a file, which an index costs in RAM. Linux
+/// counts them as `RssAnon`, which is the pages that were touched.
 pub fn anonymous_bytes() -> anyhow::Result<u64> {
     let status = fs::read_to_string("/proc/self/status").context("the status of the process")?;
     let kilobytes = status

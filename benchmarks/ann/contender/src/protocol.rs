@@ -1,33 +1,33 @@
-//! The words between the benchmark and a contender's process: a line of JSON for each.
+//! The messages between the benchmark and a contender's process, a line of JSON each.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Effort, Elapsed, Memory, Width};
 
-/// What the benchmark asks for.
+/// A request of the benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Request {
     /// Make the index anew.
     Build {
-        /// That insert side by side.
+        /// The number of threads that insert.
         threads: usize,
     },
     /// Search for every picked query, one after the other on one thread.
     Search {
         /// Neighbours asked for, at most [`crate::NEIGHBOURS`].
         k: usize,
-        /// How widely.
+        /// The width of the searches.
         width: Width,
-        /// Which queries.
+        /// The queries to search for.
         pick: Pick,
     },
     /// Tell what the searches for the picked queries cost on average.
     Effort {
         /// Neighbours asked for.
         k: usize,
-        /// How widely.
+        /// The width of the searches.
         width: Width,
-        /// Which queries.
+        /// The queries to search for.
         pick: Pick,
     },
 }
@@ -35,9 +35,9 @@ pub enum Request {
 /// Every `step`th query of each kind, from the one numbered `first`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pick {
-    /// Counted from 0 within each kind.
+    /// The number of the first query, counted from 0 within each kind.
     pub first: usize,
-    /// At least 1.
+    /// The step from a query to the next one, at least 1.
     pub step: usize,
 }
 
@@ -46,41 +46,41 @@ impl Pick {
     pub const ALL: Pick = Pick { first: 0, step: 1 };
 }
 
-/// What a contender answers.
+/// The answer of a contender.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Reply {
-    /// To [`Request::Build`].
+    /// The answer to [`Request::Build`].
     Built(Built),
-    /// To [`Request::Search`]: one for each kind of queries.
+    /// The answer to [`Request::Search`], with one value for each kind of queries.
     Searched(Vec<Searched>),
-    /// To [`Request::Effort`]; none where the contender cannot tell.
+    /// The answer to [`Request::Effort`]; `None` if the contender does not tell.
     Effort(Option<Effort>),
-    /// Why it could not.
+    /// The request failed for this reason.
     Failed(String),
 }
 
-/// An index was made.
+/// The results of a build.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Built {
-    /// Of all its threads.
+    /// The time of the build, with the processor time of all threads.
     pub elapsed: Elapsed,
-    /// What the index says that it takes, where it can tell.
+    /// The bytes that the index says it takes, if it tells.
     pub memory: Option<Memory>,
-    /// Bytes by what the memory is made of, where the index can tell.
+    /// The parts of that memory with their bytes, if the index tells.
     pub components: Vec<(String, u64)>,
-    /// By how much the process' anonymous memory grew.
+    /// The bytes by which the process' anonymous memory grew.
     pub anonymous_grown: u64,
-    /// As the contender names them.
+    /// The name that the contender gives its kernels.
     pub kernels: String,
 }
 
 /// The searches for the queries of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Searched {
-    /// Searches.
+    /// The number of searches.
     pub queries: usize,
-    /// True neighbours among the answers, of `k` for each query.
+    /// The number of true neighbours in the answers, out of `k` for each query.
     pub found: usize,
-    /// Of the thread that searched.
+    /// The time of the searches, with the processor time of the searching thread.
     pub elapsed: Elapsed,
 }

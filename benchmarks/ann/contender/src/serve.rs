@@ -1,4 +1,4 @@
-//! A contender's process: does what it is asked for until nobody asks any more.
+//! Runs in a contender's process, and answers requests until standard input is closed.
 
 use std::io::{BufRead, Write, stdin, stdout};
 
@@ -35,7 +35,7 @@ fn answer(
     request: &Request,
 ) -> anyhow::Result<Reply> {
     if let &Request::Build { threads } = request {
-        // The earlier one goes first, so that both are never held at a time.
+        // The earlier index is dropped first, so that both are never held at the same time.
         *index = None;
         let (built, made) = build(data, make()?, threads)?;
         *index = Some(made);
@@ -53,7 +53,7 @@ fn answer(
     }
 }
 
-/// Fills an empty index, and measures what that takes.
+/// Fills an empty index, and measures time and memory.
 pub fn build(
     data: &DataSet,
     mut index: Box<dyn Contender>,
@@ -144,7 +144,7 @@ fn picked(data: &DataSet, pick: Pick) -> Vec<Vec<usize>> {
     data.description().kinds.iter().map(of_kind).collect()
 }
 
-/// True neighbours in an answer. One that an answer names twice counts once.
+/// The number of true neighbours in an answer. One that the answer names twice counts once.
 fn common(truth: &[u32], answer: &[u32]) -> usize {
     truth.iter().filter(|id| answer.contains(id)).count()
 }

@@ -1,9 +1,9 @@
 //! The `diskann` crates (Microsoft's DiskANN 3) as a contender of the benchmark.
 //!
-//! Vamana in memory, with full vectors or with spherical codes (their RaBitQ) and half floats to
-//! rescore every candidate from. The parameters are those of the other contenders: 32 neighbours as
-//! on the lowest level of HNSW with `m` 16, and a beam of 128 while building. Indexes are filled one
-//! vector at a time as all contenders are.
+//! The index is Vamana in memory, with full vectors, or with spherical codes (their RaBitQ) and
+//! half floats from which every candidate is rescored. The parameters are those of the other
+//! contenders: 32 neighbours as on the lowest level of HNSW with `m` 16, and a beam of 128 while
+//! building. Indexes are filled one vector at a time, like those of all contenders.
 
 use std::path::PathBuf;
 
@@ -28,18 +28,19 @@ use diskann_vector::distance::Metric as Distance;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-/// Neighbours of a vector after pruning.
+/// The number of neighbours of a vector after pruning.
 const NEIGHBOURS: usize = 32;
-/// Beam while building.
+/// The beam width while building.
 const BUILD_BEAM: usize = 128;
-/// How much longer a way may be before it is pruned: the value of the paper and of their tests.
+/// How much longer a path may be before an edge is pruned; the value of the paper and of the
+/// crates' tests.
 const ALPHA: f32 = 1.2;
-/// Of the random rotation.
+/// The seed of the random rotation.
 const SEED: u64 = 1;
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // As the benchmark starts all contenders; there is nothing to be reused here.
+    // The benchmark starts all contenders with these arguments. This one has nothing to reuse.
     let [command, name, folder, ..] = arguments.as_slice() else {
         bail!("bench-ann starts this program");
     };
@@ -64,7 +65,7 @@ fn main() -> anyhow::Result<()> {
     })
 }
 
-/// What searches walk on.
+/// The representation that searches walk on.
 #[derive(Clone, Copy)]
 enum Codes {
     Full,
@@ -75,11 +76,11 @@ enum Codes {
 struct DiskAnn {
     metric: Metric,
     codes: Codes,
-    /// Made with the vectors, which it is trained on.
+    /// The index, which is made with the vectors, as it is trained on them.
     index: Option<Box<dyn Index>>,
 }
 
-/// An index of either representation.
+/// An index of any representation.
 trait Index: Send + Sync {
     fn insert(&self, id: u32, vector: &[f32]) -> anyhow::Result<()>;
     fn search(
@@ -139,7 +140,7 @@ impl DiskAnn {
         Ok(builder.build()?)
     }
 
-    /// An empty index for these vectors.
+    /// Makes an empty index for these vectors.
     fn index(&self, base: Vectors<'_>) -> anyhow::Result<Box<dyn Index>> {
         let config = self.config()?;
         let capacity = Capacity::new(base.count());

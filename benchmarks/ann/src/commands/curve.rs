@@ -1,4 +1,4 @@
-//! `bench-ann curve`: every width of the search on one data set, for tuning.
+//! `bench-ann curve`: measures every beam width of the search on one data set, for tuning.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub struct Arguments {
     /// Data set (see `bench-ann --help`)
     #[arg(long, short, default_value = "texts50k")]
     dataset: String,
-    /// Contenders, in any number; ratios are given where usearch-f32 is among them
+    /// Contenders; ratios are given if usearch-f32 is among them
     #[arg(
         long,
         short,
@@ -26,11 +26,10 @@ pub struct Arguments {
     /// Neighbours asked for, at most 100
     #[arg(long, short, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=100))]
     k: u64,
-    /// Beams to measure; wider and wider ones, until recall is 0.996, if not given
+    /// Beams to measure [default: wider and wider ones, until recall is 0.996]
     #[arg(long, short, value_delimiter = ',')]
     beams: Vec<usize>,
-    /// Counts of candidates to rescore, each with every beam; the contender's own choice if not
-    /// given
+    /// Numbers of candidates to rescore, each with every beam [default: the contender's own choice]
     #[arg(long, short, value_delimiter = ',')]
     rescored: Vec<usize>,
     /// Timed rounds; with 0 only recall is measured
@@ -41,6 +40,7 @@ pub struct Arguments {
     threads: usize,
 }
 
+/// Measures the contenders and prints tables. Fails if the data set or a contender is not known.
 pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
     let data = data::open(&arguments.dataset, cache)?;
     let folder = cache.join(&arguments.dataset);

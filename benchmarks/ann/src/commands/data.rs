@@ -1,4 +1,4 @@
-//! `bench-ann data`: makes data sets ahead of their use, and tells what they are.
+//! `bench-ann data`: makes data sets ahead of their use, and describes them.
 
 use std::path::Path;
 
@@ -6,10 +6,11 @@ use crate::data::{SOURCES, open};
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Which; all of them if none is named
+    /// Data sets [default: all]
     names: Vec<String>,
 }
 
+/// Opens or makes the data sets and prints a table of them.
 pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
     let all = || {
         SOURCES

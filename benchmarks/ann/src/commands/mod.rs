@@ -1,4 +1,4 @@
-//! What the program does, one command a file.
+//! The commands of the program, a file for each.
 
 pub mod churn;
 pub mod compare;

@@ -1,5 +1,4 @@
-//! `bench-ann open`: how much sooner an index answers that is opened from a snapshot than one that is
-//! built.
+//! `bench-ann open`: compares opening an index from a snapshot with building it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,8 +14,8 @@ use crate::statistics::median;
 const K: usize = 10;
 
 /// The index is built by one thread and saved twice, the second time after one vector was replaced.
-/// Then processes that know nothing of it open the snapshot, one after the other, answer a query, and
-/// verify all full vectors.
+/// Then fresh processes open the snapshot, one after the other. Each answers a query and verifies
+/// all full vectors.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Data set (see `bench-ann --help`)
@@ -30,7 +29,7 @@ pub struct Arguments {
     rounds: u64,
 }
 
-/// What one such process does.
+/// The arguments of a process that opens the snapshot once.
 #[derive(clap::Args)]
 pub struct OnceArguments {
     contender: String,
@@ -38,16 +37,17 @@ pub struct OnceArguments {
     snapshot: PathBuf,
 }
 
-/// What it says of it.
+/// The results of a process that opened the snapshot, which it prints as JSON.
 #[derive(Serialize, Deserialize)]
 struct Opened {
     open: Elapsed,
     first_query: Elapsed,
     verification: Elapsed,
-    /// Ids of the answer.
+    /// The ids in the answer.
     found: Vec<u32>,
 }
 
+/// Builds, saves and opens the index, and prints a table of the times.
 pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
     let data = data::open(&arguments.dataset, cache)?;
     let settings = settings(&arguments.contender)?;
@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
     let mut runs = Vec::new();
     for _ in 0..arguments.rounds {
         let opened = in_a_process(arguments, cache, &snapshot)?;
-        ensure!(opened.found == expected, "it answers otherwise than before");
+        ensure!(opened.found == expected, "opening changed the answer");
         runs.push(opened);
     }
     let median_of = |part: fn(&Opened) -> Elapsed| {
@@ -117,7 +117,7 @@ pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
     Ok(std::fs::remove_dir_all(&snapshots)?)
 }
 
-/// Opens once, in the process that [`run`] has started, and prints the times.
+/// Opens the snapshot once, in the process that [`run`] has started, and prints the times.
 pub fn run_once(arguments: &OnceArguments) -> anyhow::Result<()> {
     let data = DataSet::open(&arguments.data_set)?.context("there is no data set in the folder")?;
     let settings = settings(&arguments.contender)?;
@@ -149,7 +149,7 @@ fn in_a_process(arguments: &Arguments, cache: &Path, snapshot: &Path) -> anyhow:
 }
 
 fn settings(contender: &str) -> anyhow::Result<Settings> {
-    Settings::of_name(contender).context("the contender is no annulus")
+    Settings::of_name(contender).context("the contender must be annulus")
 }
 
 fn build(data: &DataSet, settings: &Settings) -> anyhow::Result<Annulus> {

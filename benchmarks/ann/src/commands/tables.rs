@@ -1,10 +1,10 @@
-//! Results as Markdown tables.
+//! Prints results as Markdown tables.
 
 use crate::contenders::BASELINE;
 use crate::ratio::{self, Reading};
 use crate::sweep::{Curve, Scope};
 
-/// Every width that was measured.
+/// Prints a table of every width that was measured.
 pub fn settings(curves: &[Curve], scope: &Scope, k: usize) {
     println!(
         "| contender | beam | rescored | recall | queries/s CPU | wall | µs | hops | distances | of P99 | rescored | KiB |"
@@ -39,7 +39,7 @@ pub fn settings(curves: &[Curve], scope: &Scope, k: usize) {
     }
 }
 
-/// What each contender does at each recall.
+/// Prints the queries a second of each contender at each recall, with the ratio to the baseline's.
 pub fn at_recalls(curves: &[Curve], scope: &Scope, size: (usize, usize), recalls: &[f64]) {
     let names: Vec<String> = recalls
         .iter()

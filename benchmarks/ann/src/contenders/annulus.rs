@@ -1,4 +1,4 @@
-//! Annulus' own engine. All that the benchmark knows of the crate `ann` is in this file.
+//! Annulus' own engine as a contender. The benchmark uses the crate `ann` in this file alone.
 
 use std::path::Path;
 
@@ -6,22 +6,22 @@ use ann::{Codes, Index, Options, Placement, Saved, SearchOptions, VectorsState};
 use anyhow::bail;
 use contender::{Contender, Description, Effort, Memory, Metric, Vectors, Width, insert_all};
 
-/// What the names of its contenders begin with.
+/// The beginning of the names of these contenders.
 pub const NAME: &str = "annulus";
 
-/// Options by their parts of a contender's name.
+/// The options that the parts of a contender's name give.
 #[derive(Default)]
 pub struct Settings {
     codes: Option<Codes>,
     placement: Option<Placement>,
     connections: Option<usize>,
     build_beam: Option<usize>,
-    /// The kernels asked for; they are chosen when the process starts.
+    /// The kernels asked for. They take effect when the process starts.
     pub kernels: Option<String>,
 }
 
 impl Settings {
-    /// None for a name that is not one of its contenders.
+    /// The settings of a contender's name; `None` if it is not a name of these contenders.
     pub fn of_name(name: &str) -> Option<Settings> {
         let mut parts = name.split('-');
         let ours = parts.next() == Some(NAME);
@@ -48,26 +48,26 @@ pub struct Annulus {
 }
 
 impl Annulus {
-    /// An empty one.
+    /// Makes an empty index for a data set.
     pub fn new(data: &Description, settings: &Settings) -> anyhow::Result<Annulus> {
         Ok(Annulus {
             index: Index::new(options(data, settings))?,
         })
     }
 
-    /// One that was saved.
+    /// Opens a saved index.
     pub fn open(data: &Description, settings: &Settings, path: &Path) -> anyhow::Result<Annulus> {
         Ok(Annulus {
             index: Index::open(path, options(data, settings))?,
         })
     }
 
-    /// Writes it into a directory.
+    /// Writes the index into a directory.
     pub fn save(&self, path: &Path) -> anyhow::Result<Saved> {
         Ok(self.index.save(path)?)
     }
 
-    /// Verifies the full vectors of one that was opened.
+    /// Verifies the full vectors of an opened index.
     pub fn verify(&self) -> anyhow::Result<()> {
         match self.index.verify_vectors(|| true) {
             VectorsState::Verified => Ok(()),
@@ -85,7 +85,7 @@ impl Annulus {
         Ok(self.index.replace(id, vector)?)
     }
 
-    /// The ids of the `k` nearest, by the index's own beam where none is given.
+    /// Returns the ids of the `k` nearest vectors. Without `beam` the index takes its own.
     pub fn find(&self, query: &[f32], k: usize, beam: Option<usize>) -> anyhow::Result<Vec<u32>> {
         let options = SearchOptions {
             beam,
@@ -95,7 +95,7 @@ impl Annulus {
         Ok(found.iter().map(|neighbour| neighbour.id).collect())
     }
 
-    /// What the index says that it takes.
+    /// The bytes that the index says it takes.
     pub fn bytes(&self) -> Memory {
         let memory = self.index.memory();
         Memory {
@@ -105,7 +105,7 @@ impl Annulus {
     }
 }
 
-/// What an index of a data set is made with.
+/// The options of an index of a data set.
 fn options(data: &Description, settings: &Settings) -> Options {
     let defaults = Options::new(data.dimensions);
     Options {
@@ -121,7 +121,7 @@ fn options(data: &Description, settings: &Settings) -> Options {
     }
 }
 
-/// A search with this width.
+/// The options of a search with this width.
 fn of_width(k: usize, width: Width) -> SearchOptions<'static> {
     SearchOptions {
         beam: Some(width.beam),

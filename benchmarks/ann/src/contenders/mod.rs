@@ -1,4 +1,4 @@
-//! The contenders by name, and the processes they run in.
+//! The contenders by their names, and the processes they run in.
 
 pub mod annulus;
 mod process;
@@ -12,7 +12,7 @@ use contender::{Contender, DataSet, Description};
 
 pub use process::Process;
 
-/// What names stand for, for `--help`.
+/// The list of contenders' names, for `--help`.
 pub const NAMES: &str = "\
   usearch-f32, -bf16, -f16, -i8  HNSW by the usearch crate with its SIMD kernels; f32 is what all ratios refer to
   diskann-f32, -4bit, -1bit      Vamana by the diskann crates: full vectors, or spherical codes and f16 rescoring
@@ -28,23 +28,24 @@ pub const NAMES: &str = "\
 
 /// The contender that ratios refer to.
 pub const BASELINE: &str = "usearch-f32";
-/// What the names of the contenders of the `diskann` crates begin with.
+/// The beginning of the names of the contenders of the `diskann` crates.
 const DISKANN: &str = "diskann";
-/// The program in which `diskann` takes part, from the folder that this one's profile folder is in.
+/// The program of the `diskann` contenders, as a path from the folder that has this program's
+/// profile folder.
 const DISKANN_PROGRAM: &str = "diskann/release/diskann-contender";
 
-/// Where its kernels are told to Annulus.
+/// The environment variable that tells Annulus which kernels to use.
 const KERNELS_VARIABLE: &str = "ANN_KERNELS";
 
-/// The contenders that take part by a script, in an environment of Python that `benchmarks/experiments/peers` makes. Both are named
-/// from the root of the repository.
+/// The contenders that are Python scripts, in an environment that `benchmarks/experiments/peers`
+/// makes. The two paths below are from the root of the repository.
 const PEERS: [&str; 5] = ["hnswlib", "faiss", "pgvector", "clickhouse", "cassandra"];
 const PEERS_PROGRAM: &str = "target/peers-venv/bin/python";
 const PEERS_SCRIPT: &str = "benchmarks/ann/peers/peer.py";
 
-/// A contender's name, understood.
+/// A contender, parsed from its name.
 pub struct Rival {
-    /// As arguments and results have it.
+    /// The name in arguments and results.
     pub name: String,
     kind: Rivalry,
 }
@@ -57,7 +58,7 @@ enum Rivalry {
 }
 
 impl Rival {
-    /// Refuses what [`NAMES`] does not list.
+    /// Parses a name. Fails if [`NAMES`] does not list it.
     pub fn parse(name: &str) -> anyhow::Result<Rival> {
         let unknown = || anyhow!("there is no contender {name}; --help lists them");
         let kind = match name.split('-').next() {
@@ -74,7 +75,7 @@ impl Rival {
         })
     }
 
-    /// The value of `ANN_KERNELS` for its process.
+    /// The value of `ANN_KERNELS` for the contender's process.
     fn kernels(&self) -> Option<&str> {
         match &self.kind {
             Rivalry::Annulus(settings) => settings.kernels.as_deref(),
@@ -82,7 +83,7 @@ impl Rival {
         }
     }
 
-    /// What its process is started with.
+    /// The command that starts the contender's process.
     pub fn command(&self) -> anyhow::Result<Command> {
         let mut command = Command::new(self.program()?);
         if let Rivalry::Peer = self.kind {
@@ -94,7 +95,8 @@ impl Rival {
         Ok(command)
     }
 
-    /// The program it runs in: this one for those that Rust has a library of without further ado.
+    /// The program of the contender's process. It is this one for libraries that Rust links without
+    /// further ado.
     fn program(&self) -> anyhow::Result<PathBuf> {
         let own = std::env::current_exe()?;
         match self.kind {
@@ -107,18 +109,18 @@ impl Rival {
         }
     }
 
-    /// Whether searches can be told how many candidates to rescore.
+    /// Whether searches take a number of candidates to rescore.
     pub fn rescores(&self) -> bool {
         matches!(self.kind, Rivalry::Annulus(_))
     }
 
-    /// Whether its program has been built.
+    /// Whether the contender's program has been built.
     pub fn is_there(&self) -> bool {
         self.program().is_ok_and(|program| program.exists())
     }
 
-    /// An empty index, in this process. A built `usearch` index is kept under `reuse` and taken
-    /// from there the next time.
+    /// Makes an empty index in this process. A built `usearch` index is kept under `reuse` and
+    /// loaded from there the next time.
     pub fn index(
         &self,
         data: &Description,
@@ -135,7 +137,7 @@ impl Rival {
     }
 }
 
-/// Takes part in a process of its own (see [`contender::serve`]).
+/// Runs a contender in this process and answers requests (see [`contender::serve`]).
 pub fn serve(name: &str, data: &DataSet, reuse: Option<&Path>) -> anyhow::Result<()> {
     let rival = Rival::parse(name)?;
     contender::serve(data, || rival.index(data.description(), reuse))

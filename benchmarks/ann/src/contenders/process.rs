@@ -1,4 +1,4 @@
-//! A contender's process, from the benchmark's side.
+//! Starts a contender's process and sends it requests.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -9,18 +9,18 @@ use contender::{Built, Effort, Pick, Reply, Request, Searched, Width};
 
 use super::Rival;
 
-/// Lives until dropped.
+/// A contender's process, which ends when this is dropped.
 pub struct Process {
     child: Child,
-    /// None once it has been told to end.
+    /// The standard input of the process; `None` once it has been told to end.
     requests: Option<ChildStdin>,
     replies: BufReader<ChildStdout>,
     name: String,
 }
 
 impl Process {
-    /// Starts a contender with the data set in `folder`; `reuse` lets it take an index built
-    /// earlier.
+    /// Starts a contender with the data set in `folder`. `reuse` lets it load an index that was
+    /// built earlier.
     pub fn start(rival: &Rival, folder: &Path, reuse: bool) -> anyhow::Result<Process> {
         let mut command = rival.command()?;
         command.arg("contend").arg(&rival.name).arg(folder);
@@ -40,7 +40,7 @@ impl Process {
         })
     }
 
-    /// Builds the index, in place of an earlier one.
+    /// Builds the index, in place of an earlier one, on `threads` threads.
     pub fn build(&mut self, threads: usize) -> anyhow::Result<Built> {
         match self.ask(&Request::Build { threads })? {
             Reply::Built(built) => Ok(built),
@@ -48,7 +48,7 @@ impl Process {
         }
     }
 
-    /// Searches for the picked queries, and tells what came of it for each kind.
+    /// Searches for the picked queries. Returns the results for each kind of queries.
     pub fn search(&mut self, k: usize, width: Width, pick: Pick) -> anyhow::Result<Vec<Searched>> {
         match self.ask(&Request::Search { k, width, pick })? {
             Reply::Searched(searched) => Ok(searched),
@@ -56,7 +56,7 @@ impl Process {
         }
     }
 
-    /// What the searches cost on average, where the contender can tell.
+    /// The mean effort of the searches, if the contender tells it.
     pub fn effort(&mut self, k: usize, width: Width, pick: Pick) -> anyhow::Result<Option<Effort>> {
         match self.ask(&Request::Effort { k, width, pick })? {
             Reply::Effort(effort) => Ok(effort),
@@ -90,7 +90,8 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It ends when there is nothing more to read. One that failed has nothing to say any more.
+        // The process ends when its standard input is closed. Its exit status does not matter any
+        // more.
         self.requests = None;
         let _ = self.child.wait();
     }

@@ -1,4 +1,5 @@
-//! What the original uses: HNSW by the `usearch` crate, with the product's defaults.
+//! HNSW by the `usearch` crate as a contender. ScyllaDB's Vector Store uses this crate; the
+//! parameters are the product's defaults.
 
 use std::path::PathBuf;
 
@@ -6,14 +7,14 @@ use anyhow::Context;
 use contender::{Contender, Description, Memory, Metric, Vectors, Width, insert_all};
 use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 
-/// What the names of its contenders begin with.
+/// The beginning of the names of these contenders.
 pub const NAME: &str = "usearch";
 /// `m` of the product's defaults.
 const CONNECTIVITY: usize = 16;
 /// `ef_construction` of the product's defaults.
 const EXPANSION_ADD: usize = 128;
 
-/// What vectors are kept as.
+/// The number type in which vectors are kept.
 #[derive(Clone, Copy)]
 pub enum Scalar {
     F32,
@@ -23,7 +24,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// None for a name that is not one of its contenders.
+    /// The number type in a contender's name; `None` if it is not a name of these contenders.
     pub fn of_name(name: &str) -> Option<Scalar> {
         let (NAME, scalar) = name.split_once('-')? else {
             return None;
@@ -41,11 +42,12 @@ impl Scalar {
 /// An index of the library.
 pub struct Usearch {
     index: Index,
-    /// Where a built index is kept for the next time.
+    /// The file that keeps a built index for the next time.
     file: Option<PathBuf>,
 }
 
 impl Usearch {
+    /// Makes an empty index for a data set.
     pub fn new(
         data: &Description,
         scalar: Scalar,

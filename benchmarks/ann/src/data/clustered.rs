@@ -1,8 +1,8 @@
-//! Made-up vectors in overlapping clusters of a stated intrinsic dimension.
+//! Makes up vectors in overlapping clusters of a stated intrinsic dimension.
 //!
-//! Each cluster spreads along a few random directions of its own around a centre of its own, and
-//! a little noise fills the other dimensions. Random vectors without such a structure would have
-//! no neighbours worth the name, and an index of them would tell nothing about real ones.
+//! Each cluster has a centre and spreads along a few random directions of its own. A little noise
+//! fills the other dimensions. Random vectors without such a structure would have no meaningful
+//! neighbours, and an index of them would tell nothing about real ones.
 
 use contender::Metric;
 
@@ -10,21 +10,21 @@ use super::parallel::fill_rows;
 use super::random::Random;
 use super::{Made, one_kind};
 
-/// What a set looks like.
+/// The parameters of a set.
 pub struct Shape {
     vectors: usize,
     dimensions: usize,
     metric: Metric,
-    /// Directions a cluster spreads along.
+    /// The number of directions that a cluster spreads along.
     intrinsic: usize,
     clusters: usize,
-    /// How far apart the centres lie, to how wide a cluster is.
+    /// The distance of the centres, as a multiple of the width of a cluster.
     apart: f64,
-    /// How long the noise is, to how wide a cluster is.
+    /// The length of the noise, as a multiple of the width of a cluster.
     noise: f64,
 }
 
-/// A hundred thousand as wide as many text encoders make them.
+/// A hundred thousand vectors as wide as those of many text encoders.
 pub const WIDE: Shape = Shape {
     vectors: 100_000,
     dimensions: 768,
@@ -35,7 +35,7 @@ pub const WIDE: Shape = Shape {
     noise: 0.3,
 };
 
-/// A million narrow ones.
+/// A million narrow vectors.
 pub const NARROW: Shape = Shape {
     vectors: 1_000_000,
     ..NARROW_SAMPLE
@@ -52,8 +52,9 @@ pub const NARROW_SAMPLE: Shape = Shape {
     noise: 0.3,
 };
 
-/// Samples of one distribution in any number. The clusters are few, so that even ten thousand vectors fill them: were
-/// there only some vectors in each, neighbours would lie in other clusters, and a larger set would be an easier one.
+/// The shape of a sample of any number of vectors from one distribution. It has few clusters, so
+/// that even ten thousand vectors fill them. With only some vectors in each cluster, neighbours
+/// would lie in other clusters, and a larger set would be easier to search.
 pub const fn growing(vectors: usize) -> Shape {
     Shape {
         vectors,
@@ -70,6 +71,7 @@ const DIRECTION_STREAM: u64 = 9_602;
 const BASE_STREAM: u64 = 9_603;
 const QUERY_STREAM: u64 = 9_604;
 
+/// Makes a set of a shape, with 1,000 queries of the same distribution.
 pub fn make(shape: &Shape) -> anyhow::Result<Made> {
     let dimensions = shape.dimensions;
     let scatter = |stream, scale: f64, rows| {
@@ -82,7 +84,7 @@ pub fn make(shape: &Shape) -> anyhow::Result<Made> {
         });
         all
     };
-    // Scaled so that a cluster's spread has length 1 on average.
+    // The scale makes the spread of a cluster 1 on average.
     let element = 1.0 / (dimensions as f64).sqrt();
     let centres = scatter(CENTRE_STREAM, shape.apart * element, shape.clusters);
     let along = element / (shape.intrinsic as f64).sqrt();

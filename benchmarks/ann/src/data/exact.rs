@@ -1,7 +1,7 @@
-//! The true neighbours, by measuring every pair.
+//! Computes true neighbours by measuring every pair.
 //!
-//! A first pass in `f32` keeps somewhat more candidates than are asked for; a second one measures
-//! those in `f64` and orders them, equal distances by the lower id.
+//! A first pass in `f32` keeps somewhat more candidates than are asked for. A second one measures
+//! these in `f64` and orders them; of equal distances the lower id comes first.
 
 use std::cmp::Ordering;
 
@@ -9,14 +9,15 @@ use contender::{Metric, Vectors};
 
 use super::parallel::fill_rows;
 
-/// Candidates that the first pass keeps beyond those asked for: room for its rounding errors.
+/// The candidates that the first pass keeps beyond those asked for, as room for its rounding
+/// errors.
 const MARGIN: usize = 28;
-/// Queries measured against a vector while it is in a register.
+/// Queries that are measured against a vector while it is in a register.
 const AT_A_TIME: usize = 4;
-/// Sums kept side by side.
+/// Partial sums kept side by side.
 const LANES: usize = 16;
 
-/// For each query the ids of its `k` nearest vectors, nearest first.
+/// The ids of the `k` nearest vectors of each query, nearest first, in one list.
 pub fn neighbours(base: Vectors<'_>, queries: Vectors<'_>, metric: Metric, k: usize) -> Vec<u32> {
     assert!(
         base.count() >= k,
@@ -31,7 +32,7 @@ pub fn neighbours(base: Vectors<'_>, queries: Vectors<'_>, metric: Metric, k: us
         for (block, rows) in rows.chunks_mut(AT_A_TIME * k).enumerate() {
             let first = first + block * AT_A_TIME;
             let last = queries.count() - 1;
-            // The last block may be short: it measures its last query more than once.
+            // The last block may be short. Then it measures its last query more than once.
             let block = std::array::from_fn(|i| queries.row((first + i).min(last)));
             let candidates = candidates(base, &weights, &block, k + MARGIN);
             for ((row, query), candidates) in rows.chunks_mut(k).zip(block).zip(candidates) {
@@ -42,7 +43,7 @@ pub fn neighbours(base: Vectors<'_>, queries: Vectors<'_>, metric: Metric, k: us
     ids
 }
 
-/// `|a - b|^2`, or `1 - cos`.
+/// The distance of two vectors: `|a - b|^2`, or `1 - cos`.
 pub fn distance(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
     let sum = |term: fn(f64, f64) -> f64| -> f64 {
         let pairs = a.iter().zip(b);
@@ -57,7 +58,7 @@ pub fn distance(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
     }
 }
 
-/// What turns a product with a vector into something that grows as the distance does:
+/// Turns the inner product with a vector into a value that grows with the distance:
 /// `add + factor * product`.
 struct Weight {
     add: f32,
@@ -98,7 +99,7 @@ fn candidates(
     best.map(Best::into_ids)
 }
 
-/// The products of one vector with several.
+/// The inner products of one vector with several.
 fn products(queries: &[&[f32]; AT_A_TIME], vector: &[f32]) -> [f32; AT_A_TIME] {
     let mut sums = [[0.0f32; LANES]; AT_A_TIME];
     let (body, rest) = vector.as_chunks::<LANES>();
@@ -116,10 +117,10 @@ fn products(queries: &[&[f32]; AT_A_TIME], vector: &[f32]) -> [f32; AT_A_TIME] {
     })
 }
 
-/// Keeps the ids of the smallest values shown.
+/// Keeps the ids of the smallest values that it is shown.
 struct Best {
     count: usize,
-    /// Larger values need not be looked at.
+    /// Values of at least this are not among the smallest.
     limit: f32,
     kept: Vec<(f32, u32)>,
 }
@@ -157,7 +158,7 @@ impl Best {
     }
 }
 
-/// The candidates, nearest first.
+/// The candidates by distance, nearest first.
 fn nearest(base: Vectors<'_>, metric: Metric, query: &[f32], candidates: &[u32]) -> Vec<u32> {
     let measured = |&id: &u32| (distance(metric, query, base.row(id as usize)), id);
     let mut measured: Vec<(f64, u32)> = candidates.iter().map(measured).collect();
@@ -180,7 +181,7 @@ mod tests {
         let mut queries = vec![0.0; 7 * DIMENSIONS];
         Random::of_row(1, 0).normals(&mut base);
         Random::of_row(1, 1).normals(&mut queries);
-        // A tie, which the lower id wins.
+        // Two vectors are equally near, so the one with the lower id comes first.
         base.copy_within(0..DIMENSIONS, 99 * DIMENSIONS);
         let (base, queries) = (
             Vectors::new(&base, DIMENSIONS),

@@ -1,4 +1,5 @@
-//! The product's film sample. It has no queries of its own: every twentieth film is held out.
+//! The product's film sample as a data set. It has no queries, so every twentieth film is held out
+//! as one.
 
 use contender::Metric;
 
@@ -8,6 +9,7 @@ use super::{Made, one_kind};
 const DIMENSIONS: usize = 384;
 const HELD_OUT_EVERY: usize = 20;
 
+/// Reads the films, and splits them into base and queries.
 pub fn make() -> anyhow::Result<Made> {
     let file = ParquetFile::open("../../../samples/movies/movies.parquet")?;
     let (mut base, mut queries) = (Vec::new(), Vec::new());

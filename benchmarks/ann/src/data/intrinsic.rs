@@ -1,4 +1,5 @@
-//! How many dimensions the neighbourhoods of a data set have: what makes it easy or hard.
+//! Estimates the intrinsic dimension of a data set: how many dimensions its neighbourhoods have. It
+//! makes a set easy or hard to search.
 
 use contender::{Metric, NEIGHBOURS, Vectors};
 
@@ -12,7 +13,8 @@ pub fn dimension(base: Vectors<'_>, queries: Vectors<'_>, metric: Metric, ids: &
         .enumerate()
         .filter_map(|(query, ids)| {
             let squared = ids.iter().map(|&id| {
-                // On the sphere, twice `1 - cos` is the squared distance; factors cancel out.
+                // On the unit sphere twice `1 - cos` is the squared distance. Constant factors
+                // cancel out.
                 distance(metric, queries.row(query), base.row(id as usize))
             });
             inverse(&squared.collect::<Vec<f64>>())
@@ -21,7 +23,7 @@ pub fn dimension(base: Vectors<'_>, queries: Vectors<'_>, metric: Metric, ids: &
     inverses.len() as f64 / inverses.iter().sum::<f64>()
 }
 
-/// One over the estimate for one query, from its ascending squared distances. None where the query
+/// One over the estimate for one query, from its ascending squared distances. `None` if the query
 /// itself is among the vectors.
 fn inverse(squared: &[f64]) -> Option<f64> {
     let (&last, before) = squared.split_last()?;
@@ -38,7 +40,7 @@ mod tests {
 
     #[test]
     fn distances_as_in_three_dimensions_give_three() {
-        // The i-th nearest of points spread evenly in d dimensions is at a distance like i^(1/d).
+        // Of points spread evenly in d dimensions the i-th nearest is at a distance like i^(1/d).
         let squared: Vec<f64> = (1..=10_000).map(|i| f64::from(i).powf(2.0 / 3.0)).collect();
         let dimension = 1.0 / inverse(&squared).unwrap();
         assert!((dimension - 3.0).abs() < 0.01, "{dimension}");

@@ -1,4 +1,4 @@
-//! Vectors of 1536 dimensions that are as hard to search as OpenAI's, from the real texts.
+//! Makes vectors of 1536 dimensions that are as hard to search as OpenAI's, from real texts.
 //!
 //! A random orthonormal map from 384 into 1536 dimensions keeps the texts' real neighbourhoods
 //! exactly. Noise of [`NOISE`] times a vector's length, in a random direction, then raises the
@@ -13,15 +13,17 @@ use super::random::Random;
 use super::{Made, one_kind, texts};
 
 const DIMENSIONS: usize = 1536;
-/// Calibrated with `usearch` 2.26: 0.45 gives a recall@100 of 0.971, 0.9 gives 0.9505.
+/// The length of the noise, as a share of a vector's. It was calibrated with `usearch` 2.26: 0.45
+/// gives a recall@100 of 0.971, 0.9 gives 0.9505.
 const NOISE: f64 = 0.85;
-/// Queries: the texts' definitions.
+/// The number of queries, which are the texts' definitions.
 const QUERIES: usize = 1_000;
 
 const MAP_STREAM: u64 = 1_536;
 const BASE_STREAM: u64 = 1_537;
 const QUERY_STREAM: u64 = 1_538;
 
+/// Makes a set from the first `vectors` texts.
 pub fn make(vectors: usize) -> anyhow::Result<Made> {
     let map = orthonormal_rows();
     let (queries, _) = texts::queries()?;
@@ -46,7 +48,8 @@ pub fn make(vectors: usize) -> anyhow::Result<Made> {
     })
 }
 
-/// A row for each of the texts' dimensions: unit vectors at right angles to each other.
+/// A random map with a row for each of the texts' dimensions. The rows are unit vectors at right
+/// angles to each other.
 fn orthonormal_rows() -> Vec<Vec<f32>> {
     let mut rows: Vec<Vec<f64>> = Vec::new();
     for dimension in 0..texts::DIMENSIONS {
@@ -70,7 +73,8 @@ fn product(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
-/// Adds up the rows of `map`, each as often as `text` says.
+/// Multiplies a text's vector with the map: adds up the rows of `map`, each times the element of
+/// `text`.
 fn apply(map: &[Vec<f32>], text: &[f32], into: &mut [f32]) {
     into.fill(0.0);
     for (direction, &share) in map.iter().zip(text) {
@@ -80,7 +84,7 @@ fn apply(map: &[Vec<f32>], text: &[f32], into: &mut [f32]) {
     }
 }
 
-/// Adds noise to a unit vector, and makes it one again.
+/// Adds noise to a unit vector, and scales it to length 1 again.
 fn blur(vector: &mut [f32], random: &mut Random) {
     let mut noise = vec![0.0; vector.len()];
     random.normals(&mut noise);

@@ -1,4 +1,4 @@
-//! 20,000 handwritten digits of 28 x 28 pixels.
+//! 20,000 handwritten digits of 28 x 28 pixels as a data set.
 
 use contender::Metric;
 
@@ -7,6 +7,7 @@ use super::{Made, one_kind};
 
 const DIMENSIONS: usize = 784;
 
+/// Reads the pixels of the digits and of the queries.
 pub fn make() -> anyhow::Result<Made> {
     let pixels = |name: &str| -> anyhow::Result<Vec<f32>> {
         let pixels = ParquetFile::open(name)?.integers("pixels")?;

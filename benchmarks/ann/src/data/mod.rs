@@ -1,7 +1,7 @@
-//! The data sets: real ones from Parquet files, and recipes for those that no file can be had of.
+//! The data sets: real ones from Parquet files, and recipes for those that have no file.
 //!
-//! Each is decoded or made once, its true neighbours are computed exactly, and the result is kept
-//! as raw files (see [`contender::DataSet`]) that later runs open at once.
+//! Each set is decoded or made once, and its true neighbours are computed exactly. The result is
+//! kept as raw files (see [`contender::DataSet`]) that later runs open at once.
 
 mod clustered;
 mod exact;
@@ -21,7 +21,7 @@ use std::time::Instant;
 use anyhow::{Context, anyhow};
 use contender::{DataSet, Description, Kind, Metric, NEIGHBOURS, Vectors};
 
-/// Vectors and queries, before their neighbours are known.
+/// Vectors and queries of a set whose true neighbours are not known yet.
 struct Made {
     dimensions: usize,
     metric: Metric,
@@ -31,16 +31,17 @@ struct Made {
     remark: String,
 }
 
-/// A data set by name.
+/// A data set and the way to make it.
 pub struct Source {
-    /// As arguments and results have it.
+    /// The name in arguments and results.
     pub name: &'static str,
-    /// One line for `--help`.
+    /// A description of one line for `--help`.
     pub about: &'static str,
     make: fn() -> anyhow::Result<Made>,
 }
 
-/// What the names of the sets of [`clustered::growing`]'s recipe begin with; their number of vectors follows.
+/// The beginning of the names of the sets that [`clustered::growing`] makes. The number of vectors
+/// follows it.
 const GROWING: &str = "mixture96-";
 
 /// All data sets.
@@ -92,7 +93,7 @@ pub const SOURCES: &[Source] = &[
     },
 ];
 
-/// Opens a data set, and makes it first where `cache` does not hold it yet.
+/// Opens a data set. It is made first if `cache` does not have it yet.
 pub fn open(name: &str, cache: &Path) -> anyhow::Result<DataSet> {
     let folder = cache.join(name);
     if let Some(data) = DataSet::open(&folder)? {
@@ -102,8 +103,8 @@ pub fn open(name: &str, cache: &Path) -> anyhow::Result<DataSet> {
     DataSet::open(&folder)?.context("a data set just made is gone")
 }
 
-/// The name of the set of so many vectors of one distribution. A smaller one is the beginning of a larger one, and the queries are
-/// the same.
+/// The name of the set of `vectors` vectors of one distribution. A smaller set is the beginning of
+/// a larger one, and the queries are the same.
 pub fn growing(vectors: usize) -> String {
     match vectors {
         n if n.is_multiple_of(1_000_000) => format!("{GROWING}{}m", n / 1_000_000),
@@ -112,7 +113,7 @@ pub fn growing(vectors: usize) -> String {
     }
 }
 
-/// How many vectors a set of [`growing`]'s names has; none for other names.
+/// The number of vectors of a set that [`growing`] names; `None` for other names.
 fn vectors_of_growing(name: &str) -> Option<usize> {
     let number = name.strip_prefix(GROWING)?;
     let (digits, unit) = match number.strip_suffix('k') {
@@ -122,7 +123,7 @@ fn vectors_of_growing(name: &str) -> Option<usize> {
             .map_or((number, 1), |digits| (digits, 1_000_000)),
     };
     let vectors = digits.parse::<usize>().ok()?.checked_mul(unit)?;
-    // Fewer have no hundred neighbours to be found.
+    // A set of fewer vectors has no hundred neighbours to find.
     (vectors >= NEIGHBOURS).then_some(vectors)
 }
 
@@ -165,7 +166,7 @@ fn make(name: &str, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Queries of one kind.
+/// The kinds of a set with queries of one kind.
 fn one_kind(queries: usize) -> Vec<Kind> {
     vec![Kind {
         name: String::new(),

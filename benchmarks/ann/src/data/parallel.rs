@@ -1,13 +1,13 @@
-//! Rows made or measured side by side.
+//! Makes or measures rows on all cores.
 
 use std::sync::Mutex;
 use std::thread;
 
-/// Rows handed out at a time.
+/// The number of rows that a thread takes at a time.
 const BATCH: usize = 32;
 
 /// Fills `rows` of `width` elements each on all cores. `fill` gets the number of the first of some
-/// rows, and the rows.
+/// rows, and these rows.
 pub fn fill_rows<T: Send>(rows: &mut [T], width: usize, fill: impl Fn(usize, &mut [T]) + Sync) {
     let batches = Mutex::new(rows.chunks_mut(BATCH * width).enumerate());
     let next = || batches.lock().expect("no filler panics").next();

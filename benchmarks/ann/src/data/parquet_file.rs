@@ -1,4 +1,4 @@
-//! Columns of the Parquet files that come with the benchmark.
+//! Reads columns of the Parquet files that come with the benchmark.
 
 use std::fs::File;
 use std::path::Path;
@@ -10,10 +10,11 @@ use parquet::data_type::{ByteArrayType, DataType, FixedLenByteArrayType, FloatTy
 use parquet::file::reader::FileReader;
 use parquet::file::serialized_reader::SerializedFileReader;
 
-/// Rows decoded at a time: the decoder needs many bytes for each half float.
+/// The number of rows decoded at a time. It is small, as the decoder needs many bytes for each half
+/// float.
 const ROWS_AT_A_TIME: usize = 1_000;
 
-/// An open file.
+/// An open Parquet file.
 pub struct ParquetFile {
     name: String,
     reader: SerializedFileReader<File>,
@@ -32,12 +33,12 @@ impl ParquetFile {
         })
     }
 
-    /// A column of `f32` or lists of them, flat.
+    /// Reads a column of `f32` or lists of them into one flat list.
     pub fn floats(&self, column: &str) -> anyhow::Result<Vec<f32>> {
         self.values::<FloatType, f32>(column, |&x| x)
     }
 
-    /// A column of half floats or lists of them, flat.
+    /// Reads a column of half floats or lists of them into one flat list.
     pub fn halves(&self, column: &str) -> anyhow::Result<Vec<f32>> {
         self.values::<FixedLenByteArrayType, f32>(column, |bytes| {
             let bytes = bytes.data();
@@ -45,19 +46,19 @@ impl ParquetFile {
         })
     }
 
-    /// A column of integers or lists of them, flat.
+    /// Reads a column of integers or lists of them into one flat list.
     pub fn integers(&self, column: &str) -> anyhow::Result<Vec<i32>> {
         self.values::<Int32Type, i32>(column, |&x| x)
     }
 
-    /// A column of text.
+    /// Reads a column of text.
     pub fn texts(&self, column: &str) -> anyhow::Result<Vec<String>> {
         self.values::<ByteArrayType, String>(column, |text| {
             String::from_utf8_lossy(text.data()).into_owned()
         })
     }
 
-    /// All values of a column that has no nulls.
+    /// Reads all values of a column that has no nulls.
     fn values<T: DataType, V>(
         &self,
         column: &str,

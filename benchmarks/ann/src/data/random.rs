@@ -1,16 +1,18 @@
-//! Random numbers that are the same everywhere and for ever, and can be drawn for any row by itself.
+//! Makes random numbers that are the same on every machine and in every version, and can be drawn
+//! for any row by itself.
 
 use std::f64::consts::TAU;
 
-/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+/// The generator SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
+/// 2014).
 pub struct Random {
     state: u64,
-    /// The second normal number of a pair.
+    /// The second number of a pair of normal numbers.
     spare: Option<f64>,
 }
 
 impl Random {
-    /// The numbers of one row of one stream.
+    /// Makes the generator of one row of one stream.
     pub fn of_row(stream: u64, row: usize) -> Random {
         let mut seed = Random {
             state: stream,
@@ -28,18 +30,18 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Uniform in (0, 1].
+    /// A number uniform in (0, 1].
     pub fn uniform(&mut self) -> f64 {
         const STEP: f64 = 1.0 / (1u64 << 53) as f64;
         ((self.next() >> 11) + 1) as f64 * STEP
     }
 
-    /// Uniform below `end`, as good as exactly.
+    /// A number uniform below `end`, nearly exactly.
     pub fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.next()) * end as u128) >> 64) as usize
     }
 
-    /// Of the standard normal distribution (Box and Muller, 1958).
+    /// A number of the standard normal distribution (Box and Muller, 1958).
     pub fn normal(&mut self) -> f64 {
         if let Some(spare) = self.spare.take() {
             return spare;
@@ -50,7 +52,7 @@ impl Random {
         radius * cos
     }
 
-    /// As many standard normal numbers as `into` has room for.
+    /// Fills `into` with standard normal numbers.
     pub fn normals(&mut self, into: &mut [f32]) {
         for x in into {
             *x = self.normal() as f32;

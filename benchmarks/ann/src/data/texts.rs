@@ -1,5 +1,5 @@
-//! 50,000 dictionary senses in 384 dimensions, and queries of two kinds: definitions, which are of
-//! the same kind as the base, and example sentences, which are not.
+//! 50,000 dictionary senses in 384 dimensions as a data set. Its queries are of two kinds:
+//! definitions, which are of the same kind as the base, and example sentences, which are not.
 
 use anyhow::ensure;
 use contender::{Kind, Metric};
@@ -10,12 +10,12 @@ use super::parquet_file::ParquetFile;
 /// Elements of a vector.
 pub const DIMENSIONS: usize = 384;
 
-/// The vectors to be indexed.
+/// Reads the vectors to be indexed.
 pub fn base() -> anyhow::Result<Vec<f32>> {
     ParquetFile::open("texts50k_base.parquet")?.halves("embedding")
 }
 
-/// The queries: definitions, then examples; and how many there are of each.
+/// Reads the queries: definitions, then examples. The second value has the number of each kind.
 pub fn queries() -> anyhow::Result<(Vec<f32>, Vec<Kind>)> {
     let file = ParquetFile::open("texts50k_queries.parquet")?;
     let of_row = file.texts("kind")?;
@@ -34,6 +34,7 @@ pub fn queries() -> anyhow::Result<(Vec<f32>, Vec<Kind>)> {
     Ok((file.floats("embedding")?, kinds))
 }
 
+/// Reads base and queries.
 pub fn make() -> anyhow::Result<Made> {
     let (queries, kinds) = queries()?;
     Ok(Made {
@@ -66,7 +67,7 @@ mod tests {
             100,
         );
         let found: Vec<i32> = found.into_iter().map(|id| id as i32).collect();
-        // Near ties may be ordered differently.
+        // Neighbours that are nearly equally far may be ordered differently.
         let same = found.iter().zip(&published).filter(|(a, b)| a == b).count();
         assert!(same >= found.len() * 99 / 100, "{same} of {}", found.len());
     }

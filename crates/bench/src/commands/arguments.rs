@@ -12,7 +12,7 @@ use crate::target::cql::Database;
 use crate::target::http::Url;
 use crate::target::wire::Wire;
 
-/// A CQL server.
+/// The arguments that name a CQL server and say how to send it requests.
 #[derive(Args, Clone, Debug)]
 pub struct CqlArguments {
     /// The CQL server
@@ -23,13 +23,13 @@ pub struct CqlArguments {
 }
 
 impl CqlArguments {
-    /// Connects.
+    /// Connects to the server.
     pub async fn connect(&self) -> anyhow::Result<Database> {
         self.requests.connect(&self.cql).await
     }
 }
 
-/// How a single request is made.
+/// The arguments of single requests.
 #[derive(Args, Clone, Debug)]
 pub struct RequestArguments {
     /// Consistency of CQL requests
@@ -41,7 +41,7 @@ pub struct RequestArguments {
 }
 
 impl RequestArguments {
-    /// After which a request has failed.
+    /// The time after which a request has failed.
     pub fn timeout(&self) -> anyhow::Result<Duration> {
         seconds("--timeout", self.timeout)
     }
@@ -52,7 +52,7 @@ impl RequestArguments {
     }
 }
 
-/// How many replicas take part.
+/// The number of replicas that take part in a CQL request.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub enum ConsistencyName {
@@ -77,7 +77,7 @@ impl From<ConsistencyName> for Consistency {
     }
 }
 
-/// Whom searches go to.
+/// A server that searches go to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Target {
     /// A server of the HTTP API, and the form of searches and answers.
@@ -96,7 +96,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// One target of searches.
+/// The arguments that name one target of searches.
 #[derive(Args, Clone, Debug)]
 pub struct TargetArguments {
     /// Search by the HTTP API of this server
@@ -111,7 +111,7 @@ pub struct TargetArguments {
 }
 
 impl TargetArguments {
-    /// The one that is given.
+    /// The target that is given. Fails unless exactly one of --http and --cql is.
     pub fn target(&self) -> anyhow::Result<Target> {
         match (&self.http, &self.cql) {
             (Some(url), None) => Ok(Target::Http(url.clone(), self.wire)),
@@ -121,7 +121,7 @@ impl TargetArguments {
     }
 }
 
-/// How searches are made.
+/// The arguments of a load of searches.
 #[derive(Args, Clone, Debug)]
 pub struct LoadArguments {
     /// Rows asked for
@@ -130,19 +130,19 @@ pub struct LoadArguments {
     /// Requests a second, whatever the server does; latency counts from when each is due
     #[arg(long, value_name = "PER_SECOND")]
     pub rate: Option<f64>,
-    /// How long
+    /// Seconds that requests are sent for
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     pub seconds: f64,
-    /// How many requests, instead of how long
+    /// Requests to send, instead of --seconds
     #[arg(long, value_name = "N")]
     pub requests: Option<u64>,
-    /// How long before what counts
+    /// Seconds of warm-up, which do not count
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     pub warm_up: f64,
 }
 
 impl LoadArguments {
-    /// Checked.
+    /// The plan of the load. Fails if a value is out of range.
     pub fn plan(&self) -> anyhow::Result<Plan> {
         ensure!(self.k > 0, "-k must be at least 1");
         ensure!(self.requests != Some(0), "--requests must be at least 1");
@@ -157,7 +157,8 @@ impl LoadArguments {
         })
     }
 
-    /// Checked, with how long it takes: for commands that do two things at a time, or in turns.
+    /// The plan of the load and its duration, for commands that do two things at a time or in
+    /// turns. Fails if the duration is not known.
     pub fn timed_plan(&self) -> anyhow::Result<(Plan, Duration)> {
         let plan = self.plan()?;
         let duration = match (plan.length, plan.rate_per_s) {
@@ -166,14 +167,14 @@ impl LoadArguments {
                 seconds("--requests by --rate", requests as f64 / rate)?
             }
             (Length::Requests(_), None) => {
-                bail!("how long so many --requests take is not known: use --seconds, or --rate too")
+                bail!("the time for --requests is not known: use --seconds, or --rate as well")
             }
         };
         Ok((plan, duration))
     }
 }
 
-/// Seconds, or nothing.
+/// The duration of `given` seconds, which may be 0. `flag` is named in the error.
 pub fn seconds_or_none(flag: &str, given: f64) -> anyhow::Result<Duration> {
     if given == 0.0 {
         return Ok(Duration::ZERO);
@@ -181,7 +182,7 @@ pub fn seconds_or_none(flag: &str, given: f64) -> anyhow::Result<Duration> {
     seconds(flag, given)
 }
 
-/// Seconds above zero.
+/// The duration of `given` seconds, above 0 and at most a day. `flag` is named in the error.
 pub fn seconds(flag: &str, given: f64) -> anyhow::Result<Duration> {
     ensure!(
         given > 0.0 && given <= 86_400.0,

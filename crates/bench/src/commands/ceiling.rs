@@ -1,8 +1,8 @@
-//! `ceiling`: what the generator itself can send.
+//! `ceiling`: measures the most requests that the generator can send on one core.
 //!
-//! The same searches as those of `search-http` go to a responder in this process that answers all alike as soon as it
-//! has read them. The generator has one thread, whose processor time is counted: the requests that it takes a second of that
-//! for are what one core can send at most.
+//! Searches like those of `search-http` go to a responder in this process, which answers all alike
+//! as soon as it has read them. The generator has one thread, whose processor time is counted. The
+//! result is the number of requests for a second of that processor time.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::target::{Names, Questions, Searcher};
 const QUERIES: usize = 100;
 const HEADER_END: &[u8] = b"\r\n\r\n";
 
-/// `ceiling`.
+/// The arguments of `ceiling`.
 #[derive(Args, Debug)]
 pub struct CeilingArguments {
     /// Elements of a vector
@@ -43,7 +43,7 @@ pub struct CeilingArguments {
     /// Requests under way at once
     #[arg(long, short, default_value_t = 8)]
     concurrency: usize,
-    /// How long
+    /// Seconds that requests are sent for
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
     seconds: f64,
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub struct CeilingArguments {
     output: OutputArguments,
 }
 
-/// Measures the generator.
+/// Sends searches to the responder and reports the generator's rate a second of processor time.
 pub fn run(arguments: &CeilingArguments) -> anyhow::Result<()> {
     ensure!(arguments.dimensions > 0, "--dimensions must be at least 1");
     ensure!(arguments.k > 0, "-k must be at least 1");
@@ -63,7 +63,7 @@ pub fn run(arguments: &CeilingArguments) -> anyhow::Result<()> {
         .parse()
         .map_err(anyhow::Error::msg)?;
     let answer = answer(arguments.wire, arguments.k, &arguments.names.key_column);
-    // Ends with the process: it holds nothing.
+    // The thread holds nothing that must be closed, so it ends with the process.
     std::thread::spawn(move || respond(listener, &answer));
 
     let questions = questions(arguments);
@@ -168,7 +168,7 @@ fn answer(wire: Wire, k: usize, key_column: &str) -> Vec<u8> {
     [head.as_bytes(), &body].concat()
 }
 
-/// Answers every request on every connection.
+/// Answers every request on every connection with `answer`.
 fn respond(listener: std::net::TcpListener, answer: &[u8]) {
     let answer: Arc<[u8]> = answer.into();
     let serve = async {
@@ -179,7 +179,7 @@ fn respond(listener: std::net::TcpListener, answer: &[u8]) {
             tokio::spawn(respond_on(stream, Arc::clone(&answer)));
         }
     };
-    // The generator sees that it is gone as failed requests.
+    // If this fails, the generator counts failed requests.
     let _: anyhow::Result<()> = one_thread().and_then(|runtime| runtime.block_on(serve));
 }
 
@@ -196,7 +196,8 @@ async fn respond_on(mut stream: TcpStream, answer: Arc<[u8]>) -> std::io::Result
     }
 }
 
-/// Where the first request in `bytes` ends, if it is whole. The generator gives every body a length.
+/// The offset behind the first request in `bytes`, if it is whole. The generator gives every body a
+/// length.
 fn request_end(bytes: &[u8]) -> Option<usize> {
     let head = bytes
         .windows(HEADER_END.len())

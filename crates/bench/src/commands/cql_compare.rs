@@ -1,7 +1,7 @@
-//! Inserts and point reads on two CQL servers in turn, with the ratio of their rates.
+//! `cql-compare`: measures inserts and point reads on two CQL servers in turn.
 //!
-//! Machines are noisy, so the two are measured alternately in one run, and what is quoted is the
-//! median of the rounds' ratios with their spread. The client takes the same CPU time for both.
+//! The speed of a machine drifts, so the two servers take turns in one run, and the ratio of their
+//! rates is taken within a round. The output gives the median with the least and the most.
 
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ use crate::spread::Spread;
 const DIMENSIONS: usize = 384;
 const TEXT_BYTES: usize = 100;
 
-/// What is compared, and how long.
+/// The arguments of `cql-compare`.
 #[derive(Args, Debug)]
 pub struct CqlCompareArguments {
     /// The first server: NAME=HOST:PORT
@@ -34,7 +34,7 @@ pub struct CqlCompareArguments {
     /// Point reads from each server in each round
     #[arg(long, default_value_t = 5_000)]
     reads: usize,
-    /// Rounds counted, after one that warms up
+    /// Rounds that count, after one that warms up
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Requests under way at once
@@ -60,7 +60,7 @@ impl std::str::FromStr for Target {
     }
 }
 
-/// What is stored in the rows of a workload.
+/// The type of the value in each row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Payload {
     Text,
@@ -77,14 +77,14 @@ struct Workload {
     read: PreparedStatement,
 }
 
-/// Operations a second of one server in each round.
+/// The operations a second of one server, one value for each round.
 #[derive(Default)]
 struct Rates {
     insert: Vec<f64>,
     read: Vec<f64>,
 }
 
-/// Measures both in turn and prints a table.
+/// Measures both servers in turn and prints a table.
 pub async fn run(arguments: CqlCompareArguments) -> anyhow::Result<()> {
     ensure!(arguments.rounds > 0, "--rounds must be at least 1");
     let servers = [connect(&arguments.a).await?, connect(&arguments.b).await?];
@@ -261,7 +261,7 @@ fn print_row(name: &str, a: &[f64], b: &[f64]) {
     );
 }
 
-/// `median (minimum to maximum)`.
+/// Writes values as `median (least to most)`.
 fn spread(values: &[f64], digits: usize) -> String {
     match Spread::of(values) {
         Some(Spread {

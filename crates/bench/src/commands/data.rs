@@ -1,4 +1,4 @@
-//! `data`: looking at the files of data sets.
+//! `data`: describes the files of data sets, computes true neighbours, and makes harder sets.
 
 use std::path::PathBuf;
 
@@ -6,27 +6,30 @@ use clap::Subcommand;
 
 use crate::data::{DataArguments, Lift, Role, Source, describe};
 
-/// Commands about data alone.
+/// The commands of `annulus bench data`.
 #[derive(Debug, Subcommand)]
 pub enum DataCommand {
-    /// Shape, element type, lengths, and what is odd: NaN, zero and equal vectors
+    /// Print shape, element type, lengths, and the number of NaN, zero and equal vectors
     Describe {
-        /// Files; FILE:PART for a column of a parquet file or a dataset of an HDF5 file, or else all of them
+        /// Files; FILE:PART names a column of a parquet file or a dataset of an HDF5 file, FILE
+        /// alone all of them
         #[arg(required = true)]
         files: Vec<Source>,
     },
-    /// Compute the true neighbours of a set's queries and keep them beside it, unless they are there
+    /// Compute the true neighbours of a set's queries and keep them beside it, unless the set has
+    /// them
     Neighbours {
         #[command(flatten)]
         data: DataArguments,
-        /// How many of each query
+        /// Neighbours of each query
         #[arg(long, short, default_value_t = 100)]
         k: usize,
     },
-    /// Make a set of more dimensions that is as hard to search, by a random map and noise
+    /// Make a set of more dimensions, by a random map and noise
     ///
-    /// Writes base.fbin and query.fbin, with the true neighbours beside them. Without noise all distances stay what they are; noise raises the
-    /// intrinsic dimension. The same arguments always make the same set.
+    /// Writes base.fbin and query.fbin, with the true neighbours beside them. Without noise all
+    /// distances stay the same. Noise raises the intrinsic dimension, which makes the set harder to
+    /// search. The same arguments always make the same set.
     Lift {
         #[command(flatten)]
         data: DataArguments,
@@ -58,7 +61,7 @@ pub fn run(command: DataCommand) -> anyhow::Result<()> {
                 data: Some(out.clone()),
                 ..DataArguments::default()
             };
-            // Computes the neighbours, and keeps them.
+            // This computes the true neighbours and keeps them.
             made.read_search_set(1)?;
             println!("{}", out.display());
         }

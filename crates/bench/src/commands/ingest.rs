@@ -1,8 +1,8 @@
-//! `ingest`: writing rows into a table that has an index, and how soon they are found.
+//! `ingest`: writes rows into a table that has an index, and measures how soon they are found.
 //!
-//! While the rows are written, some of them are searched for from the moment that they are acknowledged until they are
-//! found. Such a probe searches every few milliseconds, which is its resolution, and few run at once, so that they
-//! hardly load the server.
+//! While the rows are written, some of them are searched for from their acknowledgement until they
+//! are found. Such a probe searches every two milliseconds, which is its resolution. Few probes run
+//! at once, so that they hardly load the server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,14 +20,14 @@ use crate::report::{Measurement, Output, OutputArguments};
 use crate::target::Names;
 use crate::target::cql::{Inserter, Searches};
 
-/// Searched for at once.
+/// The number of probes that run at once.
 const PROBES_AT_ONCE: usize = 2;
-/// Between two searches of a probe.
+/// The pause between two searches of a probe.
 const PROBE_PAUSE: Duration = Duration::from_millis(2);
-/// Rows asked for by a probe: a row may have equals.
+/// The number of rows that a probe asks for. It is above 1, as a row may have equals.
 const PROBE_ROWS: usize = 10;
 
-/// `ingest`.
+/// The arguments of `ingest`.
 #[derive(Args, Debug)]
 pub struct IngestArguments {
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub struct IngestArguments {
     names: Names,
     #[command(flatten)]
     data: DataArguments,
-    /// Leave out the first N rows, which are in the table already
+    /// Skip the first N rows, which are in the table already
     #[arg(long, value_name = "N", default_value_t = 0)]
     from: usize,
     /// Inserts a second [default: as fast as the server takes them]
@@ -52,7 +52,7 @@ pub struct IngestArguments {
     output: OutputArguments,
 }
 
-/// Writes the rows.
+/// Writes the rows, probes some of them, and reports the rate and the delays.
 pub async fn run(arguments: IngestArguments) -> anyhow::Result<()> {
     let base = Arc::new(arguments.data.read_base()?);
     ensure!(
@@ -129,11 +129,11 @@ pub async fn run(arguments: IngestArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Inserts, and has a row probed whenever a probe is free.
+/// A worker that inserts rows, and hands a row to a probe whenever one is free.
 struct Sampled {
     inserter: Inserter,
     samples: mpsc::Sender<(usize, Instant)>,
-    /// The position of the row inserted last.
+    /// The highest position of a row that was inserted, over all workers.
     last: Arc<AtomicUsize>,
 }
 
@@ -148,13 +148,13 @@ impl Operation for Sampled {
     }
 }
 
-/// What the probes saw.
+/// The results of the probes.
 struct Probed {
     delays_ns: Histogram<u64>,
     lost: u64,
 }
 
-/// Searches for the rows that come, until none comes any more.
+/// Searches for each row that arrives, until the channel is closed.
 async fn probe(
     searches: Searches,
     base: Arc<Vectors>,
@@ -170,7 +170,8 @@ async fn probe(
             break;
         };
         let (searches, base) = (searches.clone(), Arc::clone(&base));
-        // What waited in the channel has been searchable for a while: it would seem slower than it was.
+        // A row that waited in the channel may have been searchable before its probe began. Its
+        // delay would seem too long, so it is skipped.
         if acknowledged.elapsed() > PROBE_PAUSE {
             continue;
         }
@@ -193,7 +194,7 @@ async fn probe(
     probed
 }
 
-/// Searches for a row until it is found, or patience ends.
+/// Searches for a row until it is found or `patience` has passed. Returns whether it was found.
 async fn wait_until_found(
     searches: &Searches,
     base: &Vectors,
@@ -203,7 +204,7 @@ async fn wait_until_found(
     let deadline = Instant::now() + patience;
     let (id, vector) = (base.id(position), base.row(position));
     while Instant::now() < deadline {
-        // A search that fails has not found it; the next one may.
+        // A search that fails counts as one that has not found the row.
         if let Ok((_, ids)) = searches.nearest(vector).await
             && ids.contains(&id)
         {

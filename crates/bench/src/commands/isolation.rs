@@ -1,7 +1,8 @@
-//! `isolation`: do point reads and writes suffer from searches beside them?
+//! `isolation`: measures how much searches slow down point reads and writes.
 //!
-//! Reads of rows by their keys, and overwrites, are due at a fixed rate, so that a stall is felt by all that it delays.
-//! Each is measured alone and then beside searches, in rounds; the ratio of the two is taken within a round.
+//! Reads of rows by their keys, and overwrites, are due at a fixed rate, so that every request that
+//! a stall delays shows it. Each kind is measured alone and then beside searches, in rounds. The
+//! ratio of the two latencies is taken within a round.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,15 +21,15 @@ use crate::target::cql::{Inserter, Reads};
 use crate::target::http::Url;
 use crate::target::wire::Wire;
 
-/// Point reads or writes under way at once, at most.
+/// The most point reads or writes that are under way at once.
 const AT_ONCE: usize = 64;
 
-/// `isolation`.
+/// The arguments of `isolation`.
 #[derive(Args, Debug)]
 pub struct IsolationArguments {
     #[command(flatten)]
     cql: CqlArguments,
-    /// The index service that is searched meanwhile
+    /// The index service that is searched beside the reads and writes
     #[arg(
         long,
         value_name = "http://HOST:PORT",
@@ -44,17 +45,17 @@ pub struct IsolationArguments {
     /// Searches under way at once
     #[arg(long, short, default_value_t = 4)]
     concurrency: usize,
-    /// Point reads, and writes, a second
+    /// Point reads a second, and writes a second
     #[arg(long, value_name = "PER_SECOND", default_value_t = 200.0)]
     requests_rate: f64,
-    /// How often each is measured
+    /// Times that each kind of requests is measured
     #[arg(long, default_value_t = 3)]
     rounds: usize,
     #[command(flatten)]
     output: OutputArguments,
 }
 
-/// What is done to rows.
+/// The kind of requests.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Read,
@@ -150,7 +151,7 @@ impl Operation for Worker {
     async fn perform(&mut self, number: u64) -> Result<Done, Failure> {
         match self {
             Worker::Read(reader) => reader.perform(number).await,
-            // Again and again over the same rows.
+            // The same rows are overwritten again and again.
             Worker::Write(inserter) => {
                 let rows = inserter.base.len() as u64;
                 inserter.perform(number % rows).await
@@ -159,7 +160,7 @@ impl Operation for Worker {
     }
 }
 
-/// Reads rows all over the table.
+/// A worker that reads rows from all over the table.
 struct Reader {
     reads: Reads,
     base: Arc<Vectors>,
@@ -167,7 +168,8 @@ struct Reader {
 
 impl Reader {
     async fn perform(&mut self, number: u64) -> Result<Done, Failure> {
-        // A step that has no factor in common with most numbers of rows: neighbours in the file are far apart in time.
+        // The step is prime, so it has no factor in common with most numbers of rows. Rows that are
+        // neighbours in the file are read far apart in time.
         const STEP: u64 = 7_919;
         let position = (number.wrapping_mul(STEP) % self.base.len() as u64) as usize;
         let found = self.reads.row(self.base.id(position)).await?;

@@ -1,7 +1,7 @@
-//! `mixed`: searches while rows are deleted and inserted again.
+//! `mixed`: measures searches while rows are deleted and inserted again.
 //!
-//! The last rows of the base are written all the time. Whether one of them is there when a search looks is not known,
-//! so recall is that of the true neighbours among the other rows, which every right answer has.
+//! The last rows of the base are written all the time. A search may or may not find one of them, so
+//! recall is over the true neighbours among the other rows, which every right answer has.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::load::{self, Done, Failure, Length, Operation, Plan};
 use crate::report::{Measurement, Output, OutputArguments};
 use crate::target::cql::Writes;
 
-/// Writes under way at once.
+/// The number of writes under way at once.
 const WRITES_AT_ONCE: usize = 32;
 
-/// `mixed`.
+/// The arguments of `mixed`.
 #[derive(Args, Debug)]
 pub struct MixedArguments {
     #[command(flatten)]
@@ -37,14 +37,14 @@ pub struct MixedArguments {
     /// Deletes and inserts a second
     #[arg(long, value_name = "PER_SECOND", default_value_t = 100.0)]
     write_rate: f64,
-    /// How many rows are deleted and inserted again
+    /// Rows that are deleted and inserted again
     #[arg(long, value_name = "N", default_value_t = 1000)]
     churn: usize,
     #[command(flatten)]
     output: OutputArguments,
 }
 
-/// Searches and writes side by side.
+/// Searches and writes side by side, and puts the rows back.
 pub async fn run(arguments: MixedArguments) -> anyhow::Result<()> {
     let (plan, duration) = arguments.search.load.timed_plan()?;
     let base = Arc::new(arguments.search.data.read_base()?);
@@ -98,7 +98,7 @@ pub async fn run(arguments: MixedArguments) -> anyhow::Result<()> {
     output.finish()
 }
 
-/// Leaves the table as it was found.
+/// Inserts all rows that may have been deleted, so that the table is as it was.
 async fn put_back(writes: &Writes, base: &Vectors, first: usize) -> anyhow::Result<()> {
     stream::iter(first..base.len())
         .map(|at| writes.insert(base.id(at), base.row(at)))
@@ -109,11 +109,11 @@ async fn put_back(writes: &Writes, base: &Vectors, first: usize) -> anyhow::Resu
         .context("some of the rows that were deleted could not be put back")
 }
 
-/// Deletes rows and inserts them again, pass after pass.
+/// A worker that deletes rows and inserts them again, pass after pass.
 struct Churner {
     writes: Writes,
     base: Arc<Vectors>,
-    /// The position of the first of the rows.
+    /// The position in `base` of the first row that is written.
     first: usize,
 }
 

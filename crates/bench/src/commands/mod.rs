@@ -1,4 +1,5 @@
-//! What can be asked for: a file for each command, and [`arguments`], [`searching`] and [`waiting`] for what several need.
+//! The commands of `annulus bench`, a file for each. [`arguments`], [`searching`] and [`waiting`]
+//! have what several commands need.
 
 pub mod arguments;
 pub mod ceiling;

@@ -1,7 +1,7 @@
-//! `read-rows`: reads of several rows by their keys, in one statement.
+//! `read-rows`: reads several rows by their keys with one statement.
 //!
-//! What a server does of them a second is its own ceiling for nearest-neighbour queries whose keys come from elsewhere: each
-//! request reads the true neighbours of a query of the data set.
+//! Each request reads the true neighbours of a query of the data set. So the rate is the most that
+//! the server can reach for nearest-neighbour queries whose keys come from elsewhere.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::report::{Measurement, Output, OutputArguments};
 use crate::target::Names;
 use crate::target::cql::Reads;
 
-/// `read-rows`.
+/// The arguments of `read-rows`.
 #[derive(Args, Debug)]
 pub struct ReadRowsArguments {
     #[command(flatten)]
@@ -33,7 +33,7 @@ pub struct ReadRowsArguments {
     output: OutputArguments,
 }
 
-/// Reads rows by their keys.
+/// Reads rows by their keys and reports rate and latencies.
 pub async fn run(arguments: ReadRowsArguments) -> anyhow::Result<()> {
     let plan = arguments.load.plan()?;
     let k = arguments.load.k;
@@ -67,7 +67,7 @@ pub async fn run(arguments: ReadRowsArguments) -> anyhow::Result<()> {
     output.finish()
 }
 
-/// Reads the neighbours of one query after the other.
+/// A worker that reads the true neighbours of one query after the other.
 struct Reader {
     reads: Reads,
     neighbours: Arc<Neighbours>,

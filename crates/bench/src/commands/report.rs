@@ -1,4 +1,4 @@
-//! `report`: a page of results that were kept as JSON lines.
+//! `report`: writes an HTML page of results that were kept as JSON lines.
 
 use std::path::PathBuf;
 
@@ -6,13 +6,13 @@ use clap::Args;
 
 use crate::report::{read_records, write_charts, write_page};
 
-/// `report`.
+/// The arguments of `report`.
 #[derive(Args, Debug)]
 pub struct ReportArguments {
     /// Files that --json wrote
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The page
+    /// The page to write
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
     /// Write each chart into this directory, as PNG
@@ -20,7 +20,7 @@ pub struct ReportArguments {
     png: Option<PathBuf>,
 }
 
-/// Writes the page.
+/// Writes the page, and the charts if a directory is given. Prints their paths.
 pub fn run(arguments: &ReportArguments) -> anyhow::Result<()> {
     let mut records = Vec::new();
     for file in &arguments.files {

@@ -1,10 +1,11 @@
-//! `restart`: how soon an index service serves again, from its snapshot and without one.
+//! `restart`: measures how soon an index service serves again, from its snapshot and without one.
 //!
-//! The service is `annulus store` of the program beside this one (`--annulus`), beside a database that runs, so that the restart of a
-//! database is no part of the figures. Each round begins without a snapshot: the index is built, the service
-//! is stopped and started again. Both times go from the start of the process until the service says over HTTP that the
-//! index serves. With `--behind` the snapshot's position is then set back, and the time counts until the log has
-//! been read to where it was when the process started.
+//! The service is `annulus store` of the program beside this one (`--annulus`), beside a database that keeps running, so
+//! the figures have no restart of a database in them. Each round begins without a snapshot: the
+//! index is built, and then the service is stopped and started again. Both times are from the start
+//! of the process until the service says over HTTP that the index serves. With `--behind` the
+//! position of the snapshot is set back at the end. The time is then until the log has been read to
+//! where it was when the process started.
 
 use std::env::consts::EXE_SUFFIX;
 use std::net::TcpListener;
@@ -23,7 +24,7 @@ use crate::spread::Spread;
 use crate::target::Names;
 use crate::target::http::{self, Url};
 
-/// `restart`.
+/// The arguments of `restart`.
 #[derive(Args, Debug)]
 pub struct RestartArguments {
     #[command(flatten)]
@@ -36,11 +37,11 @@ pub struct RestartArguments {
     /// Restarts after each build
     #[arg(long, default_value_t = 3)]
     restarts: usize,
-    /// Hours that the position of a snapshot is set back by at the end, to see how soon the log is caught up with;
-    /// the rows of the table's log are told to live for twice as long
+    /// Hours by which the position of a snapshot is set back at the end, to measure how soon the
+    /// log is caught up with. The rows of the table's log get a TTL of twice as long
     #[arg(long, value_name = "HOURS")]
     behind: Option<f64>,
-    /// Seconds that anything may take
+    /// Seconds that a build, a restart or a stop may take
     #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
     patience: u64,
     /// The program `annulus`; by default the one beside this program
@@ -62,7 +63,7 @@ impl RestartArguments {
     }
 }
 
-/// Measures it.
+/// Builds and restarts the index in rounds, and reports the times.
 pub async fn run(arguments: RestartArguments) -> anyhow::Result<()> {
     ensure!(
         arguments.rounds > 0 && arguments.restarts > 0,
@@ -172,7 +173,7 @@ impl Service {
         })
     }
 
-    /// Waits until the index serves: the seconds since the start, and its rows.
+    /// Waits until the index serves. Returns the seconds since the start, and its number of rows.
     async fn serves(&mut self, arguments: &RestartArguments) -> anyhow::Result<(f64, usize)> {
         loop {
             let status = http::index_status(&self.url, &arguments.names).await;
@@ -183,14 +184,15 @@ impl Service {
             }
             let late = || match status {
                 Ok(status) => format!("the index is still {:?}", status.status),
-                Err(error) => format!("the index is not known: {error:#}"),
+                Err(error) => format!("the status of the index is not known: {error:#}"),
             };
             self.go_on(arguments, late)?;
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
 
-    /// Waits until the readers of the log are where it was at the start: the seconds since then.
+    /// Waits until the readers of the log are where the log was at the start. Returns the seconds
+    /// since the start.
     async fn has_caught_up(&mut self, arguments: &RestartArguments) -> anyhow::Result<f64> {
         let began_s = self.began_at.duration_since(UNIX_EPOCH)?.as_secs_f64();
         let begin = "cdc_last_processed_timestamp_seconds{";
@@ -209,12 +211,12 @@ impl Service {
         }
     }
 
-    /// Ends the process as an operator does, and waits for it.
+    /// Sends SIGTERM, as an operator does, and waits until the process has ended.
     async fn stop(mut self, arguments: &RestartArguments) -> anyhow::Result<()> {
         self.began = Instant::now();
         let pid = self.process.id().to_string();
         let sent = Command::new("kill").args(["-TERM", &pid]).status();
-        ensure!(sent.context("kill")?.success(), "annulus store has gone");
+        ensure!(sent.context("kill")?.success(), "annulus store has ended");
         while self.process.try_wait()?.is_none() {
             self.go_on(arguments, || "annulus store does not stop".to_owned())?;
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -236,13 +238,13 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        // It may have ended.
+        // The process may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// Sets the position of the only snapshot back.
+/// Sets the position of the only snapshot back by `hours`, and corrects its checksum.
 fn set_back(directory: &Path, hours: f64) -> anyhow::Result<()> {
     let path = manifest(directory)?;
     let text = std::fs::read_to_string(&path)?;
@@ -258,7 +260,7 @@ fn set_back(directory: &Path, hours: f64) -> anyhow::Result<()> {
     Ok(std::fs::write(path, text)?)
 }
 
-/// The file that says which generation stands.
+/// The file of the only snapshot that names its current generation.
 fn manifest(directory: &Path) -> anyhow::Result<PathBuf> {
     let entries = std::fs::read_dir(directory.join("snapshots")).context("there is no snapshot")?;
     let mut found: Vec<PathBuf> = entries

@@ -1,4 +1,4 @@
-//! `build-table`, `build-index`, `drop-index` and `drop-table`.
+//! The commands `build-table`, `build-index`, `drop-index` and `drop-table`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::target::Names;
 use crate::target::cql::Inserter;
 use crate::target::http::Url;
 
-/// `build-table`.
+/// The arguments of `build-table`.
 #[derive(Args, Debug)]
 pub struct BuildTableArguments {
     #[command(flatten)]
@@ -37,20 +37,22 @@ pub struct BuildTableArguments {
     output: OutputArguments,
 }
 
-/// `build-index`.
+/// The arguments of `build-index`.
 #[derive(Args, Debug)]
 pub struct BuildIndexArguments {
     #[command(flatten)]
     cql: CqlArguments,
-    /// The index service: says when an earlier index of this name is gone, when this one serves, and how many rows it has
+    /// The index service, which tells when an earlier index of this name is gone, when the new one
+    /// serves, and how many rows it has
     #[arg(long, value_name = "http://HOST:PORT")]
     http: Option<Url>,
     #[command(flatten)]
     names: Names,
-    /// How near two vectors are
+    /// The similarity function of the index
     #[arg(long, value_enum, default_value_t = Metric::Cosine)]
     metric: Metric,
-    /// Neighbours kept of each vector (maximum_node_connections) [default: the server's]
+    /// Neighbours that the graph keeps of each vector (maximum_node_connections) [default: the
+    /// server's]
     #[arg(long)]
     m: Option<usize>,
     /// Width of the walk when building (construction_beam_width) [default: the server's]
@@ -59,10 +61,10 @@ pub struct BuildIndexArguments {
     /// Width of the walk when searching (search_beam_width) [default: the server's]
     #[arg(long)]
     ef_search: Option<usize>,
-    /// The kind of the index: what stands after USING; the options are vector_index's
+    /// The kind of the index, as it stands after USING; it gets the options of a vector_index
     #[arg(long, default_value = "vector_index")]
     using: String,
-    /// What a vector is kept as: f32, f16, bf16, i8 or b1 [default: the server's]
+    /// The form in which vectors are kept: f32, f16, bf16, i8 or b1 [default: the server's]
     #[arg(long)]
     quantization: Option<String>,
     /// Seconds to wait until the index serves
@@ -72,19 +74,19 @@ pub struct BuildIndexArguments {
     output: OutputArguments,
 }
 
-/// `drop-index`.
+/// The arguments of `drop-index`.
 #[derive(Args, Debug)]
 pub struct DropIndexArguments {
     #[command(flatten)]
     cql: CqlArguments,
-    /// The index service: wait until it knows no such index any more
+    /// The index service; the command waits until it has forgotten the index
     #[arg(long, value_name = "http://HOST:PORT")]
     http: Option<Url>,
     #[command(flatten)]
     names: Names,
 }
 
-/// `drop-table`.
+/// The arguments of `drop-table`.
 #[derive(Args, Debug)]
 pub struct DropTableArguments {
     #[command(flatten)]
@@ -93,7 +95,7 @@ pub struct DropTableArguments {
     names: Names,
 }
 
-/// Makes keyspace and table, and writes the base into it.
+/// Makes the keyspace and the table, and writes the base into the table.
 pub async fn build_table(arguments: BuildTableArguments) -> anyhow::Result<()> {
     let base = Arc::new(arguments.data.read_base()?);
     ensure!(!base.is_empty(), "there are no vectors");
@@ -220,7 +222,7 @@ pub async fn build_index(arguments: BuildIndexArguments) -> anyhow::Result<()> {
     output.finish()
 }
 
-/// Drops the index, and waits until the index service has noticed if there is one to ask.
+/// Drops the index. With `--http` it waits until the index service has noticed.
 pub async fn drop_index(arguments: DropIndexArguments) -> anyhow::Result<()> {
     let names = &arguments.names;
     let database = arguments.cql.connect().await?;

@@ -1,4 +1,5 @@
-//! `search-http`, `search-cql` and `sweep`: how fast and how well a target searches.
+//! The commands `search-http`, `search-cql` and `sweep`, which measure rate, latencies and recall
+//! of a target.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use crate::report::{Output, OutputArguments};
 use crate::target::http::Url;
 use crate::target::wire::Wire;
 
-/// `search-http`.
+/// The arguments of `search-http`.
 #[derive(Args, Debug)]
 pub struct SearchHttpArguments {
     /// The server
@@ -32,7 +33,7 @@ pub struct SearchHttpArguments {
     one: OneArguments,
 }
 
-/// `search-cql`.
+/// The arguments of `search-cql`.
 #[derive(Args, Debug)]
 pub struct SearchCqlArguments {
     /// The server
@@ -42,7 +43,7 @@ pub struct SearchCqlArguments {
     one: OneArguments,
 }
 
-/// A search at one concurrency.
+/// The arguments of a search at one concurrency.
 #[derive(Args, Debug)]
 struct OneArguments {
     #[command(flatten)]
@@ -50,21 +51,22 @@ struct OneArguments {
     /// Requests under way at once, at most
     #[arg(long, short, default_value_t = 8)]
     concurrency: usize,
-    /// Write of each request when it was due and when it ended, in nanoseconds of CLOCK_MONOTONIC (CSV)
+    /// Write when each request was due and when it ended, in nanoseconds of CLOCK_MONOTONIC, and
+    /// whether it was answered (CSV)
     #[arg(long, value_name = "FILE")]
     requests_log: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArguments,
 }
 
-/// `sweep`.
+/// The arguments of `sweep`.
 #[derive(Args, Debug)]
 pub struct SweepArguments {
     #[command(flatten)]
     target: TargetArguments,
     #[command(flatten)]
     search: SearchArguments,
-    /// Requests under way at once, step by step
+    /// Requests under way at once, one number for each step
     #[arg(long, short, value_delimiter = ',', default_values_t = [1, 4, 7, 10, 13, 16, 19, 22, 25])]
     concurrency: Vec<usize>,
     /// Seconds between steps
@@ -74,13 +76,13 @@ pub struct SweepArguments {
     output: OutputArguments,
 }
 
-/// Searches by HTTP.
+/// Measures searches by HTTP.
 pub async fn http(arguments: SearchHttpArguments) -> anyhow::Result<()> {
     let target = Target::Http(arguments.http, arguments.wire);
     one(&target, arguments.reconnect, arguments.one).await
 }
 
-/// Searches by CQL.
+/// Measures searches by CQL.
 pub async fn cql(arguments: SearchCqlArguments) -> anyhow::Result<()> {
     one(&Target::Cql(arguments.cql), false, arguments.one).await
 }
@@ -106,7 +108,7 @@ async fn one(target: &Target, reconnect: bool, arguments: OneArguments) -> anyho
     Ok(())
 }
 
-/// Searches with ever more requests at once.
+/// Measures searches at each concurrency in turn.
 pub async fn sweep(arguments: SweepArguments) -> anyhow::Result<()> {
     let plan = arguments.search.load.plan()?;
     let pause = seconds_or_none("--pause", arguments.pause)?;

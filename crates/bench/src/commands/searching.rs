@@ -1,4 +1,4 @@
-//! Searches of a data set on a target: what `search`, `sweep`, `mixed` and `compare` have in common.
+//! Searches of a data set on a target, shared by `search`, `sweep`, `mixed`, `compare` and others.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -18,7 +18,8 @@ use crate::target::cql::{self, Searches};
 use crate::target::wire::Bodies;
 use crate::target::{Names, Questions, Searcher, http};
 
-/// What is asked, of a set of data.
+/// Reads the queries of a data set and the rows that each should find. Rows in `except` are not
+/// expected.
 pub fn questions(
     data: &DataArguments,
     k: usize,
@@ -38,16 +39,16 @@ pub fn questions(
     })
 }
 
-/// A target that is there and has the index.
+/// A target that answers and has the index, with the queries to ask it.
 pub struct Searching {
     target: Target,
     names: Names,
     questions: Questions,
     timeout: Duration,
     way: Way,
-    /// The data set, in results.
+    /// The name of the data set in results.
     dataset: String,
-    /// Where each request is written down.
+    /// The file in which each request is recorded.
     requests_log: Option<PathBuf>,
 }
 
@@ -57,7 +58,7 @@ enum Way {
 }
 
 impl Searching {
-    /// Connects, and checks that there is something to search.
+    /// Connects, and checks that the index or the table exists.
     pub async fn new(
         target: &Target,
         names: &Names,
@@ -95,7 +96,7 @@ impl Searching {
         })
     }
 
-    /// The same, with a connection for each search by HTTP.
+    /// Opens a connection for each search by HTTP.
     pub fn reconnecting(mut self) -> Searching {
         if let Way::Http(url, bodies) = self.way {
             self.way = Way::Http(url, bodies.reconnecting());
@@ -103,9 +104,9 @@ impl Searching {
         self
     }
 
-    /// The same, with each request written down in a file, which is made anew by each run.
+    /// Records each request in a file, which each run writes anew.
     pub fn logging(mut self, path: &Path) -> anyhow::Result<Searching> {
-        // Now, so that a load is not made in vain.
+        // The file is made now, so that a load is not measured in vain.
         File::create(path).with_context(|| path.display().to_string())?;
         self.requests_log = Some(path.to_owned());
         Ok(self)
@@ -125,7 +126,7 @@ impl Searching {
         }
     }
 
-    /// Searches as planned, with up to `concurrency` requests under way.
+    /// Searches as planned, with up to `concurrency` requests under way, and returns the results.
     pub async fn run(
         &self,
         plan: &Plan,
@@ -180,7 +181,7 @@ pub struct SearchArguments {
 }
 
 impl SearchArguments {
-    /// Reads the data and connects.
+    /// Reads the data set, leaves out the rows in `except`, and connects to the target.
     pub async fn searching(
         &self,
         target: &Target,

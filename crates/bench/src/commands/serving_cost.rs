@@ -1,12 +1,14 @@
-//! `serving-cost`: what serving a search costs beside the search itself.
+//! `serving-cost`: measures the processor time that serving a search takes beside the search
+//! itself.
 //!
-//! Counted is processor time: that of the server's process by the system's account, divided by the searches that it
-//! answered, beside that of the same searches on an index of the same data and options in this process. Nothing is
-//! taken off: what the server does in its spare time counts too, and is shown. The ways take turns, in rounds; a ratio
-//! is taken within a round, and its median is given with the least and the most.
+//! The processor time of the server's process, as the system accounts for it, is divided by the
+//! searches that it answered. It is compared with the processor time of the same searches on an
+//! index of the same data and options in this process. Nothing is subtracted: background work of
+//! the server counts too, and is shown. The ways take turns, in rounds. A ratio is taken within a
+//! round, and its median is given with the least and the most.
 //!
-//! Two threads of one core slow each other down, and processor time does not tell. So the searches in this process run on
-//! all cores, as those of a server and its client do.
+//! Two threads of one core slow each other down, which raises the processor time of both. So the
+//! searches in this process run on all cores, as those of a server and its client do.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -25,7 +27,7 @@ use crate::target::wire::Wire;
 
 const CPU_FIGURE: &str = "processor time a search, µs";
 
-/// `serving-cost`.
+/// The arguments of `serving-cost`.
 #[derive(Args, Debug)]
 pub struct ServingCostArguments {
     /// The index service
@@ -46,23 +48,23 @@ pub struct ServingCostArguments {
     /// Requests under way at once
     #[arg(long, short, default_value_t = 8)]
     concurrency: usize,
-    /// How often each way is measured
+    /// Times that each way is measured
     #[arg(long, default_value_t = 3)]
     rounds: usize,
     #[command(flatten)]
     output: OutputArguments,
 }
 
-/// A way to search and what it cost in each round.
+/// A way to search, with its cost in each round.
 struct Way {
     name: &'static str,
-    /// Absent for the search in this process.
+    /// The target to search; absent for the search in this process.
     searching: Option<Searching>,
-    /// Seconds of processor time a search.
+    /// Processor time of a search in microseconds, one value for each round.
     costs: Vec<f64>,
 }
 
-/// Measures all ways.
+/// Measures all ways in turn.
 pub async fn run(arguments: ServingCostArguments) -> anyhow::Result<()> {
     ensure!(arguments.rounds > 0, "--rounds must be at least 1");
     let search = &arguments.search;
@@ -123,7 +125,8 @@ pub async fn run(arguments: ServingCostArguments) -> anyhow::Result<()> {
                     }
                 }
                 Some(searching) => {
-                    // The warm-up is a load of its own, so that what is counted begins and ends with what is measured.
+                    // The warm-up is a load of its own, so that processor time is counted over
+                    // exactly the measured searches.
                     if plan.warm_up > Duration::ZERO {
                         let warm_up = Plan {
                             length: Length::Duration(plan.warm_up),
@@ -165,7 +168,7 @@ pub async fn run(arguments: ServingCostArguments) -> anyhow::Result<()> {
     output.finish()
 }
 
-/// A measurement of what searches cost, and nothing else.
+/// A measurement with the processor time of a search, and nothing else.
 fn cost(cpu: Duration, searches: u64) -> Measurement {
     let each = cpu.as_secs_f64() * 1e6 / searches.max(1) as f64;
     Measurement {
@@ -175,7 +178,7 @@ fn cost(cpu: Duration, searches: u64) -> Measurement {
     }
 }
 
-/// The ratios to the search in this process, which is the first way.
+/// The ratios of each way to the search in this process, which is the first way.
 fn summary(ways: &[Way], idle: f64) -> Measurement {
     let mut summary = Measurement {
         operation: "serving cost".to_owned(),
@@ -195,7 +198,7 @@ fn summary(ways: &[Way], idle: f64) -> Measurement {
     summary
 }
 
-/// How many cores a process keeps busy while nothing is asked of it.
+/// The number of cores that a process keeps busy while no requests are sent to it.
 async fn idle(pid: u32) -> anyhow::Result<f64> {
     let (begin, before) = (Instant::now(), process_cpu_time(pid)?);
     tokio::time::sleep(Duration::from_secs(2)).await;

@@ -1,9 +1,10 @@
-//! How long it takes until a write that was acknowledged is found by `ANN OF`.
+//! `visible-after`: measures the time from an acknowledged write until `ANN OF` finds the row.
 //!
-//! Rows are inserted one after the other while background writers keep the server as busy as asked. Each has a vector
-//! that is nearest to itself, so it is there as soon as a search for it gives its key. The time starts when the insert
-//! is acknowledged and ends when the search that found it was answered; searches follow one another without a pause, so that the
-//! time of one search is the resolution.
+//! Rows are inserted one after the other while background writers keep the server as busy as asked.
+//! Each row has a vector that is nearest to itself, so it is visible as soon as a search for that
+//! vector gives its key. The time starts when the insert is acknowledged, and ends when the search
+//! that found the row is answered. Searches follow one another without a pause, so the resolution
+//! is the time of one search.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,16 +25,16 @@ const PRELOAD_IN_FLIGHT: usize = 64;
 const HOUR_MICROS: i64 = 3_600_000_000;
 const BUILD_WAIT: Duration = Duration::from_secs(600);
 
-/// What is written, and beside what.
+/// The arguments of `visible-after`.
 #[derive(Args, Debug)]
 pub struct VisibleAfterArguments {
     /// The server: HOST:PORT of CQL
     #[arg(long, default_value = "127.0.0.1:9042")]
     server: String,
-    /// Inserts measured
+    /// Inserts that are measured
     #[arg(long, default_value_t = 500)]
     writes: usize,
-    /// Rows in the index before
+    /// Rows that are in the index before
     #[arg(long, default_value_t = 10_000)]
     rows: i64,
     /// Elements of a vector
@@ -55,7 +56,7 @@ pub struct VisibleAfterArguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 enum Timestamps {
-    /// None: the server's
+    /// None, so the server gives them
     Server,
     /// An hour ago
     Past,
@@ -163,7 +164,7 @@ impl Table {
         let deadline = Instant::now() + BUILD_WAIT;
         while let Err(error) = table.nearest(0).await {
             if Instant::now() > deadline {
-                return Err(error.context("the index does not get ready"));
+                return Err(error.context("the index does not become ready"));
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
@@ -174,7 +175,7 @@ impl Table {
         insert(&self.session, &self.insert, id, self.dimensions, timestamp).await
     }
 
-    /// The row that is nearest to the vector of a row.
+    /// The id of the row that is nearest to the vector of a row.
     async fn nearest(&self, id: i64) -> anyhow::Result<Option<i64>> {
         let vector = vector(id, self.dimensions);
         let answer = self
@@ -193,7 +194,7 @@ async fn insert(
     dimensions: usize,
     timestamp: Option<i64>,
 ) -> anyhow::Result<()> {
-    // An unset timestamp is one that the client does not give.
+    // With an unset timestamp the server takes its own.
     let timestamp = MaybeUnset::from_option(timestamp);
     let values = (id, vector(id, dimensions), timestamp);
     session.execute_unpaged(statement, values).await?;
@@ -212,7 +213,7 @@ async fn fill(
         .await
 }
 
-/// The vector of a row: random, and the same whenever it is asked for.
+/// The vector of a row. It is random, but always the same for an id.
 fn vector(id: i64, dimensions: usize) -> Vec<f32> {
     let mut numbers = StdRng::seed_from_u64(id.unsigned_abs());
     (0..dimensions)
@@ -220,7 +221,7 @@ fn vector(id: i64, dimensions: usize) -> Vec<f32> {
         .collect()
 }
 
-/// The delay of each write.
+/// Inserts rows and measures the delay of each.
 async fn measure(
     table: &Table,
     arguments: &VisibleAfterArguments,
@@ -241,7 +242,7 @@ async fn measure(
     Ok(delays)
 }
 
-/// Writes rows again that are there, at a steady rate, until told to stop. Gives their number.
+/// Overwrites rows at a steady rate until told to stop. Returns the number of writes.
 async fn update(
     table: Arc<Table>,
     rows: i64,
@@ -266,7 +267,7 @@ fn now_micros() -> i64 {
     now.map_or(0, |since| since.as_micros() as i64)
 }
 
-/// `share` of the sorted values are at most this.
+/// The smallest of the sorted values such that at least `share` of them are at most as large.
 fn quantile(sorted: &[Duration], share: f64) -> Duration {
     let rank = (sorted.len() as f64 * share).ceil() as usize;
     sorted[rank.clamp(1, sorted.len()) - 1]

@@ -1,9 +1,10 @@
-//! Waits until an index serves, and until nothing is left of one that was dropped.
+//! Waits until an index serves, or until a dropped index is forgotten.
 //!
-//! An index service looks at the schema now and then, usually once a second. Until it has noticed a DROP INDEX it serves
-//! the old index under its name, and nothing in the HTTP API tells an index from a later one of the same name and
-//! options. So an index is made only once the service has forgotten the earlier one: what it says of the name after that,
-//! it says of the new index.
+//! An index service looks at the schema now and then, usually once a second. Until it notices a
+//! DROP INDEX it serves the old index under its name. ScyllaDB's service tells no version in the
+//! status of an index, so nothing tells that index from a later one of the same name and options.
+//! So an index is made only once the service has forgotten the earlier one: an answer about that
+//! name is then about the new index.
 
 use std::time::{Duration, Instant};
 
@@ -15,14 +16,16 @@ use crate::target::Names;
 use crate::target::cql::Database;
 use crate::target::http::{self, Url};
 
-/// Between two looks.
+/// The pause between two requests for the status.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How long another server of the database than the one that dropped an index may take to hear of it.
+/// The longest time to wait until a server of the database hears that another server dropped an
+/// index.
 pub const DROPPING_MAX: Duration = Duration::from_secs(5);
 
-/// How long a service may take to notice that an index was dropped. It takes a second or two; this leaves time for one
-/// that has just lost its connection to the database, or frees a large index.
+/// The longest time to wait until an index service notices that an index was dropped. It takes a
+/// second or two. A service that has just lost its connection to the database, or frees a large
+/// index, takes longer.
 pub const FORGETTING_MAX: Duration = Duration::from_secs(60);
 
 /// Waits until the index service says that the index serves.
@@ -49,7 +52,7 @@ pub async fn serving(
     }
 }
 
-/// Waits until `ANN OF` answers.
+/// Waits until the server answers `ANN OF` for the index.
 pub async fn answering(
     database: &Database,
     names: &Names,
@@ -70,13 +73,14 @@ pub async fn answering(
     }
 }
 
-/// Waits until the database has no index of that name: of one that it has the index service won't forget anything.
+/// Waits until the database has no index of that name. The index service won't forget an index that
+/// the database still has.
 pub async fn dropped(database: &Database, names: &Names, patience: Duration) -> anyhow::Result<()> {
     let deadline = Instant::now() + patience;
     while database.has_index_name(names).await? {
         ensure!(
             Instant::now() < deadline,
-            "keyspace {} has an index {} already; `annulus bench drop-index` removes it, --index names another",
+            "keyspace {} already has an index {}; remove it with `annulus bench drop-index`, or name another with --index",
             names.keyspace,
             names.index
         );
@@ -85,8 +89,9 @@ pub async fn dropped(database: &Database, names: &Names, patience: Duration) -> 
     Ok(())
 }
 
-/// Waits until the index service knows no such index, which the database must not have any more; at most for `patience`
-/// and one answer. A service that does not answer may still know it, and is waited for as well.
+/// Waits until the index service has no such index, at most for `patience` and one answer. The
+/// database must not have the index any more. A service that does not answer may still have the
+/// index, so it is waited for as well.
 pub async fn forgotten(url: &Url, names: &Names, patience: Duration) -> anyhow::Result<()> {
     let Names {
         keyspace, index, ..
@@ -101,12 +106,12 @@ pub async fn forgotten(url: &Url, names: &Names, patience: Duration) -> anyhow::
             let seconds = patience.as_secs();
             return Err(match status {
                 Ok(_) => anyhow!(
-                    "{url} still knows an index {keyspace}.{index} after {seconds} s, and the database has none: see \
-                     whether the service reads the database that --cql names, and what it logs; --index names another"
+                    "{url} still knows an index {keyspace}.{index} after {seconds} s, but the database has none: check \
+                     that the service reads the database that --cql names, and look at its log, or name another index with --index"
                 ),
                 Err(error) => error.context(format!(
-                    "whether the index service still knows an earlier index {keyspace}.{index} can't be told after \
-                     {seconds} s; see whether it runs, and whether --http names it"
+                    "after {seconds} s it is not known whether the index service still has an earlier index \
+                     {keyspace}.{index}: check that the service runs, and that --http names it"
                 )),
             });
         }
@@ -136,7 +141,8 @@ mod tests {
         }
     }
 
-    /// A service that gives these answers in turn, the last one again and again; and how many it has given.
+    /// A service that gives these answers in turn and then repeats the last one, and the number of
+    /// answers it has given.
     async fn service(answers: &'static [(u16, &'static str)]) -> (Url, Arc<AtomicUsize>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

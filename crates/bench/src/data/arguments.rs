@@ -1,4 +1,4 @@
-//! The data set as it is named on the command line.
+//! The arguments that name a data set, and the reading of its vectors, queries and true neighbours.
 
 use std::path::PathBuf;
 
@@ -12,16 +12,19 @@ use super::locate::{self, Located, required};
 use super::source::{Role, Source, extension};
 use super::{cache, hdf5};
 
-/// How many neighbours of each query are computed at least, so that other limits find them kept.
+/// The least number of neighbours that are computed for each query, so that a later command with
+/// another limit finds them kept.
 const COMPUTED_NEIGHBOURS: usize = 100;
 
-/// Which data.
+/// The arguments that name a data set.
 #[derive(Args, Clone, Debug, Default)]
 pub struct DataArguments {
-    /// The data set: a directory (train, test, neighbors), an HDF5 file, or what its files' names begin with
+    /// The data set: a directory (train, test, neighbors), an HDF5 file, or the beginning of the
+    /// names of its files
     ///
-    /// Found are DIR/train.parquet with test.parquet and neighbors.parquet (VectorDBBench), base.npy with query.npy and
-    /// gt.npy, SET_base.fvecs with SET_query.fvecs and SET_groundtruth.ivecs, and the like; a single file is the base.
+    /// Files that are found: DIR/train.parquet with test.parquet and neighbors.parquet
+    /// (VectorDBBench), base.npy with query.npy and gt.npy, SET_base.fvecs with SET_query.fvecs and
+    /// SET_groundtruth.ivecs, and the like. A single file is the base.
     #[arg(long, value_name = "SET")]
     pub data: Option<PathBuf>,
     /// The vectors to be searched: FILE, or FILE:PART for a column or an HDF5 dataset
@@ -30,30 +33,31 @@ pub struct DataArguments {
     /// The queries
     #[arg(long, value_name = "FILE[:PART]")]
     pub queries: Option<Source>,
-    /// The ids of the queries' true neighbours; computed when there are none
+    /// The ids of the queries' true neighbours; they are computed if there are none
     #[arg(long, value_name = "FILE[:PART]")]
     pub neighbours: Option<Source>,
-    /// Only the first N vectors; the true neighbours are computed for them
+    /// Use only the first N vectors; the true neighbours are computed for them
     #[arg(long, value_name = "N")]
     pub rows: Option<usize>,
     /// Take the last N vectors out of the base, as queries
     #[arg(long, value_name = "N", conflicts_with = "queries")]
     pub hold_out: Option<usize>,
-    /// How near two vectors are [default: what the data set says, else cosine]
+    /// The metric of the true neighbours [default: that of the data set, else cosine]
     ///
-    /// True neighbours that a file holds are taken as they are, unless it is an HDF5 file that names another metric.
+    /// True neighbours from a file are taken as they are. They are computed anew if the data set is
+    /// an HDF5 file that names another metric.
     #[arg(long, value_enum)]
     pub metric: Option<Metric>,
 }
 
-/// What a search is measured with.
+/// The queries of a data set, with the rows that each should find.
 #[derive(Clone, Debug)]
 pub struct SearchSet {
-    /// What is searched for.
+    /// The queries.
     pub queries: Vectors,
-    /// What should be found, as ids.
+    /// The ids of each query's true neighbours.
     pub neighbours: Neighbours,
-    /// By what they are the nearest, if that is known: most files of neighbours don't say.
+    /// The metric of the true neighbours, if it is known. Most files of neighbours don't name it.
     pub metric: Option<Metric>,
 }
 
@@ -103,24 +107,25 @@ impl DataArguments {
         }
     }
 
-    /// Whether the neighbours that come with the data set are those by another metric than the one asked for.
+    /// Whether the true neighbours in the data set's own file are by another metric than the one
+    /// asked for.
     fn asks_for_another_metric(&self) -> bool {
         if self.metric.is_none() || self.neighbours.is_some() {
             return false;
         }
         match self.metric_of_files() {
             Ok(of_files) => of_files.is_some() && of_files != self.metric,
-            // One that is not known here.
+            // The file names a metric that is not known here.
             Err(_) => true,
         }
     }
 
-    /// The vectors to be searched.
+    /// Reads the vectors to be searched.
     pub fn read_base(&self) -> anyhow::Result<Vectors> {
         Ok(self.split()?.0)
     }
 
-    /// The vectors searched for.
+    /// Reads the queries.
     pub fn read_queries(&self) -> anyhow::Result<Vectors> {
         if self.hold_out.is_some() {
             let held_out = self.split()?.1;
@@ -129,7 +134,7 @@ impl DataArguments {
         read_queries(self.located()?.queries)
     }
 
-    /// The base, and the queries where they are taken out of it.
+    /// Reads the base, and takes the queries out of it if `--hold-out` says so.
     fn split(&self) -> anyhow::Result<(Vectors, Option<Vectors>)> {
         ensure!(self.rows != Some(0), "--rows must be at least 1");
         let source = required(self.located()?.base, "vectors", "--base")?;
@@ -153,7 +158,8 @@ impl DataArguments {
         Ok((base, held_out))
     }
 
-    /// The queries with at least `k` true neighbours each. The base is read only when those must be computed.
+    /// Reads the queries with at least `k` true neighbours each. The base is read only when the
+    /// neighbours must be computed.
     pub fn read_search_set(&self, k: usize) -> anyhow::Result<SearchSet> {
         let located = self.located()?;
         let changed =

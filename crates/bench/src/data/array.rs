@@ -1,4 +1,5 @@
-//! What any of the file formats gives: a table of numbers, and what becomes of it.
+//! The array of numbers that every file format is read into, and the vectors or neighbours made
+//! from it.
 
 use anyhow::{bail, ensure};
 
@@ -11,7 +12,7 @@ pub struct Array {
     pub values: Values,
     /// The rows' own ids, where the file has them.
     pub ids: Option<Vec<i64>>,
-    /// The element type in the file, as `float16`.
+    /// The element type in the file, such as `float16`.
     pub stored_as: &'static str,
 }
 
@@ -34,7 +35,8 @@ impl Values {
 }
 
 impl Array {
-    /// An array of rows of `columns` elements without ids.
+    /// Makes an array with rows of `columns` elements, without ids. Fails if the rows are not
+    /// whole.
     pub fn new(columns: usize, values: Values, stored_as: &'static str) -> anyhow::Result<Array> {
         ensure!(columns > 0, "its rows have no elements");
         ensure!(
@@ -50,12 +52,12 @@ impl Array {
         })
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.values.len() / self.columns
     }
 
-    /// The rows as vectors.
+    /// Turns the rows into vectors.
     pub fn into_vectors(self) -> Vectors {
         Vectors {
             dimensions: self.columns,
@@ -67,7 +69,7 @@ impl Array {
         }
     }
 
-    /// The rows as neighbours of queries, nearest first.
+    /// Turns the rows into neighbours of queries, nearest first. Fails unless they are integers.
     pub fn into_neighbours(self) -> anyhow::Result<Neighbours> {
         match self.values {
             Values::Integers(ids) => Ok(Neighbours {
@@ -86,12 +88,12 @@ pub struct Vectors {
     pub dimensions: usize,
     /// All vectors, one after the other.
     pub values: Vec<f32>,
-    /// Their ids; without, a vector's id is its position.
+    /// The ids of the vectors. Without them the id of a vector is its position.
     pub ids: Option<Vec<i64>>,
 }
 
 impl Vectors {
-    /// How many vectors there are.
+    /// The number of vectors.
     pub fn len(&self) -> usize {
         self.values.len() / self.dimensions
     }
@@ -126,7 +128,7 @@ impl Vectors {
         }
     }
 
-    /// Takes the last `count` vectors out.
+    /// Takes out the last `count` vectors and returns them.
     pub fn split_off(&mut self, count: usize) -> Vectors {
         let keep = self.len() - count;
         Vectors {
@@ -140,14 +142,14 @@ impl Vectors {
 /// The true neighbours of queries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbours {
-    /// How many are known of each query.
+    /// The number of neighbours that are known for each query.
     pub per_query: usize,
     /// Ids, nearest first, query by query.
     pub ids: Vec<i64>,
 }
 
 impl Neighbours {
-    /// How many queries there are.
+    /// The number of queries.
     pub fn len(&self) -> usize {
         self.ids.len() / self.per_query
     }

@@ -1,5 +1,5 @@
-//! `fbin`, `ibin` and `u8bin`, the format of big-ann-benchmarks: rows and columns as little-endian `u32`, and then
-//! all elements.
+//! Reads `fbin`, `ibin` and `u8bin`, the formats of big-ann-benchmarks. A file has the number of
+//! rows and of columns as little-endian `u32`, and then all elements.
 
 use std::io::Read;
 
@@ -9,7 +9,7 @@ use super::array::{Array, Values};
 
 const HEADER_BYTES: u64 = 8;
 
-/// What the elements are.
+/// The type of the elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Element {
     /// `fbin`.
@@ -22,7 +22,7 @@ pub enum Element {
 
 /// Reads all rows.
 ///
-/// A file of true neighbours may go on after its ids with their distances; those are left out.
+/// A file of true neighbours may have their distances after the ids. They are skipped.
 pub fn read(mut source: impl Read, element: Element) -> anyhow::Result<Array> {
     let mut bytes = Vec::new();
     source.read_to_end(&mut bytes)?;
@@ -32,7 +32,7 @@ pub fn read(mut source: impl Read, element: Element) -> anyhow::Result<Array> {
     let [rows, columns] =
         [0, 4].map(|at| u32::from_le_bytes([0, 1, 2, 3].map(|byte| header[at + byte])));
     let element_bytes = if element == Element::U8 { 1 } else { 4 };
-    // Two numbers of 32 bits and a factor fit.
+    // The product of two 32-bit numbers and a small factor fits.
     let expected = u128::from(rows) * u128::from(columns) * element_bytes;
     let distances = if element == Element::I32 { expected } else { 0 };
     let found = elements.len() as u128;

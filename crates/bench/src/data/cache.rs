@@ -1,5 +1,6 @@
-//! True neighbours once computed are kept beside the base as an `ivecs` file, under a name with a checksum of all
-//! that they were computed from: what has changed is not found, and so computed anew.
+//! Keeps computed true neighbours beside the base, as an `ivecs` file. Its name has a checksum of
+//! all that they were computed from. After a change no file has the new name, so they are computed
+//! anew.
 
 use std::fs::File;
 use std::io::{BufReader, Write};
@@ -12,10 +13,12 @@ use super::array::Vectors;
 use super::exact::Metric;
 use super::vecs;
 
-/// Counts up when the computation changes.
+/// The version of the computation. It is raised when the computation changes, so that files of
+/// former versions are not used.
 const VERSION: u32 = 1;
 
-/// Where the neighbours computed from these lie, or would lie.
+/// The path of the file for the neighbours that are computed from these arguments. The file may not
+/// exist.
 pub fn path(
     base_file: &Path,
     base: &Vectors,
@@ -38,7 +41,7 @@ pub fn path(
     base_file.with_file_name(name)
 }
 
-/// The positions kept at `path`, if there are any.
+/// Reads the positions kept at `path`. Returns `None` if there is no such file.
 pub fn read(path: &Path, queries: usize, k: usize) -> anyhow::Result<Option<Vec<u32>>> {
     let Ok(file) = File::open(path) else {
         return Ok(None);
@@ -58,7 +61,7 @@ pub fn read(path: &Path, queries: usize, k: usize) -> anyhow::Result<Option<Vec<
     Ok(Some(positions.with_context(remedy)?))
 }
 
-/// Keeps positions, `k` for each query. The file appears whole or not at all.
+/// Writes positions, `k` for each query. The file appears whole or not at all.
 pub fn write(path: &Path, positions: &[u32], k: usize) -> anyhow::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     let mut bytes = Vec::with_capacity((positions.len() + positions.len() / k) * 4);

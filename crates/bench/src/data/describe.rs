@@ -1,4 +1,4 @@
-//! What an array is like: shape, lengths of its vectors, and what is odd about them.
+//! Describes an array: shape, lengths of its vectors, and counts of odd ones.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -7,10 +7,11 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::array::{Array, Values, Vectors};
 
-/// Lengths that differ from 1 by no more are those of unit vectors, kept with few bits.
+/// The largest difference from 1 of a length that counts as 1. Unit vectors kept with few bits
+/// differ by so much.
 const UNIT_TOLERANCE: f64 = 0.01;
 
-/// A description in a few lines.
+/// Describes an array in a few lines.
 pub fn describe(array: Array) -> String {
     let mut text = format!(
         "{} rows of {} elements, {}{}\n",
@@ -35,7 +36,7 @@ pub fn describe(array: Array) -> String {
     text
 }
 
-/// What is counted.
+/// The counts and lengths of a set of vectors.
 #[derive(Debug, PartialEq)]
 struct Facts {
     rows: usize,
@@ -43,7 +44,7 @@ struct Facts {
     lengths: Option<[f64; 3]>,
     not_finite: usize,
     zero: usize,
-    /// Vectors that another one before them is equal to.
+    /// Vectors that are equal to an earlier one.
     duplicates: usize,
     whole_numbers: bool,
 }
@@ -110,8 +111,8 @@ fn metric_hint(facts: &Facts) -> &'static str {
         Some([least, _, most]) if most <= least * (1.0 + UNIT_TOLERANCE) => {
             "all of one length, so cosine, dot_product and euclidean give one order"
         }
-        Some(_) => "lengths differ, so the metrics give different orders; ask who made them",
-        None => "nothing to tell it from",
+        Some(_) => "lengths differ, so the metrics give different orders; ask the set's maker",
+        None => "unknown, as no vector is finite",
     }
 }
 

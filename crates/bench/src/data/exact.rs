@@ -1,7 +1,8 @@
-//! True neighbours by comparing every query with every vector.
+//! Computes true neighbours by comparing every query with every vector.
 //!
-//! Blocks of queries are multiplied with blocks of vectors (`sgemm`), on all cores. What `f32` proposes, a few more
-//! than asked for, is measured again in `f64`, so that the order is right to the last bit that the data have.
+//! Blocks of queries are multiplied with blocks of vectors in `f32` (`sgemm`), on all cores. The
+//! best of these, a few more than asked for, are measured again in `f64`, so that the order is
+//! right to the last bit of the data.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,27 +12,27 @@ use serde::{Deserialize, Serialize};
 
 use super::array::Vectors;
 
-/// Queries multiplied at once: their scores stay in the second-level cache.
+/// Queries multiplied at once. Their scores stay in the second-level cache.
 const QUERIES_PER_BLOCK: usize = 64;
 /// Vectors multiplied at once.
 const VECTORS_PER_BLOCK: usize = 1024;
-/// How many more than asked for are measured in `f64`.
+/// The number of candidates beyond those asked for that are measured in `f64`.
 const CANDIDATES_BEYOND: usize = 32;
 
-/// How near two vectors are.
+/// The measure of how near two vectors are.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// The angle between them.
+    /// By the angle between the vectors.
     Cosine,
-    /// The straight line between them.
+    /// By the length of the straight line between the vectors.
     Euclidean,
-    /// Their inner product, larger is nearer.
+    /// By the inner product of the vectors; a larger one is nearer.
     DotProduct,
 }
 
 impl Metric {
-    /// As an index option names it.
+    /// The name of the metric in the options of an index.
     pub fn name(self) -> &'static str {
         match self {
             Metric::Cosine => "cosine",
@@ -40,7 +41,8 @@ impl Metric {
         }
     }
 
-    /// Smaller is nearer. A zero vector is at cosine distance 1 from everything.
+    /// The distance of two vectors; smaller is nearer. A zero vector is at cosine distance 1 from
+    /// all.
     fn distance(self, a: &[f32], b: &[f32]) -> f64 {
         let sum = |term: fn(f64, f64) -> f64| -> f64 {
             let pairs = a.iter().zip(b);
@@ -61,9 +63,11 @@ impl Metric {
     }
 }
 
-/// The positions of the `k` nearest vectors of each query, nearest first, equally near ones in the order of `base`.
+/// The positions of the `k` nearest vectors of each query, nearest first, in one list. Equally near
+/// ones are in the order of `base`.
 ///
-/// Both hold vectors of one length and finite numbers, `base` at least `k`. `progress` counts queries.
+/// `base` and `queries` must have vectors of one length with finite numbers, and `base` at least
+/// `k`. `progress` counts queries.
 pub fn nearest(
     base: &Vectors,
     queries: &Vectors,
@@ -102,11 +106,12 @@ pub fn nearest(
     found
 }
 
-/// How an inner product becomes a score of which smaller is nearer: `score = add - dot * times`.
+/// Turns an inner product `dot` into a score, of which smaller is nearer: `score = add - dot *
+/// times`.
 struct Scale {
-    /// For each vector.
+    /// The factor of each vector of the base.
     times: Vec<f32>,
-    /// For each vector.
+    /// The summand of each vector of the base.
     add: Vec<f32>,
 }
 
@@ -128,7 +133,7 @@ impl Scale {
                     .collect(),
                 add: vec![0.0; base.len()],
             },
-            // The query's own square is the same for all.
+            // The square of the query itself is left out, as it is the same for all vectors.
             Metric::Euclidean => Scale {
                 times: vec![2.0; base.len()],
                 add: squares.collect(),
@@ -196,8 +201,9 @@ pub(super) fn multiply(a: &[f32], b: &[f32], dimensions: usize, out: &mut [f32])
     let (rows, columns) = (a.len() / dimensions, b.len() / dimensions);
     assert!(a.len() == rows * dimensions && b.len() == columns * dimensions);
     assert_eq!(out.len(), rows * columns);
-    // SAFETY: `a` is rows x dimensions and `b` columns x dimensions, both row by row, so the strides of `a` and of
-    // `b` transposed stay inside them; `out` is rows x columns, exclusively borrowed. Asserted above.
+    // SAFETY: `a` is rows x dimensions and `b` columns x dimensions, both row by row, so the
+    // strides of `a` and of `b` transposed stay inside them; `out` is rows x columns, exclusively
+    // borrowed. Asserted above.
     unsafe {
         matrixmultiply::sgemm(
             rows,
@@ -218,11 +224,12 @@ pub(super) fn multiply(a: &[f32], b: &[f32], dimensions: usize, out: &mut [f32])
     }
 }
 
-/// The best of those offered. Twice as many as are kept are collected before the worse half is dropped.
+/// Collects the best of the candidates offered. It holds up to twice as many as it keeps before it
+/// drops the worse half.
 struct Candidates {
     keep: usize,
     found: Vec<(f32, u32)>,
-    /// No worse score is among the best.
+    /// A score above this is not among the best.
     worst: f32,
 }
 
@@ -278,7 +285,7 @@ mod tests {
         }
     }
 
-    /// All distances, sorted: what `nearest` must agree with.
+    /// Sorts all distances, to check `nearest`.
     fn sorted(base: &Vectors, query: &[f32], metric: Metric, k: usize) -> Vec<u32> {
         let mut all: Vec<_> = base
             .rows()
@@ -291,10 +298,10 @@ mod tests {
 
     #[test]
     fn blocks_agree_with_sorting_all_distances() {
-        // More than a block of each, and not whole blocks.
+        // There is more than one block of each, and the last ones are not whole.
         let mut base = random(VECTORS_PER_BLOCK * 2 + 77, 13, 1);
         let queries = random(QUERIES_PER_BLOCK * 3 + 5, 13, 2);
-        // Copies, to see the order of ties, and a zero vector.
+        // Copies show the order of ties; a zero vector is there too.
         base.values.copy_within(0..13 * 50, 13 * 100);
         base.values[13 * 200..13 * 201].fill(0.0);
         for metric in [Metric::Cosine, Metric::Euclidean, Metric::DotProduct] {

@@ -1,5 +1,5 @@
-//! HDF5 in the layout of ann-benchmarks (github.com/erikbern/ann-benchmarks): datasets `train`, `test` and
-//! `neighbors`, and the metric in the file's attribute `distance`.
+//! Reads HDF5 files in the layout of ann-benchmarks (github.com/erikbern/ann-benchmarks): datasets
+//! `train`, `test` and `neighbors`, with the metric in the file's attribute `distance`.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ pub fn read(path: &Path, dataset: &str) -> anyhow::Result<Array> {
         .with_context(|| format!("dataset {dataset:?}"))?;
     let &[_, columns] = dataset.shape() else {
         bail!(
-            "dataset {:?} has the shape {:?}; what is needed is rows of vectors (sparse sets are not supported)",
+            "dataset {:?} has the shape {:?}; it must have rows of vectors (sparse sets are not supported)",
             dataset.name(),
             dataset.shape()
         );
@@ -49,7 +49,8 @@ pub fn read(path: &Path, dataset: &str) -> anyhow::Result<Array> {
     }
 }
 
-/// The metric that the file names, if it names one.
+/// Reads the metric that the file names. Returns `None` if it names none, and fails if it names one
+/// that is not known.
 pub fn metric(path: &Path) -> anyhow::Result<Option<Metric>> {
     let file = Hdf5File::open(path)?;
     let Ok(distance) = file.root_group()?.attribute("distance") else {
@@ -65,7 +66,7 @@ pub fn metric(path: &Path) -> anyhow::Result<Option<Metric>> {
     Ok(Some(metric))
 }
 
-/// The names of the datasets at the top of the file.
+/// Reads the names of the datasets at the top of the file.
 pub fn names(path: &Path) -> anyhow::Result<Vec<String>> {
     let file = Hdf5File::open(path)?;
     let datasets = file.root_group()?.datasets()?;

@@ -1,9 +1,10 @@
-//! A set of more dimensions from one of few, as hard to search as it is asked to be.
+//! Makes a set of more dimensions from a set of few. Noise decides how hard it is to search.
 //!
-//! Large sets of real embeddings of 1,536 dimensions can't come with a repository. A random orthonormal map of real vectors
-//! into more dimensions keeps their distances, and so their real neighbourhoods; noise of a given share of a vector's
-//! length, in a random direction, then raises the intrinsic dimension. With 0.85, the bundled texts in 1,536
-//! dimensions are about as hard for HNSW (`m` 16, both `ef` 128) as is published for embeddings of OpenAI.
+//! Large sets of real embeddings of 1,536 dimensions are too large for a repository. A random
+//! orthonormal map of real vectors into more dimensions keeps their distances, and so their real
+//! neighbourhoods. Noise of a given share of a vector's length, in a random direction, then raises
+//! the intrinsic dimension. With a share of 0.85, the bundled texts in 1,536 dimensions are about
+//! as hard for HNSW (`m` 16, both `ef` 128) as is published for embeddings of OpenAI.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -17,26 +18,26 @@ use rand::{Rng, SeedableRng};
 use super::array::Vectors;
 use super::exact::multiply;
 
-/// Seeds of the map and of the noise of either half of a set.
+/// The seed of the map. The other two are those of the noise of the base and of the queries.
 const MAP_SEED: u64 = 1536;
 const BASE_SEED: u64 = 1537;
 const QUERY_SEED: u64 = 1538;
 
-/// What is made of a set.
+/// The arguments of the new set.
 #[derive(Args, Clone, Debug)]
-// The subcommand's group has this name already.
+// The subcommand's group of arguments has this name already.
 #[group(skip)]
 pub struct Lift {
     /// Dimensions of the new vectors
     #[arg(long, default_value_t = 1536)]
     pub dimensions: usize,
-    /// Length of the noise, as a share of a vector's
+    /// Length of the noise, as a share of the length of a vector
     #[arg(long, default_value_t = 0.85)]
     pub noise: f64,
 }
 
 impl Lift {
-    /// Writes `base.fbin` and `query.fbin` into a directory.
+    /// Writes `base.fbin` and `query.fbin` into the directory `out`.
     pub fn make(&self, base: Vectors, queries: Vectors, out: &Path) -> anyhow::Result<()> {
         ensure!(
             self.dimensions >= base.dimensions,
@@ -81,8 +82,8 @@ impl Lift {
     }
 }
 
-/// A map from few into many dimensions that keeps lengths and angles: `many` rows of `few`, whose columns
-/// are unit vectors at right angles to each other.
+/// Makes a random map from `few` into `many` dimensions that keeps lengths and angles. It has
+/// `many` rows of `few` elements. Its columns are unit vectors at right angles to each other.
 fn orthonormal(few: usize, many: usize) -> Vec<f32> {
     let mut numbers = StdRng::seed_from_u64(MAP_SEED);
     let mut columns: Vec<Vec<f64>> = Vec::with_capacity(few);
@@ -103,7 +104,7 @@ fn orthonormal(few: usize, many: usize) -> Vec<f32> {
     (0..many).flat_map(element).collect()
 }
 
-/// Adds noise to a vector, and gives it back its length.
+/// Adds noise to a vector, and scales it back to its former length.
 fn blur(row: &mut [f32], noise: f64, numbers: &mut StdRng) {
     let length = |values: &[f64]| values.iter().map(|x| x * x).sum::<f64>().sqrt();
     let exact: Vec<f64> = row.iter().map(|&x| x.into()).collect();
@@ -123,7 +124,7 @@ fn blur(row: &mut [f32], noise: f64, numbers: &mut StdRng) {
 
 /// A normally distributed number, by the method of Box and Muller.
 fn normal(numbers: &mut StdRng) -> f64 {
-    // Above zero, for the logarithm.
+    // The number is above zero, as its logarithm is taken.
     let radius: f64 = 1.0 - numbers.random::<f64>();
     let angle = std::f64::consts::TAU * numbers.random::<f64>();
     (-2.0 * radius.ln()).sqrt() * angle.cos()

@@ -1,4 +1,4 @@
-//! Finding the arrays of a data set by the names that are usual for them.
+//! Finds the arrays of a data set by the names that are usual for them.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use super::numbered;
 use super::source::{Source, extension};
 
-/// Where the arrays of a data set are.
+/// The files of the arrays of a data set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Located {
     /// The vectors to be searched.
@@ -25,9 +25,14 @@ const EXTENSIONS: &[&str] = &[
     "parquet", "npy", "fvecs", "ivecs", "bvecs", "fbin", "ibin", "u8bin",
 ];
 
-/// Finds the arrays of `set`: an HDF5 file, which holds all; another file, which is the base; a directory
-/// (`train.parquet` or `train-00-of-10.parquet` and its like, `test.parquet`, `neighbors.parquet`); or what the names of
-/// three files begin with (`sift` for `sift_base.fvecs`, `sift_query.fvecs`, `sift_groundtruth.ivecs`).
+/// Finds the arrays of `set`, which is one of these:
+///
+/// - an HDF5 file, which has all arrays;
+/// - another file, which is the base;
+/// - a directory with `train.parquet` (or `train-00-of-10.parquet` and so on), `test.parquet` and
+///   `neighbors.parquet`;
+/// - the beginning of the names of three files (`sift` for `sift_base.fvecs`, `sift_query.fvecs`,
+///   `sift_groundtruth.ivecs`).
 pub fn locate(set: &Path) -> anyhow::Result<Located> {
     let source = |path: PathBuf| Source { path, part: None };
     if set.is_file() {
@@ -63,7 +68,7 @@ pub fn locate(set: &Path) -> anyhow::Result<Located> {
     if base.is_none() {
         bail!(
             "no data set at {}: it is neither a file, nor a directory with train.parquet, base.npy or the like, nor \
-             the beginning of such a name",
+             the beginning of the names of such files",
             set.display()
         );
     }
@@ -76,7 +81,7 @@ pub fn locate(set: &Path) -> anyhow::Result<Located> {
     })
 }
 
-/// The queries' own file, if it has a column of neighbours.
+/// The column of true neighbours in the queries' own file, if it has one.
 fn neighbours_beside(queries: &Source) -> Option<Source> {
     if extension(&queries.path) != "parquet" {
         return None;
@@ -87,7 +92,8 @@ fn neighbours_beside(queries: &Source) -> Option<Source> {
         .find(|part| part.part.as_deref() == Some("gt_ids"))
 }
 
-/// A base that was found or named.
+/// Takes a source out of the `Option`. The error names the data that is missing, and the flag that
+/// gives it.
 pub fn required(source: Option<Source>, what: &str, flag: &str) -> anyhow::Result<Source> {
     source.with_context(|| format!("no {what}: name a data set with --data, or a file with {flag}"))
 }
@@ -139,7 +145,7 @@ mod tests {
         let found = names(locate(&directory.path().join("sift")).unwrap());
         assert_eq!(found, files.map(|name| Some(name.to_owned())));
         assert!(locate(&directory.path().join("gist")).is_err());
-        // What is there to learn from is not what is searched, and has other neighbours.
+        // The set has vectors to train on (`learn`), which are not those that are searched.
         touch(directory.path(), &["gist_learn.fvecs"]);
         assert!(locate(&directory.path().join("gist")).is_err());
     }

@@ -1,8 +1,8 @@
 //! Data sets: vectors to be searched, queries, and the queries' true neighbours.
 //!
-//! Every format is read into an [`Array`] by a file of its own; [`Source`] picks the format, [`DataArguments`] finds
-//! the three arrays of a set by the names that are usual for them, and computes the true neighbours where they are
-//! missing.
+//! Every format is read into an [`Array`] by a file of its own. [`Source`] picks the format.
+//! [`DataArguments`] finds the three arrays of a set by the names that are usual for them, and
+//! computes the true neighbours if they are missing.
 
 mod arguments;
 mod array;

@@ -1,5 +1,6 @@
-//! `npy`, numpy's own format (numpy.lib.format), versions 1 to 3: a magic, a header that is a Python dictionary
-//! literal, and the elements. Read are C-ordered arrays of one or two dimensions of little-endian numbers.
+//! Reads `npy`, numpy's own format (numpy.lib.format), versions 1 to 3: magic bytes, a header that
+//! is a Python dictionary literal, and the elements. Arrays must be C-ordered, of one or two
+//! dimensions and of little-endian numbers.
 
 use std::io::Read;
 
@@ -10,7 +11,7 @@ use super::array::{Array, Values};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Reads an array; one of a single dimension becomes rows of one element.
+/// Reads an array. An array of a single dimension becomes rows of one element.
 pub fn read(mut source: impl Read) -> anyhow::Result<Array> {
     let mut bytes = Vec::new();
     source.read_to_end(&mut bytes)?;
@@ -55,7 +56,7 @@ pub fn read(mut source: impl Read) -> anyhow::Result<Array> {
     Array::new(columns, values, stored_as)
 }
 
-/// The header's text, and what follows it.
+/// Splits a file into the header's text and the bytes after it.
 fn split_header(bytes: &[u8]) -> anyhow::Result<(&str, &[u8])> {
     let cut = "it ends within its header";
     let rest = bytes
@@ -79,7 +80,7 @@ fn split_header(bytes: &[u8]) -> anyhow::Result<(&str, &[u8])> {
 
 #[derive(Debug, PartialEq)]
 struct Header<'a> {
-    /// Kind and bytes of an element, as `f4`.
+    /// Kind and bytes of an element, such as `f4`.
     descr: &'a str,
     rows: usize,
     columns: usize,
@@ -116,7 +117,7 @@ fn parse(header: &str) -> anyhow::Result<Header<'_>> {
     let (rows, columns) = match sizes[..] {
         [rows] => (rows, 1),
         [rows, columns] => (rows, columns),
-        _ => bail!("its shape is ({shape}); what is needed is rows of vectors"),
+        _ => bail!("its shape is ({shape}), but it must have rows of vectors"),
     };
     ensure!(
         fortran.starts_with("False") || columns == 1,

@@ -1,15 +1,18 @@
-//! Large sets of VectorDBBench come as several files, `train-00-of-10.parquet` to `train-09-of-10.parquet`. The first stands
-//! for all of them.
+//! Finds the files of a set that comes as several. Large sets of VectorDBBench come as
+//! `train-00-of-10.parquet` to `train-09-of-10.parquet`. The path of the first file names all of
+//! them.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 const EXTENSION: &str = ".parquet";
 
-/// Sets of more files are not published; a number in a name is no reason to look for thousands.
+/// The most files of a set. None with more is published, and a number in a name is no reason to
+/// look for thousands.
 const FILES_MAX: usize = 1_000;
 
-/// The files that `path` stands for, in their order: all of them if it is the first of several, or else itself.
+/// The files that `path` names, in their order: all of them if it is the first of several, or else
+/// itself.
 pub fn files(path: &Path) -> Vec<PathBuf> {
     let name = path.file_name().and_then(OsStr::to_str);
     match name.and_then(First::of) {
@@ -23,7 +26,7 @@ pub fn files(path: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// The first of several files whose names begin with `stem`, as `.../train`.
+/// The first of several files whose names begin with the path `stem`, such as `.../train`.
 pub fn first(stem: &Path) -> Option<PathBuf> {
     let begin = stem.file_name()?.to_str()?;
     let directory = match stem.parent()? {
@@ -40,11 +43,11 @@ pub fn first(stem: &Path) -> Option<PathBuf> {
 
 /// The name of the first of several files.
 struct First<'a> {
-    /// Before the number.
+    /// The part of the name before the number.
     begin: &'a str,
-    /// Of the number.
+    /// The number of digits of the number.
     digits: usize,
-    /// How many there are, as it is written.
+    /// The number of files, as it stands in the name.
     of: &'a str,
 }
 

@@ -1,5 +1,6 @@
-//! Parquet: a column of lists of numbers, one list a row, all of one length, as VectorDBBench and most embeddings
-//! are kept. A column `id` of integers gives the rows' ids.
+//! Reads parquet files with a column of lists of numbers, one list a row, all of one length.
+//! VectorDBBench and most embeddings are kept like this. A column `id` of integers has the rows'
+//! ids.
 
 use std::fs::File;
 use std::path::Path;
@@ -18,11 +19,12 @@ use parquet::schema::types::SchemaDescriptor;
 use super::array::{Array, Values};
 use super::numbered;
 
-/// The column of ids.
+/// The name of the column of ids.
 const IDS: &str = "id";
 
-/// Reads the column `name` with the rows' ids, if there are any. If the file is the first of several ([`numbered`]), the
-/// others follow, as far as they are needed: when `rows_max` rows are there, no more row groups are read.
+/// Reads the column `name` with the rows' ids, if there are any. If the file is the first of
+/// several ([`numbered`]), the others are read after it. Reading stops after the row group that
+/// completes `rows_max` rows.
 pub fn read(path: &Path, name: &str, rows_max: usize) -> anyhow::Result<Array> {
     let mut rows = Rows::default();
     for (at, file) in numbered::files(path).iter().enumerate() {
@@ -30,7 +32,7 @@ pub fn read(path: &Path, name: &str, rows_max: usize) -> anyhow::Result<Array> {
             break;
         }
         let appended = rows.append_file(file, name, rows_max);
-        // What is wrong with the first is told of by its name in any case.
+        // The caller adds the name of the first file to an error in any case.
         match at {
             0 => appended?,
             _ => appended.with_context(|| file.display().to_string())?,
@@ -39,7 +41,7 @@ pub fn read(path: &Path, name: &str, rows_max: usize) -> anyhow::Result<Array> {
     rows.into_array()
 }
 
-/// The columns that hold lists of numbers, in the order of the file.
+/// The names of the columns that hold lists of numbers, in the order of the file.
 pub fn names(path: &Path) -> anyhow::Result<Vec<String>> {
     let file = SerializedFileReader::new(File::open(path)?)?;
     let schema = file.metadata().file_metadata().schema_descr_ptr();
@@ -83,7 +85,7 @@ struct Rows {
     floats: Vec<f32>,
     integers: Vec<i64>,
     ids: Vec<i64>,
-    /// The element type.
+    /// The element type in the file last read.
     stored_as: &'static str,
 }
 
@@ -136,7 +138,7 @@ impl Rows {
         Ok(array)
     }
 
-    /// Appends the rows of a group.
+    /// Appends the rows of a row group.
     fn append(&mut self, group: &dyn RowGroupReader, leaf: usize) -> anyhow::Result<()> {
         let column = group.metadata().column(leaf).column_descr_ptr();
         let (lengths, stored_as) = match column.physical_type() {
@@ -179,7 +181,7 @@ impl Rows {
     }
 }
 
-/// The values of a leaf column in a row group, and how many belong to each row.
+/// The values of a leaf column in a row group, and the number of values of each row.
 struct Leaves<T> {
     values: Vec<T>,
     lengths: Vec<usize>,
@@ -207,7 +209,7 @@ fn leaves<T: DataType>(group: &dyn RowGroupReader, leaf: usize) -> anyhow::Resul
         Some(&mut repetition),
         &mut values,
     )?;
-    // A null, or an empty list, has a level but no value.
+    // A null or an empty list has a level but no value.
     ensure!(
         values.len() == levels,
         "{} of its lists or elements are null or empty",
@@ -236,7 +238,8 @@ mod tests {
 
     use super::*;
 
-    /// Writes `id` and `emb` as VectorDBBench has them; an empty list is null.
+    /// Writes the columns `id` and `emb` as VectorDBBench has them; an empty list is written as
+    /// null.
     fn write(path: &Path, groups: &[(&[i64], &[&[f64]])]) {
         let schema = "message m { required int64 id; \
                       optional group emb (LIST) { repeated group list { optional double element; } } }";
@@ -306,7 +309,7 @@ mod tests {
         let array = read(&path(0), "emb", 3).unwrap();
         assert_eq!(array.ids, Some(vec![7, 3, 5]));
         assert_eq!(array.values, Values::Floats(vec![1.0, 2.0, 3.0]));
-        // The others are not looked at.
+        // The first file has enough rows, so the others are not opened.
         assert_eq!(read(&path(0), "emb", 2).unwrap().rows(), 2);
         let error = format!("{:#}", read(&path(0), "emb", 4).unwrap_err());
         assert!(error.contains("train-2-of-3"), "{error}");

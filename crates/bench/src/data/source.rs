@@ -1,5 +1,5 @@
-//! A file of a data set as it is named on the command line: `FILE`, or `FILE:PART` for a column of a parquet file or
-//! a dataset of an HDF5 file. The format follows from the file's extension.
+//! A file of a data set, named as `FILE` or as `FILE:PART` for a column of a parquet file or a
+//! dataset of an HDF5 file. The format follows from the file's extension.
 
 use std::fmt;
 use std::fs::File;
@@ -12,19 +12,19 @@ use anyhow::{Context, bail};
 use super::array::Array;
 use super::{bin, hdf5, npy, parquet, vecs};
 
-/// What an array is needed for: it decides which part of a file is taken unless one is named.
+/// The use of an array. It decides which part of a file is read unless one is named.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Role {
     /// The vectors to be searched.
     Base,
-    /// The vectors searched for.
+    /// The queries.
     Queries,
     /// The true neighbours of the queries.
     Neighbours,
 }
 
 impl Role {
-    /// The names that such a part usually has.
+    /// The usual names of the part of a file for this use.
     fn names(self) -> &'static [&'static str] {
         match self {
             Role::Base => &["train", "emb", "embedding", "vector", "base"],
@@ -34,12 +34,12 @@ impl Role {
     }
 }
 
-/// A file and, in formats that hold several arrays, the part of it.
+/// A file, with the part of it in formats that hold several arrays.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
-    /// Where it lies.
+    /// The path of the file.
     pub path: PathBuf,
-    /// A column or dataset.
+    /// The column or dataset to read.
     pub part: Option<String>,
 }
 
@@ -76,7 +76,7 @@ impl Source {
         self.read_first(role, usize::MAX)
     }
 
-    /// Reads the array, of a large one perhaps no more than what holds the first `rows_max` rows.
+    /// Reads the array. Of a large one it may read no more than the first `rows_max` rows need.
     pub fn read_first(&self, role: Role, rows_max: usize) -> anyhow::Result<Array> {
         self.read_any(role, rows_max)
             .with_context(|| self.to_string())
@@ -106,7 +106,7 @@ impl Source {
         }
     }
 
-    /// The part asked for, or else the one that is named as such a part usually is.
+    /// The part that was named, or else the one with a usual name, or else the only one.
     fn part_for(
         &self,
         role: Role,
@@ -132,7 +132,7 @@ impl Source {
         }
     }
 
-    /// The parts of the file, of which there is one without a name in most formats.
+    /// The parts of the file. In most formats a file has one part, without a name.
     pub fn parts(&self) -> anyhow::Result<Vec<Source>> {
         let names = match extension(&self.path).as_str() {
             _ if self.part.is_some() => return Ok(vec![self.clone()]),
@@ -159,7 +159,7 @@ fn holds_parts(extension: &str) -> bool {
     matches!(extension, "parquet" | "hdf5" | "h5")
 }
 
-/// The extension in lower case, or nothing.
+/// The extension of a path in lower case, or an empty text.
 pub fn extension(path: &Path) -> String {
     path.extension()
         .map(|extension| extension.to_string_lossy().to_lowercase())

@@ -1,5 +1,5 @@
-//! `fvecs`, `ivecs` and `bvecs`, the format of SIFT and GIST (corpus-texmex.irisa.fr): each row is its length as a
-//! little-endian `i32`, and then so many `f32`, `i32` or bytes.
+//! Reads `fvecs`, `ivecs` and `bvecs`, the formats of SIFT and GIST (corpus-texmex.irisa.fr). Each
+//! row has its length as a little-endian `i32`, and then as many `f32`, `i32` or bytes.
 
 use std::io::Read;
 
@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 
 use super::array::{Array, Values};
 
-/// What the elements are.
+/// The type of the elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Element {
     /// `fvecs`.
@@ -95,7 +95,7 @@ mod tests {
     fn what_is_cut_off_or_ragged_is_refused() {
         let whole = fvecs(&[&[1.0, 2.0], &[3.0, 4.0]]);
         assert!(read(&whole[..whole.len() - 1], Element::F32).is_err());
-        // Two rows of one element are as long as one of three.
+        // Two rows of one element have the length of one row of three.
         let ragged = fvecs(&[&[1.0, 2.0, 3.0], &[1.0], &[2.0]]);
         let error = read(&ragged[..], Element::F32).unwrap_err();
         assert!(error.to_string().contains("row 1"), "{error}");

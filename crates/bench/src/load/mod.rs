@@ -1,9 +1,10 @@
 //! The load generator: workers that each send one request after the other.
 //!
-//! In a **closed loop** a worker sends its next request when the last is answered, and so a slow server is asked less.
-//! In an **open loop** requests come at a fixed rate whatever the server does: a request's latency counts from when it was
-//! due, also if all workers were busy then, so that a stall is felt by every request that it delayed (no coordinated
-//! omission). How late the load generator's own pacer was is in those latencies too, and is noted for itself.
+//! In a **closed loop** a worker sends its next request when the last one is answered, so a slow
+//! server is sent fewer. In an **open loop** requests are due at a fixed rate whatever the server
+//! does. The latency of a request counts from when it was due, even if all workers were busy then.
+//! So every request that a stall delays shows it (no coordinated omission). The delay of the load
+//! generator's own pacer is part of those latencies, and is also recorded on its own.
 
 mod pacer;
 mod recall;
@@ -28,47 +29,48 @@ pub use recorder::{Measured, latencies};
 
 use crate::proc::Stolen;
 
-/// How the load is made.
+/// A plan of a load.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Requests a second, or as fast as the answers come.
+    /// Requests a second in an open loop. `None` is a closed loop.
     pub rate_per_s: Option<f64>,
-    /// When it ends.
+    /// The end of the load.
     pub length: Length,
-    /// How long before what counts.
+    /// The time of warm-up, which does not count.
     pub warm_up: Duration,
-    /// Keep of each request when it was due and when it ended.
+    /// Whether the results keep when each request was due and when it ended.
     pub keep_requests: bool,
 }
 
-/// When a load ends.
+/// The end of a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Length {
-    /// No request is sent after this time; those under way are waited for.
+    /// No request is sent after this time. Requests under way are waited for.
     Duration(Duration),
-    /// After so many requests.
+    /// The load ends after this many requests.
     Requests(u64),
 }
 
-/// What a worker does again and again.
+/// The request that a worker sends again and again.
 pub trait Operation: Send + 'static {
-    /// Does it for the `number`th time, counted over all workers. Must end by itself, at latest by a timeout.
+    /// Sends the `number`th request, counted over all workers. Must end by itself, at the latest by
+    /// a timeout.
     fn perform(&mut self, number: u64) -> impl Future<Output = Result<Done, Failure>> + Send;
 }
 
 /// A request that was answered.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
-    /// When the answer was there, before it was looked at.
+    /// The time when the answer had arrived, before it was read.
     pub answered: Instant,
-    /// The share of what should have been found that was.
+    /// The share of the expected rows that were found; `None` if that is not judged.
     pub recall: Option<f64>,
-    /// Whether it has fewer rows than were asked for.
+    /// Whether the answer has fewer rows than were asked for.
     pub short: bool,
 }
 
 impl Done {
-    /// An answer without rows, just now.
+    /// An answer without rows that has arrived just now.
     pub fn now() -> Done {
         Done {
             answered: Instant::now(),
@@ -78,13 +80,14 @@ impl Done {
     }
 }
 
-/// A request that failed, by what is the same for all that failed like this.
+/// A failed request. The text is the same for all requests that fail in the same way.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure(pub String);
 
-/// Makes a load: first the warm-up, whose answers are left out, then what counts.
+/// Makes a load: first the warm-up, whose answers are left out, and then the load that counts.
 ///
-/// As many requests are under way at once as there are workers. `progress` counts tenths of seconds or requests.
+/// Up to as many requests are under way at once as there are workers. `progress` counts tenths of
+/// seconds, or requests.
 pub async fn run<W: Operation>(
     plan: &Plan,
     workers: Vec<W>,
@@ -95,8 +98,9 @@ pub async fn run<W: Operation>(
         ensure!(rate > 0.0 && rate.is_finite(), "the rate must be above 0");
     }
     let next = Arc::new(AtomicU64::new(0));
-    // Made, and once used, before the load that counts: the memory of hundreds of histograms takes a machine some 40 ms, in which an
-    // open loop has as many requests due as make its P99.
+    // Recorders are made, and used once, before the load that counts. The memory of hundreds of
+    // histograms takes a machine some 40 ms. In that time an open loop has as many requests due as
+    // make its P99.
     let mut workers: Vec<(W, Recorder)> = workers
         .into_iter()
         .map(|worker| (worker, Recorder::new()))
@@ -129,7 +133,7 @@ pub fn thread_cpu_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }
 
-/// Now, by the system's monotonic clock, which other programs read too.
+/// The present by the system's monotonic clock, which other programs read too, in nanoseconds.
 fn monotonic_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
@@ -232,29 +236,31 @@ impl Phase {
             .zip(stolen)
             .map(|(now, before)| now.share_since(&before));
         measured.finish(elapsed, cpu, intervals);
-        // The next phase goes on where this one's requests ended, not at the turns taken in vain.
+        // Workers take turns in vain at the end. The next phase begins with the number after the
+        // last request of this one.
         turn.next
             .fetch_min(self.first.saturating_add(total), Ordering::Relaxed);
         Ok((done, measured))
     }
 }
 
-/// Whose turn it is, and when.
+/// Gives each worker the number of its next request, and waits until that is due.
 struct Turn {
     begin: Instant,
     deadline: Option<Instant>,
     first: u64,
-    /// Requests of this phase.
+    /// The number of requests of this phase.
     total: u64,
     rate_per_s: Option<f64>,
-    /// Holds a permit for every request that is due, in an open loop.
+    /// Has a permit for every request that is due in an open loop.
     due: Arc<Semaphore>,
     next: Arc<AtomicU64>,
     completed: Arc<AtomicU64>,
 }
 
 impl Turn {
-    /// The number of the next request and the time from which it counts, or that there is none any more.
+    /// The number of the next request and the time from which its latency counts; `None` if there
+    /// is no more.
     async fn take(&self) -> Option<(u64, Instant)> {
         if self.rate_per_s.is_some() {
             self.due.acquire().await.ok()?.forget();
@@ -294,7 +300,7 @@ async fn work<W: Operation>(
     (worker, recorder)
 }
 
-/// Moves the progress bar until it is aborted.
+/// Moves the progress bar until this task is aborted.
 async fn tick(bar: ProgressBar, begin: Instant, length: Length, completed: Arc<AtomicU64>) {
     let mut ticks = tokio::time::interval(Duration::from_millis(200));
     loop {

@@ -1,21 +1,21 @@
-//! How much of what should have been found was.
+//! Judges how many of the expected rows an answer has.
 
 use std::collections::HashSet;
 
 use crate::data::Neighbours;
 
-/// Judges answers by the queries' true neighbours.
+/// Judges answers by the true neighbours of the queries.
 #[derive(Clone, Debug)]
 pub struct Judge {
-    /// For each query, sorted.
+    /// The ids expected for each query, sorted.
     expected: Vec<Box<[i64]>>,
-    /// Rows of an answer that count.
+    /// The number of rows of an answer that count.
     k: usize,
 }
 
 impl Judge {
-    /// A judge of answers of up to `k` rows. Of the rows `except` it is not known whether they are there: they are
-    /// neither expected nor held against an answer.
+    /// Makes a judge of answers of up to `k` rows. The rows `except` may or may not be in the
+    /// table, so they are not expected.
     pub fn new(neighbours: &Neighbours, k: usize, except: &HashSet<i64>) -> Judge {
         let expected = (0..neighbours.len()).map(|query| {
             let nearest = &neighbours.of(query)[..k.min(neighbours.per_query)];
@@ -33,8 +33,8 @@ impl Judge {
         }
     }
 
-    /// The share of the expected rows that an answer has among its first `k`, if any were expected. The answer, nearest
-    /// first, is cut off and sorted on the way.
+    /// The share of the expected rows that are among the first `k` of an answer; `None` if no row
+    /// is expected. The answer must be nearest first. It is cut off and sorted on the way.
     pub fn recall(&self, query: usize, answer: &mut Vec<i64>) -> Option<f64> {
         let expected = &self.expected[query];
         if expected.is_empty() {
@@ -64,7 +64,7 @@ mod tests {
         assert_eq!(judge.recall(0, &mut vec![3, 9, 7]), Some(1.0));
         assert_eq!(judge.recall(0, &mut vec![3, 3, 1]), Some(1.0 / 3.0));
         assert_eq!(judge.recall(0, &mut vec![]), Some(0.0));
-        // More rows than were asked for find no more.
+        // Rows beyond those asked for do not count.
         assert_eq!(judge.recall(0, &mut vec![3, 4, 5, 9, 7]), Some(1.0 / 3.0));
         let judge = Judge::new(&neighbours, 3, &HashSet::from([9, 3]));
         assert_eq!(judge.recall(0, &mut vec![7, 9, 1]), Some(1.0));

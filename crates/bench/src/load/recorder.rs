@@ -1,4 +1,5 @@
-//! What comes of the requests: each worker records for itself, and all is added up in the end.
+//! Records the results of requests. Each worker has a recorder of its own, and all are added up at
+//! the end.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,19 +9,22 @@ use hdrhistogram::Histogram;
 
 use super::{Done, Failure, Length};
 
-/// Latencies are told apart from a microsecond up to ten minutes; longer ones count as that long.
+/// The range in which latencies differ: from a microsecond up to ten minutes. Longer ones count as
+/// ten minutes.
 const LATENCY_MIN_NS: u64 = 1_000;
 const LATENCY_MAX_NS: u64 = 600_000_000_000;
-/// Of all latencies together: 0.1 percent.
+/// The digits of the histogram of all latencies, for a precision of 0.1 percent.
 const DIGITS: u8 = 3;
-/// Of those of a single interval: 1 percent, so that a long run stays small.
+/// The digits of the histogram of an interval, for a precision of 1 percent. A long run stays
+/// small.
 const INTERVAL_DIGITS: u8 = 2;
 const INTERVALS_MAX: u32 = 300;
-/// Failures of more kinds than this are counted together.
+/// The most kinds of failures that are counted apart. Further kinds are counted together.
 const FAILURE_KINDS_MAX: usize = 32;
 
-/// A histogram for latencies in nanoseconds. It has fixed bounds: one that grows would record what is beyond its present
-/// size as that size, as [`Histogram::saturating_record`] does.
+/// Makes a histogram for latencies in nanoseconds. Its bounds are fixed: a histogram that grows
+/// would record a value beyond its present size as that size, as [`Histogram::saturating_record`]
+/// does.
 pub fn latencies() -> Histogram<u64> {
     histogram(DIGITS)
 }
@@ -33,28 +37,29 @@ fn histogram(digits: u8) -> Histogram<u64> {
 /// The results of a load.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// From the first request sent to the last answer.
+    /// The time from the first request sent to the last answer.
     pub elapsed: Duration,
-    /// Of the requests answered, in nanoseconds.
+    /// The latencies of the answered requests, in nanoseconds.
     pub latencies: Histogram<u64>,
-    /// Failed requests by kind.
+    /// The number of failed requests by kind.
     pub errors: BTreeMap<String, u64>,
-    /// Requests of an open loop that were due but not sent when the time was up.
+    /// The number of requests of an open loop that were due but not sent when the time was up.
     pub not_sent: u64,
-    /// How late the pacer of an open loop handed out its requests, in nanoseconds; of all, sent, failed and not sent. A
-    /// part of the latencies.
+    /// How late the pacer of an open loop handed out its requests, in nanoseconds. It covers all
+    /// requests: sent, failed and not sent. This delay is part of the latencies.
     pub pacer_lateness: Option<Histogram<u64>>,
-    /// Answers with fewer rows than asked for.
+    /// The number of answers with fewer rows than were asked for.
     pub short_answers: u64,
-    /// Processor time of this process.
+    /// The processor time that this process took during the load.
     pub cpu_time: Duration,
-    /// The share of the machine's processors' time that a hypervisor gave to others, where the system says.
+    /// The share of the processor time of this machine that a hypervisor gave to others, if the
+    /// system tells.
     pub stolen_share: Option<f64>,
-    /// One after the other, of equal length.
+    /// The intervals of the load in order, of equal length.
     pub intervals: Vec<Interval>,
-    /// When it began, by the system's monotonic clock.
+    /// The time when the load began, by the system's monotonic clock.
     pub begin_ns: u64,
-    /// As they were due, if they were to be kept.
+    /// The requests in the order in which they were due, if they were to be kept.
     pub requests: Vec<Request>,
     recall_sum: f64,
     recall_count: u64,
@@ -63,31 +68,31 @@ pub struct Measured {
 /// A request, by times after the begin of the load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
-    /// From when it counts.
+    /// The time from which its latency counts.
     pub due: Duration,
-    /// When it was answered or had failed.
+    /// The time when it was answered or had failed.
     pub ended: Duration,
-    /// Whether it was answered.
+    /// Whether the request was answered.
     pub answered: bool,
 }
 
 /// A part of the time of a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// When it begins, after the begin of the load.
+    /// The time from the begin of the load to that of the interval.
     pub from: Duration,
-    /// How long it is.
+    /// The length of the interval.
     pub length: Duration,
-    /// Requests answered in it.
+    /// The number of requests answered in the interval.
     pub operations: u64,
     /// Median latency.
     pub p50: Duration,
-    /// 99 percent took at most this long.
+    /// The 99th percentile of the latencies.
     pub p99: Duration,
 }
 
 impl Measured {
-    /// Nothing yet.
+    /// A result without requests.
     pub fn empty() -> Measured {
         Measured {
             elapsed: Duration::ZERO,
@@ -111,12 +116,12 @@ impl Measured {
         self.latencies.len() as f64 / self.elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
-    /// The mean over all answers that could be judged.
+    /// The mean recall of all answers that could be judged; `None` if there is none.
     pub fn recall(&self) -> Option<f64> {
         (self.recall_count > 0).then(|| self.recall_sum / self.recall_count as f64)
     }
 
-    /// Adds what a worker recorded.
+    /// Adds the records of a worker.
     pub(super) fn add(&mut self, recorder: &mut Recorder, intervals: &Intervals) {
         recorder.flush(intervals);
         self.latencies
@@ -177,7 +182,7 @@ pub struct Intervals {
 }
 
 impl Intervals {
-    /// Seconds, or longer intervals if there would be too many.
+    /// Makes intervals of a second, or longer ones if there would be too many.
     pub fn new(begin: Instant, length: Length) -> Intervals {
         let second = Duration::from_secs(1);
         let length = match length {
@@ -191,7 +196,8 @@ impl Intervals {
         }
     }
 
-    /// The interval of a time. A run that takes longer than foreseen has a long last interval.
+    /// The number of the interval that a time lies in. A run that takes longer than planned has a
+    /// long last interval.
     fn slot(&self, time: Instant) -> usize {
         let since = time.saturating_duration_since(self.begin);
         let slot = since.as_nanos() / self.length.as_nanos();
@@ -199,22 +205,22 @@ impl Intervals {
     }
 }
 
-/// What one worker records.
+/// The records of one worker.
 pub struct Recorder {
     latencies: Histogram<u64>,
     errors: BTreeMap<String, u64>,
     short_answers: u64,
     recall_sum: f64,
     recall_count: u64,
-    /// The interval that `current` belongs to.
+    /// The number of the interval that `current` belongs to.
     slot: usize,
     current: Histogram<u64>,
-    /// If they are to be kept.
+    /// The requests, if they are to be kept.
     requests: Option<Vec<Request>>,
 }
 
 impl Recorder {
-    /// Nothing yet.
+    /// A recorder without requests.
     pub fn new() -> Recorder {
         Recorder {
             latencies: latencies(),
@@ -228,7 +234,8 @@ impl Recorder {
         }
     }
 
-    /// Nothing yet again, in memory that is there. Each request may be kept.
+    /// Empties the recorder but keeps its memory. `keep_requests` says whether each request is
+    /// kept.
     pub fn reset(&mut self, keep_requests: bool) {
         self.latencies.reset();
         self.errors.clear();
@@ -240,7 +247,7 @@ impl Recorder {
         self.requests = keep_requests.then(Vec::new);
     }
 
-    /// A request that counts from `start` was answered.
+    /// Records an answered request whose latency counts from `start`.
     pub fn done(&mut self, intervals: &Intervals, start: Instant, done: &Done) {
         let latency = done.answered.saturating_duration_since(start).as_nanos() as u64;
         self.latencies.saturating_record(latency);
@@ -258,7 +265,7 @@ impl Recorder {
         }
     }
 
-    /// A request failed.
+    /// Records a failed request.
     pub fn failed(&mut self, intervals: &Intervals, start: Instant, failure: Failure) {
         count_error(&mut self.errors, failure.0, 1);
         self.keep(intervals, start, Instant::now(), false);
@@ -275,7 +282,7 @@ impl Recorder {
         }
     }
 
-    /// Adds the current interval to that of all.
+    /// Adds the current interval to that of all workers.
     fn flush(&mut self, intervals: &Intervals) {
         if self.current.is_empty() {
             return;

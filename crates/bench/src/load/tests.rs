@@ -1,10 +1,10 @@
-//! Loads of workers that sleep.
+//! Tests of the load generator with workers that sleep.
 
 use hdrhistogram::Histogram;
 
 use super::*;
 
-/// Takes a while, the longer at some request.
+/// A worker that sleeps for `usual`, and for `stall` longer at the request `stall_at`.
 struct Sleeper {
     usual: Duration,
     stall_at: u64,
@@ -85,7 +85,7 @@ async fn requests_are_kept_as_they_were_due() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_pacer_is_not_late_when_the_worker_is() {
-    // One worker that stalls: most requests wait for it.
+    // There is one worker, which stalls, so most requests wait for it.
     let open = plan(Some(200.0), Length::Requests(150));
     let workers = sleepers(1, Duration::from_millis(500));
     let measured = run(&open, workers, &ProgressBar::hidden()).await.unwrap();
@@ -104,7 +104,7 @@ async fn a_stall_delays_all_that_were_due_in_an_open_loop_only() {
         let beyond = Duration::from_millis(100).as_nanos() as u64;
         measured.latencies.count_between(beyond, u64::MAX)
     };
-    // One worker: what is due during the stall has to wait.
+    // There is one worker, so requests that are due during the stall have to wait.
     let open = plan(Some(200.0), Length::Requests(150));
     let workers = sleepers(1, stall);
     let measured = run(&open, workers, &ProgressBar::hidden()).await.unwrap();

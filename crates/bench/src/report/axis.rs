@@ -1,34 +1,34 @@
-//! How values become lengths.
+//! Places values on an axis.
 
 const TICKS: usize = 6;
 
-/// How values become lengths.
+/// The scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
-    /// Upwards from zero.
+    /// Equal differences at equal distances.
     Linear,
     /// Powers of ten at equal distances; values above zero only.
     Logarithmic,
 }
 
 impl Scale {
-    /// Whether a value has a place on it.
+    /// Whether a value has a place on the scale.
     pub(super) fn takes(self, value: f64) -> bool {
         value.is_finite() && (self == Scale::Linear || value > 0.0)
     }
 }
 
-/// Where values lie between the ends of a line.
+/// Places values between the two ends of a line.
 pub(super) struct Axis {
     low: f64,
     high: f64,
     logarithmic: bool,
-    /// Values to be written beside it, from the low end up.
+    /// The values that are written beside the line, from the low end up.
     pub(super) ticks: Vec<f64>,
 }
 
 impl Axis {
-    /// Of values between two ends; a linear one may begin at zero.
+    /// An axis for values between two ends. `from_zero` makes a linear one begin at zero.
     pub(super) fn new(scale: Scale, (low, high): (f64, f64), from_zero: bool) -> Axis {
         match scale {
             Scale::Linear => Axis::linear(low, high, from_zero),
@@ -57,12 +57,12 @@ impl Axis {
         }
     }
 
-    /// Both ends must be above zero.
+    /// A logarithmic axis. Both ends must be above zero.
     fn logarithmic(low: f64, high: f64) -> Axis {
         let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
         let last = last.max(first + 1);
         let (low, high) = (10_f64.powi(first), 10_f64.powi(last));
-        // Over many powers of ten the ticks between them would lie on each other.
+        // Over many powers of ten the ticks between the powers would overlap.
         let digits: &[f64] = match last - first {
             ..=3 => &[1.0, 2.0, 5.0],
             _ => &[1.0],
@@ -77,7 +77,7 @@ impl Axis {
         }
     }
 
-    /// 0 at the low end, 1 at the high one.
+    /// The place of a value: 0 at the low end, 1 at the high one.
     pub(super) fn share(&self, value: f64) -> f64 {
         if self.logarithmic {
             (value / self.low).ln() / (self.high / self.low).ln()
@@ -87,7 +87,7 @@ impl Axis {
     }
 }
 
-/// 1, 2 or 5 times a power of ten, at least `step`.
+/// The least of 1, 2 and 5 times a power of ten that is at least `step`.
 fn round_step(step: f64) -> f64 {
     let power = 10_f64.powf(step.log10().floor());
     let digits = [1.0, 2.0, 5.0];
@@ -95,7 +95,7 @@ fn round_step(step: f64) -> f64 {
     fits.map_or(10.0 * power, |digit| digit * power)
 }
 
-/// A number in few digits.
+/// Writes a number with few digits.
 pub(super) fn number(value: f64) -> String {
     let digits = match value.abs() {
         0.0 => 0,

@@ -1,10 +1,10 @@
-//! Line charts.
+//! Draws line charts.
 
 use super::axis::{Axis, Scale, number};
 use super::canvas::{Anchor, Canvas, Colour, Pen, Place, Png, Svg};
 use crate::spread::Spread;
 
-/// Colours that are told apart by those who see colours differently too (Okabe and Ito).
+/// Colours that people with colour blindness can tell apart too (Okabe and Ito).
 const COLOURS: &[Colour] = &[
     (0x00, 0x72, 0xb2),
     (0xd5, 0x5e, 0x00),
@@ -23,34 +23,35 @@ const TOP: f64 = 24.0;
 const BOTTOM: f64 = 46.0;
 const LEGEND_LINE: f64 = 18.0;
 
-/// A chart.
+/// A line chart.
 #[derive(Clone, Debug)]
 pub struct Chart {
-    /// Above it.
+    /// The title above the chart.
     pub title: String,
-    /// Below it, with the unit.
+    /// The label below the chart, with the unit.
     pub x_label: String,
-    /// Beside it, with the unit.
+    /// The label beside the chart, with the unit.
     pub y_label: String,
-    /// Whether the lengths to the right are logarithms.
+    /// The scale of the horizontal axis.
     pub x_scale: Scale,
-    /// Whether the lengths upwards are.
+    /// The scale of the vertical axis.
     pub y_scale: Scale,
-    /// Its lines.
+    /// The lines of the chart.
     pub series: Vec<Series>,
 }
 
-/// A line.
+/// A line of a chart.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// In the legend.
+    /// The name in the legend.
     pub name: String,
-    /// `(x, y)`, joined in this order; of several that follow each other at one x, as rounds do, the line goes through the median.
+    /// Points `(x, y)`, joined in this order. Of several points that follow each other at one x,
+    /// such as those of rounds, the line goes through the median.
     pub points: Vec<(f64, f64)>,
 }
 
 impl Chart {
-    /// The chart for a page, or nothing if it would be empty.
+    /// Draws the chart as SVG for a page. Returns `None` if it would be empty.
     pub fn svg(&self) -> Option<String> {
         let (x, y) = self.axes()?;
         let mut svg = Svg::new(WIDTH, self.height());
@@ -58,7 +59,7 @@ impl Chart {
         Some(svg.finish())
     }
 
-    /// The chart as a file of PNG with its title, or nothing if it would be empty.
+    /// Draws the chart with its title as a PNG file. Returns `None` if it would be empty.
     pub fn png(&self) -> anyhow::Result<Option<Vec<u8>>> {
         let Some((x, y)) = self.axes() else {
             return Ok(None);
@@ -73,12 +74,12 @@ impl Chart {
         HEIGHT + LEGEND_LINE * self.series.len() as f64
     }
 
-    /// Whether a point has a place.
+    /// Whether a point has a place in the chart.
     fn is_drawable(&self, &(x, y): &(f64, f64)) -> bool {
         self.x_scale.takes(x) && self.y_scale.takes(y)
     }
 
-    /// None if there is nothing to draw.
+    /// The two axes; `None` if there is nothing to draw.
     fn axes(&self) -> Option<(Axis, Axis)> {
         let points = || {
             let points = self.series.iter().flat_map(|series| &series.points);
@@ -145,7 +146,8 @@ impl Chart {
     }
 }
 
-/// What the series at a place is drawn with: twice as many are told apart as there are colours.
+/// The pen of the series with the number `at`. Twice as many can be told apart as there are
+/// colours.
 fn pen(at: usize) -> Pen {
     Pen {
         colour: COLOURS[at % COLOURS.len()],
@@ -153,7 +155,7 @@ fn pen(at: usize) -> Pen {
     }
 }
 
-/// One point for those that follow each other at one x.
+/// Replaces points that follow each other at one x by one at their median.
 fn medians(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let at_one_x = points.chunk_by(|a, b| a.0 == b.0);
     let median = |rounds: &[(f64, f64)]| {
@@ -221,7 +223,7 @@ mod tests {
         let svg = many.svg().unwrap();
         assert_eq!(svg.matches("stroke-dasharray").count(), COLOURS.len());
         assert_eq!(svg.matches(r#"r="3" fill="none""#).count(), count);
-        // A piece in the legend, or two of a broken line.
+        // A series has a piece in the legend, or two if its line is broken.
         assert_eq!(svg.matches("<rect").count(), 3 * COLOURS.len());
     }
 
@@ -246,7 +248,7 @@ mod tests {
     #[test]
     fn a_file_of_png_is_there_when_there_is_a_chart() {
         let file = chart(Scale::Linear, &[(1.0, 2.0)]).png().unwrap().unwrap();
-        // The width in the header: two pixels for a unit.
+        // The header has the width: two pixels for a unit.
         let width = u32::from_be_bytes(file[16..20].try_into().unwrap());
         assert_eq!(f64::from(width), 2.0 * WIDTH);
         assert_eq!(chart(Scale::Linear, &[]).png().unwrap(), None);

@@ -1,13 +1,13 @@
-//! Which charts a set of results has.
+//! Makes the charts of a set of results.
 
 use super::axis::Scale;
 use super::chart::{Chart, Series};
 use super::measurement::{Measurement, Point, Record};
 
-/// Lines in the chart over time; more can't be told apart.
+/// The most lines in the chart over time. More can't be told apart.
 const LINES_OVER_TIME_MAX: usize = 8;
 
-/// The charts of what there is; empty ones are left out when they are drawn.
+/// The charts of some results. Empty ones are left out when they are drawn.
 pub fn charts(records: &[Record]) -> Vec<Chart> {
     let measurements = measurements(records);
     let mut charts = of_measurements(&measurements);
@@ -15,7 +15,7 @@ pub fn charts(records: &[Record]) -> Vec<Chart> {
     charts
 }
 
-/// The results.
+/// The measurements among the records.
 pub fn measurements(records: &[Record]) -> Vec<&Measurement> {
     records
         .iter()
@@ -36,7 +36,8 @@ fn of_measurements(measurements: &[&Measurement]) -> Vec<Chart> {
     ks.sort_unstable();
     ks.dedup();
     let mut charts = Vec::new();
-    // Each number of rows has charts of its own: lines of several would be compared, and they are of different work.
+    // Searches for each number of rows have charts of their own, as their work differs and their
+    // lines can't be compared.
     for k in &ks {
         let of_k: Vec<_> = searches.iter().filter(|m| m.k == *k).copied().collect();
         let mut of_searches = of_searches(&of_k);
@@ -123,7 +124,7 @@ fn of_searches(searches: &[&Measurement]) -> Vec<Chart> {
     ]
 }
 
-/// A line for each series, in the order of their first measurements.
+/// Makes a line for each series, in the order of their first measurements.
 fn by_series(
     measurements: &[&Measurement],
     point: impl Fn(&Measurement) -> (f64, f64),
@@ -166,7 +167,7 @@ fn of_points(records: &[Record]) -> Vec<Chart> {
     all
 }
 
-/// The chart that a point belongs to.
+/// An empty chart for a point.
 fn empty(point: &Point) -> Chart {
     let scale = match point.logarithmic {
         true => Scale::Logarithmic,
@@ -182,7 +183,7 @@ fn empty(point: &Point) -> Chart {
     }
 }
 
-/// The line of a name, which is added where it is missing.
+/// The line with a name, which is added if it is missing.
 fn line<'a>(all: &'a mut Vec<Series>, name: &str) -> &'a mut Series {
     let at = all.iter().position(|series| series.name == name);
     let at = at.unwrap_or_else(|| {
@@ -195,7 +196,7 @@ fn line<'a>(all: &'a mut Vec<Series>, name: &str) -> &'a mut Series {
     &mut all[at]
 }
 
-/// The measurements that lasted longest, each a line.
+/// A line for each of the measurements that lasted longest.
 fn over_time(measurements: &[&Measurement]) -> Vec<Series> {
     let mut longest: Vec<_> = measurements
         .iter()

@@ -1,4 +1,4 @@
-//! Results as one HTML page that needs nothing else.
+//! Writes results as one HTML page that needs no other file.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use super::measurement::{Environment, Measurement, Record};
 
 const STYLE: &str = include_str!("style.css");
 
-/// The page.
+/// Makes the page of some results.
 pub fn page(records: &[Record]) -> String {
     let mut html = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
@@ -122,7 +122,7 @@ mod tests {
     fn a_page_has_its_charts_and_rows_and_nothing_from_elsewhere() {
         let records = [search("a", 4), search("a", 1), search("<b>", 1)];
         let page = page(&records);
-        // Over time there is nothing to show.
+        // There is no chart over time, as nothing was measured over time.
         assert_eq!(page.matches("<svg").count(), 4);
         assert_eq!(page.matches("<tr>").count(), 4);
         assert!(page.contains("&lt;b&gt;") && !page.contains("<b>"));

@@ -1,4 +1,4 @@
-//! Results as they are written down.
+//! The results as they are written to a file.
 
 use std::collections::BTreeMap;
 
@@ -12,101 +12,104 @@ use crate::spread::Spread;
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Record {
-    /// Where and how what follows was measured.
+    /// The machine and the command of the records that follow.
     Environment(Environment),
     /// A result.
     Measurement(Box<Measurement>),
     /// A point of a chart that a script draws.
     Point(Point),
-    /// What scripts keep beside that for themselves.
+    /// A record that scripts keep for themselves.
     #[serde(other)]
     Other,
 }
 
-/// A point of a chart. All points of one chart say the same of it.
+/// A point of a chart. All points of a chart have the same title, labels and scales.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Point {
-    /// The title.
+    /// The title of the chart.
     pub chart: String,
-    /// What `x` is, with its unit.
+    /// The label of `x`, with its unit.
     pub x_label: String,
-    /// What `y` is, with its unit.
+    /// The label of `y`, with its unit.
     pub y_label: String,
     /// Whether both scales are logarithms.
     #[serde(default)]
     pub logarithmic: bool,
-    /// Which line it belongs to.
+    /// The name of the line that the point belongs to.
     pub series: String,
-    /// To the right.
+    /// The place to the right.
     pub x: f64,
-    /// Upwards.
+    /// The place upwards.
     pub y: f64,
 }
 
-/// The machine that the load came from, and what it was told to do.
+/// The machine that the load came from, and the command.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Environment {
-    /// When it began, in UTC.
+    /// The time when the command began, in UTC.
     pub time: String,
-    /// Of this program.
+    /// The version of this program.
     pub version: String,
     /// The command line.
     pub command: String,
-    /// The processor by its own name.
+    /// The name of the processor.
     pub cpu: String,
     /// Cores that this process may use.
     pub cores: usize,
-    /// Threads that ran or waited to run on the whole machine before it began: means of the last 1, 5 and 15 minutes.
+    /// The mean number of threads that ran or waited to run on the whole machine over the last 1, 5
+    /// and 15 minutes before the command.
     #[serde(default)]
     pub load: Vec<f64>,
-    /// Of the kernel.
+    /// The operating system and the version of its kernel.
     pub system: String,
 }
 
-/// A load and what came of it.
+/// The results of a load.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Measurement {
-    /// What was done: `search`, `insert`.
+    /// The kind of requests: `search`, `insert`.
     pub operation: String,
-    /// Which server, and by which protocol.
+    /// The server, and the protocol.
     pub target: String,
-    /// Which series of a chart it belongs to.
+    /// The series of a chart that it belongs to.
     pub series: String,
-    /// The data set.
+    /// The name of the data set.
     pub dataset: String,
-    /// Rows asked for, in a search.
+    /// The number of rows that a search asks for.
     pub k: Option<usize>,
-    /// Requests under way at most.
+    /// The most requests that are under way at once.
     pub concurrency: usize,
-    /// Requests due a second, in an open loop.
+    /// Requests due a second in an open loop.
     pub rate_asked_per_s: Option<f64>,
-    /// Requests answered.
+    /// The number of requests answered.
     pub operations: u64,
-    /// From the first request to the last answer.
+    /// Seconds from the first request to the last answer.
     pub seconds: f64,
     /// Requests answered a second.
     pub rate_per_s: f64,
-    /// Of the requests answered.
+    /// The latencies of the answered requests.
     pub latency_ms: LatencyMs,
-    /// How late the pacer of an open loop handed out its requests, sent or not: the generator's own part of `latency_ms`.
+    /// How late the pacer of an open loop handed out its requests, sent or not. This is the
+    /// generator's own part of `latency_ms`.
     pub pacer_lateness_ms: Option<LatencyMs>,
-    /// Mean share of the true neighbours that the answers measured held.
+    /// The mean share of the true neighbours in the measured answers.
     pub recall: Option<f64>,
-    /// Answers with fewer rows than asked for.
+    /// The number of answers with fewer rows than asked for.
     pub short_answers: u64,
-    /// Failed requests by kind.
+    /// The number of failed requests by kind.
     pub errors: BTreeMap<String, u64>,
-    /// Requests of an open loop that were due, and not sent before the time was up.
+    /// The number of requests of an open loop that were due but not sent when the time was up.
     pub not_sent: u64,
-    /// Cores that the client kept busy, of `client_cores`.
+    /// The number of cores that the client kept busy, of `client_cores`.
     pub client_cpu_cores: f64,
-    /// Cores that the client may use.
+    /// The number of cores that the client may use.
     pub client_cores: usize,
-    /// The share of the client machine's processors' time that a hypervisor gave to others meanwhile, where the system says.
+    /// The share of the processor time of the client's machine that a hypervisor gave to others
+    /// during the load, if the system tells.
     pub stolen_share: Option<f64>,
-    /// Over time.
+    /// The intervals of the load in order.
     pub moments: Vec<Moment>,
-    /// Other figures, by name with unit.
+    /// Other figures by their names, which have the unit.
     pub figures: BTreeMap<String, f64>,
 }
 
@@ -122,21 +125,21 @@ pub struct LatencyMs {
     pub max: f64,
 }
 
-/// A stretch of a load.
+/// An interval of a load.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Moment {
-    /// Its begin after that of the load.
+    /// Seconds from the begin of the load to that of the interval.
     pub second: f64,
     /// Requests answered a second.
     pub rate_per_s: f64,
     /// Median latency.
     pub p50_ms: f64,
-    /// 99th percentile.
+    /// The 99th percentile of the latencies.
     pub p99_ms: f64,
 }
 
 impl LatencyMs {
-    /// The quantiles of times in nanoseconds; all 0 of none.
+    /// The quantiles of times given in nanoseconds; all are 0 if there are no times.
     pub fn of(times: &Histogram<u64>) -> LatencyMs {
         if times.is_empty() {
             return LatencyMs::default();
@@ -154,7 +157,7 @@ impl LatencyMs {
 }
 
 impl Measurement {
-    /// What a load gave; who was asked for what is the caller's to fill in.
+    /// The results of a load. The caller fills in the operation, the target and the like.
     pub fn of(measured: &Measured) -> Measurement {
         let seconds = measured.elapsed.as_secs_f64();
         Measurement {
@@ -185,12 +188,13 @@ impl Measurement {
         }
     }
 
-    /// Failed requests.
+    /// The number of failed requests.
     pub fn failed(&self) -> u64 {
         self.errors.values().sum()
     }
 
-    /// Adds the middle, the least and the most of some rounds' values; nothing if there are none.
+    /// Adds the median, the least and the most of the rounds' values as figures. Adds nothing if
+    /// there are no values.
     pub fn add_spread(&mut self, name: &str, values: &[f64]) {
         for (which, value) in Spread::of(values).into_iter().flat_map(Spread::figures) {
             self.figures.insert(format!("{name}, {which}"), value);
@@ -214,7 +218,7 @@ mod tests {
         let line = serde_json::to_string(&record).unwrap();
         assert!(line.contains(r#""type":"measurement""#), "{line}");
         assert_eq!(serde_json::from_str::<Record>(&line).unwrap(), record);
-        // Results of before it was noted how late the pacer was are read still.
+        // Results from before the lateness of the pacer was recorded can still be read.
         let older = line.replace(r#""pacer_lateness_ms":null,"#, "");
         assert!(older.len() < line.len(), "{line}");
         assert_eq!(serde_json::from_str::<Record>(&older).unwrap(), record);

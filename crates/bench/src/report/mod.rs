@@ -1,4 +1,5 @@
-//! What becomes of results: lines on the terminal, JSON lines, an HTML page with charts, and the charts as PNG.
+//! Prints results to the terminal, and writes them as JSON lines, an HTML page with charts, and PNG
+//! files of the charts.
 
 mod axis;
 mod canvas;

@@ -1,4 +1,4 @@
-//! Where results go while they come.
+//! Prints and writes results as they arrive.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -12,35 +12,35 @@ use super::charts::charts;
 use super::html;
 use super::measurement::{Environment, Measurement, Record};
 
-/// Where results go beside the terminal.
+/// The arguments that say where results are written beside the terminal.
 #[derive(Args, Clone, Debug, Default)]
 pub struct OutputArguments {
-    /// Append results to this file, as JSON lines
+    /// Append the results to this file, as JSON lines
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write a page with charts of this run's results
+    /// Write a page with charts of the results of this run
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write each of its charts into this directory, as PNG
+    /// Write each of the page's charts into this directory, as PNG
     #[arg(long, value_name = "DIR")]
     pub png: Option<PathBuf>,
-    /// Name of what is measured, in tables and charts [default: the target]
+    /// Name of the target in tables and charts [default: the target]
     #[arg(long, value_name = "NAME")]
     pub label: Option<String>,
 }
 
-/// Takes results.
+/// Prints, keeps and writes results.
 pub struct Output {
     arguments: OutputArguments,
     records: Vec<Record>,
     lines: usize,
 }
 
-/// Of the first column of the table.
+/// The width of the first column of the table.
 const WIDTH_NAME: usize = 44;
 
 impl Output {
-    /// Takes note of the machine, and makes sure that the files can be written.
+    /// Records the machine and the command, and makes sure that the files can be written.
     pub fn new(arguments: &OutputArguments) -> anyhow::Result<Output> {
         let mut output = Output {
             arguments: arguments.clone(),
@@ -52,7 +52,7 @@ impl Output {
         Ok(output)
     }
 
-    /// A bar on the terminal.
+    /// Makes a progress bar on the terminal.
     pub fn progress(&self, what: &str) -> anyhow::Result<ProgressBar> {
         let style = ProgressStyle::with_template("{prefix} {bar:40} {percent}% {msg}")?;
         let bar = ProgressBar::new(1).with_style(style);
@@ -62,7 +62,7 @@ impl Output {
 
     /// Prints and keeps a result.
     pub fn add(&mut self, mut measurement: Measurement) -> anyhow::Result<()> {
-        // What has no target of its own, as a ratio, has a name already.
+        // A result without a target, such as a ratio, has its name already.
         if let Some(label) = &self.arguments.label
             && !measurement.target.is_empty()
         {
@@ -96,7 +96,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes the page and the charts.
+    /// Writes the page and the charts, if they were asked for.
     pub fn finish(self) -> anyhow::Result<()> {
         if let Some(directory) = &self.arguments.png {
             write_charts(directory, &self.records)?;
@@ -112,12 +112,13 @@ impl Output {
     }
 }
 
-/// Writes a page of results.
+/// Writes an HTML page of results to a file.
 pub fn write_page(path: &Path, records: &[Record]) -> anyhow::Result<()> {
     std::fs::write(path, html::page(records)).with_context(|| path.display().to_string())
 }
 
-/// Writes the charts of results into a directory, named by their titles, as PNG; which those are.
+/// Writes the charts of results as PNG files into a directory, named by their titles. Returns their
+/// paths.
 pub fn write_charts(directory: &Path, records: &[Record]) -> anyhow::Result<Vec<PathBuf>> {
     std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     let mut written = Vec::new();
@@ -131,14 +132,15 @@ pub fn write_charts(directory: &Path, records: &[Record]) -> anyhow::Result<Vec<
     Ok(written)
 }
 
-/// `P99 against concurrency`: `p99-against-concurrency.png`
+/// The file name of a chart by its title: `P99 against concurrency` gives
+/// `p99-against-concurrency.png`.
 fn file_name(title: &str) -> String {
     let letters = title.split(|letter: char| !letter.is_alphanumeric());
     let words: Vec<&str> = letters.filter(|word| !word.is_empty()).collect();
     format!("{}.png", words.join("-").to_lowercase())
 }
 
-/// Reads a file of JSON lines.
+/// Reads a file of JSON lines that `--json` wrote.
 pub fn read_records(path: &Path) -> anyhow::Result<Vec<Record>> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
     text.lines()
@@ -163,7 +165,7 @@ fn line(measurement: &Measurement) -> String {
         .recall
         .map_or("-".to_owned(), |recall| format!("{recall:.4}"));
     let name = format!("{} {}", measurement.operation, measurement.series);
-    // What was not made of requests has figures only.
+    // A result that is not of requests has figures only.
     if measurement.concurrency == 0 {
         return name;
     }

@@ -1,18 +1,21 @@
-//! What a reader should know before trusting the figures of a result.
+//! Warns of doubtful figures of a result.
 
 use super::measurement::Measurement;
 
-/// Where more fail than P99 leaves out, it says nothing of the slowest.
+/// The share of failed requests from which a warning is given. If more fail than P99 leaves out,
+/// P99 tells nothing of the slowest.
 const FAILED_SHARE_MAX: f64 = 0.01;
 
-/// A pacer that is later than this share of the latency, in the same quantile, may be what is slow.
+/// The share of the latency up to which the lateness of the pacer, in the same quantile, is
+/// harmless.
 const LATENESS_SHARE_MAX: f64 = 0.1;
 
-/// A stop is a few milliseconds: where they are a larger share of the time, P99 is theirs rather than a server's.
+/// The share of stolen time up to which no warning is given. A stop is a few milliseconds. With a
+/// larger share P99 measures the stops rather than the server.
 const STOLEN_SHARE_MAX: f64 = 0.002;
 
 impl Measurement {
-    /// What a reader should know before trusting the figures.
+    /// The warnings that a reader of the result should know.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         for (kind, count) in &self.errors {
@@ -21,13 +24,13 @@ impl Measurement {
         let failed = self.failed() as f64 / (self.failed() + self.operations).max(1) as f64;
         if failed >= FAILED_SHARE_MAX {
             warnings.push(format!(
-                "{:.1} % failed: latencies are those of the others, and a P99 with the failed ones would be higher",
+                "{:.1} % failed: latencies are those of the answered ones, and a P99 with the failed ones would be higher",
                 failed * 100.0
             ));
         }
-        // Of fewer requests a quantile is the longest of all.
+        // With fewer requests the quantile is the longest of all.
         let longest = match self.operations {
-            // What was not made of requests has no latencies.
+            // A result that is not of requests has no latencies.
             _ if self.concurrency == 0 => None,
             1..100 => Some("P99 and P99.9 are"),
             100..1000 => Some("P99.9 is"),
@@ -55,20 +58,20 @@ impl Measurement {
         }
         if self.client_cpu_cores > 0.8 * self.client_cores as f64 {
             warnings.push(format!(
-                "the client kept {:.1} of {} cores busy: it may be what is slow",
+                "the client kept {:.1} of {} cores busy: the client itself may be what is slow",
                 self.client_cpu_cores, self.client_cores
             ));
         }
         if let Some(share) = self.stolen_share.filter(|share| *share > STOLEN_SHARE_MAX) {
             warnings.push(format!(
-                "the hypervisor gave {:.1} % of this machine's processors to others: latencies have its stops in them",
+                "the hypervisor gave {:.1} % of this machine's processors to others: latencies include these stops",
                 share * 100.0
             ));
         }
         warnings
     }
 
-    /// How late the pacer was, if that may be a good part of the slow latencies.
+    /// A warning if the lateness of the pacer may be a good part of the slow latencies.
     fn pacer_warning(&self) -> Option<String> {
         let (late, latency) = (self.pacer_lateness_ms?, self.latency_ms);
         let matters = |late: f64, latency: f64| late > LATENESS_SHARE_MAX * latency;
@@ -78,7 +81,7 @@ impl Measurement {
             return None;
         }
         Some(format!(
-            "the client's pacer was late by P50 {:.2}, P99 {:.2}, P99.9 {:.2}, max {:.2} ms: so much of the latencies may \
+            "the client's pacer was late by P50 {:.2}, P99 {:.2}, P99.9 {:.2}, max {:.2} ms: this much of the latencies may \
              be the client's",
             late.p50, late.p99, late.p999, late.max
         ))
@@ -111,7 +114,8 @@ mod tests {
         assert!(warnings[1].starts_with("3.0 % failed"), "{warnings:?}");
         assert!(warnings[2].contains("P99 and"), "{warnings:?}");
         assert_eq!(Measurement::default().warnings(), [""; 0]);
-        // What failed is told of, but is too little to hide behind P99; P99.9 has requests beyond it.
+        // The failures are listed, but are too few to hide behind P99. P99.9 has requests beyond
+        // it.
         let many = Measurement {
             operations: 1000,
             concurrency: 1,

@@ -1,4 +1,4 @@
-//! Tables, indexes, writes and searches by CQL, with ScyllaDB's driver.
+//! Changes the schema, writes, reads and searches by CQL, with ScyllaDB's driver.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,8 +26,8 @@ pub struct Database {
 }
 
 impl Database {
-    /// Connects to `HOST:PORT`. Nothing is asked twice: a request that the driver repeated in silence would count as one
-    /// that took longer, and not as a failure.
+    /// Connects to `HOST:PORT`. No request is tried again: one that the driver repeated in silence
+    /// would count as slow instead of failed.
     pub async fn connect(
         address: &str,
         consistency: Consistency,
@@ -50,12 +50,12 @@ impl Database {
         })
     }
 
-    /// Where it is.
+    /// The address that it was connected with.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Runs a statement of the schema.
+    /// Runs a statement that changes the schema.
     pub async fn change(&self, statement: String) -> anyhow::Result<()> {
         let result = self.session.query_unpaged(statement.as_str(), ()).await;
         result.with_context(|| statement)?;
@@ -90,7 +90,7 @@ impl Database {
         Ok(Arc::new(prepared.with_context(|| statement)?))
     }
 
-    /// What writes rows.
+    /// Prepares statements that write rows.
     pub async fn writes(&self, names: &Names) -> anyhow::Result<Writes> {
         let Names {
             keyspace,
@@ -114,7 +114,7 @@ impl Database {
         })
     }
 
-    /// What reads rows by their keys.
+    /// Prepares statements that read rows by their keys.
     pub async fn reads(&self, names: &Names) -> anyhow::Result<Reads> {
         let Names {
             keyspace,
@@ -136,7 +136,7 @@ impl Database {
         })
     }
 
-    /// What searches for `k` rows.
+    /// Prepares a statement that searches for `k` rows.
     pub async fn searches(&self, names: &Names, k: usize) -> anyhow::Result<Searches> {
         let Names {
             keyspace,
@@ -186,7 +186,7 @@ pub struct Reads {
 }
 
 impl Reads {
-    /// Reads a row and its vector, and says whether it is there.
+    /// Reads a row and its vector. Returns whether the row exists.
     pub async fn row(&self, id: i64) -> Result<bool, Failure> {
         let result = self.session.execute_unpaged(&self.one, (id,)).await;
         let rows = result.map_err(|error| failure(&error))?.into_rows_result();
@@ -194,7 +194,7 @@ impl Reads {
         Ok(rows.rows_num() > 0)
     }
 
-    /// Reads the rows of these ids with one statement; gives how many there are.
+    /// Reads the rows of these ids with one statement. Returns the number of rows found.
     pub async fn rows(&self, rows: &[i64]) -> Result<(Done, usize), Failure> {
         let result = self.session.execute_unpaged(&self.some, (rows,)).await;
         let done = Done::now();
@@ -211,7 +211,7 @@ pub struct Searches {
 }
 
 impl Searches {
-    /// The ids of the nearest rows, nearest first.
+    /// Searches for the rows that are nearest to a vector. Returns their ids, nearest first.
     pub async fn nearest(&self, vector: &[f32]) -> Result<(Done, Vec<i64>), Failure> {
         let result = self.session.execute_unpaged(&self.search, (vector,)).await;
         let done = Done::now();
@@ -221,7 +221,7 @@ impl Searches {
 }
 
 impl Searches {
-    /// The dimensions of the vectors searched for.
+    /// The dimensions of the vector that a search binds.
     pub fn dimensions(&self) -> anyhow::Result<usize> {
         let specs = self.search.get_variable_col_specs();
         let spec = specs.get_by_index(0).context("a search binds a vector")?;
@@ -232,7 +232,7 @@ impl Searches {
     }
 }
 
-/// The ids in the only column of a result, `bigint` or `int`.
+/// Reads the ids in the only column of a result, which is `bigint` or `int`.
 fn ids(result: QueryResult) -> Result<Vec<i64>, Failure> {
     let not_understood = |error: &dyn std::fmt::Display| Failure(format!("answer: {error}"));
     let rows = result
@@ -253,12 +253,12 @@ fn ids(result: QueryResult) -> Result<Vec<i64>, Failure> {
     .collect()
 }
 
-/// What is the same for all requests that fail like this one.
+/// Makes a text that is the same for all requests that fail in the same way.
 fn failure(error: &ExecutionError) -> Failure {
     Failure(match error {
         ExecutionError::RequestTimeout(_) => "timeout".to_owned(),
         ExecutionError::LastAttemptError(RequestAttemptError::DbError(kind, message)) => {
-            // The message may hold what differs from request to request, such as progress.
+            // The message may have parts that differ from request to request, such as progress.
             let message = message.split([':', '(']).next().unwrap_or_default();
             format!("CQL {kind}: {message}")
         }
@@ -266,14 +266,14 @@ fn failure(error: &ExecutionError) -> Failure {
     })
 }
 
-/// Searches by `ANN OF`, over the connections of its database.
+/// A worker that searches by `ANN OF` over the connections of its database.
 pub struct Searcher {
     searches: Searches,
     questions: Questions,
 }
 
 impl Searcher {
-    /// One that asks `questions`; `searches` must ask for as many rows.
+    /// Makes a worker that asks `questions`; `searches` must ask for as many rows.
     pub fn new(searches: &Searches, questions: &Questions) -> Searcher {
         Searcher {
             searches: searches.clone(),
@@ -290,13 +290,13 @@ impl Searcher {
     }
 }
 
-/// Writes the rows of a set from `first` on, one after the other.
+/// A worker that inserts the rows of a set from `first` on, one after the other.
 pub struct Inserter {
-    /// What it writes with.
+    /// The statement to write with.
     pub writes: Writes,
-    /// What it writes.
+    /// The rows to write.
     pub base: Arc<Vectors>,
-    /// The position of the row of request 0.
+    /// The position in `base` of the row of request 0.
     pub first: usize,
 }
 

@@ -1,7 +1,7 @@
-//! Searches by the Vector Store's HTTP API, and what it says of an index.
+//! Searches by the Vector Store HTTP API, and reads the status and the options of an index.
 //!
-//! A searcher has a connection of its own and sends bodies that were made before: what is measured is the server,
-//! and the client does as little as it can.
+//! A searcher has a connection of its own and sends bodies that were made before. So the client
+//! does as little as it can, and the server is measured.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,7 +24,7 @@ use super::{Names, Questions};
 use crate::data::Metric;
 use crate::load::{Done, Failure};
 
-/// `http://HOST:PORT` of a server.
+/// The URL of a server, `http://HOST:PORT`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Url {
     authority: String,
@@ -53,7 +53,7 @@ impl fmt::Display for Url {
     }
 }
 
-/// A connection that is opened when it is needed.
+/// A connection that is opened with the first request.
 struct Connection {
     url: Url,
     timeout: Duration,
@@ -72,7 +72,8 @@ impl Connection {
         }
     }
 
-    /// Status and body of an answer. After a failure the next request opens a new connection.
+    /// Sends a request. Returns the status and the body of the answer. After a failure the next
+    /// request opens a new connection.
     async fn ask(
         &mut self,
         method: Method,
@@ -124,13 +125,13 @@ impl Connection {
         let (sender, connection) = handshake(TokioIo::new(stream))
             .await
             .map_err(|error| Failure(format!("connection broke: {error}")))?;
-        // Ends when the sender is dropped; what goes wrong the sender hears of too.
+        // The task ends when the sender is dropped. The sender gets its errors too.
         tokio::spawn(connection);
         Ok(sender)
     }
 }
 
-/// Searches over one connection.
+/// A worker that searches over one connection.
 pub struct Searcher {
     connection: Connection,
     path: String,
@@ -140,7 +141,7 @@ pub struct Searcher {
 }
 
 impl Searcher {
-    /// One that searches `names.index`; `bodies` are those of the questions.
+    /// Makes a worker that searches `names.index`; `bodies` must be those of `questions`.
     pub fn new(
         url: &Url,
         names: &Names,
@@ -177,7 +178,7 @@ impl Searcher {
     }
 }
 
-/// An answer other than 200, by status and what the body says of it.
+/// The failure for an answer other than 200, by its status and the reason in its body.
 fn refusal(status: StatusCode, body: &[u8]) -> Failure {
     #[derive(Deserialize)]
     struct Body {
@@ -190,19 +191,19 @@ fn refusal(status: StatusCode, body: &[u8]) -> Failure {
     }
 }
 
-/// What the server says of an index.
+/// Asks for the status of an index. Fails if the server does not know the index.
 pub async fn index_status(url: &Url, names: &Names) -> anyhow::Result<IndexStatus> {
     let found = find_index_status(url, names).await?;
     found.ok_or_else(|| no_index(url, names))
 }
 
-/// The same, and `None` of one that the server does not know.
+/// Asks for the status of an index. Returns `None` if the server does not know it.
 pub async fn find_index_status(url: &Url, names: &Names) -> anyhow::Result<Option<IndexStatus>> {
     let path = format!("/api/v1/indexes/{}/{}/status", names.keyspace, names.index);
     find(url, &path).await
 }
 
-/// What an index was made with.
+/// Asks for the options that an index was made with.
 pub async fn index_info(url: &Url, names: &Names) -> anyhow::Result<IndexInfo> {
     let path = format!("/api/v1/indexes/{}/{}", names.keyspace, names.index);
     let found = find(url, &path).await?;
@@ -211,13 +212,13 @@ pub async fn index_info(url: &Url, names: &Names) -> anyhow::Result<IndexInfo> {
 
 fn no_index(url: &Url, names: &Names) -> anyhow::Error {
     anyhow::anyhow!(
-        "{url} has no index {}.{}; `annulus bench build-index` makes one, --keyspace and --index name another",
+        "{url} has no index {}.{}; make it with `annulus bench build-index`, or name another with --keyspace and --index",
         names.keyspace,
         names.index
     )
 }
 
-/// What the server has at `path`; nothing if it answers 404.
+/// Gets and decodes the resource at `path`. Returns `None` if the server answers 404.
 async fn find<T: DeserializeOwned>(url: &Url, path: &str) -> anyhow::Result<Option<T>> {
     let mut connection = Connection::new(url, Duration::from_secs(10), false);
     let (status, body) = connection
@@ -234,7 +235,7 @@ async fn find<T: DeserializeOwned>(url: &Url, path: &str) -> anyhow::Result<Opti
     Ok(Some(found))
 }
 
-/// What the server says to Prometheus.
+/// Gets the metrics of the server, in the text form of Prometheus.
 pub async fn metrics(url: &Url) -> anyhow::Result<String> {
     let mut connection = Connection::new(url, Duration::from_secs(10), false);
     let (_, body) = connection
@@ -244,7 +245,7 @@ pub async fn metrics(url: &Url) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&body).into_owned())
 }
 
-/// Whether the index is there and serves, with an error that says what to do if not.
+/// Checks that the index exists and serves. The error says what to do.
 pub async fn check(url: &Url, names: &Names) -> anyhow::Result<()> {
     let status = index_status(url, names).await?;
     if status.status != IndexState::Serving {
@@ -258,8 +259,8 @@ pub async fn check(url: &Url, names: &Names) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What to say of an index that finds the nearest by another metric than `expected`. Nothing if the server doesn't tell: not
-/// every one answers for an index, and searches need no more.
+/// A warning if the index finds the nearest by another metric than `expected`. `None` if the server
+/// does not tell the metric: not every server does, and searches need no more.
 pub async fn other_metric(url: &Url, names: &Names, expected: Option<Metric>) -> Option<String> {
     let expected = expected?;
     let info = index_info(url, names).await.ok()?;
@@ -282,8 +283,8 @@ fn disagreement(options: &IndexOptions, expected: Metric) -> Option<String> {
     };
     (!agree).then(|| {
         format!(
-            "the index goes by {similarity_function:?}, and the true neighbours by {}: unless all vectors are of one \
-             length, recall says nothing (build-index --metric)",
+            "the index measures by {similarity_function:?}, but the true neighbours are those by {}: recall means \
+             nothing unless all vectors have one length (build-index --metric)",
             expected.name()
         )
     })

@@ -1,4 +1,4 @@
-//! The same index in this process, with nothing around it: what a search itself costs.
+//! Builds and searches an index in this process, to measure what a search itself costs.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -11,28 +11,28 @@ use super::Questions;
 use crate::data::Vectors;
 use crate::load::thread_cpu_time;
 
-/// An index of the base.
+/// An index of the base of a data set.
 pub struct InProcess {
     index: ann::Index,
-    /// How wide searches are; none for as wide as good recall needs.
+    /// The beam width of searches; `None` for as wide as good recall needs.
     beam: Option<usize>,
-    /// The ids in answers are positions.
+    /// The id of each position. The index answers with positions.
     ids: Vec<i64>,
 }
 
-/// What searches came to.
+/// The results of searches.
 #[derive(Clone, Copy, Debug)]
 pub struct Searched {
-    /// How many.
+    /// The number of searches.
     pub searches: u64,
-    /// Processor time of the searching threads.
+    /// The processor time that the searching threads took for them.
     pub cpu: Duration,
-    /// Mean share of the true neighbours that was found.
+    /// The mean share of the true neighbours that were found.
     pub recall: Option<f64>,
 }
 
 impl InProcess {
-    /// Builds it with a server's options, on all cores.
+    /// Builds an index with the options that a server told, on all cores.
     pub fn build(options: &IndexOptions, base: &Vectors) -> anyhow::Result<InProcess> {
         let index = ann::Index::new(ann_options(options, base.dimensions)?)?;
         let next = AtomicUsize::new(0);
@@ -62,7 +62,7 @@ impl InProcess {
         })
     }
 
-    /// Searches for so long, on so many threads.
+    /// Searches for a time, on some threads.
     pub fn search(
         &self,
         questions: &Questions,
@@ -116,8 +116,8 @@ impl InProcess {
     }
 }
 
-/// How wide the server searches. It tells of 64 where no width was asked for, and who asks for that very width is taken for
-/// one who did not.
+/// The beam width of the server's searches. The server tells 64 also if no width was asked for, so
+/// 64 is taken for that.
 fn beam(options: &IndexOptions) -> Option<usize> {
     match options {
         IndexOptions::Vector {
@@ -127,7 +127,7 @@ fn beam(options: &IndexOptions) -> Option<usize> {
     }
 }
 
-/// As the server takes them.
+/// Turns options that the server told into those of an index.
 fn ann_options(options: &IndexOptions, dimensions: usize) -> anyhow::Result<ann::Options> {
     let IndexOptions::Vector {
         dimensions: of_server,
@@ -138,7 +138,7 @@ fn ann_options(options: &IndexOptions, dimensions: usize) -> anyhow::Result<ann:
         quantization,
     } = options
     else {
-        bail!("the index is one of text");
+        bail!("it is a full-text index, not a vector index");
     };
     ensure!(
         *of_server == dimensions,
@@ -211,7 +211,7 @@ mod tests {
             .search(&questions, 1, Duration::from_millis(20))
             .unwrap();
         assert!(searched.searches > 0 && searched.cpu > Duration::ZERO);
-        // Every other query is judged by a neighbour that it has not.
+        // Every other query is judged by a neighbour that its answer can't have.
         let recall = searched.recall.unwrap();
         assert!(
             (recall - 0.5).abs() < 0.5 / searched.searches as f64 + 1e-9,

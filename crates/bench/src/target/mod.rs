@@ -1,4 +1,4 @@
-//! Whom the requests go to.
+//! The targets of requests, and the searches that they are sent.
 
 pub mod cql;
 pub mod http;
@@ -12,7 +12,7 @@ use clap::Args;
 use crate::data::{Metric, Vectors};
 use crate::load::{Done, Failure, Judge, Operation};
 
-/// Names of what is measured.
+/// Names of the keyspace, table, index and columns.
 #[derive(Args, Clone, Debug)]
 pub struct Names {
     /// Keyspace
@@ -32,26 +32,26 @@ pub struct Names {
     pub vector_column: String,
 }
 
-/// What is asked again and again.
+/// The queries that are asked again and again, with the judge of their answers.
 #[derive(Clone, Debug)]
 pub struct Questions {
-    /// The queries, in turn.
+    /// The queries, which are asked in turn.
     pub queries: Arc<Vectors>,
-    /// Who judges the answers.
+    /// The judge of the answers.
     pub judge: Arc<Judge>,
     /// Rows asked for.
     pub k: usize,
-    /// By what the true neighbours are the nearest, if that is known.
+    /// The metric of the true neighbours, if it is known.
     pub metric: Option<Metric>,
 }
 
 impl Questions {
-    /// Which query the `number`th request asks.
+    /// The position of the query that the `number`th request asks.
     fn query(&self, number: u64) -> usize {
         (number % self.queries.len() as u64) as usize
     }
 
-    /// What an answer is worth that was there at `done.answered`.
+    /// Adds to `done` the recall of an answer, and whether it has fewer rows than were asked for.
     fn judged(&self, query: usize, mut done: Done, mut ids: Vec<i64>) -> Done {
         done.short = ids.len() < self.k;
         done.recall = self.judge.recall(query, &mut ids);
@@ -59,11 +59,11 @@ impl Questions {
     }
 }
 
-/// One that searches.
+/// A worker that searches.
 pub enum Searcher {
-    /// By the HTTP API.
+    /// It searches by the HTTP API.
     Http(http::Searcher),
-    /// By `ANN OF`.
+    /// It searches by `ANN OF`.
     Cql(cql::Searcher),
 }
 

@@ -1,4 +1,5 @@
-//! How searches and answers are written by HTTP: as JSON, or in the binary form of [`store_api::binary`].
+//! Writes searches and reads answers by HTTP: as JSON, or in the binary form of
+//! [`store_api::binary`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,23 +13,23 @@ use store_api::binary::{self, ANSWER_MEDIA_TYPE, Rows, SEARCH_MEDIA_TYPE};
 use super::Questions;
 use crate::load::Failure;
 
-/// The id of `bigint` in the native protocol.
+/// The number of the type `bigint` in the native protocol.
 pub const BIGINT: u16 = 0x02;
-/// The id of `int`.
+/// The number of the type `int` in the native protocol.
 const INT: u16 = 0x09;
 
 /// A form of searches and their answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]
 pub enum Wire {
-    /// JSON, which every server of the API speaks.
+    /// JSON, which every server of the API understands.
     #[default]
     Json,
-    /// The vector as floats, the answer as columns: Annulus alone.
+    /// The vector as floats and the answer as columns, which only Annulus understands.
     Binary,
 }
 
 impl Wire {
-    /// What the body of a search is.
+    /// The media type of the body of a search.
     pub fn content_type(self) -> &'static str {
         match self {
             Wire::Json => "application/json",
@@ -36,7 +37,7 @@ impl Wire {
         }
     }
 
-    /// What the body of an answer is to be.
+    /// The media type that is asked for in an answer.
     pub fn accepted(self) -> &'static str {
         match self {
             Wire::Json => "application/json",
@@ -44,7 +45,7 @@ impl Wire {
         }
     }
 
-    /// The ids in an answer.
+    /// Reads the ids in an answer.
     pub fn ids(self, body: Bytes, key_column: &str) -> Result<Vec<i64>, Failure> {
         match self {
             Wire::Json => ids_in_json(&body, key_column),
@@ -53,7 +54,8 @@ impl Wire {
     }
 }
 
-/// The searches of all queries, written before they are timed. Cheap to clone.
+/// The bodies of the searches for all queries, which are written before searches are timed. Cheap
+/// to clone.
 #[derive(Clone, Debug)]
 pub struct Bodies {
     wire: Wire,
@@ -63,7 +65,7 @@ pub struct Bodies {
 }
 
 impl Bodies {
-    /// Writes them.
+    /// Writes the bodies of all queries.
     pub fn new(wire: Wire, questions: &Questions) -> anyhow::Result<Bodies> {
         #[derive(Serialize)]
         struct Body<'a> {
@@ -83,7 +85,7 @@ impl Bodies {
         })
     }
 
-    /// The same, each to be sent over a connection of its own.
+    /// Makes each search open a connection of its own.
     pub fn reconnecting(self) -> Bodies {
         Bodies {
             reconnect: true,
@@ -91,12 +93,12 @@ impl Bodies {
         }
     }
 
-    /// Whether each is sent over a connection of its own.
+    /// Whether each search opens a connection of its own.
     pub fn reconnect(&self) -> bool {
         self.reconnect
     }
 
-    /// How they are written.
+    /// The form of the bodies.
     pub fn wire(&self) -> Wire {
         self.wire
     }
@@ -106,7 +108,7 @@ impl Bodies {
         self.bodies[query].clone()
     }
 
-    /// What the path ends with, if anything.
+    /// The end of the path of a search, which may be empty.
     pub fn query_string(&self) -> String {
         match self.wire {
             Wire::Json => String::new(),

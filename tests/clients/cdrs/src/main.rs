@@ -1,4 +1,5 @@
-//! cdrs-tokio with its own defaults: connects, makes a keyspace and a table, writes and reads, by text and prepared.
+//! Tests cdrs-tokio with its own defaults: connects, makes a keyspace and a table, writes and
+//! reads, by text and prepared.
 //!
 //! usage: cdrs HOST:PORT KEYSPACE
 

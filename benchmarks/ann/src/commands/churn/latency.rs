@@ -1,4 +1,4 @@
-//! What one search takes while nobody writes, and beside one writer at full speed.
+//! Measures the time of a search while nobody writes, and beside one writer at full speed.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -14,16 +14,17 @@ use crate::statistics::{Spread, percentile};
 struct Window {
     p50_micros: f64,
     p99_micros: f64,
-    /// Of the time, how much the searching thread had a processor.
+    /// The share of the time in which the searching thread had a processor.
     cpu_share: f64,
-    /// Replacements meanwhile.
+    /// The number of replacements during the window.
     written: u64,
 }
 
-/// With less than this share of a processor, what is measured are the neighbours on the machine.
+/// The least share of a processor with which the times count. With less, they measure other
+/// processes on the machine.
 const CPU_SHARE_MIN: f64 = 0.98;
 
-/// Windows without and with a writer in turn; prints a table.
+/// Measures windows without and with a writer in turn, and prints a table.
 pub fn measure(
     data: &DataSet,
     index: &Annulus,
@@ -105,7 +106,7 @@ pub fn measure(
     Ok(())
 }
 
-/// Searches one after the other until the time is up.
+/// Searches, one search after the other, until the time is up.
 fn searches(
     data: &DataSet,
     index: &Annulus,

@@ -1,5 +1,5 @@
-//! `bench-ann churn`: what is left of an index after every vector has been replaced many times,
-//! and what searches notice of a writer.
+//! `bench-ann churn`: measures an index after every vector has been replaced many times, and how
+//! much a writer slows searches down.
 
 mod latency;
 
@@ -15,12 +15,12 @@ use crate::data;
 use crate::data::random::Random;
 
 const K: usize = 10;
-/// Of the orders in which vectors change hands.
+/// The random stream for the orders in which vectors change hands.
 const STREAM: u64 = 4_001;
 
-/// In each round the vectors change hands at random: each id gets another id's vector, in random
-/// order, until all have another one, while searches go on. The vectors held are then the same as
-/// before, so their true neighbours are known; an index built afresh from them is the measure.
+/// In each round the vectors change hands at random: in random order each id gets another id's
+/// vector, until all have another one, while searches go on. The index then has the same vectors as
+/// before, so their true neighbours are known. It is compared with an index built afresh from them.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Data set (see `bench-ann --help`)
@@ -29,24 +29,25 @@ pub struct Arguments {
     /// The contender's name: annulus, or annulus with options
     #[arg(long, short, default_value = "annulus")]
     contender: String,
-    /// How often every vector is replaced
+    /// Times that every vector is replaced
     #[arg(long, default_value_t = 10)]
     rounds: usize,
-    /// Beam of the searches; the index's own if not given
+    /// Beam of the searches [default: the index's own]
     #[arg(long, short)]
     beam: Option<usize>,
-    /// Windows of idle searches, and as many beside a writer, in turn
+    /// Windows of searches without a writer, and as many beside a writer, in turn
     #[arg(long, default_value_t = 10)]
     windows: usize,
-    /// Seconds of a window
+    /// Seconds that a window lasts
     #[arg(long, default_value_t = 1.0)]
     window_seconds: f64,
 }
 
+/// Replaces all vectors in rounds, measures, and prints tables.
 pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
     let data = data::open(&arguments.dataset, cache)?;
     let settings =
-        Settings::of_name(&arguments.contender).context("the contender is no annulus")?;
+        Settings::of_name(&arguments.contender).context("the contender must be annulus")?;
     let count = data.description().vectors;
     let mut owners = Owners::new(count);
     let index = build(&data, &settings, &owners)?;
@@ -100,7 +101,7 @@ pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
     latency::measure(&data, &index, &owners, arguments)
 }
 
-/// Which vector each id holds.
+/// The vector that each id holds.
 pub struct Owners {
     /// The row of each id's vector.
     row_of: Vec<u32>,
@@ -117,19 +118,19 @@ impl Owners {
         }
     }
 
-    /// Notes that an id holds a row now. Whole once every row has been given.
+    /// Records that an id holds a row now. The record is whole once every row has been given.
     fn give(&mut self, id: u32, row: u32) {
         self.row_of[id as usize] = row;
         self.id_of[row as usize] = id;
     }
 }
 
-/// A random hand-over: ids in random order, and the row that each gets.
+/// A random hand-over: ids in random order, each with the row that it gets.
 fn hand_over(owners: &Owners, round: usize) -> Vec<(u32, u32)> {
     let mut random = Random::of_row(STREAM, round);
     let mut ids: Vec<u32> = (0..owners.row_of.len() as u32).collect();
     random.shuffle(&mut ids);
-    // Each gets the row of the next in line, so that none keeps its own.
+    // Each id gets the row of the next one in line, so that none keeps its own.
     let rows: Vec<u32> = ids.iter().map(|&id| owners.row_of[id as usize]).collect();
     let next = rows.into_iter().cycle().skip(1);
     let mut given: Vec<(u32, u32)> = ids.into_iter().zip(next).collect();
@@ -146,7 +147,8 @@ fn build(data: &DataSet, settings: &Settings, owners: &Owners) -> anyhow::Result
     Ok(index)
 }
 
-/// Replaces every vector, beside a thread that searches. Wall seconds, and the searches done.
+/// Replaces every vector, beside a thread that searches. Returns the seconds by the clock, and the
+/// number of searches done.
 fn replace_all(
     data: &DataSet,
     index: &Annulus,
@@ -186,7 +188,7 @@ fn replace_all(
     })
 }
 
-/// Of all queries.
+/// The recall of all queries.
 fn recall(
     data: &DataSet,
     index: &Annulus,

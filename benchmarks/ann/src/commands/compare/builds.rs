@@ -1,4 +1,4 @@
-//! What it takes to make the indexes: processor time, and memory afterwards.
+//! Measures builds of the indexes: their processor time, and the memory afterwards.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use crate::sweep::Entrant;
 
 /// The contender whose builds are timed as often as the baseline's, and with two threads.
 const OWN: &str = "annulus";
-/// Builds faster than this are repeated.
+/// The seconds below which a build is repeated.
 const SECONDS_REPEATED_BELOW: f64 = 12.0;
-/// The same for builds with one and two threads.
+/// The seconds below which the builds with one and two threads are repeated.
 const SECONDS_THREADS_REPEATED_BELOW: f64 = 10.0;
-/// Builds in all, where they are repeated.
+/// The number of builds if they are repeated.
 const REPEATS: usize = 3;
 
 /// The builds of one contender.
@@ -22,10 +22,10 @@ pub struct BuiltBy {
     pub contender: String,
     /// The first build, in a fresh process.
     pub first: Built,
-    /// Processor seconds of every build.
+    /// The processor seconds of each build.
     seconds: Vec<f64>,
-    /// How many times the baseline's processor time a build takes, build by build; none if there
-    /// is no baseline.
+    /// The ratio of a build's processor time to the baseline's, build by build; `None` if there is
+    /// no baseline.
     pub ratio: Option<Spread>,
 }
 
@@ -35,16 +35,16 @@ pub struct Builds {
     two_threads: Option<TwoThreads>,
 }
 
-/// Two threads beside one.
+/// The ratios of builds with two threads to builds with one.
 struct TwoThreads {
-    /// How many times as fast, on the wall.
+    /// The speedup by the clock.
     faster: Spread,
-    /// How many times the processor time: more than 1 for what they lose to each other.
+    /// The ratio of processor time; above 1 for the time that the threads lose to each other.
     dearer: Spread,
 }
 
 impl Builds {
-    /// Builds every contender with one thread, one after the other.
+    /// Builds the index of every contender with one thread, one after the other.
     pub fn measure(data_set: &str, contenders: &mut [Entrant]) -> anyhow::Result<Builds> {
         let mut all: Vec<BuiltBy> = Vec::new();
         for contender in contenders.iter_mut() {
@@ -74,7 +74,7 @@ impl Builds {
         Ok(builds)
     }
 
-    /// Builds a contender that takes no further part.
+    /// Builds the index of a contender that takes no further part.
     pub fn measure_alone(
         &mut self,
         data_set: &str,
@@ -87,7 +87,7 @@ impl Builds {
         Ok(())
     }
 
-    /// Builds Annulus with one and with two threads in turn.
+    /// Builds an index of Annulus with one and with two threads in turn.
     pub fn measure_threads(&mut self, folder: &Path) -> anyhow::Result<()> {
         let Some(own) = self.of(OWN) else {
             return Ok(());
@@ -118,7 +118,8 @@ impl Builds {
         self.all.iter().find(|by| by.contender == contender)
     }
 
-    /// Repeats are compared one by one; without repeats with the baseline's first.
+    /// Computes the ratios to the baseline. Repeated builds are compared one by one, and a single
+    /// build with the baseline's first.
     fn compare(&mut self) {
         let Some(baseline) = self.of(BASELINE).map(|by| by.seconds.clone()) else {
             return;
@@ -129,7 +130,7 @@ impl Builds {
         }
     }
 
-    /// A table of all builds.
+    /// Prints a table of all builds.
     pub fn print(&self, vectors: usize) {
         println!(
             "| contender | build, CPU s | times {BASELINE} | bytes a vector in RAM | times {BASELINE} | \
@@ -185,13 +186,13 @@ impl BuiltBy {
         [BASELINE, OWN].contains(&self.contender.as_str())
     }
 
-    /// Processor seconds of the median build.
+    /// The processor seconds of the median build.
     pub fn seconds(&self) -> f64 {
         median(&mut self.seconds.clone()).unwrap_or(f64::NAN)
     }
 
-    /// Bytes that must stay in RAM. What the process grew by; for Annulus what it says itself, if
-    /// that is more: nothing that it has taken shall be left out for not having been touched yet.
+    /// The bytes that must stay in RAM: by how much the process grew. For Annulus it is what the
+    /// index says itself, if that is more, so that memory taken but not touched yet counts too.
     pub fn bytes_in_ram(&self) -> u64 {
         let grown = self.first.anonymous_grown;
         match self.first.memory {

@@ -1,4 +1,4 @@
-//! `bench-ann compare`: all contenders on several data sets.
+//! `bench-ann compare`: measures all contenders on several data sets.
 
 mod builds;
 mod record;
@@ -21,31 +21,31 @@ use builds::Builds;
 use record::Record;
 use selection::Selection;
 
-/// Tables go to standard output, the same results to a file of JSON: a list of objects, one for
+/// Tables go to standard output. The same results go to a file of JSON: a list of objects, one for
 /// each data set, contender, k and recall that the contender reaches.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// What to measure
+    /// The size of the run
     #[arg(value_enum, default_value_t = Size::Quick)]
     bench: Size,
-    /// Only these data sets
+    /// Measure these data sets only
     #[arg(long, short, value_delimiter = ',')]
     datasets: Vec<String>,
-    /// Only these contenders, beside usearch-f32
+    /// Measure these contenders only, beside usearch-f32
     #[arg(long, short, value_delimiter = ',')]
     contenders: Vec<String>,
-    /// How many neighbours are asked for, at most 100 each
+    /// Numbers of neighbours asked for, at most 100 each
     #[arg(short, value_delimiter = ',', default_value = "10,100", value_parser = clap::value_parser!(u64).range(1..=100))]
     k: Vec<u64>,
     /// Timed rounds [default: 3 of a quick run, 5 of a full one]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     rounds: Option<u64>,
-    /// Where the results go
+    /// File that the results are written to
     #[arg(long, default_value = "target/bench-ann.json")]
     json: PathBuf,
 }
 
-/// What to measure.
+/// The size of a run.
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Size {
     /// Three data sets, usearch and Annulus: within ten minutes on two cores
@@ -54,6 +54,7 @@ pub enum Size {
     Full,
 }
 
+/// Measures all data sets, prints tables, and writes the results after each data set.
 pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
     let mut records = Vec::new();
     let rounds = arguments.rounds.unwrap_or(match arguments.bench {
@@ -71,7 +72,7 @@ pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
             (arguments, rounds as usize),
             cache,
         )?);
-        // After each data set, so that a run cut short has something to show.
+        // The file is written after each data set, so that a run cut short has results.
         let text = record::to_json(&records)?;
         fs::write(&arguments.json, text).with_context(|| arguments.json.display().to_string())?;
     }
@@ -79,7 +80,7 @@ pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Everything about one data set.
+/// Measures the contenders on one data set, and prints tables.
 fn measure(
     data: &DataSet,
     selection: &Selection,
@@ -114,7 +115,8 @@ fn measure(
 
     let mut records = Vec::new();
     for k in arguments.k.iter().map(|&k| k as usize) {
-        // Its own choice, and fewer: enough where less recall is asked for.
+        // The contender's own choice is tried, and smaller numbers, which are enough if less recall
+        // is asked for.
         let rescored = [None, Some(k + k / 8 + 2), Some(k)];
         let plan = Plan {
             k,
@@ -144,7 +146,7 @@ fn measure(
     Ok(records)
 }
 
-/// Tells how the recipe of a data set compares with the real one that it stands for.
+/// Prints how the recipe of a data set compares with the real set that it stands for.
 fn calibrate(data: &DataSet, contenders: &mut [Entrant]) -> anyhow::Result<()> {
     const BEAM: usize = 128;
     const K: usize = 100;

@@ -1,4 +1,4 @@
-//! One line of the results.
+//! The results as they are written to the file.
 
 use contender::Description;
 use serde::Serialize;
@@ -7,10 +7,11 @@ use super::builds::BuiltBy;
 use crate::ratio::Reading;
 use crate::sweep::Scope;
 
-/// A contender on a data set at one `k` and recall. Ratios are to `usearch-f32` in the same run.
+/// The results of a contender on a data set at one `k` and recall. Ratios are to `usearch-f32` in
+/// the same run.
 #[derive(Serialize)]
 pub struct Record {
-    /// With `/kind` for the queries of one kind.
+    /// The data set, followed by `/kind` for the queries of one kind.
     dataset: String,
     dim: usize,
     n: usize,
@@ -18,19 +19,20 @@ pub struct Record {
     k: usize,
     /// The recall asked for.
     recall: f64,
-    /// Queries a second of processor time, in the median round.
+    /// The ratio of queries a second of processor time, in the median round.
     qps_ratio: Option<f64>,
-    /// Processor seconds of a build: less is better.
+    /// The ratio of processor seconds for a build; less is better.
     build_cpu_ratio: Option<f64>,
-    /// That cannot be dropped and read again: full vectors only where they are not in a file.
+    /// Bytes of a vector that cannot be dropped and read again. They include the full vectors only
+    /// if these are not in a file.
     bytes_per_vector_ram: f64,
 
     qps: f64,
     qps_ratio_min: Option<f64>,
     qps_ratio_max: Option<f64>,
-    /// The ratio on the wall instead of by processor time.
+    /// The ratio of queries a second by the clock, in the median round.
     qps_ratio_wall: Option<f64>,
-    /// The recall of the narrowest search, where that is above the recall asked for.
+    /// The recall of the fastest width, if even that is above the recall asked for.
     recall_above: Option<f64>,
     build_cpu_seconds: f64,
     bytes_per_vector_claimed: Option<f64>,
@@ -43,7 +45,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Puts together what was measured.
+    /// Makes a record from the measurements.
     pub fn new(
         about: &Description,
         scope: &Scope,
@@ -81,7 +83,7 @@ impl Record {
     }
 }
 
-/// A list, an object a line.
+/// Writes records as a JSON list, one object a line.
 pub fn to_json(records: &[Record]) -> anyhow::Result<String> {
     let lines: Vec<String> = records
         .iter()

@@ -1,16 +1,16 @@
-//! Which contenders meet on which data set.
+//! Selects the contenders for each data set.
 
 use super::Size;
 use crate::contenders::BASELINE;
 
-/// Contenders on one data set.
+/// The contenders on one data set.
 pub struct Selection {
     pub data_set: String,
-    /// That build and search.
+    /// The contenders that build and search.
     pub contenders: Vec<String>,
-    /// That only build, to tell what they take.
+    /// The contenders that only build, to measure the build and its memory.
     pub only_built: Vec<String>,
-    /// Whether the data set stands for a real one of known recall.
+    /// Whether the data set stands for a real one whose recall is known.
     pub calibrated: bool,
 }
 
@@ -25,7 +25,7 @@ const FULL_SETS: &[&str] = &[
     "clustered96-1m",
 ];
 
-/// The others take most of a full run.
+/// The contenders of a quick run. The others take most of the time of a full run.
 const QUICK: &[&str] = &[BASELINE, "annulus", "annulus-avx2"];
 const FULL: &[&str] = &[
     BASELINE,
@@ -38,7 +38,7 @@ const FULL: &[&str] = &[
     "annulus-bytes",
     "annulus-avx2",
 ];
-/// Where a build takes many minutes.
+/// The contenders on large sets, where a build takes many minutes.
 const LARGE: &[&str] = &[
     BASELINE,
     "usearch-bf16",
@@ -46,12 +46,12 @@ const LARGE: &[&str] = &[
     "annulus",
     "annulus-avx2",
 ];
-/// A million vectors and more.
+/// The sets of a million vectors and more.
 const LARGE_SETS: &[&str] = &["clustered96-1m"];
-/// Everything in RAM.
+/// The contender that keeps everything in RAM.
 const PINNED: &str = "annulus-memory";
 
-/// What belongs to a size, or the named data sets with the contenders of that size.
+/// The selections of a size, or those for the named data sets with the contenders of that size.
 pub fn of(size: Size, data_sets: &[String]) -> Vec<Selection> {
     let (sets, contenders) = match size {
         Size::Quick => (QUICK_SETS, QUICK),
@@ -80,7 +80,7 @@ pub fn of(size: Size, data_sets: &[String]) -> Vec<Selection> {
 }
 
 impl Selection {
-    /// Leaves the named contenders and the baseline.
+    /// Removes all contenders but the named ones and the baseline.
     pub fn only(&mut self, contenders: &[String]) {
         let named = contenders.iter().filter(|&name| name != BASELINE).cloned();
         self.contenders = std::iter::once(BASELINE.into()).chain(named).collect();

@@ -1,34 +1,36 @@
-//! How a quantity grows with the number of vectors.
+//! Fits how a quantity grows with the number of vectors.
 //!
-//! The slope of a straight line through the logarithms says it in one number: 1 is in proportion, 0 not at all. Beyond what
-//! was measured two laws go on, and the truth is expected between them. A power errs upwards: the measured slope has in
-//! it the step from the caches to memory, and samples of one distribution that grow denser and so of higher dimension,
-//! both of which come to an end. The logarithm is what graphs promise at one dimension, and errs downwards.
+//! The slope of a straight line through the logarithms is one number for that: 1 is in proportion,
+//! 0 is no growth. Beyond what was measured the quantity is extrapolated by two laws, and the truth
+//! is expected between them. A power errs upwards, as the measured slope includes two effects that
+//! come to an end: the step from the caches to memory, and samples of one distribution that grow
+//! denser and so of higher dimension. The logarithm is what graphs promise at one dimension, and
+//! errs downwards.
 
 use super::size::Size;
 
-/// Something that grows.
+/// A quantity that grows with the number of vectors.
 pub struct Quantity {
     pub name: &'static str,
-    /// The chart that it goes to.
+    /// The title of the chart that it is drawn in.
     pub chart: &'static str,
     pub unit: &'static str,
     pub of: fn(&Size) -> Option<f64>,
     pub beyond: Beyond,
 }
 
-/// How a quantity is taken to go on beyond what was measured.
+/// How a quantity is extrapolated beyond what was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Beyond {
-    /// In proportion to the vectors, from the largest number of them.
+    /// In proportion to the vectors, from the largest measured number.
     Proportion,
-    /// Between the laws.
+    /// Between the two laws.
     Laws,
-    /// Between the laws of a vector's share.
+    /// Between the two laws for a single vector's share of it.
     LawsOfShare,
 }
 
-/// What is fitted and drawn.
+/// The quantities that are fitted and drawn.
 pub const QUANTITIES: &[Quantity] = &[
     Quantity {
         name: "build, processor time",
@@ -81,7 +83,8 @@ pub const QUANTITIES: &[Quantity] = &[
     },
 ];
 
-/// None where the narrowest search finds more than is asked for: a set so small has no such point.
+/// The microseconds of a search at a recall; `None` if the fastest search finds more than that. A
+/// set so small has no such point.
 fn microseconds(size: &Size, recall: f64) -> Option<f64> {
     let search = size
         .at(recall)
@@ -96,16 +99,17 @@ fn distances(size: &Size, recall: f64) -> Option<f64> {
     Some(search.effort?.distances)
 }
 
-/// Slopes are of the largest sizes: in small ones searches are as narrow as they can be, and all is in caches.
+/// The number of sizes that are fitted, from the largest down. In small ones searches are as narrow
+/// as they can be, and all is in caches.
 const SIZES_FITTED: usize = 3;
 
 impl Quantity {
-    /// The slope through the logarithms of vectors and values.
+    /// The slope through the logarithms of vectors and values; `None` if there are too few sizes.
     pub fn slope(&self, sizes: &[Size]) -> Option<f64> {
         Some(Growth::fit(Law::Power, &self.points(sizes))?.slope)
     }
 
-    /// From what to what it would be with another number of vectors.
+    /// The range of the quantity with another number of vectors, as least and most.
     pub fn at(&self, sizes: &[Size], vectors: f64) -> Option<(f64, f64)> {
         let mut points = self.points(sizes);
         let fit = |points: &[(f64, f64)]| {
@@ -129,7 +133,7 @@ impl Quantity {
         }
     }
 
-    /// `(vectors, value)` of the sizes that are fitted.
+    /// The points `(vectors, value)` of the sizes that are fitted.
     fn points(&self, sizes: &[Size]) -> Vec<(f64, f64)> {
         let point = |size: &Size| Some((size.vectors as f64, (self.of)(size)?));
         let points: Vec<(f64, f64)> = sizes.iter().filter_map(point).collect();
@@ -137,16 +141,16 @@ impl Quantity {
     }
 }
 
-/// How something is taken to go on.
+/// A law of growth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Law {
-    /// `value = factor * vectors ^ slope`: a straight line through logarithms of both.
+    /// `value = factor * vectors ^ slope`, a straight line through the logarithms of both.
     Power,
-    /// `value = start + slope * ln(vectors)`: as much more with every tenfold.
+    /// `value = start + slope * ln(vectors)`, which grows by as much with every tenfold.
     Logarithm,
 }
 
-/// A line by least squares.
+/// A line that was fitted by least squares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Growth {
     law: Law,
@@ -155,7 +159,8 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// Through `(vectors, value)`, all above 0; none of fewer than two numbers of vectors.
+    /// Fits a line through `(vectors, value)`, all above 0. Returns `None` if there are fewer than
+    /// two numbers of vectors.
     pub fn fit(law: Law, points: &[(f64, f64)]) -> Option<Growth> {
         let count = points.len() as f64;
         let lengths = || points.iter().map(|&(x, y)| (x.ln(), law.length(y)));
@@ -174,14 +179,14 @@ impl Growth {
         })
     }
 
-    /// What the line says of another number of vectors.
+    /// The value of the line for a number of vectors.
     pub fn at(self, vectors: f64) -> f64 {
         self.law.value(self.start + self.slope * vectors.ln())
     }
 }
 
 impl Law {
-    /// How far up the line a value lies.
+    /// The value as the line's vertical coordinate.
     fn length(self, value: f64) -> f64 {
         match self {
             Law::Power => value.ln(),

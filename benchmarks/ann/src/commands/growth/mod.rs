@@ -1,8 +1,8 @@
-//! `bench-ann growth`: what ever more vectors cost.
+//! `bench-ann growth`: measures builds, memory and searches with growing numbers of vectors.
 //!
-//! The sets are of one recipe (`mixture96-N`): a smaller one is the beginning of a larger one, the queries are the same,
-//! and so what differs is the number of vectors alone. All is in process, without a server: a server adds the same to
-//! each search, however many vectors there are.
+//! The sets are of one recipe (`mixture96-N`): a smaller one is the beginning of a larger one, and
+//! the queries are the same. So only the number of vectors differs. All runs in process, without a
+//! server: a server adds the same to each search, however many vectors there are.
 
 mod fit;
 mod size;
@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use self::size::Size;
 
-/// The recalls that searches are compared at.
+/// The recalls at which searches are compared.
 const RECALLS: [f64; 2] = [0.95, 0.99];
 
 /// Tables go to standard output as Markdown when all has been measured.
@@ -31,7 +31,7 @@ pub struct Arguments {
         default_value = "10000,30000,100000,300000,1000000"
     )]
     sizes: Vec<usize>,
-    /// The contender
+    /// The contender to measure
     #[arg(long, short, default_value = "annulus")]
     contender: String,
     /// Neighbours asked for, at most 100
@@ -40,10 +40,11 @@ pub struct Arguments {
     /// Timed rounds
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     rounds: u64,
-    /// Threads that build; as many as there are cores if not given
+    /// Threads that build [default: the number of cores]
     #[arg(long)]
     threads: Option<usize>,
-    /// Appends JSON lines: one of the type `growth` for each size, and the points of charts for `annulus bench report`
+    /// Append JSON lines to this file: one of the type `growth` for each size, and the points of
+    /// charts for `annulus bench report`
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
@@ -61,6 +62,7 @@ struct Point<'a> {
     y: f64,
 }
 
+/// Measures each number of vectors, appends the results to the file, and prints tables.
 pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
     ensure!(
         arguments.sizes.is_sorted() && !arguments.sizes.is_empty(),

@@ -1,4 +1,4 @@
-//! What a number of vectors costs.
+//! Measures build, memory and searches with one number of vectors.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::data;
 use crate::statistics::Spread;
 use crate::sweep::{Entrant, Plan, Scope, scopes, sweep};
 
-/// All that was measured with one number of vectors.
+/// The results for one number of vectors.
 #[derive(Serialize)]
 pub struct Size {
     r#type: &'static str,
@@ -20,30 +20,30 @@ pub struct Size {
     pub vectors: usize,
     dimensions: usize,
     k: usize,
-    /// The recipe, and the intrinsic dimension around the queries.
+    /// The recipe of the set, and the intrinsic dimension around the queries.
     remark: String,
     pub threads: usize,
     pub build: Elapsed,
-    /// Bytes that must stay in RAM: by how much the process' anonymous memory grew, or what the index says, if that is
-    /// more.
+    /// Bytes that must stay in RAM: by how much the process' anonymous memory grew, or what the
+    /// index says, if that is more.
     pub bytes_in_ram: u64,
-    /// What the index says of its memory.
+    /// The parts of the index's memory with their bytes, as the index says.
     pub components: Vec<(String, u64)>,
-    /// One for each of [`RECALLS`] that is reached.
+    /// The searches at each of [`RECALLS`] that is reached.
     pub searches: Vec<AtRecall>,
 }
 
-/// Searches by one thread at one recall.
+/// The searches of one thread at one recall.
 #[derive(Serialize)]
 pub struct AtRecall {
     pub recall: f64,
-    /// Of the narrowest search, where that is above the recall asked for.
+    /// The recall of the fastest search, if even that is above the recall asked for.
     pub recall_above: Option<f64>,
     /// Queries a second of processor time.
     pub queries_per_cpu_second: Spread,
     /// Queries a second by the clock.
     pub queries_per_second: Spread,
-    /// Of the nearest width that reaches the recall.
+    /// The effort of the nearest width that reaches the recall.
     pub effort: Option<Effort>,
 }
 
@@ -73,7 +73,8 @@ impl Size {
             recalls: &RECALLS,
             rounds: arguments.rounds as usize,
             beams: &[],
-            // Its own choice, and fewer: enough where less recall is asked for.
+            // The contender's own choice is tried, and smaller numbers, which are enough if less
+            // recall is asked for.
             rescored: &[None, Some(k + k / 8 + 2), Some(k)],
         };
         let curves = sweep(&data, &mut contenders, &plan)?;

@@ -1,13 +1,13 @@
-//! The tables of `growth`, as Markdown.
+//! Prints the tables of `growth` as Markdown.
 
 use super::RECALLS;
 use super::fit::QUANTITIES;
 use super::size::{AtRecall, Size};
 
-/// Numbers of vectors that the fit is asked about, beyond what was measured.
+/// The numbers of vectors that the fit extrapolates to.
 const BEYOND: [f64; 3] = [1e7, 1e8, 1e9];
 
-/// What was measured, and what the fit makes of it.
+/// Prints the measurements, and the fit with its extrapolation.
 pub fn print(sizes: &[Size]) {
     measured(sizes);
     components(sizes);
@@ -120,7 +120,7 @@ fn grown(sizes: &[Size]) {
     );
 }
 
-/// A number without decimals, in groups of three digits.
+/// Writes a number without decimals, in groups of three digits.
 fn thousands(number: f64) -> String {
     let digits = format!("{number:.0}");
     let mut grouped = String::new();

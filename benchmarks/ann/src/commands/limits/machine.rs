@@ -1,13 +1,14 @@
-//! What this machine's memory delivers to one core.
+//! Measures how fast this machine's memory serves one core.
 //!
-//! - **Stream**: a set of bytes read from one end to the other, again and again.
-//! - **Chase**: a ring through all cache lines of a set in random order, each telling where the next
-//!   one is: the latency.
-//! - **Blocks**: blocks here and there in a set, each asked for a little ahead, as a graph walk does; into the
-//!   first-level cache, or into the second, which on many processors waits for more lines at a time.
+//! - **Stream**: a set of bytes is read from one end to the other, again and again.
+//! - **Chase**: reads follow a ring through all cache lines of a set in random order, in which each
+//!   line has the place of the next one. This gives the latency.
+//! - **Blocks**: blocks at random places in a set are read, and each is prefetched a little ahead,
+//!   as a graph walk does. They are prefetched into the first-level cache, or into the second,
+//!   which on many processors waits for more lines at a time.
 //!
-//! Sets lie in huge pages where the system has them, and times are of the processor, so that what
-//! other processes take of a shared machine does not count (but for the caches that they fill).
+//! Sets lie in huge pages if the system has them. Times are of the processor, so that what other
+//! processes take of a shared machine does not count (except for the caches that they fill).
 
 use std::fs;
 use std::hint::black_box;
@@ -17,7 +18,7 @@ use rustix::mm::{Advice, madvise};
 
 use crate::data::random::Random;
 
-/// Bytes of the sets: within a core's own caches, within the last one, and beyond.
+/// The sizes of the sets: within a core's own caches, within the last one, and beyond.
 const SETS: [(&str, usize); 5] = [
     ("16 KiB", 16 << 10),
     ("1 MiB", 1 << 20),
@@ -25,26 +26,27 @@ const SETS: [(&str, usize); 5] = [
     ("64 MiB", 64 << 20),
     ("1 GiB", 1 << 30),
 ];
-/// Bytes of the blocks.
+/// The sizes of the blocks in bytes.
 const BLOCKS: [usize; 5] = [64, 128, 256, 512, 1024];
-/// Blocks asked for ahead of the one being read.
+/// The number of blocks between the one prefetched and the one read.
 const AHEAD: usize = 16;
 const LINE: usize = 64;
-/// Bytes read for one figure, at the least.
+/// The least number of bytes read for one figure.
 const BYTES_READ: usize = 1 << 30;
-/// Steps of a chase.
+/// The number of steps of a chase.
 const STEPS: usize = 2_000_000;
-/// Repeats of a measurement, of which the fastest counts: the machine may be shared.
+/// The repeats of a measurement. The fastest counts, as the machine may be shared.
 const REPEATS: usize = 3;
 const STREAM: u64 = 5_001;
 
-/// Speeds by bytes of the set and of the block, of the faster way to ask for it.
+/// The speeds by size of the set and of the block, each by the faster way to prefetch.
 pub struct Blocks {
     speeds: Vec<(usize, Vec<(usize, f64)>)>,
 }
 
 impl Blocks {
-    /// Of the smallest measured set and block that are as large; of the largest ones beyond.
+    /// The speed for the smallest measured set and block that are at least as large, or else for
+    /// the largest ones.
     pub fn bytes_per_second(&self, set: u64, block: f64) -> f64 {
         fn at_least<T>(all: &[(usize, T)], size: f64) -> &T {
             let found = all.iter().find(|(measured, _)| *measured as f64 >= size);
@@ -55,7 +57,7 @@ impl Blocks {
     }
 }
 
-/// What the kernel says of the processor's caches.
+/// Prints the processor's caches, as the kernel lists them.
 pub fn print_caches() {
     let read = |index: usize, file: &str| {
         let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{file}");
@@ -73,7 +75,7 @@ pub fn print_caches() {
     }
 }
 
-/// Measures and prints a table.
+/// Measures all sets and prints a table.
 pub fn measure() -> Blocks {
     let blocks: Vec<String> = BLOCKS
         .iter()
@@ -111,7 +113,7 @@ pub fn measure() -> Blocks {
     Blocks { speeds }
 }
 
-/// For a set that has not been touched yet. Without them it is measured in small ones.
+/// Asks for huge pages for a set that has not been touched yet. Without them it lies in small ones.
 fn ask_for_huge_pages(set: &[u64]) {
     const PAGE: usize = 4096;
     let bytes = set.as_ptr_range();
@@ -123,8 +125,8 @@ fn ask_for_huge_pages(set: &[u64]) {
     }
 }
 
-/// Writes into the first word of each line the number of the next line's first word: one ring
-/// through all lines in random order (Sattolo, 1986).
+/// Writes into the first word of each line the number of the next line's first word. This makes one
+/// ring through all lines in random order (Sattolo, 1986).
 fn link(set: &mut [u64]) {
     let words = LINE / size_of::<u64>();
     let lines = set.len() / words;
@@ -137,7 +139,7 @@ fn link(set: &mut [u64]) {
     }
 }
 
-/// Bytes a second.
+/// The bytes a second of a stream.
 fn stream(set: &[u64]) -> f64 {
     let passes = (BYTES_READ / size_of_val(set)).max(1);
     let seconds = fastest(|| {
@@ -148,7 +150,7 @@ fn stream(set: &[u64]) -> f64 {
     (passes * size_of_val(set)) as f64 / seconds
 }
 
-/// Seconds a step.
+/// The seconds of a step of a chase.
 fn chase(set: &[u64]) -> f64 {
     let seconds = fastest(|| {
         let mut place = 0;
@@ -160,7 +162,8 @@ fn chase(set: &[u64]) -> f64 {
     seconds / STEPS as f64
 }
 
-/// Bytes a second, of blocks asked for into the first-level cache (`NEAR`) or the second.
+/// The bytes a second of blocks that are prefetched into the first-level cache (`NEAR`) or the
+/// second.
 fn scattered<const NEAR: bool>(set: &[u64], block: usize) -> f64 {
     let words = block / size_of::<u64>();
     let reads = BYTES_READ / block / 4;
@@ -184,7 +187,7 @@ fn scattered<const NEAR: bool>(set: &[u64], block: usize) -> f64 {
     (reads * block) as f64 / seconds
 }
 
-/// Processor seconds.
+/// The processor seconds of the fastest of several runs.
 fn fastest(run: impl Fn()) -> f64 {
     let timed = || {
         let stopwatch = Stopwatch::of_thread();
@@ -194,7 +197,7 @@ fn fastest(run: impl Fn()) -> f64 {
     (0..REPEATS).map(|_| timed()).fold(f64::INFINITY, f64::min)
 }
 
-/// Of all words, in many lanes, so that reading is what takes the time.
+/// The sum of all words, in many lanes, so that the time is that of reading.
 fn sum(words: &[u64]) -> u64 {
     const LANES: usize = 8;
     let mut lanes = [0u64; LANES];
@@ -206,7 +209,7 @@ fn sum(words: &[u64]) -> u64 {
     lanes.into_iter().fold(0, u64::wrapping_add)
 }
 
-/// Asks for the line that a word is in.
+/// Prefetches the cache line that a word is in.
 fn prefetch<const NEAR: bool>(word: &u64) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch reads nothing that the program sees and faults nowhere.

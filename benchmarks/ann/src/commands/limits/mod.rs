@@ -1,4 +1,5 @@
-//! `bench-ann limits`: how far a search is from what the machine can deliver.
+//! `bench-ann limits`: compares the speed at which a search reads with that of the machine's
+//! memory.
 
 mod machine;
 
@@ -11,9 +12,10 @@ use crate::contenders::annulus::{Annulus, Settings};
 use crate::data;
 use crate::statistics::median;
 
-/// First the machine is measured: reading one after the other, waiting for each address, and
-/// reading blocks here and there, from sets of bytes that fit into one cache or the other. Then
-/// searches: the bytes they read, against the time in which the machine could have delivered them.
+/// First the machine is measured: sequential reads, reads that wait for each address, and reads of
+/// blocks at random places, from sets of bytes that fit into one cache or the other. Then searches
+/// are measured: the bytes they read, against the time in which the machine could have delivered
+/// them.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Data sets (see `bench-ann --help`)
@@ -38,9 +40,10 @@ pub struct Arguments {
     rounds: usize,
 }
 
+/// Measures the machine and the searches, and prints tables.
 pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
     let settings =
-        Settings::of_name(&arguments.contender).context("the contender is no annulus")?;
+        Settings::of_name(&arguments.contender).context("the contender must be annulus")?;
     machine::print_caches();
     let blocks = machine::measure();
     for name in &arguments.datasets {
@@ -73,7 +76,7 @@ pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
                 println!("| {beam} | {recall:.4} | {:.1} | | | | | |", seconds * 1e6);
                 continue;
             };
-            // The set is as large as the index; a block is what one distance reads.
+            // The set is as large as the index, and a block is as large as what one distance reads.
             let floor = bytes / blocks.bytes_per_second(built.anonymous_grown, bytes / distances);
             println!(
                 "| {beam} | {recall:.4} | {:.1} | {distances:.0} | {:.1} | {:.1} | {:.1} | {:.0} % |",
@@ -88,7 +91,7 @@ pub fn run(arguments: &Arguments, cache: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Recall of all queries, and processor seconds a query in the median round.
+/// The recall of all queries, and the processor seconds for a query in the median round.
 fn timed(
     data: &contender::DataSet,
     index: &dyn Contender,

@@ -1,10 +1,12 @@
-//! `compare`: two targets in turn, in the same minutes, with the ratios of what they do.
+//! `compare`: searches two targets in turn, in the same minutes, and reports the ratios of their
+//! rates and latencies.
 //!
-//! Machines are noisy, and slowly so: what is compared is measured in rounds, the two in changing order, and a ratio is
-//! taken within a round.
+//! The speed of a machine drifts. So the targets are measured in rounds and in changing order, and
+//! a ratio is taken within a round.
 //!
-//! No two servers answer equally well by chance. A server that has several indexes on the same vectors, which search more
-//! or less widely, is measured with each, and what it does at a recall is read off between them.
+//! Two servers seldom have the same recall. So a target may have several indexes on the same
+//! vectors, which search more or less widely. Each is measured, and the time at a given recall is
+//! read off between them.
 
 mod ratios;
 mod side;
@@ -19,14 +21,15 @@ use self::side::Side;
 use super::searching::{SearchArguments, Searching, questions};
 use crate::report::{Output, OutputArguments};
 
-/// `compare`.
+/// The arguments of `compare`.
 #[derive(Args, Debug)]
 pub struct CompareArguments {
-    /// One target: NAME=http://HOST:PORT, NAME=binary+http://HOST:PORT or NAME=cql://HOST:PORT, and /KEYSPACE/INDEX (or
-    /// /KEYSPACE/TABLE) if it has others
+    /// One target: NAME=http://HOST:PORT, NAME=binary+http://HOST:PORT or NAME=cql://HOST:PORT,
+    /// followed by /KEYSPACE/INDEX (/KEYSPACE/TABLE for CQL) if they differ from --keyspace,
+    /// --index and --table
     ///
-    /// With --recall several indexes on the same vectors, made with ever larger --ef-search: /KEYSPACE/INDEX,INDEX,INDEX
-    /// (by CQL several tables, each with one).
+    /// With --recall a target has several indexes on the same vectors, made with ever larger
+    /// --ef-search: /KEYSPACE/INDEX,INDEX,INDEX. By CQL name several tables, each with one index.
     #[arg(long, value_name = "TARGET")]
     a: Side,
     /// The other target
@@ -40,14 +43,14 @@ pub struct CompareArguments {
     /// Requests under way at once, at most
     #[arg(long, short, default_value_t = 8)]
     concurrency: usize,
-    /// How often each is measured
+    /// Times that each target is measured
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     #[command(flatten)]
     output: OutputArguments,
 }
 
-/// Measures both in turn.
+/// Measures both targets in turn.
 pub async fn run(arguments: CompareArguments) -> anyhow::Result<()> {
     ensure!(arguments.rounds > 0, "--rounds must be at least 1");
     ensure!(
@@ -78,7 +81,7 @@ pub async fn run(arguments: CompareArguments) -> anyhow::Result<()> {
         .each_ref()
         .map(|all| vec![Rounds::new(); all.len()]);
     for round in 0..arguments.rounds {
-        // A B, B A, A B: neither always comes first.
+        // The order is A B, B A, A B, so that neither always comes first.
         for turn in [round % 2, (round + 1) % 2] {
             let name = &sides[turn].name;
             for (searching, found) in searchings[turn].iter().zip(&mut found[turn]) {
@@ -100,7 +103,7 @@ pub async fn run(arguments: CompareArguments) -> anyhow::Result<()> {
                 output.add(ratios)?;
             }
             Err((side, best)) => println!(
-                "  ! {} finds {best:.4} at most, not {recall}: give it an index with a larger --ef-search",
+                "  ! {} finds {best:.4} at most, not {recall}: give it an index that was made with a larger --ef-search",
                 sides[side].name
             ),
         }
@@ -113,8 +116,8 @@ pub async fn run(arguments: CompareArguments) -> anyhow::Result<()> {
             && let Some((a, b)) = recalls_apart(a, b)
         {
             println!(
-                "  ! recall differs ({a:.4} and {b:.4}): rates are comparable at equal recall only; give each indexes \
-                 with several --ef-search, and this command --recall"
+                "  ! recall differs ({a:.4} and {b:.4}): rates are comparable at equal recall only; give each target several \
+                 indexes with different --ef-search, and use --recall"
             );
         }
     }

@@ -1,25 +1,26 @@
-//! What two sides do, one by the other, of rounds in which both were measured.
+//! Computes the ratios of two sides, A by B, from rounds in which both were measured.
 
 use crate::front::{self, Measured};
 use crate::report::Measurement;
 
-/// Recalls that differ by more are not of equally good answers.
+/// The largest difference of two recalls that still counts as equal.
 const RECALL_TOLERANCE: f64 = 0.005;
 
-/// What is compared.
+/// Takes the compared figure from a measurement.
 type Figure = fn(&Measurement) -> f64;
 
-/// Each has a logarithm, which is read off between two indexes as that of a search's time is.
+/// The figures that are compared. Each is above zero and is read off between two indexes by its
+/// logarithm, like the time of a search.
 const FIGURES: [(&str, Figure); 3] = [
     ("answers a second", |m| m.rate_per_s),
     ("P50", |m| m.latency_ms.p50),
     ("P99", |m| m.latency_ms.p99),
 ];
 
-/// One index or table of a side: what was measured in each round.
+/// The measurements of one index or table of a side, one for each round.
 pub type Rounds = Vec<Measurement>;
 
-/// Median and range of the rounds' ratios, A by B.
+/// The median, least and most of the rounds' ratios, A by B.
 pub fn summary(a: &Rounds, b: &Rounds) -> Measurement {
     let recall: (&str, Figure) = ("recall", |m| m.recall.unwrap_or(f64::NAN));
     let rounds = answered([a, b].into_iter());
@@ -38,11 +39,13 @@ pub fn recalls_apart(a: &Rounds, b: &Rounds) -> Option<(f64, f64)> {
     ((a - b).abs() > RECALL_TOLERANCE).then_some((a, b))
 }
 
-/// The same at a recall that is read off between the indexes of each side.
+/// The median, least and most of the rounds' ratios, A by B, at `recall`. The figures at that
+/// recall are read off between the indexes of each side.
 ///
 /// # Errors
 ///
-/// The best recall of a side that does not reach it: which side, 0 or 1, and the recall.
+/// Fails if a side does not reach the recall. The error has the number of the side, 0 or 1, and its
+/// best recall.
 pub fn at_recall(sides: [&[Rounds]; 2], recall: f64) -> Result<Measurement, (usize, f64)> {
     let mut places = Vec::new();
     for (number, side) in sides.into_iter().enumerate() {
@@ -50,7 +53,8 @@ pub fn at_recall(sides: [&[Rounds]; 2], recall: f64) -> Result<Measurement, (usi
         let best = measured.iter().map(|m| m.recall).fold(0.0, f64::max);
         let place = front::place(&measured, &front::front(&measured), recall);
         let place = place.ok_or((number, best))?;
-        // An index that searches too little to be below the recall is compared as it is, and said to be.
+        // If even the fastest index lies above the recall, it is compared as it is, and its recall
+        // is reported.
         let reached = measured[place.setting()].recall;
         let above = matches!(place, front::Place::Below(_)) && reached > recall + RECALL_TOLERANCE;
         places.push((place, above.then_some(reached)));
@@ -81,7 +85,7 @@ pub fn at_recall(sides: [&[Rounds]; 2], recall: f64) -> Result<Measurement, (usi
     Ok(found)
 }
 
-/// The rounds in which each index answered something. A server that was gone has no latency to compare.
+/// The rounds in which every index answered something. Other rounds have no latency to compare.
 fn answered<'a>(indexes: impl Iterator<Item = &'a Rounds> + Clone) -> Vec<usize> {
     let rounds = indexes.clone().map(Vec::len).min().unwrap_or(0);
     (0..rounds)
@@ -103,7 +107,7 @@ fn empty() -> Measurement {
     }
 }
 
-/// Of all rounds of an index.
+/// The mean recall and time of an index over all rounds.
 fn measured(rounds: &Rounds) -> Measured {
     let rates = rounds.iter().map(|m| m.rate_per_s).sum::<f64>() / rounds.len() as f64;
     Measured {
@@ -123,7 +127,7 @@ fn mean_recall(rounds: &Rounds) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// An index by its recall and the rates of its rounds.
+    /// Makes the rounds of an index from its recall and its rates.
     fn index(recall: Option<f64>, rates: &[f64]) -> Rounds {
         let measurement = |rate_per_s: &f64| Measurement {
             rate_per_s: *rate_per_s,
@@ -146,7 +150,8 @@ mod tests {
         assert!(!found.figures.contains_key("recall, median"));
     }
 
-    /// It would otherwise be a ratio of nothing, or vanish.
+    /// A round without answers would give a ratio that is not finite, which the spread drops in
+    /// silence.
     #[test]
     fn rounds_without_an_answer_are_left_out_and_counted() {
         let a = index(Some(0.9), &[200.0, 0.0, 300.0]);

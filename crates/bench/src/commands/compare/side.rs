@@ -1,4 +1,4 @@
-//! Who is compared: a target with a name, and the indexes or tables of it that are searched.
+//! One side of a comparison: a target with a name, and its indexes or tables to search.
 
 use std::str::FromStr;
 
@@ -9,23 +9,24 @@ use crate::target::wire::Wire;
 /// A target with a name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Side {
-    /// What it is called in tables and charts.
+    /// The name in tables and charts.
     pub name: String,
-    /// Where it is.
+    /// The server.
     pub target: Target,
     path: Option<Path>,
 }
 
-/// Where to search, if not where the other arguments say.
+/// The keyspace and the indexes or tables, if they differ from the other arguments.
 #[derive(Clone, Debug, PartialEq)]
 struct Path {
     keyspace: String,
-    /// Indexes by HTTP, tables by CQL: the same vectors, searched more or less widely.
+    /// The indexes by HTTP, or the tables by CQL. All have the same vectors and are searched more
+    /// or less widely.
     items: Vec<String>,
 }
 
 impl Side {
-    /// What is searched, one after the other.
+    /// The names for each search of this side, one for each index or table.
     pub fn names(&self, of_arguments: &Names) -> Vec<Names> {
         let Some(path) = &self.path else {
             return vec![of_arguments.clone()];

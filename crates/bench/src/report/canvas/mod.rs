@@ -1,4 +1,4 @@
-//! What charts are drawn on: SVG within a page, or the pixels of a PNG file.
+//! Draws the parts of charts: SVG within a page, or the pixels of a PNG file.
 
 mod png;
 mod svg;
@@ -9,59 +9,60 @@ pub use svg::{Svg, escape};
 /// A place, in units of the chart, from its upper left corner.
 pub type Place = (f64, f64);
 
-/// Red, green, blue.
+/// A colour as red, green and blue.
 pub type Colour = (u8, u8, u8);
 
-/// What a series is drawn with.
+/// The look of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pen {
-    /// Of lines and points.
+    /// The colour of lines and points.
     pub colour: Colour,
-    /// Lines are broken and points are rings, which tells them apart from others of the colour.
+    /// Whether lines are broken and points are rings. This tells a series from others of the same
+    /// colour.
     pub broken: bool,
 }
 
-/// Which part of a text lies at its place.
+/// The part of a text that lies at its place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Anchor {
-    /// Its beginning.
+    /// The beginning of the text.
     Start,
-    /// Its middle.
+    /// The middle of the text.
     Middle,
-    /// Its end.
+    /// The end of the text.
     End,
-    /// Its middle; it reads from below to above.
+    /// The middle of the text, which reads upwards.
     Upwards,
 }
 
-/// Takes what a chart is made of.
+/// Draws the parts of a chart.
 pub trait Canvas {
-    /// A faint line.
+    /// Draws a faint line.
     fn grid(&mut self, from: Place, to: Place);
-    /// A line through places.
+    /// Draws a line through places.
     fn line(&mut self, places: &[Place], pen: Pen);
-    /// A point, and what it is, where that can be shown.
+    /// Draws a point. `title` is shown with it if the format can do so.
     fn point(&mut self, at: Place, pen: Pen, title: &str);
-    /// A piece of a line in the legend, from its upper left corner.
+    /// Draws a piece of a line in the legend, from its upper left corner.
     fn swatch(&mut self, at: Place, pen: Pen);
-    /// Words on a base line.
+    /// Draws a text on a base line.
     fn text(&mut self, at: Place, anchor: Anchor, text: &str);
 }
 
-/// Radius of a point.
+/// The radius of a point.
 const POINT: f64 = 3.0;
-/// Width of a line.
+/// The width of a line.
 const LINE: f64 = 2.0;
-/// Length and gap of a broken line.
+/// The lengths of a dash and of a gap in a broken line.
 const DASH: (f64, f64) = (6.0, 4.0);
-/// Width and height of a piece of a line in the legend.
+/// The width and height of a piece of a line in the legend.
 const SWATCH: (f64, f64) = (14.0, 4.0);
-/// Where the pieces of a broken one begin, and how long they are.
+/// The begins of the pieces of a broken line in the legend, and their length.
 const SWATCH_PIECES: ([f64; 2], f64) = ([0.0, 9.0], 5.0);
-/// Height of letters, as the page's style has it.
+/// The height of letters, as in the style of the page.
 const TEXT: f64 = 12.0;
 
-/// From where to where a piece of a line in the legend goes.
+/// The begin and the length of each piece of a line in the legend.
 fn swatch_pieces(pen: Pen) -> Vec<(f64, f64)> {
     if pen.broken {
         let (begins, length) = SWATCH_PIECES;

@@ -1,8 +1,9 @@
-//! Pixels, for files of PNG: black on white, two pixels for a unit.
+//! Draws charts as pixels for PNG files: black on white, two pixels for a unit.
 //!
-//! A rasteriser of SVG with its text would be thirty crates more; a chart is lines, points and words. The words are set in
-//! Roboto (Apache-2.0), of which `roboto.ttf` holds the letters of ASCII and few more, so that it needs no fonts of the machine's.
-//! Made by `pyftsubset Roboto-Regular.ttf --no-hinting --layout-features='' --unicodes=20-7E,B5,B7,D7,2013,2019,2026,3BC`.
+//! A rasteriser of SVG with text would add thirty crates, but a chart is only lines, points and
+//! words. The words are set in Roboto (Apache-2.0). `roboto.ttf` has its letters of ASCII and few
+//! more, so no font of the machine is needed. It was made by `pyftsubset Roboto-Regular.ttf
+//! --no-hinting --layout-features='' --unicodes=20-7E,B5,B7,D7,2013,2019,2026,3BC`.
 
 use tiny_skia::{
     Color, FillRule, LineCap, LineJoin, Paint, Path, PathBuilder, Pixmap, Rect, Stroke, StrokeDash,
@@ -13,7 +14,7 @@ use ttf_parser::{Face, OutlineBuilder};
 use super::{Anchor, Canvas, Colour, DASH, LINE, POINT, Pen, Place, SWATCH, TEXT, swatch_pieces};
 
 const FONT: &[u8] = include_bytes!("roboto.ttf");
-/// Pixels a unit.
+/// The number of pixels for a unit.
 const SCALE: f32 = 2.0;
 const TEXT_COLOUR: Colour = (0x22, 0x22, 0x22);
 const GRID_COLOUR: Colour = (0xdd, 0xdd, 0xdd);
@@ -25,7 +26,7 @@ pub struct Png {
 }
 
 impl Png {
-    /// A white one.
+    /// Makes a white image of `width` times `height` units.
     pub fn new(width: f64, height: f64) -> Png {
         let pixels = |units: f64| (units as f32 * SCALE).ceil() as u32;
         let mut pixels = Pixmap::new(pixels(width), pixels(height)).expect("charts are not empty");
@@ -36,13 +37,13 @@ impl Png {
         }
     }
 
-    /// The file.
+    /// The image as a PNG file.
     pub fn finish(self) -> anyhow::Result<Vec<u8>> {
         Ok(self.pixels.encode_png()?)
     }
 
     fn fill(&mut self, path: Option<Path>, colour: Colour, transform: Transform) {
-        // Nothing but a space or a value that is no number has no path.
+        // A text of spaces, or a value that is no number, has no path.
         if let Some(path) = path {
             self.pixels
                 .fill_path(&path, &paint(colour), FillRule::Winding, transform, None);
@@ -77,7 +78,7 @@ impl Png {
         }
     }
 
-    /// The outlines of a text that begins at the origin, and how long it is; in units of the chart.
+    /// The outlines of a text that begins at the origin, and its length, in units of the chart.
     fn outline(&self, text: &str) -> (Option<Path>, f32) {
         let size = TEXT as f32 / f32::from(self.face.units_per_em());
         let mut outline = Outline {
@@ -86,7 +87,7 @@ impl Png {
             x: 0.0,
         };
         for letter in text.chars() {
-            // What the font lacks is shown by a question mark.
+            // A question mark stands for a letter that the font lacks.
             let glyph = self
                 .face
                 .glyph_index(letter)
@@ -158,11 +159,11 @@ fn paint((red, green, blue): Colour) -> Paint<'static> {
     paint
 }
 
-/// Takes the outlines of glyphs one after the other. Those of a font point upwards.
+/// Collects the outlines of glyphs one after the other. The `y` axis of a font points upwards.
 struct Outline {
     path: PathBuilder,
     size: f32,
-    /// Where the next glyph begins.
+    /// The place where the next glyph begins.
     x: f32,
 }
 
@@ -203,7 +204,7 @@ impl OutlineBuilder for Outline {
 mod tests {
     use super::*;
 
-    /// Pixels that are not white, within a rectangle of units.
+    /// The number of pixels that are not white within a rectangle of units.
     fn inked(png: &Png, (left, top): Place, (right, bottom): Place) -> usize {
         let inside = |x: u32, y: u32| {
             let unit = |pixel: u32| f64::from(pixel) / f64::from(SCALE);

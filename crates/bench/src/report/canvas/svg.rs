@@ -1,21 +1,21 @@
-//! SVG, for the page: colours of text and grid are the page's, by its style.
+//! Draws charts as SVG for the page. The style of the page gives the colours of text and grid.
 
 use std::fmt::Write as _;
 
 use super::{Anchor, Canvas, Colour, DASH, LINE, POINT, Pen, Place, SWATCH, swatch_pieces};
 
-/// An image as text.
+/// An SVG image.
 pub struct Svg(String);
 
 impl Svg {
-    /// An empty one.
+    /// Makes an empty image of `width` times `height` units.
     pub fn new(width: f64, height: f64) -> Svg {
         Svg(format!(
             r#"<svg viewBox="0 0 {width} {height}" role="img" xmlns="http://www.w3.org/2000/svg">"#
         ))
     }
 
-    /// The whole.
+    /// The image as text.
     pub fn finish(mut self) -> String {
         self.0.push_str("</svg>");
         self.0
@@ -89,7 +89,7 @@ fn hex((red, green, blue): Colour) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// Text as it may stand in HTML and SVG.
+/// Escapes a text for HTML and SVG.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
