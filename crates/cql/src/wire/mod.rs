@@ -9,6 +9,7 @@
 //! allocated for them. So the memory taken for a message is a small multiple of its bytes, whatever
 //! the counts and lengths say.
 
+mod bound_value;
 mod compression;
 mod consistency;
 mod error_codec;
@@ -28,6 +29,7 @@ mod rows;
 mod type_option;
 mod writer;
 
+pub use bound_value::BoundValue;
 pub use compression::Compression;
 pub use consistency::{Consistency, UnknownConsistency};
 pub use event::{
@@ -39,8 +41,7 @@ pub use marshal::{marshal_name, parse_marshal_name};
 pub use metadata::{ColumnSpec, Metadata, Prepared};
 pub use reader::DecodeError;
 pub use request::{
-    Batch, BatchKind, BatchStatement, BatchedStatement, BoundValue, QueryParameters, Request,
-    Startup, Values,
+    Batch, BatchKind, BatchStatement, BatchedStatement, QueryParameters, Request, Startup, Values,
 };
 pub use response::{EVENT_STREAM, Response, ResponseContext};
 pub use rows::{DecodedRows, Rows, RowsEncoder};

@@ -8,8 +8,8 @@ use std::net::{IpAddr, SocketAddr};
 use bytes::{Buf, Bytes};
 use uuid::Uuid;
 
+use super::bound_value::BoundValue;
 use super::consistency::Consistency;
-use super::request::BoundValue;
 use crate::error::CqlError;
 
 /// The reason why the body of a frame can't be read.

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::bound_value::BoundValue;
 use super::compression::Compression;
 use super::consistency::Consistency;
 use super::event::EventKind;
@@ -166,17 +167,6 @@ impl Values {
                 .collect(),
         }
     }
-}
-
-/// The value of one bind marker.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BoundValue {
-    /// Null.
-    Null,
-    /// Not set. A column that would be set to the marker is left as it is.
-    Unset,
-    /// A serialised value, which shares the memory of the frame.
-    Value(Bytes),
 }
 
 /// The kind of a batch.

@@ -4,6 +4,7 @@
 
 use bytes::{BufMut, BytesMut};
 
+use super::bound_value::BoundValue;
 use super::compression::Compression;
 use super::consistency::Consistency;
 use super::event::EventKind;
@@ -12,8 +13,7 @@ use super::frame_body::{FrameStart, plain_body};
 use super::header::{Flags, Opcode};
 use super::reader::{DecodeError, Reader};
 use super::request::{
-    Batch, BatchKind, BatchStatement, BatchedStatement, BoundValue, QueryParameters, Request,
-    Startup, Values,
+    Batch, BatchKind, BatchStatement, BatchedStatement, QueryParameters, Request, Startup, Values,
 };
 use super::writer::Writer;
 

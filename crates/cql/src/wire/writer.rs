@@ -4,8 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use bytes::{BufMut, Bytes, BytesMut};
 
+use super::bound_value::BoundValue;
 use super::consistency::Consistency;
-use super::request::BoundValue;
 
 /// Appends the notations of the protocol to a buffer.
 pub(super) trait Writer {

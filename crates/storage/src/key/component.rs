@@ -38,6 +38,7 @@ use bytes::Bytes;
 use cql::types::CqlType;
 use cql::value::{self, Value};
 
+use super::bits::{NotOfType, Reader, flip};
 use super::number;
 
 /// A byte that sorts after everything that can follow a prefix of components.
@@ -50,10 +51,6 @@ const NEXT: u8 = 2;
 const NULL: u8 = 1;
 
 const SIGN_BITS: u64 = 0x8080_8080_8080_8080;
-
-/// The error for bytes that are no value of their type.
-#[derive(Debug)]
-pub(crate) struct NotOfType;
 
 /// Appends the component of a serialised value.
 pub(crate) fn encode(
@@ -278,52 +275,6 @@ fn time_first(upper: u64) -> u64 {
 
 fn time_last(ordered: u64) -> u64 {
     ordered << 32 | (ordered >> 16 & 0xffff_0000) | ordered >> 48
-}
-
-pub(super) fn flip(bytes: &mut [u8]) {
-    for byte in bytes {
-        *byte = !*byte;
-    }
-}
-
-/// Reads what [`encode`] wrote. `mask` is FF where its bits are flipped, else 00.
-pub(super) struct Reader<'a> {
-    pub(super) rest: &'a [u8],
-    pub(super) mask: u8,
-}
-
-impl Reader<'_> {
-    pub(super) fn byte(&mut self) -> Option<u8> {
-        let (first, rest) = self.rest.split_first()?;
-        self.rest = rest;
-        Some(first ^ self.mask)
-    }
-
-    pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (bytes, rest) = self.rest.split_first_chunk::<N>()?;
-        self.rest = rest;
-        Some(bytes.map(|byte| byte ^ self.mask))
-    }
-
-    pub(super) fn bytes(&mut self, length: usize) -> Option<Vec<u8>> {
-        let (bytes, rest) = self.rest.split_at_checked(length)?;
-        self.rest = rest;
-        Some(bytes.iter().map(|byte| byte ^ self.mask).collect())
-    }
-
-    pub(super) fn escaped(&mut self) -> Option<Bytes> {
-        let mut out = Vec::new();
-        loop {
-            match self.byte()? {
-                0 => match self.byte()? {
-                    0 => return Some(out.into()),
-                    0xff => out.push(0),
-                    _ => return None,
-                },
-                byte => out.push(byte),
-            }
-        }
-    }
 }
 
 fn decode_component(reader: &mut Reader<'_>, cql_type: &CqlType) -> Option<Bytes> {

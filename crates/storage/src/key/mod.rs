@@ -14,7 +14,8 @@
 //!
 //! Two partition keys are the same if their bytes are; two clustering keys if they compare equal.
 
-pub(crate) mod component;
+pub(crate) mod bits;
+mod component;
 mod number;
 #[cfg(test)]
 mod order_tests;
@@ -26,7 +27,8 @@ use cql::types::CqlType;
 use crate::StorageError;
 use crate::catalog::{ColumnKind, Table};
 use crate::read::ClusteringBound;
-use component::{AFTER_PREFIX, EMPTY, PRESENT, Reader, encode_escaped};
+use bits::Reader;
+use component::{AFTER_PREFIX, EMPTY, PRESENT, encode_escaped};
 
 /// The longest key that the engine takes, in bytes.
 pub(crate) const KEY_BYTES_MAX: usize = 65_535;

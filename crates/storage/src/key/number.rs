@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use num_bigint::{BigInt, Sign};
 
-use super::component::{NotOfType, Reader, flip};
+use super::bits::{NotOfType, Reader, flip};
 
 const NEGATIVE: u8 = 0;
 const ZERO: u8 = 1;

@@ -1,0 +1,94 @@
+//! The tree keeps to ARCHITECTURE.md: crates use those below them in its table and no others, and
+//! modules do not use each other in a circle.
+//!
+//! A circle is looked for among the children of each module: child `a`, with everything inside it,
+//! uses child `b`, and `b` uses `a` by some way. A module and its own children may use each other.
+//! Unit tests are not looked at. `circles.txt` lists the circles that remain.
+
+mod circles;
+mod modules;
+mod uses;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use circles::Circle;
+
+/// Tests of these crates use crates above them, as ARCHITECTURE.md says.
+const TESTED_FROM_ABOVE: [&str; 2] = ["store", "embedded"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Folders of `crates` by the names of their crates.
+fn crates() -> BTreeMap<String, PathBuf> {
+    let entries = fs::read_dir(root().join("crates")).unwrap();
+    let folders = entries.map(|entry| entry.unwrap().path());
+    let manifests = folders.filter(|folder| folder.join("Cargo.toml").exists());
+    manifests
+        .map(|folder| {
+            let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, folder)
+        })
+        .collect()
+}
+
+/// The crates in the order of the table "The rooms".
+fn rooms() -> Vec<String> {
+    let page = read(&root().join("ARCHITECTURE.md"));
+    let (_, rooms) = page.split_once("\n## The rooms\n").expect("the section");
+    let (rooms, _) = rooms.split_once("\n## ").expect("the next section");
+    let rows = rooms.lines().filter_map(|line| line.strip_prefix("| `"));
+    rows.map(|row| row.split('`').next().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn the_rooms_are_the_crates() {
+    let rooms: BTreeSet<String> = rooms().into_iter().collect();
+    let crates: BTreeSet<String> = crates().into_keys().collect();
+    assert_eq!(rooms, crates, "ARCHITECTURE.md, The rooms");
+}
+
+#[test]
+fn a_crate_uses_those_below_it() {
+    let rooms = rooms();
+    let position = |name: &str| rooms.iter().position(|room| room == name);
+    let mut wrong = Vec::new();
+    for (name, folder) in crates() {
+        let manifest: toml::Table = read(&folder.join("Cargo.toml")).parse().unwrap();
+        let kinds: &[&str] = match TESTED_FROM_ABOVE.contains(&&*name) {
+            true => &["dependencies", "build-dependencies"],
+            false => &["dependencies", "build-dependencies", "dev-dependencies"],
+        };
+        let used = kinds.iter().filter_map(|kind| manifest.get(*kind));
+        for used in used.flat_map(|table| table.as_table().unwrap().keys()) {
+            if position(used).is_some_and(|used| Some(used) <= position(&name)) && *used != name {
+                wrong.push(format!("{name} uses {used}, which is not below it"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn modules_use_each_other_one_way() {
+    let found: BTreeSet<Circle> = crates()
+        .iter()
+        .flat_map(|(name, folder)| {
+            let modules = modules::of_crate(&folder.join("src"));
+            circles::among(name, &uses::between(&modules))
+        })
+        .collect();
+    let listed = circles::listed(include_str!("circles.txt"));
+    let new: Vec<&Circle> = found.difference(&listed).collect();
+    let gone: Vec<&Circle> = listed.difference(&found).collect();
+    assert!(new.is_empty(), "new circles of modules: {new:#?}");
+    assert!(gone.is_empty(), "circles.txt lists others: {gone:#?}");
+}
