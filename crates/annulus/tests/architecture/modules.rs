@@ -38,7 +38,11 @@ fn collect(folder: &Path, parents: &mut ModulePath, modules: &mut BTreeMap<Modul
 
 /// What is left of a source when comments, strings and the unit tests at its end are gone.
 fn code(source: &str) -> String {
-    let source = source.split("#[cfg(test)]\nmod ").next().unwrap();
+    let tests = source.match_indices("#[cfg(test)]\nmod ").find(|(at, _)| {
+        let module = source[*at..].lines().nth(1).unwrap();
+        module.ends_with('{')
+    });
+    let source = &source[..tests.map_or(source.len(), |(at, _)| at)];
     let mut code = String::new();
     for line in source.lines() {
         let line = line.split("//").next().unwrap();
