@@ -1,5 +1,5 @@
-//! What may be forgotten: expired and deleted things that no read sees any more and that have been
-//! dead for the table's `gc_grace_seconds`.
+//! Forgetting: expired and deleted cells, rows and ranges go once no read sees them any more and
+//! they have been dead for the table's `gc_grace_seconds`.
 //!
 //! Rows are trimmed when they are written anyway, and when the engine rewrites its files; there
 //! whatever happens must be seen by no read, as the engine asks without regard to snapshots.
@@ -17,7 +17,7 @@ use crate::ranges;
 use crate::record::{self, Record};
 use crate::schema::{Schema, Tables};
 
-/// What the engine's compactions go by.
+/// The rules by which compactions of the engine drop records.
 pub(crate) struct Forgetting {
     horizon: Arc<Horizon>,
     tables: ArcSwap<Tables>,
@@ -53,7 +53,8 @@ impl Forgetting {
             .extend(tables);
     }
 
-    /// What looks at the records of one compaction; `None` for a space that is no table's.
+    /// The function that decides about the records of one compaction; `None` if the space belongs to
+    /// no table.
     pub(crate) fn examiner(&self, space: SpaceId) -> Option<Examiner> {
         let tables = self.tables.load();
         let table = tables.get(&space.table());

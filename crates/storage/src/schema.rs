@@ -14,7 +14,7 @@ use crate::engine::{SpaceId, SpaceOptions};
 use crate::key::KeyCodec;
 use crate::record::LiveColumns;
 
-/// What is derived from one [`Catalog`]; immutable like it.
+/// The values derived from one [`Catalog`]. They never change, as the catalog does not.
 pub(crate) struct Schema {
     pub catalog: Arc<Catalog>,
     pub generations: Generations,

@@ -34,26 +34,12 @@ const INLINE_ROWS_MAX: usize = 128;
 /// took it in as long as recent searches took no longer than this.
 pub const INLINE_WITHIN: Duration = Duration::from_millis(1);
 
-/// An environment variable for an experiment alone (benchmarks/experiments/turns). It names the
-/// parts of [`Turns`] to switch off: `no-permits`, `no-yield`, or both with a comma between.
-const TURNS_VARIABLE: &str = "ANNULUS_EXPERIMENT_TURNS";
-
-/// The rules by which searches take turns.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Turns {
-    /// No more searches run at a time than there are threads.
-    permits: bool,
-    /// A new search first lets requests in flight get on.
-    yields: bool,
-}
-
 /// The threads for searches and builds. Each kind of work has its own permits, so that a long build
 /// can't keep searches waiting for a turn. The operating system shares the cores between them.
 #[derive(Clone, Debug)]
 pub struct Compute {
     threads: usize,
     inline_within: Duration,
-    yields: bool,
     searches: Arc<Semaphore>,
     builds: Arc<Semaphore>,
     queue: Arc<Queue>,
@@ -91,24 +77,14 @@ impl Compute {
     /// number of cores. `inline_within` takes the place of [`INLINE_WITHIN`]; with zero all
     /// searches are handed over.
     pub fn new(threads: usize, inline_within: Duration) -> Compute {
-        let without = std::env::var(TURNS_VARIABLE).unwrap_or_default();
-        Compute::with_turns(threads, inline_within, Turns::without(&without))
-    }
-
-    fn with_turns(threads: usize, inline_within: Duration, turns: Turns) -> Compute {
         let threads = match threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
         };
-        let permits = match turns.permits {
-            true => threads,
-            false => Semaphore::MAX_PERMITS,
-        };
         Compute {
             threads,
             inline_within,
-            yields: turns.yields,
-            searches: Arc::new(Semaphore::new(permits)),
+            searches: Arc::new(Semaphore::new(threads)),
             builds: Arc::new(Semaphore::new(threads)),
             queue: Arc::default(),
         }
@@ -181,10 +157,8 @@ impl Compute {
         if Instant::now() + self.queue.wait(waiting.before, self.threads) > deadline {
             return Err(NotSearched::TooLate);
         }
-        if self.yields {
-            // Searches that are computed inline wait at this point.
-            tokio::task::yield_now().await;
-        }
+        // Searches that are computed inline wait at this point.
+        tokio::task::yield_now().await;
         if let Ok(permit) = self.searches.clone().try_acquire_owned() {
             return Ok(permit);
         }
@@ -193,17 +167,6 @@ impl Compute {
             .await
             .map_err(|_| NotSearched::TooLate)?
             .map_err(|_| NotSearched::Stopped(Stopped))
-    }
-}
-
-impl Turns {
-    /// All rules but those that a comma-separated list of names switches off.
-    fn without(names: &str) -> Turns {
-        let named = |wanted| names.split(',').any(|name| name == wanted);
-        Turns {
-            permits: !named("no-permits"),
-            yields: !named("no-yield"),
-        }
     }
 }
 
@@ -301,24 +264,6 @@ mod tests {
         futures::future::join_all(searches).await;
         assert_eq!(most.load(Ordering::SeqCst), 2);
         assert_eq!(compute.queue.waiting.load(Ordering::SeqCst), 0);
-    }
-
-    #[test]
-    fn turns_are_what_they_are_not_without() {
-        let turns = |permits, yields| Turns { permits, yields };
-        assert_eq!(Turns::without(""), turns(true, true));
-        assert_eq!(Turns::without("no-yield"), turns(true, false));
-        assert_eq!(Turns::without("no-permits,no-yield"), turns(false, false));
-    }
-
-    #[tokio::test(flavor = "multi_thread")]
-    async fn without_permits_searches_wait_for_none_and_without_the_yield_they_begin_at_once() {
-        let compute = Compute::with_turns(1, INLINE_WITHIN, Turns::without("no-permits,no-yield"));
-        let _end = busy(&compute);
-        compute.queue.mean_ns.store(100_000, Ordering::Relaxed);
-        let search = compute.search(soon(), 1, || 7);
-        tokio::pin!(search);
-        assert_eq!(futures::poll!(&mut search), std::task::Poll::Ready(Ok(7)));
     }
 
     #[tokio::test(flavor = "multi_thread")]

@@ -36,7 +36,7 @@ fn collect(folder: &Path, parents: &mut ModulePath, modules: &mut BTreeMap<Modul
     }
 }
 
-/// What is left of a source when comments, strings and the unit tests at its end are gone.
+/// A source without its comments, its strings and the unit tests at its end.
 fn code(source: &str) -> String {
     let tests = source.match_indices("#[cfg(test)]\nmod ").find(|(at, _)| {
         let module = source[*at..].lines().nth(1).unwrap();
