@@ -23,7 +23,7 @@ use crate::gateway_tls::{ForCassandra, ForClients, GatewayTls};
 use crate::logging::LogFormat;
 use crate::memory_limit::MemoryLimit;
 use crate::settings::{at_least_one, lacks};
-use crate::store_service::Size;
+use crate::size::Size;
 use crate::vector_stores::VectorStores;
 
 /// The default log filter. It includes `store_api`, which logs that an index service is available

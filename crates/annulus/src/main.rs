@@ -20,6 +20,7 @@ mod scrub;
 mod serve;
 mod settings;
 mod settings_file;
+mod size;
 mod span;
 mod stop;
 mod store_service;

@@ -3,7 +3,7 @@
 use client_memory::Shares;
 
 use crate::exit::Failure;
-use crate::store_service::Size;
+use crate::size::Size;
 
 /// The smallest limit. With less the process does not get far.
 const LIMIT_BYTES_MIN: u64 = 64 << 20;

@@ -13,8 +13,8 @@ use store::{Placement, RepairOptions, RepairSchedule, ScrubOptions, SnapshotOpti
 use crate::exit::Failure;
 use crate::logging::LogFormat;
 use crate::memory_limit::MemoryLimit;
+use crate::size::Size;
 use crate::span::{Span, bounded};
-use crate::store_service::Size;
 
 /// The default log filter: facts of our own crates, and warnings of libraries. Of the driver only
 /// errors are logged, as it warns of failures that its callers report themselves.

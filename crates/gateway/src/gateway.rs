@@ -14,13 +14,14 @@ use tokio_util::task::TaskTracker;
 use crate::catalog::Catalog;
 use crate::clients::Clients;
 use crate::inquiry::AnswerMemory;
-use crate::listener::{Shared, accept};
+use crate::listener::accept;
 use crate::log_clock::LogClock;
 use crate::metrics::Metrics;
 use crate::metrics_listener;
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
 use crate::seldom::Seldom;
+use crate::shared::Shared;
 use crate::writes::{ChangeLog, LATE_AFTER};
 
 /// A running gateway. It goes on when this value is dropped; [`Gateway::stop`] ends it.

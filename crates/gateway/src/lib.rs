@@ -92,6 +92,8 @@ mod prepared;
 mod recognise;
 mod ring;
 mod seldom;
+mod shared;
+mod socket_options;
 mod stream_set;
 mod writes;
 

@@ -15,7 +15,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use crate::listener::Shared;
+use crate::shared::Shared;
 
 /// Connections that are served at once; more wait.
 const CONNECTIONS_MAX: usize = 16;

@@ -19,6 +19,7 @@ pub mod read;
 
 mod cdc;
 mod commit;
+mod disk_room;
 mod engine;
 mod forget;
 mod horizon;

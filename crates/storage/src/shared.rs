@@ -8,11 +8,11 @@ use tokio::sync::watch::Sender;
 
 use crate::cdc::CdcGate;
 use crate::clock::ServerClock;
+use crate::disk_room;
 use crate::engine::Engine;
 use crate::forget::Forgetting;
 use crate::horizon::Horizon;
 use crate::schema::Schema;
-use crate::watch;
 use crate::{Durability, Health, StorageError};
 
 pub(crate) struct Shared {
@@ -110,7 +110,7 @@ impl Shared {
         let StorageError::ReadOnly(cause) = error else {
             return;
         };
-        let text = watch::describe(self.engine.path(), cause);
+        let text = disk_room::describe(self.engine.path(), cause);
         let mut failure = self.failure();
         if failure.is_none() {
             tracing::error!(%cause, "{text}");
@@ -124,7 +124,7 @@ impl Shared {
     /// Renews the text about a failure, as a disk that failed may be full by now, or the reverse.
     pub(crate) fn refresh_failure(&self) {
         if let Some(failure) = &mut *self.failure() {
-            failure.text = watch::describe(self.engine.path(), &failure.cause);
+            failure.text = disk_room::describe(self.engine.path(), &failure.cause);
         }
     }
 

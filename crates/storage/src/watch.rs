@@ -3,7 +3,6 @@
 //! dropped tables once nobody reads them.
 
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -172,28 +171,5 @@ impl Watcher {
             }
             None => {}
         }
-    }
-}
-
-/// Bytes that may still be written in the directory's file system.
-pub(crate) fn free_bytes(directory: &Path) -> Option<u64> {
-    let statistics = rustix::fs::statvfs(directory).ok()?;
-    Some(statistics.f_bavail.saturating_mul(statistics.f_frsize))
-}
-
-/// The text for the operator: the disk is full, or it failed.
-pub(crate) fn describe(directory: &Path, cause: &str) -> String {
-    /// With fewer free bytes the engine can't write out what it holds in memory.
-    const FULL_BELOW_BYTES: u64 = 64 << 20;
-    let path = directory.display();
-    match free_bytes(directory) {
-        Some(free) if free < FULL_BELOW_BYTES => format!(
-            "the disk of {path} is full ({free} bytes free): nothing is written until there is room; \
-             reads go on"
-        ),
-        _ => format!(
-            "writing to {path} failed ({cause}): nothing is written until the disk takes it again; \
-             reads go on"
-        ),
     }
 }

@@ -4,9 +4,9 @@ use std::collections::{HashMap, VecDeque};
 
 use uuid::Uuid;
 
-use crate::registry::Retention;
+use crate::retention::Retention;
 use crate::scope::Scope;
-use crate::task::Spec;
+use crate::spec::Spec;
 
 /// Roots that have ended, oldest first, by their kind.
 #[derive(Debug, Default)]

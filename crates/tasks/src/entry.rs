@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::children::Children;
+use crate::spec::Spec;
 use crate::status::{State, Status};
-use crate::task::Spec;
 
 /// The total that stands for an unknown one.
 const UNKNOWN: u64 = u64::MAX;

@@ -19,11 +19,15 @@ mod children;
 mod ended;
 mod entry;
 mod registry;
+mod retention;
 mod scope;
+mod spec;
 mod status;
 mod task;
 
-pub use registry::{AbortError, Registry, Retention};
+pub use registry::{AbortError, Registry};
+pub use retention::Retention;
 pub use scope::{Scope, TokenRange};
+pub use spec::Spec;
 pub use status::{State, Status, Tree};
-pub use task::{Spec, Task, Teller};
+pub use task::{Task, Teller};

@@ -9,33 +9,10 @@ use uuid::Uuid;
 
 use crate::ended::EndedRoots;
 use crate::entry::Entry;
+use crate::retention::Retention;
+use crate::spec::Spec;
 use crate::status::{State, Status, Tree};
-use crate::task::{Spec, Task};
-
-/// The numbers of ended tasks that are kept.
-#[derive(Clone, Copy, Debug)]
-pub struct Retention {
-    /// The most trees of one kind whose root has ended; the oldest go first. No kind takes
-    /// another's place.
-    pub trees_of_a_kind_max: usize,
-    /// The most of these trees that are on one scope and have ended well, and likewise of those
-    /// that have not. So work that is done again and again leaves its last few trees.
-    pub trees_of_a_scope_max: usize,
-    /// The most parts of one task that have ended well, and likewise of those that have not; the
-    /// oldest go first.
-    pub ended_children_max: usize,
-}
-
-impl Default for Retention {
-    fn default() -> Retention {
-        // At a few hundred bytes a task, this takes some megabytes for each kind at the very most.
-        Retention {
-            trees_of_a_kind_max: 128,
-            trees_of_a_scope_max: 8,
-            ended_children_max: 64,
-        }
-    }
-}
+use crate::task::Task;
 
 /// Every task that runs, and those that ended lately. It is cheap to clone; clones are the same
 /// registry.

@@ -7,25 +7,8 @@ use uuid::Uuid;
 
 use crate::entry::Entry;
 use crate::registry::Registry;
-use crate::scope::Scope;
+use crate::spec::Spec;
 use crate::status::{State, Status};
-
-/// The description of a task.
-#[derive(Clone, Debug)]
-pub struct Spec {
-    /// The kind of work, such as `scan`.
-    pub kind: &'static str,
-    /// The things that the work is on.
-    pub scope: Scope,
-    /// The unit of progress, such as `rows`.
-    pub units: &'static str,
-    /// Number of units in all, if that is known from the beginning.
-    pub total: Option<u64>,
-    /// The names of the other counts.
-    pub counters: &'static [&'static str],
-    /// Whether the work heeds an abort.
-    pub abortable: bool,
-}
 
 /// A running task. If it is dropped without telling its end, it has been aborted.
 pub struct Task {

@@ -25,7 +25,6 @@ pub use host::{Asks, Host, OfGateway};
 pub use running::Bound;
 use settings::Resolved;
 pub use settings::StoreSettings;
-pub use values::Size;
 
 /// The time to wait at the end for threads that still read files or look up names.
 pub const READING_ENDS_WITHIN: Duration = Duration::from_secs(1);

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::values::{AddressMap, Size};
+use super::values::AddressMap;
 use crate::logging::LogFormat;
 use crate::settings::IndexVectors;
+use crate::size::Size;
 use crate::span::Span;
 pub use resolve::Resolved;
 

@@ -26,10 +26,10 @@ use crate::ann::fixtures::{column, snapshot};
 use crate::catalog::Catalog;
 use crate::clients::Clients;
 use crate::inquiry::AnswerMemory;
-use crate::listener::Shared;
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
 use crate::ring::Ring;
+use crate::shared::Shared;
 use crate::writes::ChangeLog;
 
 const BODY_MAX: usize = 1 << 20;

@@ -66,7 +66,8 @@ use self::work::Workshop;
 use self::writes::Writes;
 use crate::clients::Client;
 use crate::inquiry::Inquirer;
-use crate::listener::{Shared, prepare};
+use crate::shared::Shared;
+use crate::socket_options::prepare;
 
 /// Answers made by the gateway that may wait for the client to read; with more, the client's
 /// requests wait, too.

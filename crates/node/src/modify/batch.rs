@@ -7,7 +7,7 @@ use cql::ast::{Batch, BatchEntry, BatchKind};
 use cql::error::CqlError;
 
 use super::plan::{BatchPlan, Plan, Work, WritePlan};
-use super::using::{UsingPlan, checked_timestamp};
+use super::using::{UsingPlan, write_timestamp};
 use crate::bind::{PrepareContext, StatementClock};
 use crate::query::{Answer, Database, Parameters};
 
@@ -78,15 +78,6 @@ pub async fn execute_batch(
         mutations.extend(write.mutations(parameters, &clock, timestamp)?);
     }
     super::execute::apply(database, mutations).await
-}
-
-/// The write timestamp of a request, in microseconds since the epoch: the one that the client gave,
-/// else the next one of the server's clock.
-pub(super) fn write_timestamp(given: Option<i64>, clock: &StatementClock) -> Result<i64, CqlError> {
-    match given {
-        Some(micros) => checked_timestamp(micros),
-        None => Ok(clock.next_write_micros()),
-    }
 }
 
 fn check_kind(kind: BatchKind) -> Result<(), CqlError> {

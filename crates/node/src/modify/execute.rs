@@ -10,10 +10,10 @@ use storage::mutation::{
 };
 use storage::read::Row;
 
-use super::batch::write_timestamp;
 use super::operation::Operation;
 use super::plan::{BatchPlan, WriteKind, WritePlan};
 use super::target::{Extent, MAX_KEYS, too_many_keys};
+use super::using::write_timestamp;
 use crate::bind::StatementClock;
 use crate::failure::storage_error;
 use crate::query::{Answer, ColumnSpec, Database, Outcome, Parameters, Rows};

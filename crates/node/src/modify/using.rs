@@ -133,6 +133,15 @@ fn checked_ttl(ttl_s: i32) -> Result<u32, CqlError> {
     })
 }
 
+/// The write timestamp of a request, in microseconds since the epoch: the one that the client gave,
+/// else the next one of the server's clock.
+pub(super) fn write_timestamp(given: Option<i64>, clock: &StatementClock) -> Result<i64, CqlError> {
+    match given {
+        Some(micros) => checked_timestamp(micros),
+        None => Ok(clock.next_write_micros()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

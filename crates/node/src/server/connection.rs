@@ -22,10 +22,10 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::admission::{charge_plain, semaphore};
-use super::listener::Shared;
 use super::outbox::{Outbox, encode, outbox};
 use super::request::{self, Of};
 use super::service::Service;
+use super::shared::Shared;
 
 /// The room that is made at once for reading from the socket, in bytes. A request holds on to the
 /// memory in which it came, so many requests share it.

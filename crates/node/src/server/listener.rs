@@ -7,14 +7,13 @@ use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::admission::{Admission, semaphore};
 use super::connection;
 use super::counters::{CounterValues, Counters};
 use super::options::ListenerOptions;
 use super::service::Service;
+use super::shared::{Shared, Shutdown};
 
 /// The time after which the kernel asks a silent client whether it is still there.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
@@ -23,26 +22,6 @@ const KEEPALIVE_EVERY: Duration = Duration::from_secs(15);
 
 /// The pause after a failed accept, whose cause is mostly a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-/// The parts that the connections of a listener share.
-pub(super) struct Shared<S> {
-    pub service: Arc<S>,
-    pub options: ListenerOptions,
-    pub admission: Admission,
-    pub counters: Counters,
-    pub shutdown: Shutdown,
-}
-
-/// Tells the tasks of a server to stop, and tells the server when they have stopped.
-#[derive(Clone, Default)]
-pub(super) struct Shutdown {
-    /// Cancelled when no more connections and requests may be taken.
-    pub stop: CancellationToken,
-    /// Cancelled when the server no longer waits for clients to take their answers.
-    pub kill: CancellationToken,
-    /// The tasks of listeners, connections and requests.
-    pub tasks: TaskTracker,
-}
 
 /// The error of an address that could not be listened on.
 #[derive(Debug, thiserror::Error)]

@@ -21,6 +21,7 @@ mod outbox;
 mod prepared;
 mod request;
 mod service;
+mod shared;
 mod statements;
 mod unread;
 mod values;

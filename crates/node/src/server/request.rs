@@ -10,9 +10,9 @@ use cql::error::{CqlError, ErrorKind};
 use cql::wire::{Compression, Flags, Frame, Request, Response, ResponseContext};
 use futures::FutureExt;
 
-use super::listener::Shared;
 use super::outbox::{Encoded, encode};
 use super::service::Service;
+use super::shared::Shared;
 
 const TRACING_WARNING: &str = "Tracing is not supported: the request was executed without a trace.";
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::look::DiscoveryError;
+use super::discovery_error::DiscoveryError;
 use super::schema_statements::first;
 use super::session::Db;
 use super::statement::Statement;

@@ -10,6 +10,7 @@ use futures::{StreamExt, TryStreamExt};
 use uuid::Uuid;
 
 use super::describe::{Described, Facts, describe};
+use super::discovery_error::DiscoveryError;
 use super::index_target::Target;
 use super::schema_statements::{ListedIndex, Statements};
 use super::session::Db;
@@ -18,20 +19,6 @@ use crate::identity::{IndexIdentity, IndexName};
 
 /// The number of indexes whose entries are read at the same time.
 const INDEXES_AT_A_TIME: usize = 16;
-
-/// The reason why a look failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DiscoveryError {
-    /// The database doesn't answer.
-    #[error("{0}")]
-    Unreachable(String),
-    /// The database answers with an error.
-    #[error("{0}")]
-    Refused(String),
-    /// The database's answer has an unexpected form.
-    #[error("{0}")]
-    Malformed(String),
-}
 
 /// The result of a look.
 #[derive(Clone, Debug)]

@@ -9,6 +9,7 @@
 
 mod consumer;
 mod describe;
+mod discovery_error;
 mod follower;
 mod index_target;
 mod log_facts;

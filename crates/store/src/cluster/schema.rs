@@ -9,7 +9,8 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::look::{Discovery, DiscoveryError, Round};
+use super::discovery_error::DiscoveryError;
+use super::look::{Discovery, Round};
 use super::session::{Db, DbHandle};
 use crate::database::{Discovered, Schema};
 use crate::identity::IndexName;

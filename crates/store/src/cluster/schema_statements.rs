@@ -12,7 +12,7 @@ use scylla::statement::prepared::PreparedStatement;
 use scylla::value::{CqlTimestamp, CqlTimeuuid};
 use uuid::Uuid;
 
-use super::look::DiscoveryError;
+use super::discovery_error::DiscoveryError;
 use super::session::Db;
 use super::statement::Statement;
 use crate::identity::IndexName;

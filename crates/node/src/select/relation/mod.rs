@@ -1,6 +1,7 @@
 //! A relation of a WHERE clause, with its names and types resolved.
 
 mod prepare;
+mod single_term;
 mod text;
 mod token;
 mod tuple;

@@ -1,10 +1,11 @@
 //! Preparation of relations: resolves their names, and fits their terms to the columns.
 
-use cql::ast::{self, Comparand, Operator, Subject, Term};
+use cql::ast::{self, Operator, Subject, Term};
 use cql::error::CqlError;
 use cql::types::CqlType;
 use storage::catalog::{Column, Table};
 
+use super::single_term::single_term;
 use super::text::{operator_text, relation_text};
 use super::{Comparison, Relation, RelationKind, Test, token, tuple};
 use crate::bind::{PrepareContext, prepare_in_list, prepare_term};
@@ -62,20 +63,6 @@ fn refuse_operator(operator: Operator, text: &str) -> Result<(), CqlError> {
         _ => return Ok(()),
     };
     Err(CqlError::invalid(message))
-}
-
-/// The only term on the right side of a relation; any other right side is an error.
-pub(super) fn single_term<'a>(
-    relation: &'a ast::Relation,
-    name: &str,
-) -> Result<&'a Term, CqlError> {
-    match &relation.comparand {
-        Comparand::Term(term) => Ok(term),
-        Comparand::List(_) | Comparand::None => Err(CqlError::invalid(format!(
-            "{} on {name} needs one value",
-            operator_text(relation.operator)
-        ))),
-    }
 }
 
 fn column_test(

@@ -5,7 +5,7 @@ use cql::error::CqlError;
 use cql::types::CqlType;
 use storage::catalog::{Column, ColumnKind, Table};
 
-use super::prepare::single_term;
+use super::single_term::single_term;
 use super::text::operator_text;
 use super::{Comparison, RelationKind, TupleList, TupleTerm, TupleTest};
 use crate::bind::{PrepareContext, prepare_term};
