@@ -72,6 +72,20 @@ test-clients: clients $(VENVS)/cassandra/.installed ## Drivers of other language
 	cargo test --workspace --locked --no-run --quiet
 	CLIENTS="$(CLIENTS)" $(VENVS)/cassandra/bin/python -m pytest -q tests/clients
 
+# The tool keeps one version, so that its verdict changes with the tree alone.
+CARGO_DENY_VERSION := 0.20.2
+CARGO_DENY_ROOT := target/tools/cargo-deny-$(CARGO_DENY_VERSION)
+CARGO_DENY := $(CARGO_DENY_ROOT)/bin/cargo-deny
+
+.PHONY: licences
+licences: $(CARGO_DENY) ## Licences, banned crates and sources of the tree, by the rules of deny.toml
+	@# The check reads the manifests of all crates for this system, tests' included.
+	cargo fetch --quiet --locked --target x86_64-unknown-linux-gnu
+	$(CARGO_DENY) --locked --offline check licenses bans sources
+
+$(CARGO_DENY):
+	cargo install --locked --root $(CARGO_DENY_ROOT) cargo-deny@$(CARGO_DENY_VERSION)
+
 .PHONY: histories
 histories: $(VENVS)/cassandra/.installed ## Random writes and reads beside a naive model, with kills (200 of them; SEEDS=n for another number)
 	cargo build --locked -p annulus

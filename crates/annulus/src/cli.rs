@@ -107,4 +107,7 @@ pub enum Command {
     /// a stopped server. Nothing is changed. Each file that is not as it was written is named; the
     /// exit code is then 5 with DIR, and 1 for a service.
     Scrub(Box<ScrubArguments>),
+
+    /// Print the licences of what this program and `annulus-bench` contain
+    Licences,
 }

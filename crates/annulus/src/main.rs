@@ -10,6 +10,7 @@ mod gateway;
 mod gateway_settings;
 mod gateway_tls;
 mod heap;
+mod licences;
 mod logging;
 mod memory_limit;
 mod open_files;
@@ -55,5 +56,6 @@ fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
         cli::Command::Recover(arguments) => recover::run(arguments),
         cli::Command::Scrub(arguments) => scrub::run(*arguments),
         cli::Command::Bench { arguments } => bench::run(&arguments),
+        cli::Command::Licences => licences::run(),
     }
 }
