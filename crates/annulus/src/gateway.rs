@@ -1,5 +1,9 @@
 //! `annulus gateway`: a CQL server before a node of Apache Cassandra, optionally with the index
 //! service in its process.
+//!
+//! That index service is the one of `annulus store` ([`store_service`]), and still a client of the
+//! gateway over sockets. Only the searches of `ANN OF` reach it by a call
+//! ([`store_api::Stores::Local`]). It stops before the gateway, which is its database.
 
 use std::io::Write as _;
 use std::path::PathBuf;

@@ -14,9 +14,10 @@
 //! The end of a window is told once its rows have been handed over ([`LogRun::read_up_to`]). So it
 //! is a position that a snapshot may be taken with: a time before which everything in the log has
 //! been handed over. It means the same as the position of a reader that polls, and snapshots of
-//! either open with the other. Times of two runs of the process follow each other, as the mark is
-//! kept on the disk. While the disk takes no writes, the position told stays behind what is read,
-//! as a later process would give out times behind it again.
+//! either open with the other. An idle log has no new position until one is asked for, as for a
+//! snapshot ([`LogRun::is_asked`]). Times of two runs of the process follow each other, as the mark
+//! is kept on the disk. While the disk takes no writes, the position told stays behind what is
+//! read, as a later process would give out times behind it again.
 
 use std::time::Duration;
 

@@ -5,6 +5,9 @@
 //! names. Re-reads go first, so that an index that is being built follows the table closely. After
 //! each of their messages the scan has a turn, or heavy writing would keep an index from ever being
 //! complete. [`crate::items`] tells why the order of arrival doesn't matter.
+//!
+//! The task looks at its rows a second after a change, and when a row expires. While nothing can
+//! change by itself the task has no timer.
 
 mod memory_gate;
 mod room;

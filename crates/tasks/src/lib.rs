@@ -3,6 +3,7 @@
 //! A [`Task`] is held by whoever does the work, and told how far the work is. Everyone else sees
 //! the task through the [`Registry`], as a [`Status`]. Tasks form trees: a root stands for the
 //! whole operation, its children for parts of it. The terms are those of ScyllaDB's task manager.
+//! The crate knows no kinds of work: whoever begins a task names its kind ([`Spec`]).
 //!
 //! Three rules:
 //!

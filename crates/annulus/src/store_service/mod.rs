@@ -5,7 +5,8 @@
 //! environment variables. On SIGHUP it reads all sources of settings again, and all files that they
 //! name. At intervals it reads only the certificates and passwords that the settings in effect
 //! name, as a settings file that is missing or only half written must not switch encryption off.
-//! Changes take effect without dropping a request, and settings that can't be used change nothing.
+//! Changes take effect without dropping a request: a new listener, certificate or database session
+//! is ready before the former one goes. Settings that can't be used change nothing.
 
 mod host;
 mod running;

@@ -8,6 +8,8 @@
 //!     FROM "shop"."films" WHERE "id" IN ?
 //! ```
 //!
+//! A query on a column that has only an index of Cassandra's own (SAI) goes to Cassandra as it is.
+//!
 //! - `plan`: decides whether a statement is such a query, and makes its plan (a value that prints);
 //! - `terms`: the vector and LIMIT, as written or bound;
 //! - `key_read`: the statement that reads rows by their keys, and its values;

@@ -1,4 +1,7 @@
 //! The two sockets of a connection, each in clear or under TLS.
+//!
+//! TLS ends at the gateway, and each side has TLS or not by itself. Frames take the same way over
+//! either kind of socket.
 
 use std::io;
 use std::net::SocketAddr;

@@ -11,7 +11,8 @@
 //! 2. An execution gives the plan its values, from which *hints* are made (modules `keys` and
 //!    `terms`). Functions such as now() in a key are evaluated by the gateway (module `calls`).
 //! 3. Hints become *log rows* with streams and times (module `hint`, `crate::log_clock`).
-//! 4. An [`Errand`] takes the write and the log rows to the node, in one request where it can.
+//! 4. An [`Errand`] takes the write and the log rows to the node, in one request where it can. The
+//!    client keeps its prepared id and gets the node's answer to the write.
 //!
 //! The time of a log row is the gateway's own, not the write's. Nothing else depends on a clock
 //! here: a write without a timestamp still gets that of its coordinator, as it would without a

@@ -1,4 +1,7 @@
 //! The system tables in which the node describes itself.
+//!
+//! `system.local` names the address at which the asking client reached the node, as drivers connect
+//! to what it names.
 
 use std::net::IpAddr;
 

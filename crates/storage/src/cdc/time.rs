@@ -2,7 +2,11 @@
 //!
 //! A log row carries the timestamp of its write, so that it sorts as the write does. If that
 //! timestamp lies in the future, or not above the mark, the row carries the time of the commit
-//! instead. So a reader that has read the log up to the mark has read it for good.
+//! instead. So a reader that has read the log up to the mark has read it for good. The mark begins
+//! at the present when a directory is opened, and never goes back.
+//!
+//! ScyllaDB refuses a write that is dated more than 5 s ahead. Here such a write is taken, as a
+//! log row is only a hint to an index service.
 
 use uuid::Uuid;
 

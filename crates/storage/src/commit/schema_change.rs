@@ -1,6 +1,10 @@
-//! Changes of the schema: files of new tables first, then the catalog in one commit, then the end of
-//! the files of dropped ones. A crash in between leaves files that nobody names, which the next
+//! Changes of the schema: files of new tables first, then the catalog in one commit, then the end
+//! of the files of dropped ones. A crash in between leaves files that nobody names, which the next
 //! start removes.
+//!
+//! Each table is a space of the engine, with a folder of its own. The folder of a dropped table
+//! goes once its last reader has ended. The committer looks for such folders after each request,
+//! and the watcher wakes it for that every second.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,6 +1,7 @@
 //! The engine below a storage: fjall on a disk, or its stand-in in simulations.
 //!
-//! Without the feature `simulation` there is one variant, so the choice costs nothing.
+//! Without the feature `simulation` there is one variant, so the choice costs nothing. Only tests
+//! turn the feature on, so no binary has the stand-in.
 
 use std::ops::Bound;
 use std::path::Path;

@@ -1,5 +1,8 @@
 //! A record is the value of one key: all that is known of a row, or of a partition's head.
 //!
+//! A row is one record, and its cells carry their timestamps. So one lookup reads the newest
+//! version of a row.
+//!
 //! Only deletions of the partition and of ranges are kept elsewhere, in records of their own, which
 //! are merged on read. A record holds tombstones and expired cells until they may be forgotten, as
 //! a write with an older timestamp may still come.

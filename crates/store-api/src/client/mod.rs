@@ -4,6 +4,7 @@
 //! addresses. The services are asked in random order, in up to three rounds, then the secondary
 //! ones likewise. The next service is asked only if one is unavailable: there is no connection, or
 //! it is still starting. An unavailable service goes to quarantine until it says that it serves.
+//! ScyllaDB has the same rules, so a node or a gateway here behaves like a node of ScyllaDB.
 //!
 //! Beyond the contract, services of the caller's own zone come before the others, so that traffic
 //! stays in the zone. A request says how long its answer is waited for. Searches are binary for a

@@ -2,7 +2,7 @@
 //!
 //! A name may stand for several services, and any of them can answer a search. But a task is known
 //! only to the service in which it runs, so a client that starts a task has to ask the same service
-//! about it.
+//! about it. A change is never asked for twice ([`super::ask::Question::Change`]).
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,4 +1,7 @@
 //! The room for more rows in the index, and the log lines about it.
+//!
+//! An index serves once its scan has ended, even if rows wait for room. `rows_without_room` in the
+//! status of the index, the metric `index_rows_without_room` and one line in the log tell of them.
 
 use std::time::Duration;
 
