@@ -3,6 +3,8 @@
 import decimal
 import http.client
 import json
+import re
+import uuid
 
 import pytest
 from server import eventually
@@ -78,7 +80,9 @@ def test_indexes(server, index):
 def test_index_status(server, index):
     status, headers, text = raw(server, "GET", f"{index}/status")
     assert (status, headers["Content-Type"]) == (200, "application/json")
-    assert text == '{"status":"SERVING","count":500,"build_progress":100.0}'
+    # As ScyllaDB's service tells it, and which index of the name it is.
+    told = re.fullmatch(r'{"status":"SERVING","count":500,"build_progress":100.0,"version":"([0-9a-f-]{36})"}', text)
+    assert uuid.UUID(told[1]).version == 1
 
 
 def test_an_answer_has_a_column_for_each_key_and_two_scores(server, index):

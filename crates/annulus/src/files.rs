@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use store::{Pem, Secret};
+use net::tls::Pem;
+use store::Secret;
 
 use crate::exit::Failure;
 

@@ -12,10 +12,10 @@ use clap::Args;
 use client_memory::Budget;
 use clock::OffsetClock;
 use gateway::{CatalogOptions, GatewayOptions, Ring};
+use net::tls::RenewableClient;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use store::Secret;
-use store::tls::RenewableClient;
 
 use crate::exit::Failure;
 use crate::files::password;

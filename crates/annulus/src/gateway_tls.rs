@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use net::tls::RenewableClient;
+use net::tls::{self, Pem, TlsClients, TlsOptions};
 use rustls::ServerConfig;
 use serde::Deserialize;
-use store::tls::RenewableClient;
-use store::{Pem, TlsClients, TlsOptions, tls};
 
 use crate::exit::Failure;
 use crate::files::pem;

@@ -93,7 +93,6 @@ mod recognise;
 mod ring;
 mod seldom;
 mod shared;
-mod socket_options;
 mod stream_set;
 mod writes;
 

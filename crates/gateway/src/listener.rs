@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use net::sockets::prepare;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::connection;
 use crate::shared::Shared;
-use crate::socket_options::prepare;
 
 /// The pause after a failed accept, which mostly fails for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

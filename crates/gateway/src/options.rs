@@ -7,7 +7,7 @@ use std::time::Duration;
 use client_memory::{Budget, Shares};
 use clock::{Clock, SystemClock};
 use cql::wire::DEFAULT_BODY_LIMIT;
-use reactors::Reactors;
+use net::reactors::Reactors;
 use rustls::{ClientConfig, ServerConfig};
 use store_api::Stores;
 

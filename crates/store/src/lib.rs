@@ -52,7 +52,6 @@ mod service;
 mod snapshot;
 mod start_error;
 mod table;
-pub mod tls;
 
 pub use compute::INLINE_WITHIN;
 pub use cql::secret::Secret;
@@ -60,8 +59,8 @@ pub use httpd::openapi;
 pub use memory::{default_limit_bytes, half_of_machine_bytes};
 pub use options::{
     CdcOptions, Consistency, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions,
-    MemoryOptions, Pem, Placement, Preferred, ReaderOptions, RepairOptions, RepairSchedule,
-    ScanOptions, ScrubOptions, SnapshotOptions, StoreOptions, TlsClients, TlsOptions,
+    MemoryOptions, Placement, Preferred, ReaderOptions, RepairOptions, RepairSchedule, ScanOptions,
+    ScrubOptions, SnapshotOptions, StoreOptions,
 };
 pub use scrub::{Pace, check_snapshots};
 pub use service::{Listeners, Store, StoreHandle};

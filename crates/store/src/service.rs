@@ -6,6 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use net::tls::ServerTls;
 use store_api::LocalStore;
 use store_api::types::{Info, NodeStatus};
 use tasks::Registry;
@@ -30,7 +31,6 @@ use crate::scrub::Scrubs;
 use crate::snapshot::Snapshots;
 use crate::start_error::StartError;
 use crate::table::TableContext;
-use crate::tls::ServerTls;
 
 /// The index service.
 pub struct Store;

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::tls::CertificateError;
+use net::tls::CertificateError;
 
 /// The reason why the service can't start or can't take over new options.
 #[derive(Debug, thiserror::Error)]

@@ -4,8 +4,9 @@ mod common;
 
 use common::guard::{Authority, Guard};
 use common::{Way, World, eventually};
+use net::tls::{TlsClients, TlsOptions};
+use store::StoreOptions;
 use store::{Credentials, DatabaseOptions, ListenerOptions, MemoryOptions, Store, StoreHandle};
-use store::{StoreOptions, TlsClients, TlsOptions};
 use store_api::types::NodeStatus;
 
 const LOGIN: (&str, &str) = ("annulus", "right");

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use net::tls::{self, Pem};
 use scylla::client::session::TlsContext;
 use scylla::client::session_builder::SessionBuilder;
-use store::{Pem, tls};
 
 use crate::running::Running;
 use crate::server::Server;

@@ -50,6 +50,7 @@ use std::time::Duration;
 use client_memory::Account;
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{Direction, FrameHeader};
+use net::sockets::prepare;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -67,7 +68,6 @@ use self::writes::Writes;
 use crate::clients::Client;
 use crate::inquiry::Inquirer;
 use crate::shared::Shared;
-use crate::socket_options::prepare;
 
 /// Answers made by the gateway that may wait for the client to read; with more, the client's
 /// requests wait, too.

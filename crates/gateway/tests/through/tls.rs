@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cql::wire::{Direction, Opcode, Request, Response};
 use gateway::GatewayOptions;
+use net::tls::{self, Pem, TlsClients, TlsOptions};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ServerConfig};
-use store::{Pem, TlsClients, TlsOptions, tls};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use socket2::{SockRef, TcpKeepalive};
-use tokio::net::{TcpListener, TcpStream};
+use net::sockets::prepare;
+use tokio::net::TcpListener;
 
 use super::admission::{Admission, semaphore};
 use super::connection;
@@ -14,11 +14,6 @@ use super::counters::{CounterValues, Counters};
 use super::options::ListenerOptions;
 use super::service::Service;
 use super::shared::{Shared, Shutdown};
-
-/// The time after which the kernel asks a silent client whether it is still there.
-const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
-/// The time between two such questions.
-const KEEPALIVE_EVERY: Duration = Duration::from_secs(15);
 
 /// The pause after a failed accept, whose cause is mostly a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -165,12 +160,4 @@ async fn accept<S: Service>(socket: TcpListener, shared: Arc<Shared<S>>) {
             drop(place);
         });
     }
-}
-
-fn prepare(stream: &TcpStream) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    let keepalive = TcpKeepalive::new()
-        .with_time(KEEPALIVE_AFTER)
-        .with_interval(KEEPALIVE_EVERY);
-    SockRef::from(stream).set_tcp_keepalive(&keepalive)
 }

@@ -14,7 +14,7 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::StatusCode;
 use hyper_util::client::legacy::Client as HttpClient;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use reactors::PerReactor;
+use net::reactors::PerReactor;
 
 use super::answer::refusal;
 use super::ask::{Answer, Ask, Form, Question};

@@ -251,9 +251,10 @@ async fn log_version(session: &Session) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use net::tls::authority::Authority;
+
     use super::*;
     use crate::options::DatabaseOptions;
-    use crate::tls::tests::Authority;
 
     #[tokio::test]
     async fn a_database_that_never_shakes_hands_is_given_up() {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use net::tls::{self, Pem};
 use rustls::ClientConfig;
 use scylla::client::PoolSize;
 use scylla::client::execution_profile::ExecutionProfile;
@@ -15,9 +16,8 @@ use scylla::errors::{NewSessionError, TranslationError};
 use scylla::policies::address_translator::{AddressTranslator, UntranslatedPeer};
 use scylla::policies::load_balancing::DefaultPolicy;
 
-use crate::options::{DatabaseOptions, Pem};
+use crate::options::DatabaseOptions;
 use crate::start_error::StartError;
-use crate::tls;
 
 /// The options of the database, with certificates that have been parsed.
 #[derive(Clone)]

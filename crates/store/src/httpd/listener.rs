@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use net::tls::{ServerTls, TlsClients, TlsOptions};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -15,9 +16,8 @@ use super::crowd::{Crowd, Guest};
 use super::front::Front;
 use super::guard::Guard;
 use super::{Api, Shared, router, router_in_clear};
-use crate::options::{ListenerOptions, TlsClients, TlsOptions};
+use crate::options::ListenerOptions;
 use crate::start_error::StartError;
-use crate::tls::ServerTls;
 
 /// The pause after the system refused a connection. Mostly there are no file descriptors left, and
 /// some connection has to end first.
@@ -156,8 +156,9 @@ impl Drop for Listening {
 
 /// Loads the certificates of a listener. Fails if they can't be used.
 pub fn server_tls(options: Option<&TlsOptions>) -> Result<Option<ServerTls>, StartError> {
-    let tls = options.cloned().map(ServerTls::new).transpose();
-    tls.map_err(StartError::Certificates)
+    const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+    let tls = options.map(|options| ServerTls::new(options.clone(), &PROTOCOLS));
+    tls.transpose().map_err(StartError::Certificates)
 }
 
 fn clients(options: &ListenerOptions) -> Option<&TlsClients> {

@@ -6,9 +6,8 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use cql::secret::Secret;
+use net::tls::Pem;
 use scylla::statement::Consistency;
-
-use super::Pem;
 
 /// The addresses of the database, and the options of connections to it.
 #[derive(Clone, Debug, PartialEq)]

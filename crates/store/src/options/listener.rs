@@ -1,11 +1,10 @@
 //! The sockets of the HTTP API.
 
-use std::fmt;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use client_memory::Shares;
+use net::tls::TlsOptions;
 
 /// The options of one socket of the HTTP API.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,42 +39,6 @@ pub struct ListenerOptions {
     pub body_bytes_max: usize,
     /// The longest time that a body may take to arrive. Slower ones are refused with 408.
     pub body_timeout: Duration,
-}
-
-/// The certificate and key of a listener, and the clients that it lets in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsOptions {
-    /// The certificate of the listener, with the certificates between it and the authority.
-    pub certificates: Pem,
-    /// The private key of the certificate.
-    pub key: Pem,
-    /// The clients that are let in.
-    pub clients: TlsClients,
-}
-
-/// The clients that a listener with a certificate lets in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TlsClients {
-    /// All clients. Requests without TLS are answered too, but searches without TLS get 403.
-    Anyone,
-    /// The clients with a certificate that one of these authorities has signed.
-    SignedBy(Pem),
-}
-
-/// Certificates or a key in the PEM format.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Pem {
-    /// The PEM text.
-    pub bytes: Arc<[u8]>,
-    /// The source of the text, for messages.
-    pub origin: String,
-}
-
-impl fmt::Debug for Pem {
-    /// Leaves the text out, which may be a key.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Pem").field(&self.origin).finish()
-    }
 }
 
 impl ListenerOptions {

@@ -158,8 +158,8 @@ impl Authority {
         Authority(CertifiedIssuer::self_signed(params, key).expect("a certificate"))
     }
 
-    pub fn pem(&self) -> store::Pem {
-        store::Pem {
+    pub fn pem(&self) -> net::tls::Pem {
+        net::tls::Pem {
             bytes: self.0.pem().into_bytes().into(),
             origin: "authority".to_owned(),
         }

@@ -3,6 +3,8 @@
 //!
 //! usage: cdrs HOST:PORT KEYSPACE
 
+use std::time::Duration;
+
 use cdrs_tokio::cluster::session::{Session, SessionBuilder, TcpSessionBuilder};
 use cdrs_tokio::cluster::{NodeTcpConfigBuilder, TcpConnectionManager};
 use cdrs_tokio::load_balancing::RoundRobinLoadBalancingStrategy;
@@ -19,6 +21,10 @@ type Client = Session<
 
 const ROWS: i32 = 10;
 
+/// How often a statement is tried, and the pause between.
+const ATTEMPTS: usize = 50;
+const PAUSE: Duration = Duration::from_millis(100);
+
 #[tokio::main]
 async fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -34,13 +40,23 @@ async fn main() {
         .build()
         .await
         .expect("a session");
-    let run = async |text: String| client.query(text.as_str()).await.expect(&text);
+    // The driver asks another node each time, and one of several may not know of the last change of
+    // the schema yet.
+    let run = async |text: String| {
+        for _ in 1..ATTEMPTS {
+            match client.query(text.as_str()).await {
+                Ok(answer) => return answer,
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+        client.query(text.as_str()).await.expect(&text)
+    };
     run(format!(
-        "CREATE KEYSPACE {keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+        "CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
     ))
     .await;
     run(format!(
-        "CREATE TABLE {keyspace}.t (k int, c text, n int, PRIMARY KEY (k, c))"
+        "CREATE TABLE IF NOT EXISTS {keyspace}.t (k int, c text, n int, PRIMARY KEY (k, c))"
     ))
     .await;
     run(format!(

@@ -3,10 +3,10 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
+use net::tls::{TlsClients, TlsOptions};
 use store::{
     CdcOptions, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions, MemoryOptions,
-    Placement, Preferred, ReaderOptions, RepairOptions, RepairSchedule, StoreOptions, TlsClients,
-    TlsOptions,
+    Placement, Preferred, ReaderOptions, RepairOptions, RepairSchedule, StoreOptions,
 };
 
 use super::StoreSettings;

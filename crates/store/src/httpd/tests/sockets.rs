@@ -7,6 +7,8 @@ use axum::body::Bytes;
 use axum::http::Version;
 use http_body_util::Full;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use net::tls::authority::Authority;
+use net::tls::{self, Pem, TlsClients, TlsOptions};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -16,9 +18,6 @@ use tokio_rustls::client::TlsStream;
 
 use super::super::listener::server_tls;
 use super::Service;
-use crate::options::{Pem, TlsClients, TlsOptions};
-use crate::tls;
-use crate::tls::tests::Authority;
 
 /// The longest time that a test waits for anything.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -1,4 +1,4 @@
-//! The options of the gateway's sockets, to clients and to nodes.
+//! The options of sockets.
 
 use std::io;
 use std::time::Duration;
@@ -13,7 +13,10 @@ const KEEPALIVE_EVERY: Duration = Duration::from_secs(15);
 
 /// Sets the options of a socket: small frames are sent at once, and keepalive finds a peer that is
 /// gone.
-pub(crate) fn prepare(socket: &TcpStream) -> io::Result<()> {
+///
+/// # Errors
+/// If the socket is closed already.
+pub fn prepare(socket: &TcpStream) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let keepalive = TcpKeepalive::new()
         .with_time(KEEPALIVE_AFTER)

@@ -1,5 +1,8 @@
 //! TLS configurations for servers and clients, made of PEM texts for rustls.
 
+#[cfg(any(test, feature = "testing"))]
+pub mod authority;
+mod pem;
 mod renewable;
 
 use std::sync::Arc;
@@ -10,8 +13,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
-use crate::options::{Pem, TlsClients, TlsOptions};
-
+pub use pem::Pem;
 pub use renewable::RenewableClient;
 
 /// The reason why certificates or a key can't be used, with the source of their text.
@@ -24,6 +26,26 @@ pub struct CertificateError {
     problem: String,
 }
 
+/// The certificate and key of a listener, and the clients that it lets in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsOptions {
+    /// The certificate of the listener, with the certificates between it and the authority.
+    pub certificates: Pem,
+    /// The private key of the certificate.
+    pub key: Pem,
+    /// The clients that are let in.
+    pub clients: TlsClients,
+}
+
+/// The clients that a listener with a certificate lets in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TlsClients {
+    /// All clients. Requests without TLS are answered too, but searches without TLS get 403.
+    Anyone,
+    /// The clients with a certificate that one of these authorities has signed.
+    SignedBy(Pem),
+}
+
 /// The checked certificate and key of a listener.
 #[derive(Clone)]
 pub struct ServerTls {
@@ -34,13 +56,13 @@ pub struct ServerTls {
 }
 
 impl ServerTls {
-    /// Makes the configuration of an HTTP listener.
+    /// Makes the configuration of a listener, as [`server`] does.
     ///
     /// # Errors
     /// If the certificate, its key or the authorities can't be used.
-    pub fn new(options: TlsOptions) -> Result<ServerTls, CertificateError> {
+    pub fn new(options: TlsOptions, protocols: &[&[u8]]) -> Result<ServerTls, CertificateError> {
         Ok(ServerTls {
-            config: server(&options, &[b"h2", b"http/1.1"])?,
+            config: server(&options, protocols)?,
             options,
         })
     }
@@ -134,4 +156,4 @@ fn wrong(pem: &Pem, problem: impl ToString) -> CertificateError {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

@@ -13,8 +13,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 
-use super::{CertificateError, client, provider, roots, wrong};
-use crate::options::Pem;
+use super::{CertificateError, Pem, client, provider, roots, wrong};
 
 /// A client that trusts some authorities alone, and presents a certificate of its own to servers
 /// that ask for one. [`RenewableClient::renew`] replaces both.

@@ -1,0 +1,9 @@
+//! Sockets of servers and of their clients, without the protocols that run over them.
+//!
+//! - [`reactors`]: threads that keep their connections.
+//! - [`sockets`]: the options of a socket.
+//! - [`tls`]: configurations for either side, which may be renewed.
+
+pub mod reactors;
+pub mod sockets;
+pub mod tls;
