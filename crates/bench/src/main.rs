@@ -6,7 +6,7 @@
 //!
 //! - [`data`]: data sets in the field's formats, and the true neighbours of queries.
 //! - [`load`]: the load generator.
-//! - [`target`]: servers that requests go to, by HTTP or CQL, and an index in this process.
+//! - [`servers`]: servers that requests go to, by HTTP or CQL, and an index in this process.
 //! - [`report`]: prints results, and writes them as JSON lines, an HTML page and charts.
 //! - [`commands`]: the commands, a file for each.
 
@@ -17,8 +17,8 @@ mod front;
 mod load;
 mod proc;
 mod report;
+mod servers;
 mod spread;
-mod target;
 
 use std::process::ExitCode;
 

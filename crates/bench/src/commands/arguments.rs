@@ -8,9 +8,9 @@ use clap::{Args, ValueEnum};
 use scylla::statement::Consistency;
 
 use crate::load::{Length, Plan};
-use crate::target::cql::Database;
-use crate::target::http::Url;
-use crate::target::wire::Wire;
+use crate::servers::cql::Database;
+use crate::servers::http::Url;
+use crate::servers::wire::Wire;
 
 /// The arguments that name a CQL server and say how to send it requests.
 #[derive(Args, Clone, Debug)]

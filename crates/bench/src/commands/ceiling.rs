@@ -21,9 +21,9 @@ use super::arguments::seconds;
 use crate::data::{Neighbours, Vectors};
 use crate::load::{self, Judge, Length, Plan};
 use crate::report::{Measurement, Output, OutputArguments};
-use crate::target::http::{self, Url};
-use crate::target::wire::{self, Bodies, Wire};
-use crate::target::{Names, Questions, Searcher};
+use crate::servers::http::{self, Url};
+use crate::servers::wire::{self, Bodies, Wire};
+use crate::servers::{Names, Questions, Searcher};
 
 const QUERIES: usize = 100;
 const HEADER_END: &[u8] = b"\r\n\r\n";

@@ -17,8 +17,8 @@ use super::arguments::{CqlArguments, seconds};
 use crate::data::{DataArguments, Vectors};
 use crate::load::{self, Done, Failure, Length, Operation, Plan};
 use crate::report::{Measurement, Output, OutputArguments};
-use crate::target::Names;
-use crate::target::cql::{Inserter, Searches};
+use crate::servers::Names;
+use crate::servers::cql::{Inserter, Searches};
 
 /// The number of probes that run at once.
 const PROBES_AT_ONCE: usize = 2;

@@ -16,10 +16,10 @@ use super::searching::{Searching, questions};
 use crate::data::{DataArguments, Vectors};
 use crate::load::{self, Done, Failure, Length, Operation, Plan};
 use crate::report::{Measurement, Output, OutputArguments};
-use crate::target::Names;
-use crate::target::cql::{Inserter, Reads};
-use crate::target::http::Url;
-use crate::target::wire::Wire;
+use crate::servers::Names;
+use crate::servers::cql::{Inserter, Reads};
+use crate::servers::http::Url;
+use crate::servers::wire::Wire;
 
 /// The most point reads or writes that are under way at once.
 const AT_ONCE: usize = 64;

@@ -16,7 +16,7 @@ use super::searching::SearchArguments;
 use crate::data::Vectors;
 use crate::load::{self, Done, Failure, Length, Operation, Plan};
 use crate::report::{Measurement, Output, OutputArguments};
-use crate::target::cql::Writes;
+use crate::servers::cql::Writes;
 
 /// The number of writes under way at once.
 const WRITES_AT_ONCE: usize = 32;

@@ -12,8 +12,8 @@ use super::arguments::{CqlArguments, LoadArguments};
 use crate::data::{DataArguments, Neighbours, SearchSet};
 use crate::load::{self, Done, Failure, Operation};
 use crate::report::{Measurement, Output, OutputArguments};
-use crate::target::Names;
-use crate::target::cql::Reads;
+use crate::servers::Names;
+use crate::servers::cql::Reads;
 
 /// The arguments of `read-rows`.
 #[derive(Args, Debug)]

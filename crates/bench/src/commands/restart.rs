@@ -20,9 +20,9 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::arguments::CqlArguments;
 use crate::report::{Measurement, Output, OutputArguments};
+use crate::servers::Names;
+use crate::servers::http::{self, Url};
 use crate::spread::Spread;
-use crate::target::Names;
-use crate::target::http::{self, Url};
 
 /// The arguments of `restart`.
 #[derive(Args, Debug)]

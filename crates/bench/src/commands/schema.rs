@@ -11,9 +11,9 @@ use super::waiting::{self, DROPPING_MAX, FORGETTING_MAX};
 use crate::data::{DataArguments, Metric};
 use crate::load::{self, Length, Plan};
 use crate::report::{Measurement, Output, OutputArguments};
-use crate::target::Names;
-use crate::target::cql::Inserter;
-use crate::target::http::Url;
+use crate::servers::Names;
+use crate::servers::cql::Inserter;
+use crate::servers::http::Url;
 
 /// The arguments of `build-table`.
 #[derive(Args, Debug)]

@@ -10,8 +10,8 @@ use clap::Args;
 use super::arguments::{Target, TargetArguments, seconds_or_none};
 use super::searching::SearchArguments;
 use crate::report::{Output, OutputArguments};
-use crate::target::http::Url;
-use crate::target::wire::Wire;
+use crate::servers::http::Url;
+use crate::servers::wire::Wire;
 
 /// The arguments of `search-http`.
 #[derive(Args, Debug)]

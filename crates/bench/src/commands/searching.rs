@@ -14,9 +14,9 @@ use super::arguments::{LoadArguments, RequestArguments, Target};
 use crate::data::{DataArguments, SearchSet};
 use crate::load::{self, Judge, Measured, Plan};
 use crate::report::Measurement;
-use crate::target::cql::{self, Searches};
-use crate::target::wire::Bodies;
-use crate::target::{Names, Questions, Searcher, http};
+use crate::servers::cql::{self, Searches};
+use crate::servers::wire::Bodies;
+use crate::servers::{Names, Questions, Searcher, http};
 
 /// Reads the queries of a data set and the rows that each should find. Rows in `except` are not
 /// expected.

@@ -21,9 +21,9 @@ use super::searching::{SearchArguments, Searching, questions};
 use crate::load::{Length, Plan};
 use crate::proc::process_cpu_time;
 use crate::report::{Measurement, Output, OutputArguments};
-use crate::target::http::{self, Url};
-use crate::target::in_process::InProcess;
-use crate::target::wire::Wire;
+use crate::servers::http::{self, Url};
+use crate::servers::in_process::InProcess;
+use crate::servers::wire::Wire;
 
 const CPU_FIGURE: &str = "processor time a search, µs";
 

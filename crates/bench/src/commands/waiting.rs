@@ -12,9 +12,9 @@ use anyhow::{Context, anyhow, bail, ensure};
 use indicatif::ProgressBar;
 use store_api::types::{IndexState, IndexStatus};
 
-use crate::target::Names;
-use crate::target::cql::Database;
-use crate::target::http::{self, Url};
+use crate::servers::Names;
+use crate::servers::cql::Database;
+use crate::servers::http::{self, Url};
 
 /// The pause between two requests for the status.
 const PAUSE: Duration = Duration::from_millis(50);

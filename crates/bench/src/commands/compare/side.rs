@@ -3,8 +3,8 @@
 use std::str::FromStr;
 
 use crate::commands::arguments::Target;
-use crate::target::Names;
-use crate::target::wire::Wire;
+use crate::servers::Names;
+use crate::servers::wire::Wire;
 
 /// A target with a name.
 #[derive(Clone, Debug, PartialEq)]
