@@ -12,9 +12,14 @@ impl fmt::Display for Identifier<'_> {
         if is_plain(self.0) {
             f.write_str(self.0)
         } else {
-            write!(f, "\"{}\"", self.0.replace('"', "\"\""))
+            f.write_str(&quoted(self.0))
         }
     }
+}
+
+/// A name in double quotes, which no version of a server takes for a keyword.
+pub fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 fn is_plain(name: &str) -> bool {

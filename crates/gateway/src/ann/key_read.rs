@@ -20,6 +20,7 @@ use std::collections::HashMap;
 use bytes::{BufMut, Bytes, BytesMut};
 use cql::ast::{Projection, Selector};
 use cql::error::CqlError;
+use cql::quote::quoted;
 use cql::value::join_elements;
 use cql::wire::{BoundValue, Metadata};
 
@@ -231,10 +232,6 @@ fn restrictions(table: &LoggedTable) -> String {
         .chain(clustering)
         .collect::<Vec<_>>()
         .join(" AND ")
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// Serialises a tuple of serialised values.

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use cql::quote::quoted;
 use scylla::value::CqlTimeuuid;
 use uuid::Uuid;
 
@@ -38,7 +39,7 @@ impl Definitions {
         cluster: &Cluster,
         change: Change,
     ) -> Result<bool, ClusterError> {
-        let keyspace = super::quoted(&cluster.keyspace);
+        let keyspace = quoted(&cluster.keyspace);
         let next = self.revision + 1;
         let known = (self.revision > 0).then_some(self.revision);
         let raise = format!(

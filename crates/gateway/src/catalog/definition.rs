@@ -34,6 +34,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use cql::quote::quoted;
 use scylla::value::CqlTimeuuid;
 use uuid::Uuid;
 
@@ -117,7 +118,7 @@ type Row = (
 impl Definitions {
     /// Reads all definitions.
     pub(super) async fn read(cluster: &Cluster) -> Result<Definitions, ClusterError> {
-        let keyspace = super::quoted(&cluster.keyspace);
+        let keyspace = quoted(&cluster.keyspace);
         let text = format!(
             "SELECT revision, keyspace_name, index_name, table_name, table_id, column_name, \
              options, version, state, changed_at, truncates FROM {keyspace}.vector_indexes WHERE scope = ?"

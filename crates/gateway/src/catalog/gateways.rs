@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use cql::quote::quoted;
 use scylla::DeserializeRow;
 use scylla::value::CqlTimestamp;
 use uuid::Uuid;
@@ -62,7 +63,7 @@ struct Row {
 
 /// Writes a heartbeat.
 pub(super) async fn beat(cluster: &Cluster, word: &Word<'_>) -> Result<(), ClusterError> {
-    let keyspace = super::quoted(&cluster.keyspace);
+    let keyspace = quoted(&cluster.keyspace);
     // The table's TTL makes the row expire.
     let text = format!(
         "INSERT INTO {keyspace}.gateways (scope, gateway, address, confirmed, said, node_clock_ms, active) \
@@ -91,7 +92,7 @@ pub(super) async fn leave(
     gateway: Uuid,
     written_at: i64,
 ) -> Result<(), ClusterError> {
-    let keyspace = super::quoted(&cluster.keyspace);
+    let keyspace = quoted(&cluster.keyspace);
     let text = format!(
         "DELETE address, confirmed, said, node_clock_ms FROM {keyspace}.gateways WHERE scope = ? AND gateway = ?"
     );
@@ -101,7 +102,7 @@ pub(super) async fn leave(
 
 /// Reads the rows of all gateways that live, or have left a moment ago.
 pub(super) async fn read(cluster: &Cluster) -> Result<Vec<LiveGateway>, ClusterError> {
-    let keyspace = super::quoted(&cluster.keyspace);
+    let keyspace = quoted(&cluster.keyspace);
     let text = format!(
         "SELECT gateway, address, confirmed, said, active FROM {keyspace}.gateways WHERE scope = ?"
     );

@@ -3,6 +3,7 @@
 //! The first generation is the same whichever gateway makes it, so several gateways that make it at
 //! the same time write the same rows. It lies before all writes, and no reader begins before it.
 
+use cql::quote::quoted;
 use scylla::value::CqlTimestamp;
 
 use super::cluster::{Cluster, ClusterError};
@@ -35,7 +36,7 @@ pub(super) async fn read_or_begin(cluster: &Cluster) -> Result<Streams, ClusterE
 }
 
 async fn read(cluster: &Cluster) -> Result<Option<Streams>, ClusterError> {
-    let keyspace = super::quoted(&cluster.keyspace);
+    let keyspace = quoted(&cluster.keyspace);
     let times: Vec<(CqlTimestamp,)> = cluster
         .rows(
             &format!("SELECT time FROM {keyspace}.cdc_generation_timestamps WHERE key = ?"),
@@ -65,7 +66,7 @@ async fn read(cluster: &Cluster) -> Result<Option<Streams>, ClusterError> {
 
 /// Makes the first generation. The streams are written before the time by which readers find them.
 async fn begin(cluster: &Cluster) -> Result<(), ClusterError> {
-    let keyspace = super::quoted(&cluster.keyspace);
+    let keyspace = quoted(&cluster.keyspace);
     let time = CqlTimestamp(FIRST_FROM_MS);
     for (group, ids) in first_streams().chunks(STREAMS_A_GROUP).enumerate() {
         let ids: Vec<&[u8]> = ids.iter().map(|id| &id[..]).collect();

@@ -8,6 +8,7 @@
 //! grants are not seen, so an administrator has to make them for the log too.
 
 use cql::error::CqlError;
+use cql::quote::quoted;
 
 use super::cluster::{Cluster, ClusterError};
 use super::index::VectorIndex;
@@ -37,10 +38,10 @@ pub(super) async fn check(cluster: &Cluster, keyspace: &str, table: &str) -> Res
 /// Grants MODIFY on the log of an index's table to each role that has it by a grant on the table.
 /// It can be repeated without harm.
 pub(super) async fn give(cluster: &Cluster, index: &VectorIndex) -> Result<(), ClusterError> {
-    let keyspace = super::quoted(&index.keyspace);
-    let log = super::quoted(&log_table::name_of(&index.table));
+    let keyspace = quoted(&index.keyspace);
+    let log = quoted(&log_table::name_of(&index.table));
     for role in writers(cluster, &index.keyspace, &index.table).await? {
-        let role = super::quoted(&role);
+        let role = quoted(&role);
         let text = format!("GRANT MODIFY ON TABLE {keyspace}.{log} TO {role}");
         match cluster.session().query_unpaged(text, ()).await {
             Ok(_) => tracing::info!(

@@ -5,6 +5,7 @@
 //! So every gateway adds an entry once it shows a change, even if another gateway has added one. An
 //! index service that asked it too early then looks again.
 
+use cql::quote::quoted;
 use scylla::value::CqlTimeuuid;
 use uuid::Uuid;
 
@@ -21,7 +22,7 @@ pub(super) async fn record(
     schema_version: Uuid,
     revision: i64,
 ) -> Result<(), ClusterError> {
-    let keyspace = super::quoted(&cluster.keyspace);
+    let keyspace = quoted(&cluster.keyspace);
     let newest: Vec<(CqlTimeuuid,)> = cluster
         .rows(
             &format!("SELECT state_id FROM {keyspace}.group0_history WHERE key = ? LIMIT 1"),

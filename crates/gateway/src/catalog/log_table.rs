@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use cql::quote::Quoted;
+use cql::quote::quoted;
 use tokio::time::Instant;
 use uuid::{Uuid, uuid};
 
@@ -101,8 +102,8 @@ pub(super) async fn drop(
     keyspace: &str,
     table: &str,
 ) -> Result<(), ClusterError> {
-    let log = super::quoted(&name_of(table));
-    let keyspace = super::quoted(keyspace);
+    let log = quoted(&name_of(table));
+    let keyspace = quoted(keyspace);
     cluster
         .change_schema(&format!("DROP TABLE IF EXISTS {keyspace}.{log}"))
         .await
@@ -116,7 +117,7 @@ fn create_statement(table: &BaseTable, schema_version: Uuid, ttl: Duration) -> S
     let keys = keys.map(|(column, type_text)| (column.name.as_str(), type_text.as_str()));
     let columns: String = own
         .chain(keys)
-        .map(|(name, type_text)| format!("{} {type_text}, ", super::quoted(name)))
+        .map(|(name, type_text)| format!("{} {type_text}, ", quoted(name)))
         .collect();
     let comment = format!(
         "CDC log of {}.{} for its vector indexes",
@@ -130,8 +131,8 @@ fn create_statement(table: &BaseTable, schema_version: Uuid, ttl: Duration) -> S
          AND compaction = {{'class': 'TimeWindowCompactionStrategy', \
          'compaction_window_unit': 'MINUTES', 'compaction_window_size': '{window_minutes}'}} \
          AND id = '{}'",
-        super::quoted(&table.keyspace),
-        super::quoted(&log),
+        quoted(&table.keyspace),
+        quoted(&log),
         ttl.as_secs(),
         GC_GRACE.as_secs(),
         Quoted(&comment),

@@ -346,11 +346,6 @@ impl Catalog {
     }
 }
 
-/// The name in double quotes, for CQL text.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

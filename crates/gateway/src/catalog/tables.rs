@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cql::quote::Quoted;
+use cql::quote::quoted;
 use uuid::{Uuid, uuid};
 
 use super::cluster::{Cluster, ClusterError};
@@ -94,7 +95,7 @@ pub(super) async fn create(
         )
         .await?;
     let is_there = |name: &str| existing.iter().any(|(existing,)| existing == name);
-    let name = super::quoted(keyspace);
+    let name = quoted(keyspace);
     for (table, column, cql_type) in LATER_COLUMNS {
         if is_there(table) && !has_column(cluster, keyspace, table, column).await? {
             // Another gateway may add the column at the same time, on another node. To Cassandra

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
+use cql::quote::quoted;
 use parking_lot::RwLock;
 use uuid::Uuid;
 
@@ -30,10 +31,6 @@ pub(super) fn text(table: &LoggedTable) -> String {
         names.join(", "),
         markers.join(", ")
     )
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// The ids under which the node knows these statements, by table.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use cql::quote::quoted;
 use futures::future::try_join_all;
 use scylla::deserialize::row::{ColumnIterator, RawColumn};
 use scylla::errors::{DeserializationError, RowsError};
@@ -217,11 +218,6 @@ fn equals<'a>(columns: impl IntoIterator<Item = &'a str>) -> String {
         .map(|name| format!("{} = ?", quoted(name)))
         .collect();
     terms.join(" AND ")
-}
-
-/// Quotes an identifier for CQL, whatever characters it has.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// Decodes the rows of an answer. A row without a full primary key is left out: it stands for a
