@@ -102,11 +102,11 @@ def table(session, stores, texts):
 @pytest.fixture
 def one_machine(texts, tmp_path):
     """A server `annulus serve` with these texts, for comparison."""
-    server = Server(tmp_path / "one").start()
-    with client_of_all([(server.host, server.cql_port)]) as cluster:
-        table = Table(cluster.connect(), replicas=1, texts=texts)
-        table.create_index()
-        table.insert(range(len(texts.ids)))
-        server.wait_for_index(table.KEYSPACE, table.INDEX, len(texts.ids), seconds=600)
-        yield table
-    assert server.stop() == 0
+    with Server(tmp_path / "one") as server:
+        with client_of_all([(server.host, server.cql_port)]) as cluster:
+            table = Table(cluster.connect(), replicas=1, texts=texts)
+            table.create_index()
+            table.insert(range(len(texts.ids)))
+            server.wait_for_index(table.KEYSPACE, table.INDEX, len(texts.ids), seconds=600)
+            yield table
+        assert server.stop() == 0
