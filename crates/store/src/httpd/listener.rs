@@ -15,7 +15,8 @@ use super::connection::{self, Entrance};
 use super::crowd::{Crowd, Guest};
 use super::front::Front;
 use super::guard::Guard;
-use super::{Api, Shared, router, router_in_clear};
+use super::table::{Channel, router};
+use super::{Api, Shared};
 use crate::options::ListenerOptions;
 use crate::start_error::StartError;
 
@@ -173,7 +174,7 @@ fn entrance(
 ) -> Entrance {
     let answers = &shared.answers;
     let open = Front::new(
-        router(shared.clone()),
+        router(shared.clone(), Channel::AsConfigured),
         Some(shared.clone()),
         answers.clone(),
         guard.clone(),
@@ -183,7 +184,7 @@ fn entrance(
         None => Some(open.clone()),
         Some(TlsClients::Anyone) => {
             let guarded = Front::new(
-                router_in_clear(shared.clone()),
+                router(shared.clone(), Channel::InClear),
                 None,
                 answers.clone(),
                 guard.clone(),

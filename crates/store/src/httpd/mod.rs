@@ -26,13 +26,12 @@ mod repair;
 mod request;
 mod routes;
 mod scrub;
+mod table;
 mod tasks;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::routing::{MethodRouter, delete, get, post, put};
 use client_memory::Budget;
 use tokio_util::sync::CancellationToken;
 
@@ -100,75 +99,6 @@ impl Listener {
             stop,
         }
     }
-}
-
-/// The routes of a listener.
-fn router(shared: Shared) -> Router {
-    let guarded = Guarded {
-        ann: post(ann::ann),
-        text: post(routes::no_text_index),
-        abort: delete(tasks::abort),
-        repair: post(repair::start).patch(repair::control),
-        schedule: put(repair::update),
-        scrub: post(scrub::start),
-    };
-    all_routes(shared, guarded)
-}
-
-/// The routes that a listener with a certificate has for requests in clear.
-fn router_in_clear(shared: Shared) -> Router {
-    let guarded = Guarded {
-        ann: post(routes::in_clear),
-        text: post(routes::in_clear),
-        abort: delete(routes::in_clear),
-        repair: post(routes::in_clear).patch(routes::in_clear),
-        schedule: put(routes::in_clear),
-        scrub: post(routes::in_clear),
-    };
-    all_routes(shared, guarded)
-}
-
-/// The routes that are refused in clear on a listener with a certificate: those that tell of rows,
-/// and those that change anything.
-struct Guarded {
-    ann: MethodRouter<Shared>,
-    text: MethodRouter<Shared>,
-    abort: MethodRouter<Shared>,
-    repair: MethodRouter<Shared>,
-    schedule: MethodRouter<Shared>,
-    scrub: MethodRouter<Shared>,
-}
-
-fn all_routes(shared: Shared, guarded: Guarded) -> Router {
-    let Guarded {
-        ann,
-        text,
-        abort,
-        repair,
-        schedule,
-        scrub,
-    } = guarded;
-    let index = "/api/v1/indexes/{keyspace}/{index}";
-    Router::new()
-        .route("/api/v1/status", get(routes::status))
-        .route("/api/v1/info", get(routes::info))
-        .route("/api/v1/clock", get(routes::clock))
-        .route("/api/v1/indexes", get(routes::indexes))
-        .route(index, get(routes::index))
-        .route(&format!("{index}/status"), get(routes::index_status))
-        .route(&format!("{index}/ann"), ann)
-        .route(&format!("{index}/bm25"), text.clone())
-        .route(&format!("{index}/highlight"), text)
-        .route(&format!("{index}/repair"), repair.get(repair::status))
-        .route(&format!("{index}/repair/schedule"), schedule)
-        .route("/api/v1/scrub", scrub)
-        .route("/api/v1/tasks", get(tasks::list))
-        .route("/api/v1/tasks/{id}", abort.get(tasks::status))
-        .route("/api/v1/tasks/{id}/tree", get(tasks::tree))
-        .route("/api/v1/tasks/{id}/wait", get(tasks::wait))
-        .route("/metrics", get(routes::metrics))
-        .route("/api-docs/openapi.json", get(openapi::document))
-        .with_state(shared)
 }
 
 /// The OpenAPI document, as text.
