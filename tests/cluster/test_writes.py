@@ -304,7 +304,8 @@ def test_log_rows_are_spread_over_streams(through, log):
     log.streams.clear()
     for number in range(1_000, 1_100):
         session.execute(insert, (number,))
-    assert [row[2] for row in log.new()] == list(range(1_000, 1_100))
+    # A row that was long on its way is written a second time.
+    assert sorted({row[2] for row in log.new()}) == list(range(1_000, 1_100))
     assert len(log.streams) > 1
 
 
