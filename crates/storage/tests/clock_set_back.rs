@@ -11,6 +11,7 @@ use bytes::Bytes;
 use cql::value::timeuuid;
 use storage::catalog::Table;
 use storage::clock::{Clock, SystemClock};
+use storage::mutation::Change;
 use storage::read::{ClusteringBound, Partitions};
 use storage::{Storage, StorageOptions};
 use support::*;
@@ -141,6 +142,31 @@ fn what_was_given_without_a_log_rises_over_a_kill_too() {
     let storage = open_at(left.path(), &clock);
     assert!(write_now(&storage, &table, 1, 77) > last);
     assert_eq!(value(&storage, &table, 1), Some(int(77)));
+}
+
+/// Such a write was acknowledged with its time as any other.
+#[test]
+fn the_time_of_a_write_that_changes_nothing_rises_over_a_kill_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let clock = HandClock::new(START_MICROS);
+    let storage = open_at(directory.path(), &clock);
+    let table = simple_table();
+    create(&storage, &table, true);
+    let delete = |timestamp| {
+        let nowhere = ClusteringBound::Exclusive(vec![int(2)]);
+        Change::DeleteRange {
+            start: nowhere.clone(),
+            end: nowhere,
+            timestamp,
+        }
+    };
+    clock.advance_seconds(7);
+    let last = storage.clock().next_write_micros();
+    write(&storage, &table, vec![int(1)], vec![delete(last)]);
+    let left = killed(directory.path());
+    clock.set_micros(START_MICROS - HOUR_MICROS);
+    let storage = open_at(left.path(), &clock);
+    assert!(write_now(&storage, &table, 1, 77) > last);
 }
 
 /// Uses the machine's clock, as a clock of the test would not go on while a start waits for it.

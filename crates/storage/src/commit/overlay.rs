@@ -28,10 +28,6 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    pub(super) fn is_empty(&self) -> bool {
-        self.records.is_empty() && self.ranges.is_empty()
-    }
-
     fn record(&self, space: SpaceId, key: &[u8]) -> Option<&Record> {
         self.records.get(&space)?.get(key)
     }

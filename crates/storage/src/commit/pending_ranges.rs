@@ -20,10 +20,6 @@ pub(super) struct PendingRanges {
 }
 
 impl PendingRanges {
-    pub(super) fn is_empty(&self) -> bool {
-        self.layers.is_empty()
-    }
-
     /// Takes in the changes of a write.
     pub(super) fn absorb(&mut self, write: PendingRanges) {
         for (space, partitions) in write.layers {
