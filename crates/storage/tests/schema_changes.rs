@@ -129,6 +129,22 @@ fn a_dropped_table_takes_no_writes_and_is_read_to_the_end() {
 }
 
 #[test]
+fn each_truncate_has_a_time_of_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let clock = HandClock::new(START_MICROS);
+    let storage = open_at(directory.path(), &clock);
+    let table = simple_table();
+    create(&storage, &table, true);
+    let times = (0..3).map(|_| {
+        block_on(storage.truncate(table.id)).unwrap();
+        let catalog = storage.catalog();
+        catalog.table("ks", "t").unwrap().truncated_at_ms.unwrap()
+    });
+    let first = START_MICROS / 1000;
+    assert_eq!(times.collect::<Vec<_>>(), [first, first + 1, first + 2]);
+}
+
+#[test]
 fn truncate_empties_the_table_at_once_and_keeps_its_log() {
     let directory = tempfile::tempdir().unwrap();
     let clock = HandClock::new(START_MICROS);

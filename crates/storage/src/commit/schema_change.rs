@@ -74,7 +74,10 @@ impl Committer {
 
         let mut catalog = Catalog::clone(&schema.catalog);
         let mut truncated = (*old.table).clone();
-        truncated.truncated_at_ms = Some(self.shared.clock.now_micros().div_euclid(1_000));
+        let now_ms = self.shared.clock.now_micros().div_euclid(1_000);
+        // Each TRUNCATE has a time of its own, by which an index knows that it is to be built anew.
+        let last_ms = old.table.truncated_at_ms;
+        truncated.truncated_at_ms = Some(last_ms.map_or(now_ms, |last| now_ms.max(last + 1)));
         if let Some(keyspace) = catalog.keyspaces.get_mut(&old.table.keyspace) {
             // Not by `put_table`: the log is not concerned.
             Arc::make_mut(keyspace)
