@@ -149,15 +149,15 @@ async fn a_new_index_is_waited_for_until_all_services_serve_it() {
     stores[0].set_index(200, SERVING);
     let waiting = client.clone();
     let waiting = tokio::spawn(async move { waiting.created("ks", "i", VERSION, PATIENCE).await });
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    stores[1].is_looked_at_twice().await;
     assert!(!waiting.is_finished(), "the second does not know it");
     stores[1].set_index(200, r#"{"status":"BOOTSTRAPPING","count":1}"#);
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    stores[1].is_looked_at_twice().await;
     assert!(!waiting.is_finished(), "the second is building it");
     let earlier =
         r#"{"status":"SERVING","count":3,"version":"20b77a00-c8a8-11f0-8000-000000000001"}"#;
     stores[1].set_index(200, earlier);
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    stores[1].is_looked_at_twice().await;
     assert!(
         !waiting.is_finished(),
         "the second has one of the name that is gone"

@@ -15,6 +15,7 @@ use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use crate::binary::ANSWER_MEDIA_TYPE;
@@ -49,6 +50,8 @@ struct Script {
     status: Mutex<&'static str>,
     /// Status and body of the answer about the state of an index.
     index: Mutex<(u16, &'static str)>,
+    /// The number of times that this state was asked for.
+    index_looks: watch::Sender<usize>,
     searches: AtomicUsize,
     /// The `Host` header of the last search.
     host: Mutex<String>,
@@ -85,6 +88,7 @@ impl FakeStore {
             answer: Mutex::new(answer),
             status: Mutex::new("SERVING"),
             index: Mutex::new((404, "missing index")),
+            index_looks: watch::Sender::new(0),
             searches: AtomicUsize::new(0),
             host: Mutex::default(),
             forms: Mutex::default(),
@@ -128,6 +132,18 @@ impl FakeStore {
         *self.script.index.lock().unwrap() = (status, body);
     }
 
+    /// Waits until the state of the index is asked for again, and once more: whoever asks has then
+    /// seen the state that was set before, and has not been content with it.
+    pub async fn is_looked_at_twice(&self) {
+        let mut looks = self.script.index_looks.subscribe();
+        let seen = *looks.borrow_and_update();
+        let twice = looks.wait_for(|looks| *looks >= seen + 2);
+        tokio::time::timeout(super::PATIENCE, twice)
+            .await
+            .expect("it is asked for on and on")
+            .unwrap();
+    }
+
     pub fn searches(&self) -> usize {
         self.script.searches.load(Ordering::SeqCst)
     }
@@ -161,6 +177,7 @@ impl Script {
         }
         if request.uri().path() == "/api/v1/indexes/ks/i/status" {
             let (status, body) = *self.index.lock().unwrap();
+            self.index_looks.send_modify(|looks| *looks += 1);
             let response = Response::builder().status(status);
             return response.body(Full::from(body)).unwrap();
         }
