@@ -78,6 +78,8 @@ mod ann;
 mod catalog;
 mod clients;
 mod connection;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod gateway;
 mod grounds;
 mod inquiry;

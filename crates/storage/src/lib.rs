@@ -22,6 +22,8 @@ mod commit;
 mod disk_room;
 mod engine;
 mod forget;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod horizon;
 mod key;
 mod ranges;
