@@ -18,6 +18,7 @@ mod elements;
 mod from_literal;
 mod json;
 mod numeric;
+pub mod predicate;
 mod serialize;
 mod text;
 pub mod timeuuid;
