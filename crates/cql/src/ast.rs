@@ -217,6 +217,26 @@ pub enum Operator {
     IsNotNull,
 }
 
+impl Operator {
+    /// The operator as CQL text.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Operator::Eq => "=",
+            Operator::NotEq => "!=",
+            Operator::Lt => "<",
+            Operator::LtEq => "<=",
+            Operator::Gt => ">",
+            Operator::GtEq => ">=",
+            Operator::In => "IN",
+            Operator::NotIn => "NOT IN",
+            Operator::Contains => "CONTAINS",
+            Operator::ContainsKey => "CONTAINS KEY",
+            Operator::Like => "LIKE",
+            Operator::IsNotNull => "IS NOT NULL",
+        }
+    }
+}
+
 /// The right side of a relation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Comparand {

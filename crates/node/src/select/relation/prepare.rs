@@ -6,7 +6,7 @@ use cql::types::CqlType;
 use storage::catalog::{Column, Table};
 
 use super::single_term::single_term;
-use super::text::{operator_text, relation_text};
+use super::text::relation_text;
 use super::{Comparison, Relation, RelationKind, Test, token, tuple};
 use crate::bind::{PrepareContext, prepare_in_list, prepare_term};
 use crate::select::target;
@@ -54,7 +54,7 @@ fn refuse_operator(operator: Operator, text: &str) -> Result<(), CqlError> {
     let message = match operator {
         Operator::NotEq | Operator::NotIn => format!(
             "Unsupported \"{}\" relation: {text}",
-            operator_text(operator)
+            operator.as_str()
         ),
         Operator::Like => format!(
             "LIKE restriction is only supported on properly indexed columns. {text} is not valid."
@@ -85,7 +85,7 @@ fn column_test(
         _ if cql_type.is_multi_cell() => {
             return Err(CqlError::invalid(format!(
                 "Collection column '{name}' ({cql_type}) cannot be restricted by a '{}' relation",
-                operator_text(operator)
+                operator.as_str()
             )));
         }
         _ => {}

@@ -6,7 +6,6 @@ use cql::types::CqlType;
 use storage::catalog::{Column, Table};
 
 use super::single_term::single_term;
-use super::text::operator_text;
 use super::{Comparison, RelationKind, TokenTerm};
 use crate::bind::{PrepareContext, PreparedTerm, prepare_term};
 use crate::select::target;
@@ -44,7 +43,7 @@ pub(super) fn prepare(
     let Some(comparison) = Comparison::of(relation.operator) else {
         return Err(CqlError::invalid(format!(
             "{} cannot be used with the token function",
-            operator_text(relation.operator)
+            relation.operator.as_str()
         )));
     };
     let value = match single_term(relation, "token()")?.without_parentheses() {

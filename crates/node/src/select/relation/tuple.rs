@@ -6,7 +6,6 @@ use cql::types::CqlType;
 use storage::catalog::{Column, ColumnKind, Table};
 
 use super::single_term::single_term;
-use super::text::operator_text;
 use super::{Comparison, RelationKind, TupleList, TupleTerm, TupleTest};
 use crate::bind::{PrepareContext, prepare_term};
 use crate::functions::term_excerpt;
@@ -36,7 +35,7 @@ pub(super) fn prepare(
         None => {
             return Err(CqlError::invalid(format!(
                 "{} cannot be used for multi-column relations",
-                operator_text(relation.operator)
+                relation.operator.as_str()
             )));
         }
     };
