@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use uuid::Uuid;
 
 use super::*;
-use crate::value::{Value, join_elements, join_entries};
+use crate::{Value, join_elements, join_entries};
 
 /// A value that is no non-frozen collection.
 type Whole<'v> = Observed<'v, std::iter::Empty<(&'v [u8], &'v [u8])>>;

@@ -12,9 +12,8 @@ use std::cmp::Ordering;
 
 use bytes::Bytes;
 
-use super::elements::{Elements, Entries};
-use super::{ValueError, compare};
-use crate::types::CqlType;
+use crate::elements::{Elements, Entries};
+use crate::{CqlType, ValueError, compare};
 
 /// A comparison that keeps one run of the values in their order: one value, or all up to or from a
 /// value.
