@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use value::predicate::Comparison;
 use value::{CqlType, Literal};
 
 /// A parsed statement with its bind markers.
@@ -189,6 +190,18 @@ pub enum Operator {
 }
 
 impl Operator {
+    /// The comparison that the operator makes; `None` for an operator that makes another test.
+    pub fn comparison(self) -> Option<Comparison> {
+        match self {
+            Operator::Eq => Some(Comparison::Eq),
+            Operator::Lt => Some(Comparison::Lt),
+            Operator::LtEq => Some(Comparison::LtEq),
+            Operator::Gt => Some(Comparison::Gt),
+            Operator::GtEq => Some(Comparison::GtEq),
+            _ => None,
+        }
+    }
+
     /// The operator as CQL text.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -4,8 +4,8 @@
 //! A filter of a query and a condition of a write ask the same question of a column, so both ask it
 //! here. Values compare in the order of [`compare`], which is CQL's own for each type.
 //!
-//! A null satisfies no predicate, not even `!=`, as in a filter. A condition of a write takes null for
-//! different from every value, so it has to ask for null itself. A collection whose bytes are
+//! A null satisfies no predicate, not even `!=`, as in a filter. A condition of a write takes null
+//! for different from every value, so it has to ask for null itself. A collection whose bytes are
 //! malformed holds nothing.
 
 use std::cmp::Ordering;

@@ -6,13 +6,14 @@ use std::ops::Bound as Edge;
 use bytes::Bytes;
 use cql::error::CqlError;
 use storage::catalog::Table;
+use value::predicate::Comparison;
 use value::{
     CqlType, compare,
     token::{Partitioner, Token},
 };
 
 use super::access::PartitionAccess;
-use super::relation::{Comparison, Relation, RelationKind};
+use super::relation::{Relation, RelationKind};
 use super::values::Values;
 
 /// The longest partition key, serialised, in bytes.

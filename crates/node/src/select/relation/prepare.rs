@@ -4,10 +4,11 @@ use cql::ast::{self, Operator, Subject, Term};
 use cql::error::CqlError;
 use storage::catalog::{Column, Table};
 use value::CqlType;
+use value::predicate::Comparison;
 
 use super::single_term::single_term;
 use super::text::relation_text;
-use super::{Comparison, Relation, RelationKind, Test, token, tuple};
+use super::{Relation, RelationKind, Test, token, tuple};
 use crate::bind::{PrepareContext, prepare_in_list, prepare_term};
 use crate::select::target;
 
@@ -52,10 +53,9 @@ pub(in crate::select) fn prepare(
 
 fn refuse_operator(operator: Operator, text: &str) -> Result<(), CqlError> {
     let message = match operator {
-        Operator::NotEq | Operator::NotIn => format!(
-            "Unsupported \"{}\" relation: {text}",
-            operator.as_str()
-        ),
+        Operator::NotEq | Operator::NotIn => {
+            format!("Unsupported \"{}\" relation: {text}", operator.as_str())
+        }
         Operator::Like => format!(
             "LIKE restriction is only supported on properly indexed columns. {text} is not valid."
         ),
@@ -90,7 +90,7 @@ fn column_test(
         }
         _ => {}
     }
-    match Comparison::of(operator) {
+    match operator.comparison() {
         None => prepare_in_list(&relation.comparand, cql_type, name, ctx).map(Test::In),
         Some(comparison) => {
             if comparison != Comparison::Eq && cql_type.holds_durations() {

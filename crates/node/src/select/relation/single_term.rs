@@ -3,7 +3,6 @@
 use cql::ast::{self, Comparand, Term};
 use cql::error::CqlError;
 
-
 /// The only term on the right side of a relation; any other right side is an error.
 pub(super) fn single_term<'a>(
     relation: &'a ast::Relation,

@@ -6,7 +6,7 @@ use storage::catalog::{Column, Table};
 use value::CqlType;
 
 use super::single_term::single_term;
-use super::{Comparison, RelationKind, TokenTerm};
+use super::{RelationKind, TokenTerm};
 use crate::bind::{PrepareContext, PreparedTerm, prepare_term};
 use crate::select::target;
 
@@ -40,7 +40,7 @@ pub(super) fn prepare(
             order.join(", ")
         )));
     }
-    let Some(comparison) = Comparison::of(relation.operator) else {
+    let Some(comparison) = relation.operator.comparison() else {
         return Err(CqlError::invalid(format!(
             "{} cannot be used with the token function",
             relation.operator.as_str()

@@ -6,7 +6,7 @@ use storage::catalog::{Column, ColumnKind, Table};
 use value::CqlType;
 
 use super::single_term::single_term;
-use super::{Comparison, RelationKind, TupleList, TupleTerm, TupleTest};
+use super::{RelationKind, TupleList, TupleTerm, TupleTest};
 use crate::bind::{PrepareContext, prepare_term};
 use crate::functions::term_excerpt;
 use crate::select::target;
@@ -24,7 +24,7 @@ pub(super) fn prepare(
     ctx: &mut PrepareContext,
 ) -> Result<RelationKind, CqlError> {
     let columns = tuple_columns(table, names, text)?;
-    let test = match Comparison::of(relation.operator) {
+    let test = match relation.operator.comparison() {
         Some(comparison) => {
             let term = single_term(relation, text)?;
             TupleTest::Compare(comparison, tuple_term(&columns, term, ctx)?)
