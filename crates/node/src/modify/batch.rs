@@ -90,7 +90,7 @@ fn check_kind(kind: BatchKind) -> Result<(), CqlError> {
 }
 
 fn check_entry(write: &WritePlan) -> Result<(), CqlError> {
-    if write.if_not_exists {
+    if write.condition.is_some() {
         return Err(CqlError::invalid(
             "Conditional statements (IF NOT EXISTS) are not supported yet in a BATCH",
         ));

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use cql::ast::{Condition, Insert, InsertValues, Term};
+use cql::ast::{Insert, InsertValues, Term};
 use cql::error::CqlError;
 use storage::catalog::{Column, ColumnKind, Table};
 
+use super::condition::PreparedCondition;
 use super::operation::{Operation, is_key};
 use super::plan::{WriteKind, WritePlan};
 use super::target::{KeyPart, Target};
@@ -30,12 +31,8 @@ pub(super) fn prepare(
             ));
         }
     };
-    let if_not_exists = match &insert.condition {
-        None => false,
-        Some(Condition::NotExists) => true,
-        Some(Condition::Exists | Condition::Relations(_)) => return Err(super::no_conditions()),
-    };
-    if if_not_exists && insert.using.timestamp.is_some() {
+    let condition = PreparedCondition::of_insert(insert.condition.as_ref())?;
+    if condition.is_some() && insert.using.timestamp.is_some() {
         return Err(CqlError::invalid(
             "Cannot provide custom timestamp for conditional updates",
         ));
@@ -89,7 +86,7 @@ pub(super) fn prepare(
         },
         row_operations,
         static_operations,
-        if_not_exists,
+        condition,
     })
 }
 

@@ -5,6 +5,7 @@
 //! in and gives the storage one atomic write.
 
 mod batch;
+mod condition;
 mod delete;
 mod execute;
 mod insert;
@@ -88,14 +89,18 @@ pub async fn execute(
     parameters: Parameters,
 ) -> Result<Answer, CqlError> {
     match &plan.work {
-        Work::Write(write) if write.if_not_exists => {
-            consistency::check_conditional(&parameters)?;
-            write.execute_conditional(database, &parameters).await
-        }
-        Work::Write(write) => {
-            consistency::check_write(&parameters)?;
-            execute::execute_write(database, write, &parameters).await
-        }
+        Work::Write(write) => match write.condition {
+            Some(condition) => {
+                consistency::check_conditional(&parameters)?;
+                write
+                    .execute_conditional(database, condition, &parameters)
+                    .await
+            }
+            None => {
+                consistency::check_write(&parameters)?;
+                execute::execute_write(database, write, &parameters).await
+            }
+        },
         Work::Batch(batch) => execute::execute_text_batch(database, batch, &parameters).await,
         Work::Truncate(table) => {
             database
@@ -174,11 +179,6 @@ fn writable_table(
         ));
     }
     Ok(table)
-}
-
-/// The error for a condition other than that of `INSERT ... IF NOT EXISTS`.
-fn no_conditions() -> CqlError {
-    CqlError::invalid("Conditional updates are not supported yet, but for INSERT ... IF NOT EXISTS")
 }
 
 /// The answer of a statement that returns nothing.

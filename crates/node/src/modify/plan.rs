@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use storage::catalog::{Table, TableId};
 
+use super::condition::PreparedCondition;
 use super::operation::Operation;
 use super::target::Target;
 use super::using::UsingPlan;
@@ -47,8 +48,8 @@ pub(super) struct WritePlan {
     pub row_operations: Vec<Operation>,
     /// The operations on static columns of each partition.
     pub static_operations: Vec<Operation>,
-    /// Whether the statement has `IF NOT EXISTS`.
-    pub if_not_exists: bool,
+    /// The IF clause.
+    pub condition: Option<PreparedCondition>,
 }
 
 /// The kind of a write: what it does to the rows of its target, beside its operations.

@@ -7,6 +7,7 @@ use cql::ast::{Assignment, Update};
 use cql::error::CqlError;
 use storage::catalog::{Column, ColumnKind, Table};
 
+use super::condition::no_conditions;
 use super::operation::{Operation, is_key};
 use super::plan::{WriteKind, WritePlan};
 use super::restrict::prepare_target;
@@ -26,7 +27,7 @@ pub(super) fn prepare(
     ctx: &mut PrepareContext,
 ) -> Result<WritePlan, CqlError> {
     if update.condition.is_some() {
-        return Err(super::no_conditions());
+        return Err(no_conditions());
     }
     let using = UsingPlan::prepare(&update.using, ctx)?;
     let mut row_operations: Vec<Operation> = Vec::new();
@@ -64,7 +65,7 @@ pub(super) fn prepare(
         target,
         row_operations,
         static_operations,
-        if_not_exists: false,
+        condition: None,
     })
 }
 
