@@ -9,10 +9,10 @@ use storage::catalog::{Column, ColumnKind, Table};
 use super::condition::PreparedCondition;
 use super::operation::{Operation, is_key};
 use super::plan::{WriteKind, WritePlan};
-use super::target::{KeyPart, Target};
+use super::target::{KeyPart, WriteTarget};
 use super::using::UsingPlan;
 use crate::bind::{PrepareContext, prepare_term};
-use crate::resolve::no_such_column;
+use crate::resolve;
 
 /// Prepares an INSERT into this table.
 ///
@@ -79,7 +79,7 @@ pub(super) fn prepare(
         table,
         kind: WriteKind::Insert { static_only },
         using,
-        target: Target {
+        target: WriteTarget {
             partition,
             clustering,
             slice: None,
@@ -104,9 +104,7 @@ fn pair<'a>(
     }
     let mut given: Vec<(&Column, &Term)> = Vec::with_capacity(names.len());
     for (name, term) in names.iter().zip(terms) {
-        let column = table
-            .column(name)
-            .ok_or_else(|| no_such_column(name, table))?;
+        let column = resolve::column(table, name)?;
         if given.iter().any(|(other, _)| other.id == column.id) {
             return Err(CqlError::invalid(format!(
                 "The column names contains duplicates: {name}"

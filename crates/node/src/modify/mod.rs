@@ -1,6 +1,6 @@
 //! Statements that change rows: INSERT, UPDATE, DELETE, BATCH and TRUNCATE.
 //!
-//! [`prepare`] resolves names and types into a [`Plan`], which tells the partitions and rows to
+//! [`prepare`] resolves names and types into a [`ModifyPlan`], which tells the partitions and rows to
 //! write (`target`) and the changes to their columns (`operation`). [`execute()`] puts the values
 //! in and gives the storage one atomic write.
 
@@ -23,7 +23,7 @@ use cql::error::{CqlError, ErrorKind};
 use storage::catalog::Table;
 
 pub use batch::execute_batch;
-pub use plan::Plan;
+pub use plan::ModifyPlan;
 pub use using::MAX_TTL_S;
 
 use crate::bind::PrepareContext;
@@ -44,7 +44,7 @@ pub fn prepare(
     keyspace: Option<&str>,
     statement: &Statement,
     markers: &[Option<String>],
-) -> Result<Plan, CqlError> {
+) -> Result<ModifyPlan, CqlError> {
     let mut ctx = PrepareContext::new("", "", markers.len());
     let work = match statement {
         Statement::Insert(insert) => Work::Write(Box::new(prepare_insert(
@@ -72,7 +72,7 @@ pub fn prepare(
             .unwrap_or_default(),
         Work::Truncate(_) => Vec::new(),
     };
-    Ok(Plan {
+    Ok(ModifyPlan {
         work,
         variables: ctx.finish()?,
         partition_key_variables,
@@ -85,7 +85,7 @@ pub fn prepare(
 /// Values that don't fit their places, and failures of the storage.
 pub async fn execute(
     database: &Database,
-    plan: &Plan,
+    plan: &ModifyPlan,
     parameters: Parameters,
 ) -> Result<Answer, CqlError> {
     match &plan.work {

@@ -11,10 +11,10 @@ use super::condition::no_conditions;
 use super::operation::{Operation, is_key};
 use super::plan::{WriteKind, WritePlan};
 use super::restrict::prepare_target;
-use super::target::Target;
+use super::target::WriteTarget;
 use super::using::UsingPlan;
 use crate::bind::PrepareContext;
-use crate::resolve::no_such_column;
+use crate::resolve;
 
 /// Prepares an UPDATE of this table.
 ///
@@ -76,9 +76,7 @@ fn assigned_column<'a>(table: &'a Table, assignment: &Assignment) -> Result<&'a 
     | Assignment::Add { column: name, .. }
     | Assignment::Prepend { column: name, .. }
     | Assignment::Subtract { column: name, .. }) = assignment;
-    let column = table
-        .column(name)
-        .ok_or_else(|| no_such_column(name, table))?;
+    let column = resolve::column(table, name)?;
     if is_key(column) {
         return Err(CqlError::invalid(format!(
             "PRIMARY KEY part {name} found in SET part"
@@ -92,7 +90,7 @@ fn assigned_column<'a>(table: &'a Table, assignment: &Assignment) -> Result<&'a 
 pub(super) fn check_rows(
     table: &Table,
     kind: WriteKind,
-    target: &Target,
+    target: &WriteTarget,
     touches_rows: bool,
 ) -> Result<(), CqlError> {
     let clustering = table.clustering_key();

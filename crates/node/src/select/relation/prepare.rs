@@ -10,7 +10,7 @@ use super::single_term::single_term;
 use super::text::relation_text;
 use super::{Relation, RelationKind, Test, token, tuple};
 use crate::bind::{PrepareContext, prepare_in_list, prepare_term};
-use crate::select::target;
+use crate::resolve;
 
 /// Prepares a relation.
 ///
@@ -25,14 +25,14 @@ pub(in crate::select) fn prepare(
     refuse_operator(relation.operator, &text)?;
     let kind = match &relation.subject {
         Subject::Column(name) => {
-            let column = target::column(table, name)?;
+            let column = resolve::column(table, name)?;
             RelationKind::Column {
                 test: column_test(column, relation, ctx)?,
                 column: column.clone(),
             }
         }
         Subject::Element { column, key } => {
-            entry(target::column(table, column)?, key, relation, ctx)?
+            entry(resolve::column(table, column)?, key, relation, ctx)?
         }
         Subject::Field { column, field } => {
             return Err(CqlError::invalid(format!(

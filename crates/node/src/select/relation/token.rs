@@ -8,7 +8,7 @@ use value::CqlType;
 use super::single_term::single_term;
 use super::{RelationKind, TokenTerm};
 use crate::bind::{PrepareContext, PreparedTerm, prepare_term};
-use crate::select::target;
+use crate::resolve;
 
 /// Prepares `token(a, b) > ...`.
 ///
@@ -21,7 +21,7 @@ pub(super) fn prepare(
     ctx: &mut PrepareContext,
 ) -> Result<RelationKind, CqlError> {
     for name in names {
-        target::column(table, name)?;
+        resolve::column(table, name)?;
     }
     let key = table.partition_key();
     if names.len() != key.len() || !key.iter().all(|column| names.contains(&column.name)) {

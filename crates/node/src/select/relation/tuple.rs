@@ -9,7 +9,7 @@ use super::single_term::single_term;
 use super::{RelationKind, TupleList, TupleTerm, TupleTest};
 use crate::bind::{PrepareContext, prepare_term};
 use crate::functions::term_excerpt;
-use crate::select::target;
+use crate::resolve;
 
 /// Prepares `(a, b) > ...`.
 ///
@@ -47,7 +47,7 @@ fn tuple_columns(table: &Table, names: &[String], text: &str) -> Result<Vec<Colu
     let mut columns: Vec<Column> = Vec::with_capacity(names.len());
     let mut previous: Option<usize> = None;
     for name in names {
-        let column = target::column(table, name)?;
+        let column = resolve::column(table, name)?;
         let ColumnKind::Clustering { position, .. } = column.kind else {
             return Err(CqlError::invalid(format!(
                 "Multi-column relations can only be applied to clustering columns but was applied to: {name}"

@@ -3,7 +3,7 @@
 //! ScyllaDB's index service takes the time of a log row for that of the deletion. So a log that
 //! only an index needs does not tell a row as deleted that lives on: a back-dated DELETE that loses
 //! leaves no log row, and one that takes some columns is logged as an update. A log that the user
-//! wanted keeps every delete.
+//! enabled keeps every delete.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
