@@ -9,8 +9,8 @@ use tokio::time::Instant;
 /// The time of the start, 2023-11-14.
 const START_MICROS: i64 = 1_700_000_000_000_000;
 
-/// The machine's clock. It goes on through the processes of the service, each of which has a runtime
-/// of its own.
+/// The machine's clock. It goes on through the processes of the service, each of which has a
+/// runtime of its own.
 #[derive(Debug)]
 pub struct SimulatedClock(Mutex<State>);
 

@@ -1,8 +1,8 @@
 //! Changes of the schema: CREATE, ALTER and DROP of keyspaces, tables and indexes.
 //!
-//! A statement becomes a [`SchemaPlan`] after the checks that need no schema. The other checks run when
-//! the plan is applied to the catalog, in one step of the storage. So of two statements at the same
-//! time, each sees all of the other's changes or none.
+//! A statement becomes a [`SchemaPlan`] after the checks that need no schema. The other checks run
+//! when the plan is applied to the catalog, in one step of the storage. So of two statements at the
+//! same time, each sees all of the other's changes or none.
 
 mod alter_table;
 mod cdc;

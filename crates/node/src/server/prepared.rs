@@ -152,8 +152,8 @@ impl Prepared {
         }
     }
 
-    /// Replaces the plan by a newer one. Once its columns have changed, every answer has its metadata, since
-    /// some clients may still go by the earlier columns.
+    /// Replaces the plan by a newer one. Once its columns have changed, every answer has its
+    /// metadata, since some clients may still go by the earlier columns.
     fn renew(&self, mut newer: Resolved) -> Arc<Resolved> {
         let current = self.resolved.load();
         newer.columns_are_as_prepared =

@@ -346,8 +346,8 @@ impl Disk {
         })
     }
 
-    /// Takes a refused batch out of the journal before its writer is told of the refusal, so that it
-    /// has no effect after a kill. If the disk refuses that too, it is done when the engine is
+    /// Takes a refused batch out of the journal before its writer is told of the refusal, so that
+    /// it has no effect after a kill. If the disk refuses that too, it is done when the engine is
     /// closed or opened again.
     fn withdraw(&self, acknowledged: u64) {
         if let Err(error) = journal::cut_refused(&self.directory.database(), acknowledged) {
