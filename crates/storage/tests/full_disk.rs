@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use storage::catalog::Table;
+use schema::Table;
 use storage::read::Partitions;
 use storage::{ChangeError, Health, Storage, StorageError, StorageOptions};
 use support::*;
@@ -88,7 +88,7 @@ fn on_a_disk_that_fills() {
         wait_for("writes are taken again", || {
             storage.health() == Health::Writable
         });
-        // A refused write does not come to life, as readers of a log may have passed its time.
+        // A refused write does not take effect later, as readers of a log may have passed its time.
         assert_eq!(read_all(&storage, &table).len(), before as usize);
         write_some(&storage, 200).unwrap();
     }

@@ -7,10 +7,11 @@
 //! throw some away. The user must allow that by ALLOW FILTERING.
 
 use cql::error::CqlError;
-use storage::catalog::{Column, ColumnKind, Table};
+use schema::{Column, ColumnKind, Table};
+use value::predicate::Comparison;
 
 use super::conflicts;
-use super::relation::{Comparison, Relation, RelationKind, Test, TupleList, TupleTest};
+use super::relation::{Relation, RelationKind, Test, TupleList, TupleTest};
 use crate::bind::PreparedInList;
 
 /// The way in which a query finds its rows.

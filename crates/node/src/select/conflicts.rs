@@ -1,9 +1,10 @@
 //! Conflicts of relations: a column may have one equality, one IN or two bounds.
 
 use cql::error::CqlError;
-use storage::catalog::Column;
+use schema::Column;
+use value::predicate::Comparison;
 
-use super::relation::{Comparison, Relation, RelationKind, Test, TupleTest};
+use super::relation::{Relation, RelationKind, Test, TupleTest};
 
 /// The way in which a relation narrows its columns down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! CREATE TABLE and DROP TABLE.
 
 use cql::error::ErrorKind;
-use storage::catalog::ColumnKind;
+use schema::ColumnKind;
 
 use crate::fixture::Fixture;
 use crate::{all_invalid, error};
@@ -75,7 +75,7 @@ fn what_is_not_said_has_cassandras_defaults() {
 }
 
 #[test]
-fn a_table_made_anew_is_another() {
+fn a_table_made_again_is_another() {
     let f = Fixture::new().with(&[
         "CREATE TABLE t (k int PRIMARY KEY)",
         "INSERT INTO t (k) VALUES (1)",

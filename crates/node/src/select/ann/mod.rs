@@ -13,8 +13,8 @@ mod prepare;
 use std::fmt;
 use std::sync::Arc;
 
-use ann_query::options::Candidates;
-use storage::catalog::Index;
+use index::Candidates;
+use schema::Index;
 
 use super::place::Place;
 use crate::bind::PreparedTerm;
@@ -25,7 +25,7 @@ pub(super) use prepare::prepare;
 /// A nearest-neighbour query, resolved.
 #[derive(Debug)]
 pub(super) struct AnnPlan {
-    /// The vector index that is asked.
+    /// The vector index that is searched.
     pub index: Arc<Index>,
     /// The name of the vector column.
     pub column: String,
@@ -38,7 +38,7 @@ pub(super) struct AnnPlan {
     /// LIMIT.
     pub limit: PreparedTerm,
     /// All columns of the primary key, partition key first.
-    pub key_columns: Vec<storage::catalog::Column>,
+    pub key_columns: Vec<schema::Column>,
     /// The number of partition key columns, which are the first of `key_columns`.
     pub partition_columns: usize,
     /// The number of candidates to ask for, and whether they are put in order again.

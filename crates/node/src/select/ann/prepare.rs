@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use ann_query::options::Candidates;
 use ann_query::ordering::ordering;
 use ann_query::{bounds, clauses};
 use cql::ast;
 use cql::error::CqlError;
-use storage::catalog::{Column, Index, Table};
+use index::Candidates;
+use schema::{Column, Index, Table};
 use value::timeuuid;
 
 use super::AnnPlan;

@@ -1,9 +1,10 @@
-//! The schema: keyspaces, tables, columns, indexes, and CDC streams.
+//! The schema: keyspaces, tables, columns, indexes, and CDC streams, as plain data.
 //!
-//! A [`Catalog`] is an immutable snapshot behind an `Arc`; a change makes a new one.
+//! A [`Catalog`] is an immutable snapshot behind an `Arc`; a change makes a new one. The storage
+//! keeps it on disk, and everything that plans a statement or reads rows goes by it. User types and
+//! roles will be further members of [`Keyspace`] and [`Catalog`].
 
-pub(crate) mod log_table;
-pub(crate) mod persist;
+pub mod log_table;
 mod streams;
 
 use std::collections::BTreeMap;
@@ -141,9 +142,9 @@ pub enum ColumnKind {
 /// A column that was dropped, and may have come back under the same name and id.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DroppedColumn {
-    /// The id under which the cells of the column are stored. A column that is added anew under the
-    /// name takes this id, and shows the cells that are newer than the drop. `None` if the column
-    /// was dropped by a version of Annulus that kept no ids.
+    /// The id under which the cells of the column are stored. A column that is added again under
+    /// the name takes this id, and shows the cells that are newer than the drop. `None` if the
+    /// column was dropped by a version of Annulus that kept no ids.
     pub id: Option<ColumnId>,
     /// The type that the column had.
     pub cql_type: CqlType,
@@ -166,7 +167,7 @@ pub struct Index {
     pub options: BTreeMap<String, String>,
     /// The class of the index, which is `vector_index`.
     pub class_name: String,
-    /// A timeuuid that `CREATE INDEX` makes: an index made anew under the same name gets another.
+    /// A timeuuid that `CREATE INDEX` makes: an index made again under the same name gets another.
     pub version: Uuid,
 }
 
@@ -254,11 +255,11 @@ impl Catalog {
     /// generation, its columns are adapted after ALTER TABLE, or it is dropped with the index that
     /// needed it.
     ///
-    /// This is the one way to change a table inside [`crate::Storage::change_catalog`].
+    /// This is the one way to change a table inside `storage::Storage::change_catalog`.
     ///
     /// # Panics
     /// If the keyspace does not exist, or if the log's name belongs to another table: the caller
-    /// has checked. [`crate::Storage::change_catalog`] turns the panic into an error.
+    /// has checked. `storage::Storage::change_catalog` turns the panic into an error.
     pub fn put_table(&mut self, mut table: Table) {
         let keyspace = self
             .keyspaces
