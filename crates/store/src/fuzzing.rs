@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use scylla::frame::response::result::NativeType;
 use store_api::types::AnnRequest;
+use value::CqlType;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use crate::httpd::quick_json;
@@ -106,23 +106,23 @@ fn read_rows(path: &Path, schema: &KeySchema) {
 
 /// Keys of one column, of two, and with numbers that have several forms.
 fn schemas() -> [KeySchema; 3] {
-    let columns = |types: &[NativeType]| -> Vec<KeyColumn> {
+    let columns = |types: &[CqlType]| -> Vec<KeyColumn> {
         let columns = types.iter().enumerate();
         columns
-            .map(|(at, typ)| KeyColumn {
+            .map(|(at, cql_type)| KeyColumn {
                 name: format!("k{at}"),
-                typ: typ.clone(),
+                cql_type: cql_type.clone(),
             })
             .collect()
     };
-    let schema = |clustering: &[NativeType]| KeySchema {
-        partition: columns(&[NativeType::Int]),
+    let schema = |clustering: &[CqlType]| KeySchema {
+        partition: columns(&[CqlType::Int]),
         clustering: columns(clustering),
     };
     [
         schema(&[]),
-        schema(&[NativeType::Text]),
-        schema(&[NativeType::Decimal, NativeType::Varint]),
+        schema(&[CqlType::Text]),
+        schema(&[CqlType::Decimal, CqlType::Varint]),
     ]
 }
 
