@@ -163,9 +163,9 @@ fn requests() {
 
 fn responses() {
     let column = |name: &str, cql_type: &str| ColumnSpec {
-        keyspace: "shop".to_owned(),
-        table: "products".to_owned(),
-        name: name.to_owned(),
+        keyspace: "shop".into(),
+        table: "products".into(),
+        name: name.into(),
         cql_type: cql::parser::parse_type(cql_type).unwrap(),
     };
     let metadata = Metadata {
