@@ -27,7 +27,7 @@ pub fn snapshot(bytes: &[u8]) {
     let mut windows = bytes.windows(VECTORS_MAGIC.len());
     let split = windows.position(|window| window == VECTORS_MAGIC);
     let (graph, vectors) = bytes.split_at(split.unwrap_or(bytes.len()));
-    let directory = tempfile::tempdir().expect("a temporary directory");
+    let directory = in_memory();
     let read = |graph: &[u8], vectors: &[u8]| {
         let files = [("graph", graph), ("vectors-00000", vectors)];
         for (name, content) in files {
@@ -127,4 +127,10 @@ fn put(bytes: &mut [u8], at: usize, field: &[u8]) {
 fn put_checksum(bytes: &mut [u8], at: usize, range: Range<usize>) {
     let checksum = xxh3_128(&bytes[range]).to_le_bytes();
     put(bytes, at, &checksum);
+}
+
+/// A temporary directory, in memory where the system has a place for that.
+fn in_memory() -> tempfile::TempDir {
+    let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+    directory.expect("a temporary directory")
 }

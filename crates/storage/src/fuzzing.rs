@@ -42,7 +42,7 @@ pub fn journals(bytes: &[u8]) {
 }
 
 fn start_with(journals: &[&[u8]]) {
-    let directory = tempfile::tempdir().expect("a temporary directory");
+    let directory = in_memory();
     let path = directory.path();
     for (number, content) in journals.iter().enumerate() {
         fs::write(path.join(format!("{number}.jnl")), content).expect("a temporary file");
@@ -113,4 +113,10 @@ fn items_of_batch(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
         };
     }
     (*bytes.get(end)? == 3).then_some((items, end))
+}
+
+/// A temporary directory, in memory where the system has a place for that.
+fn in_memory() -> tempfile::TempDir {
+    let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+    directory.expect("a temporary directory")
 }

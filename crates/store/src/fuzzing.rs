@@ -69,7 +69,7 @@ pub fn manifest(bytes: &[u8]) {
 /// # Panics
 /// If that does not hold, or no temporary file can be written.
 pub fn rows(bytes: &[u8]) {
-    let directory = tempfile::tempdir().expect("a temporary directory");
+    let directory = in_memory();
     let path = directory.path().join("rows");
     for content in [bytes, &with_right_checksums(bytes)] {
         std::fs::write(&path, content).expect("a temporary file");
@@ -152,4 +152,10 @@ fn with_right_checksums(bytes: &[u8]) -> Vec<u8> {
         at += payload_end + CHECKSUM_BYTES;
     }
     bytes
+}
+
+/// A temporary directory, in memory where the system has a place for that.
+fn in_memory() -> tempfile::TempDir {
+    let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+    directory.expect("a temporary directory")
 }
