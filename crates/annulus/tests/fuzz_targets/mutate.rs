@@ -63,7 +63,7 @@ impl<'a> Mutations<'a> {
         let other = self.corpus[self.below(self.corpus.len())];
         let start = self.below(other.len() + 1);
         let stop = (start + self.below(STRETCH_MAX)).min(other.len());
-        bytes.splice(at..end, other[start..stop].iter().copied());
+        drop(bytes.splice(at..end, other[start..stop].iter().copied()));
     }
 
     /// A number below `end`, by SplitMix64.
