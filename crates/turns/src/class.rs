@@ -9,7 +9,8 @@ pub enum Class {
     Write,
     /// Changes of an index that follow writes or a scan.
     Ingest,
-    /// Work for which nobody waits at this moment: the pages of a scan and of a repair.
+    /// Work for which nobody waits at this moment: the pages of a scan or a repair that the storage
+    /// reads.
     Background,
 }
 
@@ -75,6 +76,14 @@ impl TurnsOptions {
             Class::Ingest => self.ingest,
             Class::Background => self.background,
         }
+    }
+
+    /// The largest number of turns that a class can have at once; the number of cores where no
+    /// limit is set.
+    pub(crate) fn at_once(&self, class: Class) -> usize {
+        let limits = [self.of(class).at_once_max, self.at_once_max];
+        let limit = limits.into_iter().flatten().min();
+        limit.unwrap_or_else(cores).max(1)
     }
 }
 

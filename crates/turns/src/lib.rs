@@ -49,7 +49,10 @@ use schedule::Schedule;
 pub struct Turns(Arc<Inner>);
 
 struct Inner {
-    options: TurnsOptions,
+    /// Whether classes wait for each other.
+    is_shared: bool,
+    /// See [`Turns::at_once`].
+    at_once: [usize; Class::ALL.len()],
     schedule: Mutex<Schedule<oneshot::Sender<Turn>>>,
 }
 
@@ -68,8 +71,9 @@ impl Turns {
     /// Makes turns with these limits and shares.
     pub fn new(options: TurnsOptions) -> Turns {
         Turns(Arc::new(Inner {
+            is_shared: options.at_once_max.is_some(),
+            at_once: Class::ALL.map(|class| options.at_once(class)),
             schedule: Mutex::new(Schedule::new(&options)),
-            options,
         }))
     }
 
@@ -114,10 +118,7 @@ impl Turns {
     /// The largest number of turns that a class can have at once; the number of cores where no
     /// limit is set.
     pub fn at_once(&self, class: Class) -> usize {
-        let options = &self.0.options;
-        let limits = [options.of(class).at_once_max, options.at_once_max];
-        let limit = limits.into_iter().flatten().min();
-        limit.unwrap_or_else(class::cores).max(1)
+        self.0.at_once[class as usize]
     }
 
     /// The turns of a class, counted.
@@ -141,7 +142,7 @@ impl Turns {
         Turn {
             turns: self.clone(),
             class,
-            began: self.0.options.at_once_max.map(|_| Instant::now()),
+            began: self.0.is_shared.then(Instant::now),
         }
     }
 }
