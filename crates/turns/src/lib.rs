@@ -1,32 +1,32 @@
 //! Turns on the processor for classes of work.
 //!
 //! Work that computes for long takes a [`Turn`] of its [`Class`] and gives it back when it is done.
-//! So one place decides how much of each class runs at once, and who comes next when there are fewer
-//! processors than work.
+//! So one place decides how much of each class runs at once, and who comes next when there are
+//! fewer processors than work.
 //!
 //! **Limits.** Each class has a largest number of turns at once, and all classes together may have
 //! one. Within a class the callers get their turns in the order in which they came.
 //!
 //! **Shares.** When all turns are taken, a turn that is given back goes to one of the classes that
 //! wait. Each class gets processor time in proportion to its share. A class whose turns are long
-//! gets fewer of them. A class that waits gets a turn after a bounded time, however small its share:
-//! each turn of the others brings its own nearer. Shares that nobody uses are divided among those
-//! who wait.
+//! gets fewer of them. A class that waits gets a turn after a bounded time, however small its
+//! share: each turn of the others brings its own nearer. Shares that nobody uses are divided among
+//! those who wait.
 //!
-//! A turn that was given is not taken away. So the longest turn bounds how well shares are kept, and
-//! long work is best cut into pieces that take a turn each.
+//! A turn that was given is not taken away. So the longest turn bounds how well shares are kept,
+//! and long work is best cut into pieces that take a turn each.
 //!
 //! **The rule for callers.** Whoever holds a turn waits for nothing but a file: neither for another
-//! turn, nor for a full channel, nor for the network. Otherwise turns that wait for each other could
-//! take all processors.
+//! turn, nor for a full channel, nor for the network. Otherwise turns that wait for each other
+//! could take all processors.
 //!
-//! **The default.** [`TurnsOptions::of_threads`] limits searches and pieces of builds, and leaves it
-//! to the operating system to share the cores between classes.
+//! **The default.** [`TurnsOptions::of_threads`] limits searches and pieces of builds, and leaves
+//! it to the operating system to share the cores between classes.
 //!
 //! Some bounds are no turns, and stay where they are: the number of searches that may wait and for
 //! how long (they bound latency), the bytes of writes that wait for the committer and the token
-//! ranges that a scan has open (they bound memory and the load on a database), and one snapshot at a
-//! time (it bounds the load on a disk).
+//! ranges that a scan has open (they bound memory and the load on a database), and one snapshot at
+//! a time (it bounds the load on a disk).
 
 mod class;
 mod schedule;

@@ -1,13 +1,14 @@
 //! Decides which class gets the next turn. It wakes nobody and reads no clock.
 //!
-//! Each class has a queue in order of arrival, and a *position*: the time that its turns have taken,
-//! divided by its share. The waiting class with the smallest position gets the next turn. A turn's
-//! duration is not known when it is given, so the class is charged with the mean of its recent turns.
-//! Over time that is what they took. This is start-time fair queueing (Goyal, Vin and Cheng, 1996).
+//! Each class has a queue in order of arrival, and a *position*: the time that its turns have
+//! taken, divided by its share. The waiting class with the smallest position gets the next turn. A
+//! turn's duration is not known when it is given, so the class is charged with the mean of its
+//! recent turns. Over time that is what they took. This is start-time fair queueing (Goyal, Vin and
+//! Cheng, 1996).
 //!
 //! A class that did not wait for a while begins at the position of the last turn that was given. So
-//! it gains nothing by its absence, and it loses nothing. A class that has all turns of its own limit
-//! does not wait for others either, and gains nothing by that.
+//! it gains nothing by its absence, and it loses nothing. A class that has all turns of its own
+//! limit does not wait for others either, and gains nothing by that.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,7 +21,8 @@ const MEAN_WEIGHT: u64 = 16;
 /// The duration of a turn before the first of its class has ended, as a guess.
 const FIRST_TURN_NS: u64 = 1_000_000;
 
-/// Positions are counted in these parts of a nanosecond, so that a division by a share loses little.
+/// Positions are counted in these parts of a nanosecond, so that a division by a share loses
+/// little.
 const PARTS_OF_NS: u128 = 1 << 16;
 
 /// The turns of a class, counted.

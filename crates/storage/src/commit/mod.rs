@@ -5,16 +5,18 @@
 //! writes without any lock. A write that is refused, as for an invalid value, leaves no trace in
 //! the batch. A write that was handed over is carried out whether or not its caller still waits.
 //!
-//! A batch is prepared in a turn on the processor ([`turns`]), which is given back before the disk is
-//! waited for.
+//! A batch is prepared in a turn on the processor ([`turns`]), which is given back before the disk
+//! is waited for.
 
 mod apply;
+mod condition;
+mod derived;
 mod expiring;
 mod lists;
-mod log;
 mod mark;
 mod overlay;
 mod pending_ranges;
+mod resolve;
 mod schema_change;
 mod sweep;
 mod write;
@@ -70,7 +72,7 @@ pub(crate) enum Request {
         until_micros: i64,
         reply: oneshot::Sender<()>,
     },
-    /// Opens the engine anew after a disk error.
+    /// Opens the engine again after a disk error.
     Reopen,
     /// Removes dropped tables that nobody reads any more. That is done after each request, so this
     /// one just wakes the committer.
@@ -235,7 +237,7 @@ impl Committer {
         }
     }
 
-    /// Opens the engine anew after a disk error. Only acknowledged writes are there afterwards.
+    /// Opens the engine again after a disk error. Only acknowledged writes are there afterwards.
     fn reopen(&mut self) {
         if self.shared.health() == Health::Writable {
             return;
@@ -321,7 +323,7 @@ impl Committer {
         let moment = self.moment();
         let schema = self.shared.schema();
         let mut changes = Changes::default();
-        let mut log_rows = Batch::new();
+        let mut derived_rows = Batch::new();
         let mut grown = Vec::new();
         let mut waiting = Vec::with_capacity(writes.len());
         for PendingWrite {
@@ -341,8 +343,8 @@ impl Committer {
             match prepared {
                 Ok(prepared) => {
                     changes.absorb(prepared.changes);
-                    log_rows.extend(prepared.log_rows);
-                    grown.extend(prepared.grown);
+                    derived_rows.extend(prepared.derived.batch);
+                    grown.extend(prepared.derived.grown);
                     waiting.push((reply, prepared.outcome, permit));
                 }
                 Err(error) => {
@@ -350,7 +352,7 @@ impl Committer {
                 }
             }
         }
-        let result = self.commit_changes(changes, log_rows, turn).await;
+        let result = self.commit_changes(changes, derived_rows, turn).await;
         if result.is_ok() {
             // Noted before a reader of the logs sees the rows, and before their writers are
             // answered.
@@ -381,7 +383,7 @@ impl Committer {
     async fn commit_changes(
         &mut self,
         mut changes: Changes,
-        log_rows: Batch,
+        derived_rows: Batch,
         turn: Turn,
     ) -> Result<(), StorageError> {
         let expiring: Vec<TableId> = std::mem::take(&mut changes.expiring)
@@ -392,7 +394,7 @@ impl Committer {
         let mut batch = changes.into_batch()?;
         batch.extend(sweeps.iter().map(Sweep::entry));
         batch.extend(expiring.iter().map(|table| expiring::entry(*table)));
-        batch.extend(log_rows);
+        batch.extend(derived_rows);
         // A write that changes nothing is acknowledged with a time, too, which has to stay in the past.
         let mark = self.carry_mark(&mut batch);
         if batch.is_empty() {
