@@ -64,16 +64,16 @@ impl Rows for StoredRows {
     }
 
     async fn page(&self, part: &Part, from: Option<Bytes>) -> anyhow::Result<Page> {
-        let mut turn = None;
+        let turn = match part {
+            // A scan or a repair reads, for which nobody waits.
+            Part::Range(_) => Some(self.inner.storage.turns().take(Class::Background).await),
+            Part::Partition(_) => None,
+        };
         let partitions = match part {
-            Part::Range(range) => {
-                // A scan or a repair reads, for which nobody waits.
-                turn = Some(self.inner.storage.turns().take(Class::Background).await);
-                Partitions::Tokens(
-                    Bound::Included(Token(range.start)),
-                    Bound::Included(Token(range.end)),
-                )
-            }
+            Part::Range(range) => Partitions::Tokens(
+                Bound::Included(Token(range.start)),
+                Bound::Included(Token(range.end)),
+            ),
             Part::Partition(key) => {
                 let values = key.values().map(Bytes::copy_from_slice);
                 Partitions::One(values.collect())
