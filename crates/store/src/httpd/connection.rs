@@ -198,6 +198,7 @@ mod tests {
 
     use super::super::answer_budget::AnswerBudget;
     use super::super::guard::Guard;
+    use super::super::table::Routes;
     use super::*;
 
     const LONG: Duration = Duration::from_secs(20);
@@ -206,7 +207,11 @@ mod tests {
     fn front() -> Arc<Front> {
         let guard = Guard::new(([127, 0, 0, 1], 6080).into(), &[]);
         let answers = AnswerBudget::new(1 << 20);
-        Arc::new(Front::new(Router::new(), None, answers, Arc::new(guard)))
+        let routes = Routes {
+            router: Router::new(),
+            direct: None,
+        };
+        Arc::new(Front::new(routes, answers, Arc::new(guard)))
     }
 
     /// Serves a client that sends `sent` and then nothing. Returns the error that ends the
