@@ -4,12 +4,10 @@
 //! (contract, section 1.8); where both make sense, both are read.
 
 use bytes::Bytes;
-use cql::ast::Literal;
-use cql::types::CqlType;
-use cql::value::{Value, from_literal, validate};
 use serde_json::Value as Json;
 use store_api::KeyValue;
 use uuid::Uuid;
+use value::{CqlType, Literal, Value, from_literal, validate};
 
 /// The serialised value of a key column; `None` if the value sent is not of its type.
 pub fn key_value(cql_type: &CqlType, sent: &KeyValue) -> Option<Bytes> {

@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cql::types::CqlType;
 use scylla::frame::response::result::NativeType;
 use storage::Storage;
 use storage::catalog::{Column, Index, Table};
@@ -14,6 +13,7 @@ use store::database::{
 };
 use tokio::sync::watch;
 use uuid::Uuid;
+use value::CqlType;
 
 /// Time after which indexes that could not be taken in are told again.
 const AGAIN: Duration = Duration::from_secs(1);

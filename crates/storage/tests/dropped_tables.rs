@@ -8,10 +8,10 @@ mod support;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
-use cql::types::CqlType;
 use storage::catalog::{Catalog, Table};
 use storage::{Storage, StorageOptions};
 use support::*;
+use value::CqlType;
 
 const ROWS: i32 = 3;
 

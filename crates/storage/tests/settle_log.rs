@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use bytes::Bytes;
-use cql::value::timeuuid;
 use storage::Storage;
 use storage::catalog::Table;
 use storage::clock::{Clock, SystemClock};
 use storage::read::{ClusteringBound, Partitions};
 use support::*;
+use value::timeuuid;
 
 const WRITERS: i32 = 6;
 const WRITES: i32 = 400;

@@ -9,12 +9,12 @@ mod support;
 use std::path::Path;
 use std::sync::Arc;
 
-use cql::types::CqlType;
 use storage::Storage;
 use storage::catalog::Table;
 use storage::mutation::Change;
 use storage::read::ClusteringBound;
 use support::*;
+use value::CqlType;
 
 const GC_GRACE_S: i64 = 100;
 const ROWS: i32 = 300;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::ast::IndexTarget;
 use crate::error::CqlError;
-use crate::types::CqlType;
+use value::CqlType;
 
 /// Returns the one target of the list. The lists of local indexes and of indexes with filtering
 /// columns are refused.

@@ -8,7 +8,7 @@ use bytes::{BufMut, BytesMut};
 use super::marshal::{MAX_TYPE_DEPTH, marshal_name, parse_marshal_name};
 use super::reader::{DecodeError, Reader};
 use super::writer::Writer;
-use crate::types::CqlType;
+use value::CqlType;
 
 const CUSTOM: u16 = 0x0000;
 const LIST: u16 = 0x0020;
