@@ -8,8 +8,8 @@ use anyhow::{Context, bail, ensure};
 use store_api::types::{IndexOptions, Quantization, SimilarityFunction};
 
 use super::Questions;
-use crate::data::Vectors;
 use crate::load::thread_cpu_time;
+use annulus_bench::data::Vectors;
 
 /// An index of the base of a data set.
 pub struct InProcess {
@@ -171,8 +171,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::data::Neighbours;
     use crate::load::Judge;
+    use annulus_bench::data::Neighbours;
 
     fn options(quantization: Quantization) -> IndexOptions {
         IndexOptions::Vector {
