@@ -77,8 +77,8 @@ async fn connections_beyond_the_limit_are_closed() {
     assert_eq!(node.exactly(request.len()).await, request);
 }
 
-/// Waits until a client that connects now is closed, as it says nothing. The time of any client that
-/// connected before it is over by then.
+/// Waits until a client that connects now is closed, as it says nothing. The time of any client
+/// that connected before it is over by then.
 async fn the_time_is_over_for_a_stranger(setup: &Setup) {
     let (mut stranger, _node) = setup.connect_stranger().await;
     assert_eq!(stranger.rest().await, "");
