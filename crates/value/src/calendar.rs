@@ -249,6 +249,23 @@ pub(crate) fn timestamp_text(millis: i64) -> String {
     format!("{}-{month:02}-{day:02} {to_milliseconds}Z", year_text(year))
 }
 
+/// A time as ISO 8601 in UTC, `yyyy-mm-ddThh:mm:ss.fffZ`, given as milliseconds since the epoch. A
+/// year beyond four digits has no sign unless it is negative.
+pub fn iso_timestamp(millis: i64) -> String {
+    let time = time_text(millis.rem_euclid(MILLISECONDS_PER_DAY) * 1_000_000);
+    let to_milliseconds = &time[.."hh:mm:ss.fff".len()];
+    let date = iso_date(millis.div_euclid(MILLISECONDS_PER_DAY));
+    format!("{date}T{to_milliseconds}Z")
+}
+
+/// Days since 1970-01-01 as `yyyy-mm-dd`. A year beyond four digits has no sign unless it is
+/// negative.
+pub(crate) fn iso_date(days: i64) -> String {
+    let (year, month, day) = civil_from_days(days);
+    let sign = if year < 0 { "-" } else { "" };
+    format!("{sign}{:04}-{month:02}-{day:02}", year.abs())
+}
+
 fn year_text(year: i64) -> String {
     match year {
         0..=9_999 => format!("{year:04}"),

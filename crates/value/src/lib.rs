@@ -20,8 +20,11 @@ mod deserialize;
 mod duration;
 mod elements;
 mod json;
+mod key_json;
 mod literal;
+mod normal;
 mod numeric;
+pub mod predicate;
 mod serialize;
 mod text;
 pub mod timeuuid;
@@ -37,12 +40,15 @@ use bytes::Bytes;
 use num_bigint::BigInt;
 use uuid::Uuid;
 
+pub use calendar::iso_timestamp;
 pub use canonical::canonical;
 pub use collection::{join_elements, join_entries, split_elements, split_entries};
 pub use compare::compare;
 pub use duration::{NoDuration, parse_duration, resembles_duration};
 pub use json::json_text;
+pub use key_json::{KeyError, KeyJson, from_key_json, to_key_json};
 pub use literal::{Literal, from_literal};
+pub use normal::clustering_form;
 pub use types::{CqlType, MAX_VECTOR_DIMENSIONS};
 pub use validate::{finite_vector, validate};
 
