@@ -8,7 +8,7 @@ mod support;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
-use storage::catalog::{Catalog, Table};
+use schema::{Catalog, Table};
 use storage::{Storage, StorageOptions};
 use support::*;
 use value::CqlType;

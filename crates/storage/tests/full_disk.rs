@@ -8,7 +8,7 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use storage::catalog::Table;
+use schema::Table;
 use storage::read::Partitions;
 use storage::{ChangeError, Health, Storage, StorageError, StorageOptions};
 use support::*;

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use bytes::Bytes;
+use schema::Table;
 use storage::Storage;
-use storage::catalog::Table;
 use storage::clock::{Clock, SystemClock};
 use storage::read::{ClusteringBound, Partitions};
 use support::*;

@@ -9,8 +9,8 @@ mod support;
 use std::path::Path;
 use std::sync::Arc;
 
+use schema::Table;
 use storage::Storage;
-use storage::catalog::Table;
 use storage::mutation::Change;
 use storage::read::ClusteringBound;
 use support::*;

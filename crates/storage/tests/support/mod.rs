@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use storage::catalog::{
+use schema::{
     CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, ImageMode, Keyspace, Table, TableId,
 };
 use storage::clock::Clock;
