@@ -66,6 +66,8 @@
 //! - An index has at most 2,147,483,647 slots.
 
 mod answer;
+#[cfg(test)]
+mod baseline;
 mod codes;
 mod epoch;
 mod error;

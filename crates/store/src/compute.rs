@@ -220,9 +220,10 @@ mod tests {
     use super::*;
 
     const NEVER: Duration = Duration::ZERO;
+    const LONG: Duration = Duration::from_secs(20);
 
     fn soon() -> Instant {
-        Instant::now() + Duration::from_secs(20)
+        Instant::now() + LONG
     }
 
     /// Keeps the only thread busy until the returned sender is dropped.
@@ -244,6 +245,12 @@ mod tests {
             let (running, most) = (running.clone(), most.clone());
             compute.search(soon(), 1, move || {
                 most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                // The first waits for the second, and all last for so long that a third would be
+                // seen.
+                let began = Instant::now();
+                while most.load(Ordering::SeqCst) < 2 && began.elapsed() < LONG {
+                    std::thread::yield_now();
+                }
                 std::thread::sleep(Duration::from_millis(5));
                 running.fetch_sub(1, Ordering::SeqCst);
             })

@@ -253,7 +253,8 @@ mod tests {
         assert!(silence.await.is_err(), "it goes on");
     }
 
-    #[tokio::test]
+    /// Time is simulated: it goes on when all that was sent has been read.
+    #[tokio::test(start_paused = true)]
     async fn a_client_of_http2_that_does_not_answer_is_cut_off_at_the_end() {
         let stop = CancellationToken::new();
         let patience = Patience {
