@@ -40,8 +40,8 @@
 //! meaning to the gateway (module `prepared`). An EXECUTE of an unknown id is answered UNPREPARED,
 //! upon which every driver prepares again. So no statement passes unseen, not even after a restart
 //! of the gateway. The same holds for the ids in a BATCH, which passes without a look while no
-//! table has an index. A meaning is forgotten when the facts that it rests on change (module
-//! `grounds`).
+//! table has an index. A meaning is forgotten when the facts that it depends on change (module
+//! `dependencies`).
 //!
 //! # Writes to tables with an index
 //!
@@ -78,8 +78,8 @@ mod ann;
 mod catalog;
 mod clients;
 mod connection;
+mod dependencies;
 mod gateway;
-mod grounds;
 mod inquiry;
 mod kept_answers;
 mod listener;

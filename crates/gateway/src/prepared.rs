@@ -5,8 +5,8 @@
 //! connections share the table, which is bounded in bytes, by an estimate.
 //!
 //! The meaning of a statement was decided by one snapshot of the catalog, and holds as long as its
-//! [grounds](crate::grounds). After that it counts as forgotten, and the statement is prepared
-//! again.
+//! [dependencies](crate::dependencies). After that it counts as forgotten, and the statement is
+//! prepared again.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use quick_cache::{OptionsBuilder, Weighter};
 
 use crate::ann::AnnStatement;
 use crate::catalog::{LoggedTable, Snapshot};
-use crate::grounds::Grounds;
+use crate::dependencies::Dependencies;
 use crate::overlay::PreparedConcern;
 use crate::overlay::log_read::PreparedLogRead;
 use crate::writes::PreparedWrite;
@@ -47,7 +47,7 @@ pub(crate) enum Meaning {
     Concern(Arc<PreparedConcern>),
 }
 
-/// Bytes that an entry takes beside its id, grounds and meaning.
+/// Bytes that an entry takes beside its id, dependencies and meaning.
 const ENTRY_BYTES: usize = 256;
 
 /// The factor from the bytes of a statement's text and of the node's answer to PREPARE to the bytes
@@ -80,9 +80,9 @@ pub(crate) fn check_text(bytes: usize) -> Result<(), CqlError> {
 /// A remembered prepared statement.
 #[derive(Clone)]
 struct Entry {
-    grounds: Grounds,
+    dependencies: Dependencies,
     meaning: Meaning,
-    /// Bytes of grounds and meaning, about.
+    /// Bytes of dependencies and meaning, about.
     bytes: usize,
 }
 
@@ -125,18 +125,30 @@ impl PreparedStatements {
     /// more.
     pub(crate) fn get(&self, id: &[u8], snapshot: &Snapshot) -> Option<Meaning> {
         let entry = self.by_id.get(id)?;
-        if entry.grounds.hold_at_once(snapshot) {
+        if entry.dependencies.hold_at_once(snapshot) {
             return Some(entry.meaning);
         }
-        let grounds = entry.grounds.found_in(snapshot)?;
+        let dependencies = entry.dependencies.revalidated(snapshot)?;
         let meaning = entry.meaning.clone();
-        self.put(id, Entry { grounds, ..entry });
+        self.put(
+            id,
+            Entry {
+                dependencies,
+                ..entry
+            },
+        );
         Some(meaning)
     }
 
-    /// Remembers the meaning of a statement and its grounds. `made_of` is the length of its text
-    /// and of the node's answer to PREPARE. Bytes.
-    pub(crate) fn insert(&self, id: &[u8], grounds: Grounds, meaning: Meaning, made_of: usize) {
+    /// Remembers the meaning of a statement and its dependencies. `made_of` is the length of its
+    /// text and of the node's answer to PREPARE. Bytes.
+    pub(crate) fn insert(
+        &self,
+        id: &[u8],
+        dependencies: Dependencies,
+        meaning: Meaning,
+        made_of: usize,
+    ) {
         let bytes = match &meaning {
             Meaning::Plain | Meaning::Use | Meaning::Kept => 0,
             // The table belongs to the snapshot.
@@ -148,8 +160,8 @@ impl PreparedStatements {
             | Meaning::Concern(_) => made_of.saturating_mul(UNDERSTOOD).min(self.meaning_max),
         };
         let entry = Entry {
-            bytes: bytes + grounds.bytes().min(self.meaning_max),
-            grounds,
+            bytes: bytes + dependencies.bytes().min(self.meaning_max),
+            dependencies,
             meaning,
         };
         self.put(id, entry);
@@ -159,7 +171,7 @@ impl PreparedStatements {
     /// come late, and a client that prepared meanwhile is about to execute.
     fn put(&self, id: &[u8], entry: Entry) {
         let known = self.by_id.peek(id);
-        if known.is_none_or(|known| known.grounds.epoch() <= entry.grounds.epoch()) {
+        if known.is_none_or(|known| known.dependencies.epoch() <= entry.dependencies.epoch()) {
             self.by_id.insert(Bytes::copy_from_slice(id), entry);
         }
     }
@@ -174,10 +186,10 @@ mod tests {
 
     const MIB: usize = 1 << 20;
 
-    /// The grounds of a statement whose meaning rests on its text.
-    fn of_text() -> Grounds {
+    /// The dependencies of a statement whose meaning depends on its text alone.
+    fn of_text() -> Dependencies {
         let snapshot = Snapshot::default();
-        Grounds::of(Verb::Select, b"SELECT 1", None, &snapshot)
+        Dependencies::of(Verb::Select, b"SELECT 1", None, &snapshot)
     }
 
     fn remembered(statements: &PreparedStatements, count: u32) -> usize {
@@ -222,13 +234,14 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_forgotten_with_the_grounds_of_its_meaning() {
+    fn an_id_is_forgotten_when_a_dependency_changes() {
         let statements = PreparedStatements::new(MIB);
         let catalog = Catalog::new(Snapshot::default());
         let is_known = |id: &[u8]| statements.get(id, &catalog.snapshot()).is_some();
         let remember = |id: &[u8], text: &[u8]| {
-            let grounds = Grounds::of(Verb::Write, text, Some("shop"), &catalog.snapshot());
-            statements.insert(id, grounds, Meaning::Plain, text.len());
+            let dependencies =
+                Dependencies::of(Verb::Write, text, Some("shop"), &catalog.snapshot());
+            statements.insert(id, dependencies, Meaning::Plain, text.len());
         };
         remember(b"write", b"INSERT INTO products (id) VALUES (?)");
         remember(b"batch", b"BEGIN BATCH");
@@ -236,9 +249,9 @@ mod tests {
         let events = Arc::new(events());
         catalog.replace(Snapshot::new([events.clone()], []));
         assert!(is_known(b"write") && !is_known(b"batch"));
-        // From here on the grounds hold without a comparison.
+        // From here on the dependencies hold without a comparison.
         let entry = statements.by_id.peek(&b"write"[..]).unwrap();
-        assert!(entry.grounds.hold_at_once(&catalog.snapshot()));
+        assert!(entry.dependencies.hold_at_once(&catalog.snapshot()));
         catalog.replace(Snapshot::new([events, Arc::new(products())], []));
         assert!(!is_known(b"write"));
     }
@@ -247,10 +260,11 @@ mod tests {
     fn an_answer_that_comes_late_takes_nothing_away() {
         let statements = PreparedStatements::new(MIB);
         let catalog = Catalog::new(Snapshot::default());
-        let grounds = || Grounds::of(Verb::Other, b"LIST ROLES", None, &catalog.snapshot());
-        let late = grounds();
+        let dependencies =
+            || Dependencies::of(Verb::Other, b"LIST ROLES", None, &catalog.snapshot());
+        let late = dependencies();
         catalog.replace(Snapshot::default());
-        statements.insert(b"id", grounds(), Meaning::Plain, 10);
+        statements.insert(b"id", dependencies(), Meaning::Plain, 10);
         statements.insert(b"id", late, Meaning::Plain, 10);
         assert!(statements.get(b"id", &catalog.snapshot()).is_some());
     }

@@ -21,7 +21,7 @@ use super::one_version::of_one_version;
 use super::statement::IndexStatement;
 use super::{Catalog, grants, log_table, timeuuids};
 
-/// The time limit for a statement to wait until all gateways have taken up its change. It is less
+/// The time limit for a statement to wait until all gateways have confirmed its change. It is less
 /// than drivers wait for an answer.
 const WAIT_MAX: Duration = Duration::from_secs(8);
 
@@ -230,12 +230,12 @@ impl Catalog {
         is_so: impl Fn(&Definitions) -> bool,
         why: impl FnOnce() -> String,
     ) -> Result<(), CqlError> {
-        let found = self.wait_for(deadline, |round| {
+        let reached = self.wait_for(deadline, |round| {
             let definitions = &round.definitions;
             (definitions.revision >= known && is_so(definitions)).then_some(())
         });
-        let found = found.await;
-        found.ok_or_else(|| CqlError::server(format!("{}: try again", why())))
+        let reached = reached.await;
+        reached.ok_or_else(|| CqlError::server(format!("{}: try again", why())))
     }
 
     /// Drops an index; `None` if there is no such index.
@@ -283,9 +283,9 @@ impl Catalog {
         let mut rounds = self.rounds.clone();
         self.look_again();
         loop {
-            let found = rounds.borrow_and_update().as_ref().and_then(&mut sought);
-            if found.is_some() {
-                return found;
+            let value = rounds.borrow_and_update().as_ref().and_then(&mut sought);
+            if value.is_some() {
+                return value;
             }
             timeout_at(deadline, rounds.changed()).await.ok()?.ok()?;
         }

@@ -14,10 +14,10 @@ use super::session::{Expected, Seen};
 use super::work::Work;
 use super::writes::seen_in_prepare;
 use crate::catalog::{LoggedTable, Snapshot};
-use crate::grounds::Grounds;
+use crate::dependencies::Dependencies;
 use crate::prepared::{Meaning, check_text};
 use crate::recognise::{self, Verb};
-use crate::writes::Errand;
+use crate::writes::WriteExecution;
 
 /// A decision about a request.
 pub(super) enum Decision {
@@ -30,7 +30,7 @@ pub(super) enum Decision {
     /// The gateway carries the request out itself.
     Begin(Work),
     /// The request writes to logged tables, and goes to the node in another form.
-    Write(Box<Errand>),
+    Write(Box<WriteExecution>),
     /// The request truncates a logged table, and goes to the node once that is noted.
     Truncate(Arc<LoggedTable>),
     /// The request is a USE.
@@ -38,9 +38,11 @@ pub(super) enum Decision {
 }
 
 impl Decision {
-    /// The decision about a write; without an errand it passes.
-    fn of_write(errand: Option<Errand>) -> Decision {
-        errand.map_or(Decision::Pass, |errand| Decision::Write(Box::new(errand)))
+    /// The decision about a write; without an execution it passes.
+    fn of_write(execution: Option<WriteExecution>) -> Decision {
+        execution.map_or(Decision::Pass, |execution| {
+            Decision::Write(Box::new(execution))
+        })
     }
 }
 
@@ -111,8 +113,8 @@ impl Requests {
                 seen
             }
             Verb::Write => {
-                let errand = self.writes.query(header, body, plain, &snapshot)?;
-                return Ok(Decision::of_write(errand));
+                let execution = self.writes.query(header, body, plain, &snapshot)?;
+                return Ok(Decision::of_write(execution));
             }
             _ => Seen::Nothing,
         };
@@ -144,7 +146,7 @@ impl Requests {
     ) -> Expected {
         let keyspace = self.session.keyspace();
         Expected::Prepared {
-            grounds: Grounds::of(verb, text, keyspace.as_deref(), snapshot),
+            dependencies: Dependencies::of(verb, text, keyspace.as_deref(), snapshot),
             seen,
             text_bytes: text.len(),
         }
@@ -171,10 +173,10 @@ impl Requests {
             }
             Some(Meaning::Truncate(table)) => return Ok(Decision::Truncate(table)),
             Some(Meaning::Write(write)) => {
-                let errand = self
+                let execution = self
                     .writes
                     .execute(header, body, plain, &write, &snapshot)?;
-                return Ok(Decision::of_write(errand));
+                return Ok(Decision::of_write(execution));
             }
             None => return Ok(Decision::Answer(unprepared(id))),
         }
@@ -187,8 +189,8 @@ impl Requests {
         if snapshot.lapsed() {
             return Err(lapsed());
         }
-        let errand = self.writes.batch(header, body, &snapshot)?;
-        Ok(Decision::of_write(errand))
+        let execution = self.writes.batch(header, body, &snapshot)?;
+        Ok(Decision::of_write(execution))
     }
 
     /// Notes clients that register for changes of the schema: the gateway tells them about vector

@@ -14,9 +14,6 @@
 //! - *The node cannot be reached*: the client's first request is answered with an error that says
 //!   so.
 
-mod anew;
-#[cfg(test)]
-mod anew_tests;
 #[cfg(test)]
 mod ann_tests;
 mod decide;
@@ -28,13 +25,16 @@ mod overlaid;
 mod own_streams;
 #[cfg(test)]
 mod pipelining_tests;
-#[cfg(test)]
-mod played;
 mod polls;
 mod requests;
 mod responses;
+mod retry;
+#[cfg(test)]
+mod retry_tests;
 mod session;
 mod socket;
+#[cfg(test)]
+mod test_connection;
 mod truncate;
 mod work;
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::requests::Requests;
 use super::work::{Job, Work};
 use crate::ann::{AnnPlan, AnnStatement, statement_id};
 use crate::catalog::Snapshot;
-use crate::grounds::Grounds;
+use crate::dependencies::Dependencies;
 use crate::prepared::check_text;
 use crate::recognise::{self, Verb};
 
@@ -43,7 +43,7 @@ impl Requests {
                 check_text(text.len())?;
                 Job::Prepare {
                     plan,
-                    grounds: Grounds::of(
+                    dependencies: Dependencies::of(
                         Verb::Select,
                         text.as_bytes(),
                         keyspace.as_deref(),

@@ -268,7 +268,7 @@ fn with_text(header: &FrameHeader, plain: &[u8], text: &str, told: &str) -> Byte
 mod tests {
     use cql::wire::Direction;
 
-    use super::super::played::{Shared, snapshot};
+    use super::super::test_connection::{Shared, snapshot};
     use super::*;
     use crate::overlay::refusal::Refusal;
 

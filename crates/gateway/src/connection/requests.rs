@@ -234,7 +234,7 @@ impl Requests {
                         return Err(RequestsEnd::Refused);
                     }
                     self.has_passed = true;
-                    self.session.client.asked(header.stream);
+                    self.session.client.request_came(header.stream);
                     let decision = self.decide(&header, body);
                     self.count(&decision);
                     match decision {
@@ -251,12 +251,12 @@ impl Requests {
                             send(node, &frame).await.map_err(RequestsEnd::Node)?;
                             continue;
                         }
-                        Decision::Write(errand) => {
+                        Decision::Write(execution) => {
                             self.session.client_asks(header.stream).await;
                             write_front(intake, passing, node).await?;
                             passing = 0;
                             intake.advance(length);
-                            self.begin(&header, *errand, length, node).await?;
+                            self.begin(&header, *execution, length, node).await?;
                             continue;
                         }
                         Decision::Truncate(table) => {

@@ -20,7 +20,7 @@ use super::session::{Expected, Seen, Session};
 use super::socket::send;
 use super::writes::Writes;
 use crate::catalog::Catalog;
-use crate::grounds::Grounds;
+use crate::dependencies::Dependencies;
 use crate::inquiry::{Answer, AnswerMemory};
 use crate::kept_answers::KeptAnswers;
 use crate::prepared::{Meaning, PreparedStatements};
@@ -198,7 +198,8 @@ impl Responses {
                     write_front(intake, passing, client).await?;
                     passing = 0;
                     intake.advance(length);
-                    // If the other loop has failed, so has the node's socket, and this loop is about to see it.
+                    // If the other loop has failed, so has the node's socket, and this loop is
+                    // about to see it.
                     let _ = self.steps.send(request);
                 }
                 Decision::Replace(told) => {
@@ -313,11 +314,11 @@ impl Responses {
     ) -> Result<Decision, DecodeError> {
         match expected {
             Expected::Prepared {
-                grounds,
+                dependencies,
                 seen,
                 text_bytes,
             } => {
-                self.remember(header, body, grounds, seen, text_bytes)?;
+                self.remember(header, body, dependencies, seen, text_bytes)?;
                 Ok(Decision::Keep)
             }
             // These are handled by `decide`, whatever the opcode.
@@ -357,7 +358,7 @@ impl Responses {
         &self,
         header: &FrameHeader,
         body: &[u8],
-        grounds: Grounds,
+        dependencies: Dependencies,
         seen: Seen,
         text_bytes: usize,
     ) -> Result<(), DecodeError> {
@@ -377,7 +378,7 @@ impl Responses {
             Seen::Write(write) => Meaning::Write(self.with_names(header, body, *write)),
         };
         let made_of = text_bytes + plain.len();
-        self.prepared.insert(id, grounds, meaning, made_of);
+        self.prepared.insert(id, dependencies, meaning, made_of);
         Ok(())
     }
 

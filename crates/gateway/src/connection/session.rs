@@ -14,11 +14,11 @@ use uuid::Uuid;
 
 use crate::catalog::{Entered, LoggedTable};
 use crate::clients::Client;
-use crate::grounds::Grounds;
+use crate::dependencies::Dependencies;
 use crate::kept_answers::Question;
 use crate::overlay::log_read::LogRead;
 use crate::overlay::{Answering, Concern};
-use crate::writes::{Errand, PreparedWrite};
+use crate::writes::{PreparedWrite, WriteExecution};
 
 use super::own_streams::OwnStreams;
 
@@ -32,7 +32,7 @@ pub(super) enum Expected {
     /// PREPARE.
     Prepared {
         /// The facts that the statement is understood by.
-        grounds: Grounds,
+        dependencies: Dependencies,
         /// The kind of statement, as its text shows.
         seen: Seen,
         /// The length of the text. Bytes.
@@ -58,12 +58,12 @@ pub(super) enum Expected {
 #[derive(Debug)]
 pub(super) struct WriteUnderWay {
     /// The steps of the write that are still to be taken.
-    pub(super) errand: Errand,
+    pub(super) execution: WriteExecution,
     /// The time at which the write began.
     pub(super) since: Instant,
-    /// The number of times that the write was begun anew because it was decided by outdated
+    /// The number of times that the write was retried because it was decided by outdated
     /// definitions.
-    pub(super) begun_anew: u32,
+    pub(super) retries: u32,
     /// The note that the logs of the write's tables may get rows.
     pub(super) entered: Entered,
     /// The write's share of the memory that the connection's writes may hold.

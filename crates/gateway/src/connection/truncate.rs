@@ -1,10 +1,10 @@
 //! TRUNCATE of a logged table. The gateway notes it with the definitions, passes it on, and answers
-//! the client once it is settled that the table's indexes are built anew.
+//! the client once it is settled that the table's indexes are rebuilt.
 //!
-//! They are built anew unless it is certain that nothing was truncated: an index that is built in
+//! They are rebuilt unless it is certain that nothing was truncated: an index that is built in
 //! vain costs time, but one that holds deleted rows is wrong. If this gateway dies, the connection
 //! breaks or the definitions cannot be changed any more, another gateway finds the note and has the
-//! indexes built anew (`catalog::truncation`).
+//! indexes rebuilt (`catalog::truncation`).
 
 use std::sync::Arc;
 
@@ -139,7 +139,7 @@ mod tests {
     use tokio::sync::mpsc;
     use uuid::Uuid;
 
-    use super::super::played::{Shared, query, snapshot, soon};
+    use super::super::test_connection::{Shared, query, snapshot, soon};
     use super::*;
 
     #[tokio::test]
@@ -154,13 +154,13 @@ mod tests {
             matches!(&refusal, Response::Error(error) if error.message.contains("nothing was truncated")),
             "{refusal:?}"
         );
-        node.is_asked_nothing().await;
+        node.receives_nothing().await;
         client.ask(&query("SELECT * FROM shop.products"), 1).await;
         assert_eq!(node.request().await.0, 1, "its stream is free again");
     }
 
     #[tokio::test]
-    async fn one_that_may_have_done_something_has_indexes_built_anew() {
+    async fn one_that_may_have_done_something_has_indexes_rebuilt() {
         let failed = |kind| Response::Error(CqlError::new(kind, "late"));
         for (answer, may_be_truncated) in [
             (Response::Void, true),

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ann::{self, AnnPlan, AnnStatement};
 use crate::catalog::Catalog;
-use crate::grounds::Grounds;
+use crate::dependencies::Dependencies;
 use crate::inquiry::{Failure, Inquirer, holding, on_stream};
 use crate::metrics::{Kind, Metrics};
 use crate::overlay::log_read::{LogRead, PreparedLogRead};
@@ -44,10 +44,10 @@ impl Work {
 
 /// The kinds of requests that the gateway carries out.
 pub(super) enum Job {
-    /// PREPARE of a nearest-neighbour query, which was planned on these grounds and gets this id.
+    /// PREPARE of a nearest-neighbour query, which depends on these facts and gets this id.
     Prepare {
         plan: Box<AnnPlan>,
-        grounds: Grounds,
+        dependencies: Dependencies,
         id: Bytes,
         text_bytes: usize,
     },
@@ -185,7 +185,7 @@ impl Workshop {
         match job {
             Job::Prepare {
                 plan,
-                grounds,
+                dependencies,
                 id,
                 text_bytes,
             } => {
@@ -193,7 +193,8 @@ impl Workshop {
                 let (statement, context, response) = prepared;
                 // The node's description of the columns is about as long as the selection.
                 let meaning = Meaning::Ann(Arc::new(statement));
-                self.prepared.insert(&id, grounds, meaning, 2 * text_bytes);
+                self.prepared
+                    .insert(&id, dependencies, meaning, 2 * text_bytes);
                 Ok((context, response))
             }
             Job::Query { plan, parameters } => {

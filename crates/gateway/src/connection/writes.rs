@@ -18,7 +18,7 @@ use super::session::{Expected, Seen, Session, WriteUnderWay};
 use super::socket::send;
 use crate::catalog::{Catalog, Entered, Snapshot};
 use crate::prepared::{Meaning, PreparedStatements};
-use crate::writes::{self, ChangeLog, ClientRequest, Errand, Next, PreparedWrite};
+use crate::writes::{self, ChangeLog, ClientRequest, Next, PreparedWrite, WriteExecution};
 
 /// The memory that the writes under way of one connection may hold. With more, the connection's
 /// requests wait. A larger write goes alone. Bytes.
@@ -27,16 +27,16 @@ const MEMORY_MAX: usize = 16 << 20;
 /// The number of copies of a write that are held: as it came, and as a batch.
 const COPIES: usize = 2;
 
-/// The number of times that a write is begun anew because its definitions were outdated: once for a
-/// table that was made anew, and once more for a table that was given an index meanwhile.
-const BEGUN_ANEW_MAX: u32 = 2;
+/// The number of times that a write is retried because its definitions were outdated: once for a
+/// table that was recreated, and once more for a table that was given an index meanwhile.
+const RETRIES_MAX: u32 = 2;
 
 /// The memory for the writes of a new connection.
 pub(super) fn write_memory() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(MEMORY_MAX))
 }
 
-/// Decides about the writes of a connection. A decision is an errand, `None` for a request that
+/// Decides about the writes of a connection. A decision is an execution, `None` for a request that
 /// passes as it came, or an error for the client.
 #[derive(Clone)]
 pub(super) struct Writes {
@@ -58,7 +58,7 @@ impl Writes {
         body: &[u8],
         plain: &[u8],
         snapshot: &Snapshot,
-    ) -> Result<Option<Errand>, CqlError> {
+    ) -> Result<Option<WriteExecution>, CqlError> {
         // Cassandra refuses a text that is no UTF-8.
         let Ok(text) = str::from_utf8(glance::statement_text(header.flags, plain)?) else {
             return Ok(None);
@@ -85,7 +85,7 @@ impl Writes {
         plain: &[u8],
         write: &PreparedWrite,
         snapshot: &Snapshot,
-    ) -> Result<Option<Errand>, CqlError> {
+    ) -> Result<Option<WriteExecution>, CqlError> {
         let keyspace = self.session.keyspace();
         let request = ClientRequest {
             header,
@@ -103,7 +103,7 @@ impl Writes {
         header: &FrameHeader,
         body: &[u8],
         snapshot: &Snapshot,
-    ) -> Result<Option<Errand>, CqlError> {
+    ) -> Result<Option<WriteExecution>, CqlError> {
         if snapshot.logs_nothing() {
             return Ok(None);
         }
@@ -144,7 +144,7 @@ impl Writes {
     }
 
     /// Decides once more about a write that the node refused, by the present snapshot.
-    pub(super) fn again(&self, frame: &Frame) -> Result<Option<Errand>, CqlError> {
+    pub(super) fn again(&self, frame: &Frame) -> Result<Option<WriteExecution>, CqlError> {
         self.catalog.lapse_if_over();
         let snapshot = self.catalog.snapshot();
         if snapshot.lapsed() {
@@ -195,13 +195,13 @@ impl Requests {
     pub(super) async fn begin(
         &mut self,
         header: &FrameHeader,
-        errand: Errand,
+        execution: WriteExecution,
         length: usize,
         node: &mut (impl AsyncWrite + Unpin),
     ) -> Result<(), RequestsEnd> {
-        let bytes = length * COPIES + errand.bytes();
+        let bytes = length * COPIES + execution.bytes();
         let memory = self.memory(bytes, node).await?;
-        let entered = match self.enter(&errand, node).await? {
+        let entered = match self.enter(&execution, node).await? {
             Ok(entered) => entered,
             Err(error) => {
                 self.session.client_is_answered(header.stream);
@@ -209,11 +209,11 @@ impl Requests {
                 return Ok(());
             }
         };
-        let (request, errand) = errand.begin();
+        let (request, execution) = execution.begin();
         let write = WriteUnderWay {
-            errand,
+            execution,
             since: Instant::now(),
-            begun_anew: 0,
+            retries: 0,
             entered,
             memory,
         };
@@ -226,10 +226,10 @@ impl Requests {
     /// Writes under way go on meanwhile.
     async fn enter(
         &mut self,
-        errand: &Errand,
+        execution: &WriteExecution,
         node: &mut (impl AsyncWrite + Unpin),
     ) -> Result<Result<Entered, CqlError>, RequestsEnd> {
-        let mut entered = pin!(self.catalog.enter(errand.tables()));
+        let mut entered = pin!(self.catalog.enter(execution.tables()));
         loop {
             tokio::select! {
                 biased;
@@ -286,9 +286,9 @@ impl Responses {
         write: WriteUnderWay,
     ) -> responses::Decision {
         let WriteUnderWay {
-            errand,
+            execution,
             since,
-            begun_anew,
+            retries,
             entered,
             memory,
         } = write;
@@ -296,12 +296,12 @@ impl Responses {
             header: *header,
             body: Bytes::copy_from_slice(body),
         };
-        match errand.answered(&frame, self.session.compression(), self.session.body_max()) {
-            Next::Ask(request, errand) => {
+        match execution.answered(&frame, self.session.compression(), self.session.body_max()) {
+            Next::Ask(request, execution) => {
                 let write = WriteUnderWay {
-                    errand: *errand,
+                    execution: *execution,
                     since,
-                    begun_anew,
+                    retries,
                     entered,
                     memory,
                 };
@@ -309,8 +309,8 @@ impl Responses {
                 self.session.expect(header.stream, expected);
                 responses::Decision::Ask(request)
             }
-            Next::InDoubt(origin) if begun_anew < BEGUN_ANEW_MAX => {
-                self.begin_anew(origin, frame, begun_anew + 1, memory)
+            Next::InDoubt(origin) if retries < RETRIES_MAX => {
+                self.retry(origin, frame, retries + 1, memory)
             }
             next => {
                 self.writes.log.metrics.write_took(since.elapsed());

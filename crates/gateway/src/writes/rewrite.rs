@@ -1,4 +1,4 @@
-//! Turns a client's request into an errand.
+//! Turns a client's request into an execution.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use cql::wire::{
     Flags, Frame, FrameHeader, HEADER_LENGTH, QueryParameters, Request, glance,
 };
 
-use super::asked::{Asked, Origin};
-use super::errand::Errand;
+use super::execution::WriteExecution;
 use super::frames::encode;
 use super::hint::{Hint, distinct};
 use super::plan::Unplanned;
+use super::request_forms::{Origin, RequestForms};
 use super::statement::{LoggedWrite, read};
 use super::{ChangeLog, calls};
 use crate::catalog::Snapshot;
@@ -23,7 +23,7 @@ use crate::catalog::Snapshot;
 pub(crate) struct PreparedWrite {
     /// The plans of the statement.
     pub(crate) write: LoggedWrite,
-    /// The text of the statement, if it must be written anew for each execution.
+    /// The text of the statement, if it must be written again for each execution.
     pub(crate) text: Option<String>,
     /// The keyspace of names without one; `None` if the statement has no such name.
     pub(crate) keyspace: Option<Arc<str>>,
@@ -47,7 +47,7 @@ pub(crate) struct ClientRequest<'a> {
 }
 
 /// The writes of a request, before the way to the node is chosen.
-struct Found {
+struct RequestWrites {
     /// The statements, with changing calls evaluated and values by position.
     statements: Vec<BatchStatement>,
     hints: Vec<Hint>,
@@ -59,8 +59,8 @@ struct Found {
 }
 
 impl ClientRequest<'_> {
-    /// Turns a QUERY that writes to a logged table into an errand. `None` if Cassandra refuses it
-    /// anyway, or if it touches no row.
+    /// Turns a QUERY that writes to a logged table into an execution. `None` if Cassandra refuses
+    /// it anyway, or if it touches no row.
     ///
     /// # Errors
     /// If the body is malformed, if the gateway cannot know the rows that the statement writes, or
@@ -69,7 +69,7 @@ impl ClientRequest<'_> {
         &self,
         write: &LoggedWrite,
         log: &Arc<ChangeLog>,
-    ) -> Result<Option<Errand>, CqlError> {
+    ) -> Result<Option<WriteExecution>, CqlError> {
         let Request::Query {
             statement,
             parameters,
@@ -78,11 +78,11 @@ impl ClientRequest<'_> {
             return Ok(None);
         };
         let values = write.positional(&parameters.values, None);
-        let found = values.and_then(|values| self.text(statement, write, values, 0, log));
-        self.alone(found, parameters, log)
+        let writes = values.and_then(|values| self.text(statement, write, values, 0, log));
+        self.alone(writes, parameters, log)
     }
 
-    /// Turns an EXECUTE that writes to a logged table into an errand. `None` as in
+    /// Turns an EXECUTE that writes to a logged table into an execution. `None` as in
     /// [`ClientRequest::query`].
     ///
     /// # Errors
@@ -91,19 +91,19 @@ impl ClientRequest<'_> {
         &self,
         prepared: &PreparedWrite,
         log: &Arc<ChangeLog>,
-    ) -> Result<Option<Errand>, CqlError> {
+    ) -> Result<Option<WriteExecution>, CqlError> {
         let Request::Execute { id, parameters } = self.decode()? else {
             return Ok(None);
         };
         let values = prepared
             .write
             .positional(&parameters.values, Some(&prepared.names));
-        let found = values.and_then(|values| self.prepared(id, prepared, values, 0, log));
-        self.alone(found, parameters, log)
+        let writes = values.and_then(|values| self.prepared(id, prepared, values, 0, log));
+        self.alone(writes, parameters, log)
     }
 
-    /// Turns a BATCH into an errand. `prepared` has an entry for each statement of the batch: the
-    /// meaning of its id, or `None` if it is a text or writes to no logged table. The result is
+    /// Turns a BATCH into an execution. `prepared` has an entry for each statement of the batch:
+    /// the meaning of its id, or `None` if it is a text or writes to no logged table. The result is
     /// `None` as in [`ClientRequest::query`], and if the batch writes to no logged table.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ impl ClientRequest<'_> {
         &self,
         prepared: Vec<Option<Arc<PreparedWrite>>>,
         log: &Arc<ChangeLog>,
-    ) -> Result<Option<Errand>, CqlError> {
+    ) -> Result<Option<WriteExecution>, CqlError> {
         let Request::Batch(mut batch) = self.decode()? else {
             return Ok(None);
         };
@@ -120,7 +120,7 @@ impl ClientRequest<'_> {
         if batch.kind == BatchKind::Counter {
             return Ok(None);
         }
-        let mut found = Found {
+        let mut writes = RequestWrites {
             statements: Vec::with_capacity(batch.statements.len()),
             hints: Vec::new(),
             can_share_a_batch: true,
@@ -130,30 +130,30 @@ impl ClientRequest<'_> {
         let mut prepared = prepared.into_iter();
         for BatchStatement { statement, values } in std::mem::take(&mut batch.statements) {
             let known = prepared.next().flatten();
-            let before = found.hints.len();
+            let before = writes.hints.len();
             let of_statement = match statement {
                 BatchedStatement::Text(text) => match read(&text, self.keyspace, self.snapshot)? {
                     Some(write) => self.text(text, &write, values, before, log),
-                    None => Ok(Found::plain(BatchedStatement::Text(text), values)),
+                    None => Ok(RequestWrites::plain(BatchedStatement::Text(text), values)),
                 },
                 BatchedStatement::Prepared(id) => match known {
                     Some(write) => self.prepared(id, &write, values, before, log),
-                    None => Ok(Found::plain(BatchedStatement::Prepared(id), values)),
+                    None => Ok(RequestWrites::plain(BatchedStatement::Prepared(id), values)),
                 },
             };
             match of_statement {
-                Ok(more) => found.add(more),
+                Ok(more) => writes.add(more),
                 Err(Unplanned::Refused) => return Ok(None),
                 Err(Unplanned::Unreadable(error)) => return Err(error),
             }
         }
-        batch.statements = std::mem::take(&mut found.statements);
-        let changed = found
+        batch.statements = std::mem::take(&mut writes.statements);
+        let changed = writes
             .is_changed
             .then(|| self.encode(&Request::Batch(batch.clone())));
         let (consistency, kind) = (batch.consistency, batch.kind);
-        let batch = found.can_share_a_batch.then_some(batch);
-        self.errand(changed, batch, consistency, Some(kind), found, log)
+        let batch = writes.can_share_a_batch.then_some(batch);
+        self.execution(changed, batch, consistency, Some(kind), writes, log)
     }
 
     /// The writes of a statement given by its text, in a request that needs `before` log rows
@@ -165,14 +165,20 @@ impl ClientRequest<'_> {
         values: Vec<BoundValue>,
         before: usize,
         log: &ChangeLog,
-    ) -> Result<Found, Unplanned> {
+    ) -> Result<RequestWrites, Unplanned> {
         if !write.has_changing_calls() {
-            return Found::write(BatchedStatement::Text(text), write, values, before, false);
+            return RequestWrites::write(
+                BatchedStatement::Text(text),
+                write,
+                values,
+                before,
+                false,
+            );
         }
         let text = calls::evaluated(&text, &log.clock);
         match read(&text, self.keyspace, self.snapshot) {
             Ok(Some(write)) => {
-                Found::write(BatchedStatement::Text(text), &write, values, before, true)
+                RequestWrites::write(BatchedStatement::Text(text), &write, values, before, true)
             }
             Ok(None) => Err(Unplanned::Refused),
             Err(error) => Err(Unplanned::Unreadable(error)),
@@ -188,9 +194,9 @@ impl ClientRequest<'_> {
         values: Vec<BoundValue>,
         before: usize,
         log: &ChangeLog,
-    ) -> Result<Found, Unplanned> {
+    ) -> Result<RequestWrites, Unplanned> {
         match &prepared.text {
-            None => Found::write(
+            None => RequestWrites::write(
                 BatchedStatement::Prepared(id),
                 &prepared.write,
                 values,
@@ -209,58 +215,58 @@ impl ClientRequest<'_> {
         }
     }
 
-    /// Turns a statement that came in no batch into an errand.
+    /// Turns a statement that came in no batch into an execution.
     fn alone(
         &self,
-        found: Result<Found, Unplanned>,
+        writes: Result<RequestWrites, Unplanned>,
         parameters: QueryParameters,
         log: &Arc<ChangeLog>,
-    ) -> Result<Option<Errand>, CqlError> {
-        let mut found = match found {
-            Ok(found) => found,
+    ) -> Result<Option<WriteExecution>, CqlError> {
+        let mut writes = match writes {
+            Ok(writes) => writes,
             Err(Unplanned::Refused) => return Ok(None),
             Err(Unplanned::Unreadable(error)) => return Err(error),
         };
-        let changed = match &found.statements[..] {
+        let changed = match &writes.statements[..] {
             [
                 BatchStatement {
                     statement: BatchedStatement::Text(text),
                     ..
                 },
-            ] if found.is_changed => Some(self.encode(&Request::Query {
+            ] if writes.is_changed => Some(self.encode(&Request::Query {
                 statement: text.clone(),
                 parameters: parameters.clone(),
             })),
             _ => None,
         };
-        let batch = found.can_share_a_batch.then(|| Batch {
+        let batch = writes.can_share_a_batch.then(|| Batch {
             // The kind of the batch in which the statement and its log rows go to the node.
             kind: BatchKind::Logged,
-            statements: std::mem::take(&mut found.statements),
+            statements: std::mem::take(&mut writes.statements),
             consistency: parameters.consistency,
             serial_consistency: parameters.serial_consistency,
             timestamp: parameters.timestamp,
         });
-        self.errand(changed, batch, parameters.consistency, None, found, log)
+        self.execution(changed, batch, parameters.consistency, None, writes, log)
     }
 
-    /// Makes the errand. `changed` is the frame to send if it differs from the client's. `sent` is
-    /// the kind of the client's batch.
-    fn errand(
+    /// Makes the execution. `changed` is the frame to send if it differs from the client's. `sent`
+    /// is the kind of the client's batch.
+    fn execution(
         &self,
         changed: Option<Bytes>,
         batch: Option<Batch>,
         consistency: Consistency,
         sent: Option<BatchKind>,
-        found: Found,
+        writes: RequestWrites,
         log: &Arc<ChangeLog>,
-    ) -> Result<Option<Errand>, CqlError> {
-        if found.hints.is_empty() {
+    ) -> Result<Option<WriteExecution>, CqlError> {
+        if writes.hints.is_empty() {
             return Ok(None);
         }
         log.clock.check()?;
         let frame = self.as_it_came();
-        let asked = Asked {
+        let forms = RequestForms {
             stream: self.header.stream,
             flags: self.flags(),
             payload: Bytes::copy_from_slice(self.payload()?),
@@ -271,11 +277,11 @@ impl ClientRequest<'_> {
             },
             batch,
             sent,
-            is_repeatable: found.is_repeatable,
+            is_repeatable: writes.is_repeatable,
             consistency,
-            hints: distinct(found.hints),
+            hints: distinct(writes.hints),
         };
-        Ok(Some(Errand::new(asked, log.clone())))
+        Ok(Some(WriteExecution::new(forms, log.clone())))
     }
 
     /// The flags of the client's frame without the one for a compressed body.
@@ -309,10 +315,10 @@ impl ClientRequest<'_> {
     }
 }
 
-impl Found {
+impl RequestWrites {
     /// The statement of a table that is not logged.
-    fn plain(statement: BatchedStatement, values: Vec<BoundValue>) -> Found {
-        Found {
+    fn plain(statement: BatchedStatement, values: Vec<BoundValue>) -> RequestWrites {
+        RequestWrites {
             statements: vec![BatchStatement { statement, values }],
             hints: Vec::new(),
             can_share_a_batch: true,
@@ -328,8 +334,8 @@ impl Found {
         values: Vec<BoundValue>,
         before: usize,
         is_changed: bool,
-    ) -> Result<Found, Unplanned> {
-        Ok(Found {
+    ) -> Result<RequestWrites, Unplanned> {
+        Ok(RequestWrites {
             hints: write.hints(&values, before)?,
             statements: vec![BatchStatement { statement, values }],
             can_share_a_batch: write.can_share_a_batch(),
@@ -338,7 +344,7 @@ impl Found {
         })
     }
 
-    fn add(&mut self, more: Found) {
+    fn add(&mut self, more: RequestWrites) {
         self.statements.extend(more.statements);
         self.hints.extend(more.hints);
         self.can_share_a_batch &= more.can_share_a_batch;

@@ -1,4 +1,4 @@
-//! A whole connection whose client and node are both played by a test.
+//! A whole connection whose client and node are both scripted by a test.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -210,7 +210,7 @@ impl Peer {
     }
 
     /// Fails the test if a request comes within 100 ms.
-    pub(super) async fn is_asked_nothing(&mut self) {
+    pub(super) async fn receives_nothing(&mut self) {
         let early = tokio::time::timeout(Duration::from_millis(100), self.request());
         assert!(early.await.is_err());
     }

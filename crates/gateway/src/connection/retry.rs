@@ -1,7 +1,7 @@
 //! Writes that the node refuses perhaps because they were decided by outdated definitions. The
 //! gateway reads the definitions again, and decides once more if they have changed.
 //!
-//! The module `writes::errand` recognises such a refusal, and says why this is safe.
+//! The module `writes::execution` recognises such a refusal, and says why this is safe.
 
 use std::time::Instant;
 
@@ -26,20 +26,20 @@ struct Refused {
     /// The way to the client. It is held until the client is answered or the write goes on, so that
     /// the other loop does not take the client for one that is due no more answers.
     to_client: mpsc::Sender<Bytes>,
-    /// The number of times that the write was begun anew, this time included.
-    begun_anew: u32,
+    /// The number of times that the write was retried, this time included.
+    retries: u32,
     /// The write's share of the memory that the connection's writes may hold.
     memory: OwnedSemaphorePermit,
 }
 
 impl Responses {
-    /// Has the definitions read again, and begins the write anew if they have changed. Otherwise
+    /// Has the definitions read again, and retries the write if they have changed. Otherwise
     /// the client gets the node's answer.
-    pub(super) fn begin_anew(
+    pub(super) fn retry(
         &self,
         origin: Origin,
         answer: Frame,
-        begun_anew: u32,
+        retries: u32,
         memory: OwnedSemaphorePermit,
     ) -> Decision {
         // The client asks nothing more and no work is under way for it, so it cannot be answered
@@ -52,7 +52,7 @@ impl Responses {
             writes: self.writes.clone(),
             to_node: self.steps.clone(),
             to_client,
-            begun_anew,
+            retries,
             memory,
         };
         tokio::spawn(async move {
@@ -90,19 +90,19 @@ impl Refused {
             Ok(None) => {
                 let _ = self.to_node.send(request);
             }
-            Ok(Some(errand)) => {
-                let entered = match self.writes.catalog.enter(errand.tables()).await {
+            Ok(Some(execution)) => {
+                let entered = match self.writes.catalog.enter(execution.tables()).await {
                     Ok(entered) => entered,
                     Err(error) => {
                         let answer = encode_error(self.stream, error);
                         return self.answer(answer).await;
                     }
                 };
-                let (step, errand) = errand.begin();
+                let (step, execution) = execution.begin();
                 let write = WriteUnderWay {
-                    errand,
+                    execution,
                     since: Instant::now(),
-                    begun_anew: self.begun_anew,
+                    retries: self.retries,
                     entered,
                     // The request is the same, so it takes about as much memory as before.
                     memory: self.memory,
