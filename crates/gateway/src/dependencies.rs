@@ -1,15 +1,19 @@
-//! The dependencies of a prepared statement's meaning: the facts that it was understood by. The
-//! meaning holds as long as they do.
+//! The dependencies of a prepared statement: the facts that it was understood by. What the gateway
+//! remembers of it holds as long as they do.
 //!
 //! Each change of the definitions anywhere in the cluster makes a new snapshot. If all prepared ids
 //! were forgotten then, every client would prepare all its statements again each time an index is
 //! created or dropped. Drivers that prepare only once more for a request (ScyllaDB's Rust driver)
 //! would even fail when two snapshots come in a row, as they do: an index is first defined, then
-//! logged. So a meaning is forgotten only when its own dependencies change:
+//! logged. So a statement is forgotten only when its own dependencies change:
 //!
 //! - the text alone, for USE and for reads that are no nearest-neighbour queries;
 //! - the state of one table, for writes to one table, TRUNCATE and nearest-neighbour queries;
 //! - the whole snapshot, for anything else, which is rare.
+//!
+//! The text tells them, and not the kind that it has under the present snapshot: an INSERT into a
+//! table without an index is plain (`crate::statement`), and is a logged write once the table has
+//! one.
 
 use std::sync::Arc;
 
@@ -19,7 +23,7 @@ use cql::parser::{Changed, changed, parse_statement};
 use crate::catalog::{LoggedTable, Snapshot, VectorIndex};
 use crate::recognise::{Verb, may_order_by_ann};
 
-/// The facts that the meaning of a prepared statement depends on.
+/// The facts that a prepared statement depends on.
 #[derive(Clone, Debug)]
 pub(crate) struct Dependencies {
     /// The epoch of the snapshot by which the dependencies were last known to hold.

@@ -16,30 +16,30 @@
 
 #[cfg(test)]
 mod ann_tests;
+mod awaited;
+mod context;
 mod decide;
+mod ends;
+mod errors;
 mod inquiries;
 mod intake;
-mod keyspace;
-mod neighbours;
-mod overlaid;
 mod own_streams;
 #[cfg(test)]
 mod pipelining_tests;
-mod polls;
+mod reply;
 mod requests;
 mod responses;
-mod retry;
 #[cfg(test)]
 mod retry_tests;
+mod route;
 mod session;
 mod socket;
+mod statements;
 #[cfg(test)]
 mod test_connection;
-mod truncate;
 mod work;
 #[cfg(test)]
 mod write_tests;
-mod writes;
 
 use std::io;
 use std::net::SocketAddr;
@@ -57,14 +57,15 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use self::decide::encode_error;
+use self::context::Context;
+use self::ends::{RequestsEnd, ResponsesEnd};
+use self::errors::encode_error;
 use self::intake::Intake;
-use self::requests::{Requests, RequestsEnd};
-use self::responses::{Responses, ResponsesEnd};
+use self::requests::{Requests, write_memory};
+use self::responses::Responses;
 use self::session::Session;
 use self::socket::{Socket, send};
 use self::work::Workshop;
-use self::writes::Writes;
 use crate::clients::Client;
 use crate::inquiry::Inquirer;
 use crate::shared::Shared;
@@ -178,17 +179,17 @@ async fn pass(client: Socket, node: Socket, account: Account, shared: &Shared) -
     let (inquirer, inquiries) = Inquirer::new();
     let gone = CancellationToken::new();
     let (steps_sender, steps) = mpsc::unbounded_channel();
-    let writes = Writes {
-        session: session.clone(),
+    let context = Context {
+        session,
         prepared: shared.prepared.clone(),
         catalog: shared.catalog.clone(),
         log: shared.log.clone(),
+        kept_answers: shared.kept_answers.clone(),
+        ring: shared.ring.clone(),
+        stores: shared.options.stores.clone(),
     };
     let requests = Requests {
-        session: session.clone(),
-        prepared: shared.prepared.clone(),
-        catalog: shared.catalog.clone(),
-        kept_answers: shared.kept_answers.clone(),
+        context: context.clone(),
         workshop: Workshop::new(
             inquirer,
             shared.options.stores.clone(),
@@ -199,10 +200,9 @@ async fn pass(client: Socket, node: Socket, account: Account, shared: &Shared) -
             gone.clone(),
         ),
         inquiries,
-        writes: writes.clone(),
         steps,
         steps_sender: steps_sender.downgrade(),
-        write_memory: writes::write_memory(),
+        write_memory: write_memory(),
         stop: shared.stop.clone(),
         charge: account.charge(),
         has_passed: false,
@@ -212,15 +212,9 @@ async fn pass(client: Socket, node: Socket, account: Account, shared: &Shared) -
     };
     let _gone = gone.drop_guard();
     let responses = Responses {
-        session,
-        prepared: shared.prepared.clone(),
-        ring: shared.ring.clone(),
-        catalog: shared.catalog.clone(),
+        context,
         answers: receiver,
         answer_memory: shared.answer_memory.of_connection(),
-        stores: shared.options.stores.clone(),
-        kept_answers: shared.kept_answers.clone(),
-        writes,
         steps: steps_sender,
         drain_timeout: shared.options.drain_timeout,
     };

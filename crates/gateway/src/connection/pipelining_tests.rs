@@ -9,7 +9,7 @@ use tokio::io::AsyncWriteExt;
 use super::test_connection::{
     Peer, Shared, execute, is_prepare, prepare, prepared_as, query, rest, snapshot,
 };
-use crate::prepared::Meaning;
+use crate::statement::Statement;
 
 const INSERT: &str = "INSERT INTO products (id) VALUES (?)";
 const QUALIFIED: &str = "INSERT INTO shop.products (id) VALUES (?)";
@@ -48,8 +48,11 @@ async fn an_answer_is_remembered_for_the_request_that_it_answers() {
         let answer = client.response().await;
         assert_eq!(answer, (stream, prepared_as(b"insert")));
         assert_eq!(rest(client.socket).await, b"", "the connection ends");
-        let meaning = shared.prepared.get(b"insert", &shared.catalog.snapshot());
-        assert!(matches!(meaning, Some(Meaning::Write(_))), "{meaning:?}");
+        let statement = shared.prepared.get(b"insert", &shared.catalog.snapshot());
+        assert!(
+            matches!(statement, Some(Statement::Write(_))),
+            "{statement:?}"
+        );
     }
 }
 

@@ -61,7 +61,7 @@ impl Setup {
         let write = read(text, Some("shop"), &self.snapshot).unwrap().unwrap();
         let write = PreparedWrite {
             text: write.has_changing_calls().then(|| text.to_owned()),
-            write,
+            write: Arc::new(write),
             keyspace: Some("shop".into()),
             names: names.iter().map(|name| Arc::from(*name)).collect(),
         };
@@ -69,8 +69,8 @@ impl Setup {
     }
 
     fn known(&self, id: &[u8]) -> Option<Arc<PreparedWrite>> {
-        let found = self.prepared.iter().find(|(known, _)| *known == id);
-        found.map(|(_, write)| write.clone())
+        let entry = self.prepared.iter().find(|(known, _)| *known == id);
+        entry.map(|(_, write)| write.clone())
     }
 
     /// Takes a client's frame, as a connection does.

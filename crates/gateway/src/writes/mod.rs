@@ -51,7 +51,7 @@ use crate::metrics::Metrics;
 pub(crate) use execution::{Next, WriteExecution};
 pub(crate) use request_forms::Origin;
 pub(crate) use rewrite::{ClientRequest, PreparedWrite};
-pub(crate) use statement::{is_logged, of_no_table, read};
+pub(crate) use statement::{is_logged, read, truncated};
 pub(crate) use verdict::nothing_was_written;
 
 /// The bytes that Cassandra counts for a cell in addition to its value: timestamp, lifetime and

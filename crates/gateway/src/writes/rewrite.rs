@@ -6,7 +6,7 @@ use bytes::Bytes;
 use cql::error::CqlError;
 use cql::wire::{
     Batch, BatchKind, BatchStatement, BatchedStatement, BoundValue, Consistency, DecodeError,
-    Flags, Frame, FrameHeader, HEADER_LENGTH, QueryParameters, Request, glance,
+    Flags, Frame, FrameHeader, HEADER_LENGTH, Metadata, QueryParameters, Request, glance,
 };
 
 use super::execution::WriteExecution;
@@ -18,17 +18,46 @@ use super::statement::{LoggedWrite, read};
 use super::{ChangeLog, calls};
 use crate::catalog::Snapshot;
 
-/// A prepared statement that writes to logged tables.
-#[derive(Debug)]
+/// A statement that writes to logged tables, with everything that its executions need.
+#[derive(Clone, Debug)]
 pub(crate) struct PreparedWrite {
     /// The plans of the statement.
-    pub(crate) write: LoggedWrite,
+    pub(crate) write: Arc<LoggedWrite>,
     /// The text of the statement, if it must be written again for each execution.
     pub(crate) text: Option<String>,
     /// The keyspace of names without one; `None` if the statement has no such name.
     pub(crate) keyspace: Option<Arc<str>>,
-    /// The names that the node gave the bind markers.
+    /// The names that the node gave the bind markers; none if they are not known.
     pub(crate) names: Vec<Arc<str>>,
+}
+
+impl PreparedWrite {
+    /// Reads a statement, as [`read`] does. The names of its bind markers are not known yet.
+    ///
+    /// # Errors
+    /// As those of [`read`].
+    pub(crate) fn read(
+        text: &str,
+        keyspace: Option<&Arc<str>>,
+        snapshot: &Snapshot,
+    ) -> Result<Option<PreparedWrite>, CqlError> {
+        let write = read(text, keyspace.map(|name| &**name), snapshot)?;
+        Ok(write.map(|write| PreparedWrite {
+            text: write.has_changing_calls().then(|| text.to_owned()),
+            keyspace: keyspace.filter(|_| !write.is_qualified()).cloned(),
+            write: Arc::new(write),
+            names: Vec::new(),
+        }))
+    }
+
+    /// The statement with the names that the node gave its bind markers.
+    pub(crate) fn named(&self, markers: Metadata) -> PreparedWrite {
+        let names = markers.columns.into_iter().map(|column| column.name);
+        PreparedWrite {
+            names: names.collect(),
+            ..self.clone()
+        }
+    }
 }
 
 /// A client's request, with everything that it is understood by.
@@ -103,7 +132,7 @@ impl ClientRequest<'_> {
     }
 
     /// Turns a BATCH into an execution. `prepared` has an entry for each statement of the batch:
-    /// the meaning of its id, or `None` if it is a text or writes to no logged table. The result is
+    /// the write of its id, or `None` if it is a text or writes to no logged table. The result is
     /// `None` as in [`ClientRequest::query`], and if the batch writes to no logged table.
     ///
     /// # Errors
@@ -293,7 +322,11 @@ impl ClientRequest<'_> {
         glance::custom_payload(self.header.flags, self.plain)
     }
 
-    fn decode(&self) -> Result<Request, DecodeError> {
+    /// Decodes the request.
+    ///
+    /// # Errors
+    /// If the body is malformed.
+    pub(crate) fn decode(&self) -> Result<Request, DecodeError> {
         let header = FrameHeader {
             flags: self.flags(),
             ..*self.header

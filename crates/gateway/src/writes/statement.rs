@@ -129,11 +129,30 @@ fn is_of_no_table(text: &str, snapshot: &Snapshot) -> bool {
 
 /// The error for a statement that does not show which table it changes. It is not certain what
 /// Cassandra makes of it, so it does not pass.
-pub(crate) fn of_no_table() -> CqlError {
+fn of_no_table() -> CqlError {
     CqlError::syntax(
         "the gateway cannot tell which table this statement changes, and must, as some tables have a vector index: \
          name the table right after INSERT INTO, UPDATE, DELETE ... FROM or TRUNCATE",
     )
+}
+
+/// The logged table that a TRUNCATE empties; `None` if it empties another one.
+///
+/// # Errors
+/// If the text names a logged table, but it cannot be told which table is truncated.
+pub(crate) fn truncated(
+    text: &str,
+    keyspace: Option<&str>,
+    snapshot: &Snapshot,
+) -> Result<Option<Arc<LoggedTable>>, CqlError> {
+    let Some(Changed::All(table)) = changed(text) else {
+        return match snapshot.names_logged_table(text) {
+            true => Err(of_no_table()),
+            false => Ok(None),
+        };
+    };
+    let keyspace = table.keyspace.as_deref().or(keyspace);
+    Ok(keyspace.and_then(|keyspace| snapshot.logged_table(keyspace, &table.name)))
 }
 
 /// Whether a statement may write to a logged table, by its first words.
