@@ -123,19 +123,8 @@ impl Catalog {
                 .await?;
                 continue;
             }
-            let (column, dimensions) =
-                vector_index::check_column(target, false, |name| table.target(name))?;
-            vector_index::check_key_columns(table.key().count())?;
-            vector_index::check_options(&create.options, dimensions)?;
-            let ours = |name: &str| definitions.find(keyspace, name).is_some();
-            let new_name = vector_index::new_name(
-                create.name.as_deref(),
-                create.if_not_exists,
-                (&table.name, column),
-                |name| ours(name) || theirs.iter().any(|theirs| theirs == name),
-                on_column(&definitions, &table, column),
-            )?;
-            let NewName::Name(name) = new_name else {
+            let checked = checked(&definitions, &table, &theirs, create, target)?;
+            let Some((name, column)) = checked else {
                 return Ok(Outcome::nothing());
             };
             grants::check(cluster, keyspace, &table.name).await?;
@@ -290,6 +279,34 @@ impl Catalog {
             timeout_at(deadline, rounds.changed()).await.ok()?.ok()?;
         }
     }
+}
+
+/// Checks the definition of an index, and returns its name and its column; `None` if there is such
+/// an index already and the statement says IF NOT EXISTS. `theirs` are the indexes of Cassandra's
+/// own.
+fn checked<'a>(
+    definitions: &Definitions,
+    table: &BaseTable,
+    theirs: &[String],
+    create: &CreateIndex,
+    target: &'a IndexTarget,
+) -> Result<Option<(String, &'a str)>, CqlError> {
+    let (column, dimensions) =
+        vector_index::check_column(target, false, |name| table.target(name))?;
+    vector_index::check_key_columns(table.key().count())?;
+    vector_index::check_options(&create.options, dimensions)?;
+    let ours = |name: &str| definitions.find(&table.keyspace, name).is_some();
+    let new_name = vector_index::new_name(
+        create.name.as_deref(),
+        create.if_not_exists,
+        (&table.name, column),
+        |name| ours(name) || theirs.iter().any(|theirs| theirs == name),
+        on_column(definitions, table, column),
+    )?;
+    Ok(match new_name {
+        NewName::Name(name) => Some((name, column)),
+        NewName::Exists => None,
+    })
 }
 
 impl Outcome {

@@ -55,8 +55,8 @@ use std::time::Instant;
 use bytes::Bytes;
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
-    Batch, BatchKind, BatchStatement, BatchedStatement, Compression, Consistency, Flags, Frame,
-    Opcode, Request, Response, ResponseContext,
+    Batch, BatchKind, BatchStatement, BatchedStatement, Compression, Consistency, DecodeError,
+    Flags, Frame, Opcode, Request, Response, ResponseContext,
 };
 
 use super::frames::{encode, error_frame, without_size_warning};
@@ -208,44 +208,7 @@ impl WriteExecution {
             };
         }
         match self.stage.clone() {
-            Stage::Together => {
-                if error.is_some_and(|error| error.message.contains(TOO_LARGE)) {
-                    self.stage = Stage::Before(0);
-                    return self.ask();
-                }
-                if error.is_some_and(|error| of_batch_log(&error.kind)) {
-                    self.log.batch_log.timed_out();
-                    // One node may have a part of the batch in its batch log, and plays it later,
-                    // with its earlier time.
-                    if !self.forms.wants_batch_log() && self.forms.is_repeatable {
-                        self.stage = Stage::Before(0);
-                        return self.ask();
-                    }
-                }
-                match response {
-                    Ok(Response::Error(error)) if is_refusal(&error) => {
-                        Next::InDoubt(self.forms.origin)
-                    }
-                    // The writes may have been carried out, so it is the client that decides
-                    // whether to repeat them.
-                    _ if frame.header.opcode == Opcode::Error => Next::Answer,
-                    response => {
-                        let shorter = match response {
-                            Ok(response) if self.forms.sent.is_none() => {
-                                without_size_warning(context, &response, compression)
-                            }
-                            _ => None,
-                        };
-                        if self.is_late() {
-                            self.log.metrics.log_rows_late();
-                            let answer = shorter.unwrap_or_else(|| bytes_of(frame));
-                            self.stage = Stage::After(0, answer);
-                            return self.ask();
-                        }
-                        shorter.map_or(Next::Answer, Next::AnswerWith)
-                    }
-                }
-            }
+            Stage::Together => self.batch_answered(frame, compression, context, response),
             Stage::Before(_) | Stage::After(..) if frame.header.opcode == Opcode::Error => {
                 self.give_up(error)
             }
@@ -279,6 +242,54 @@ impl WriteExecution {
                 self.ask()
             }
         }
+    }
+
+    /// Takes the node's answer to the batch of the client's statements and all log rows.
+    fn batch_answered(
+        mut self,
+        frame: &Frame,
+        compression: Option<Compression>,
+        context: ResponseContext,
+        response: Result<Response, DecodeError>,
+    ) -> Next {
+        let error = match &response {
+            Ok(Response::Error(error)) => Some(error),
+            _ => None,
+        };
+        if error.is_some_and(|error| error.message.contains(TOO_LARGE)) {
+            self.stage = Stage::Before(0);
+            return self.ask();
+        }
+        if error.is_some_and(|error| of_batch_log(&error.kind)) {
+            self.log.batch_log.timed_out();
+            // One node may have a part of the batch in its batch log, and plays it later, with its
+            // earlier time.
+            if !self.forms.wants_batch_log() && self.forms.is_repeatable {
+                self.stage = Stage::Before(0);
+                return self.ask();
+            }
+        }
+        if error.is_some_and(is_refusal) {
+            return Next::InDoubt(self.forms.origin);
+        }
+        // The writes may have been carried out, so it is the client that decides whether to repeat
+        // them.
+        if frame.header.opcode == Opcode::Error {
+            return Next::Answer;
+        }
+        let shorter = match response {
+            Ok(response) if self.forms.sent.is_none() => {
+                without_size_warning(context, &response, compression)
+            }
+            _ => None,
+        };
+        if self.is_late() {
+            self.log.metrics.log_rows_late();
+            let answer = shorter.unwrap_or_else(|| bytes_of(frame));
+            self.stage = Stage::After(0, answer);
+            return self.ask();
+        }
+        shorter.map_or(Next::Answer, Next::AnswerWith)
     }
 
     /// Ends the execution, as a log row could not be written. `error` is the node's answer; `None`

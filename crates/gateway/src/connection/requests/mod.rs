@@ -196,7 +196,7 @@ impl Requests {
             }
             let rest = &intake.bytes()[passing..];
             let body_max = self.context.session.request_body_max();
-            let (answer, length) = match FrameHeader::read(rest, Direction::Request, body_max) {
+            match FrameHeader::read(rest, Direction::Request, body_max) {
                 Ok(None) => break,
                 Ok(Some(header)) => {
                     let length = HEADER_LENGTH + header.length as usize;
@@ -214,78 +214,85 @@ impl Requests {
                     let has_room = self.workshop.has_room();
                     let route = decide(&self.context, &header, body, has_room);
                     self.count(&route);
-                    match route {
-                        Route::Pass => {
-                            self.context.session.client_asks(header.stream).await;
-                            passing += length;
-                            continue;
-                        }
-                        Route::Replace(frame) => {
-                            self.context.session.client_asks(header.stream).await;
-                            write_front(intake, passing, node).await?;
-                            passing = 0;
-                            intake.advance(length);
-                            send(node, &frame).await.map_err(RequestsEnd::Node)?;
-                            continue;
-                        }
-                        Route::Write(execution) => {
-                            self.context.session.client_asks(header.stream).await;
-                            write_front(intake, passing, node).await?;
-                            passing = 0;
-                            intake.advance(length);
-                            self.begin(&header, *execution, length, node).await?;
-                            continue;
-                        }
-                        Route::Truncate(table) => {
-                            self.context.session.client_asks(header.stream).await;
-                            write_front(intake, passing, node).await?;
-                            passing = 0;
-                            let frame = Bytes::copy_from_slice(&intake.bytes()[..length]);
-                            intake.advance(length);
-                            let to_node = &self.steps_sender;
-                            truncate::send(&self.context, to_node, header.stream, frame, table);
-                            continue;
-                        }
-                        Route::Use => {
-                            write_front(intake, passing, node).await?;
-                            passing = 0;
-                            self.use_keyspace(&header, &intake.bytes()[..length], node)
-                                .await?;
-                            intake.advance(length);
-                            continue;
-                        }
-                        Route::Answer(error) => {
-                            self.context.session.client.answered(header.stream);
-                            (Some((header.stream, error)), length)
-                        }
-                        Route::Begin(work) => {
-                            // The work writes no rows, so nothing has to wait until it is done.
-                            self.context.session.client.answered(header.stream);
-                            let begun = self
-                                .workshop
-                                .begin(work, self.context.session.compression());
-                            (begun.err().map(|error| (header.stream, error)), length)
-                        }
-                    }
+                    passing = self.take(route, &header, intake, passing, node).await?;
                 }
                 Err(refusal) => {
-                    let answer = (refusal.error.stream(), refusal.error.into());
+                    write_front(intake, passing, node).await?;
+                    passing = 0;
+                    let stream = refusal.error.stream();
+                    self.answer(stream, refusal.error.into()).await;
                     let Some(length) = refusal.body_length else {
-                        write_front(intake, passing, node).await?;
-                        self.answer(answer.0, answer.1).await;
                         return Err(RequestsEnd::Refused);
                     };
-                    (Some(answer), HEADER_LENGTH + length)
+                    *to_skip = HEADER_LENGTH + length;
                 }
-            };
-            write_front(intake, passing, node).await?;
-            passing = 0;
-            *to_skip = length;
-            if let Some((stream, error)) = answer {
-                self.answer(stream, error).await;
             }
         }
         write_front(intake, passing, node).await
+    }
+
+    /// Takes the way of the request that follows the first `passing` bytes of the buffer. Returns
+    /// how many bytes pass now: with a request that passes they wait for those behind it, before
+    /// any other they are written and the request is removed.
+    async fn take(
+        &mut self,
+        route: Route,
+        header: &FrameHeader,
+        intake: &mut Intake,
+        passing: usize,
+        node: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<usize, RequestsEnd> {
+        let length = HEADER_LENGTH + header.length as usize;
+        let stream = header.stream;
+        match route {
+            Route::Pass => {
+                self.context.session.client_asks(stream).await;
+                return Ok(passing + length);
+            }
+            Route::Replace(frame) => {
+                self.context.session.client_asks(stream).await;
+                write_front(intake, passing, node).await?;
+                intake.advance(length);
+                send(node, &frame).await.map_err(RequestsEnd::Node)?;
+            }
+            Route::Write(execution) => {
+                self.context.session.client_asks(stream).await;
+                write_front(intake, passing, node).await?;
+                intake.advance(length);
+                self.begin(header, *execution, length, node).await?;
+            }
+            Route::Truncate(table) => {
+                self.context.session.client_asks(stream).await;
+                write_front(intake, passing, node).await?;
+                let frame = Bytes::copy_from_slice(&intake.bytes()[..length]);
+                intake.advance(length);
+                truncate::send(&self.context, &self.steps_sender, stream, frame, table);
+            }
+            Route::Use => {
+                write_front(intake, passing, node).await?;
+                self.use_keyspace(header, &intake.bytes()[..length], node)
+                    .await?;
+                intake.advance(length);
+            }
+            Route::Answer(error) => {
+                self.context.session.client.answered(stream);
+                write_front(intake, passing, node).await?;
+                intake.advance(length);
+                self.answer(stream, error).await;
+            }
+            Route::Begin(work) => {
+                // The work writes no rows, so nothing has to wait until it is done.
+                self.context.session.client.answered(stream);
+                let compression = self.context.session.compression();
+                let begun = self.workshop.begin(work, compression);
+                write_front(intake, passing, node).await?;
+                intake.advance(length);
+                if let Err(error) = begun {
+                    self.answer(stream, error).await;
+                }
+            }
+        }
+        Ok(0)
     }
 
     /// Counts a request by its way.
