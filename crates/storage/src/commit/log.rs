@@ -20,7 +20,7 @@ use crate::mutation::Change;
 use crate::read::Cell;
 use crate::record::Liveness;
 use crate::schema::{Schema, TableSchema};
-use cql::token::Token;
+use value::token::Token;
 
 /// A group: the changes of a write to one partition of a logged table with one timestamp.
 pub(super) struct Pending<'w> {

@@ -11,9 +11,9 @@ mod consumer;
 mod describe;
 mod discovery_error;
 mod follower;
-mod index_target;
 mod log_facts;
 mod look;
+mod native_type;
 mod rows;
 mod schema;
 mod schema_statements;
@@ -26,8 +26,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use rows::CqlRows;
+use schema::{ClusterSchema, Known};
 use scylla::cluster::ClusterState;
 use scylla::routing::Token;
+use session::DbHandle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -39,9 +42,6 @@ use crate::identity::{IndexName, TableIdentity, TokenRange};
 use crate::options::ReaderOptions;
 use crate::rows::RowReader;
 use crate::scan::ranges;
-use rows::CqlRows;
-use schema::{ClusterSchema, Known};
-use session::DbHandle;
 pub use target::Target;
 
 /// A database that is reached by CQL: a cluster, or a gateway.

@@ -27,7 +27,7 @@ use crate::keys::{KeyColumn, KeySchema};
 use crate::metrics::Metrics;
 use crate::options::{RepairOptions, ScrubOptions};
 use crate::present::Present;
-use scylla::frame::response::result::NativeType;
+use value::CqlType;
 
 struct Service {
     base: String,
@@ -121,8 +121,8 @@ impl Service {
         service.engine.set_connected(true);
         let index = service.add(IndexIdentity {
             keys: KeySchema {
-                partition: vec![column("pk", NativeType::Int)],
-                clustering: vec![column("ck", NativeType::Text)],
+                partition: vec![column("pk", CqlType::Int)],
+                clustering: vec![column("ck", CqlType::Text)],
             },
             ..identity("idx")
         });
@@ -186,10 +186,10 @@ impl Service {
     }
 }
 
-fn column(name: &str, typ: NativeType) -> KeyColumn {
+fn column(name: &str, cql_type: CqlType) -> KeyColumn {
     KeyColumn {
         name: name.into(),
-        typ,
+        cql_type,
     }
 }
 
