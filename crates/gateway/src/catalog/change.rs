@@ -51,27 +51,7 @@ impl Definitions {
             format!("{raise} UPDATE {keyspace}.vector_indexes SET {set} {of_row}; APPLY BATCH")
         };
         match change {
-            Change::Create(index) => {
-                let text = format!(
-                    "{raise} INSERT INTO {keyspace}.vector_indexes (scope, keyspace_name, \
-                     index_name, table_name, table_id, column_name, options, version, state, \
-                     changed_at) VALUES ('{SCOPE}', ?, ?, ?, ?, ?, ?, ?, ?, ?); APPLY BATCH"
-                );
-                let values = (
-                    next,
-                    known,
-                    &index.keyspace,
-                    &index.name,
-                    &index.table,
-                    index.table_id,
-                    &index.column,
-                    &index.options,
-                    CqlTimeuuid::from(index.version),
-                    State::Creating.name(),
-                    next,
-                );
-                cluster.execute_if(&text, values).await
-            }
+            Change::Create(index) => create(cluster, &raise, (next, known), &index).await,
             Change::Turn(index, state) => {
                 let text = update("state = ?, changed_at = ?");
                 let (keyspace, name) = (&index.keyspace, &index.name);
@@ -110,6 +90,36 @@ impl Definitions {
             }
         }
     }
+}
+
+/// Adds the definition of an index, under the revision `next` after the `known` one. `raise` is the
+/// beginning of a batch that raises the revision.
+async fn create(
+    cluster: &Cluster,
+    raise: &str,
+    (next, known): (i64, Option<i64>),
+    index: &VectorIndex,
+) -> Result<bool, ClusterError> {
+    let keyspace = quoted(&cluster.keyspace);
+    let text = format!(
+        "{raise} INSERT INTO {keyspace}.vector_indexes (scope, keyspace_name, index_name, \
+         table_name, table_id, column_name, options, version, state, changed_at) \
+         VALUES ('{SCOPE}', ?, ?, ?, ?, ?, ?, ?, ?, ?); APPLY BATCH"
+    );
+    let values = (
+        next,
+        known,
+        &index.keyspace,
+        &index.name,
+        &index.table,
+        index.table_id,
+        &index.column,
+        &index.options,
+        CqlTimeuuid::from(index.version),
+        State::Creating.name(),
+        next,
+    );
+    cluster.execute_if(&text, values).await
 }
 
 fn timeuuids(ids: Vec<Uuid>) -> Vec<CqlTimeuuid> {

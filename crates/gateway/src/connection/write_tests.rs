@@ -1,4 +1,4 @@
-//! Tests of writes to logged tables on a whole connection. The client and the node are played by
+//! Tests of writes to logged tables on a whole connection. The client and the node are scripted by
 //! the test.
 
 use std::sync::Arc;

@@ -386,8 +386,8 @@ fn a_request_is_refused_before_it_needs_too_many_log_rows() {
         "BEGIN BATCH {} APPLY BATCH",
         format!("DELETE FROM products WHERE id IN ({rows} 1); ").repeat(3)
     );
-    for asked in [of(&", 1".repeat(300)), plain_query(&in_a_text)] {
-        let error = setup.take(&asked).unwrap_err();
+    for client_frame in [of(&", 1".repeat(300)), plain_query(&in_a_text)] {
+        let error = setup.take(&client_frame).unwrap_err();
         assert!(error.message.contains("more than 10000 rows"), "{error}");
     }
 }
@@ -459,7 +459,7 @@ fn a_statement_has_no_warning_of_a_batch_that_the_client_did_not_send() {
     };
     let of_size = "Batch for [shop.products, shop.products_scylla_cdc_log] is of size 6.0KiB";
     let answer = warned(&["one", of_size]);
-    let begin = |asked: &Bytes| setup.begin(asked).1;
+    let begin = |client_frame: &Bytes| setup.begin(client_frame).1;
     match begin(&plain_query(INSERT)).answered(&answer, None, BODY_MAX) {
         Next::AnswerWith(told) => assert_eq!(told, bytes_of(&warned(&["one"]))),
         other => panic!("{other:?}"),
@@ -480,7 +480,7 @@ fn a_condition_has_its_log_rows_around_it() {
         (error(ErrorKind::Invalid, "no"), false),
     ] {
         let setup = Setup::prepared();
-        let asked = encode(
+        let client_frame = encode(
             &Request::Query {
                 statement: conditional.clone(),
                 parameters: QueryParameters::default(),
@@ -489,11 +489,11 @@ fn a_condition_has_its_log_rows_around_it() {
             Flags::TRACING,
             &[],
         );
-        let (request, execution) = setup.begin(&asked);
+        let (request, execution) = setup.begin(&client_frame);
         assert_eq!(log_rows_of(&request), [(2, vec![int(7)])]);
         let first_time = batch_of(&request).statements[0].values[1].clone();
         let (request, execution) = goes_on(execution, &Response::Void);
-        assert_eq!(request, asked, "as it came");
+        assert_eq!(request, client_frame, "as it came");
         if !is_written {
             is_the_answer(execution, &answer);
             continue;
@@ -570,12 +570,12 @@ fn a_late_write_that_may_not_have_come_about_is_answered_as_it_is() {
 #[test]
 fn log_rows_around_a_write_have_its_consistency_but_for_any() {
     let setup = Setup::prepared();
-    for (asked, of_rows) in [
+    for (level, of_rows) in [
         (Consistency::LocalQuorum, Consistency::LocalQuorum),
         (Consistency::Any, Consistency::One),
     ] {
         let parameters = QueryParameters {
-            consistency: asked,
+            consistency: level,
             ..QueryParameters::default()
         };
         let conditional = format!("{INSERT} IF NOT EXISTS");
@@ -589,16 +589,16 @@ fn a_conditional_batch_and_a_batch_as_text_go_around() {
     let setup = Setup::prepared();
     let conditional = format!("{INSERT} IF NOT EXISTS");
     let as_text = "BEGIN BATCH DELETE FROM products WHERE id = 7; APPLY BATCH";
-    for (asked, operation) in [
+    for (client_frame, operation) in [
         (
             batch(BatchKind::Logged, vec![by_text(&conditional, vec![])]),
             2,
         ),
         (plain_query(as_text), 4),
     ] {
-        let (request, execution) = setup.begin(&asked);
+        let (request, execution) = setup.begin(&client_frame);
         assert_eq!(log_rows_of(&request), [(operation, vec![int(7)])]);
-        assert_eq!(goes_on(execution, &Response::Void).0, asked);
+        assert_eq!(goes_on(execution, &Response::Void).0, client_frame);
     }
 }
 
@@ -632,8 +632,8 @@ fn many_log_rows_go_in_several_requests_and_all_before_the_write() {
     let setup = Setup::prepared();
     let ids: Vec<String> = (0..25).map(|id| id.to_string()).collect();
     let delete = format!("DELETE FROM products WHERE id IN ({})", ids.join(", "));
-    let asked = plain_query(&delete);
-    let (mut request, mut execution) = setup.begin(&asked);
+    let client_frame = plain_query(&delete);
+    let (mut request, mut execution) = setup.begin(&client_frame);
     let mut rows = Vec::new();
     for expected in [10, 10, 5] {
         let more = log_rows_of(&request);
@@ -643,7 +643,7 @@ fn many_log_rows_go_in_several_requests_and_all_before_the_write() {
     }
     let expected: Vec<_> = (0..25).map(|id| (4, vec![int(id)])).collect();
     assert_eq!(rows, expected);
-    assert_eq!(request, asked);
+    assert_eq!(request, client_frame);
     let mut after = 0;
     let mut next = answered(execution, &Response::Void);
     while let Next::Ask(request, execution) = next {
@@ -657,11 +657,11 @@ fn many_log_rows_go_in_several_requests_and_all_before_the_write() {
 #[test]
 fn the_insert_of_log_rows_is_prepared_again_without_the_client_seeing_it() {
     let setup = Setup::prepared();
-    for asked in [
+    for client_frame in [
         plain_query(INSERT),
         plain_query(&format!("{INSERT} IF NOT EXISTS")),
     ] {
-        let (first, execution) = setup.begin(&asked);
+        let (first, execution) = setup.begin(&client_frame);
         let (request, execution) = goes_on(execution, &unprepared(LOG_ID));
         assert!(matches!(decoded(&request), Request::Prepare { .. }));
         let (again, execution) = goes_on(execution, &prepared_as(LOG_ID));
@@ -694,11 +694,11 @@ fn an_id_that_the_node_does_not_know_is_the_clients_or_the_gateways() {
     let mut setup = Setup::prepared();
     let insert = "INSERT INTO products (id, name) VALUES (?, 'tea')";
     setup.prepare(b"insert", insert, &["id"]);
-    let asked = execute(b"insert", Values::Positional(vec![int(7)]));
-    let (_, execution) = setup.begin(&asked);
+    let client_frame = execute(b"insert", Values::Positional(vec![int(7)]));
+    let (_, execution) = setup.begin(&client_frame);
     is_the_answer(execution, &unprepared(b"insert"));
     // Another connection has already forgotten the id.
-    let (_, execution) = setup.begin(&asked);
+    let (_, execution) = setup.begin(&client_frame);
     setup.log.inserts.forget(&products());
     let (request, _) = goes_on(execution, &unprepared(LOG_ID));
     assert!(matches!(decoded(&request), Request::Prepare { .. }));
@@ -716,10 +716,10 @@ fn what_is_refused_is_in_doubt_unless_something_may_have_been_written() {
     let conditional = plain_query(&format!("{INSERT} IF NOT EXISTS"));
     for (refusal, is_doubtful) in &refusals {
         // The refused request holds the log rows: together with the write, or before it.
-        for asked in [&plain_query(INSERT), &conditional] {
-            let (_, execution) = setup.begin(asked);
+        for client_frame in [&plain_query(INSERT), &conditional] {
+            let (_, execution) = setup.begin(client_frame);
             match answered(execution, refusal) {
-                Next::InDoubt(origin) if *is_doubtful => assert_eq!(origin.frame, asked),
+                Next::InDoubt(origin) if *is_doubtful => assert_eq!(origin.frame, client_frame),
                 Next::Answer if !is_doubtful => {}
                 other => panic!("{refusal:?} {other:?}"),
             }
@@ -749,8 +749,8 @@ fn no_write_goes_without_its_log_row() {
     let setup = Setup::new();
     let conditional = plain_query(&format!("{INSERT} IF NOT EXISTS"));
     let missing = error(ErrorKind::Invalid, "unconfigured table");
-    for asked in [&conditional, &plain_query(INSERT)] {
-        let (_, execution) = setup.begin(asked);
+    for client_frame in [&conditional, &plain_query(INSERT)] {
+        let (_, execution) = setup.begin(client_frame);
         let next = answered(execution, &missing);
         assert!(matches!(next, Next::InDoubt(_)), "{next:?}");
     }
@@ -782,12 +782,12 @@ fn now_in_a_key_is_the_same_in_the_row_and_in_its_log_row() {
         ..QueryParameters::default()
     };
     let in_a_batch = vec![by_id(b"insert", vec![text("tea")])];
-    for asked in [
+    for client_frame in [
         query(insert, parameters.clone()),
         execute(b"insert", values()),
         batch(BatchKind::Unlogged, in_a_batch),
     ] {
-        let (request, _) = setup.begin(&asked);
+        let (request, _) = setup.begin(&client_frame);
         let batch = batch_of(&request);
         let [written, row] = &batch.statements[..] else {
             panic!("{batch:?}");
