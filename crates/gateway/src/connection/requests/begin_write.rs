@@ -10,11 +10,11 @@ use cql::wire::FrameHeader;
 use tokio::io::AsyncWrite;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::super::awaited::{Awaited, WriteUnderWay};
-use super::super::ends::RequestsEnd;
-use super::super::socket::send;
 use super::Requests;
 use crate::catalog::Entered;
+use crate::connection::awaited::{Awaited, WriteUnderWay};
+use crate::connection::ends::RequestsEnd;
+use crate::connection::socket::send;
 use crate::writes::WriteExecution;
 
 /// The memory that the writes under way of one connection may hold. With more, the connection's
@@ -25,7 +25,7 @@ const MEMORY_MAX: usize = 16 << 20;
 const COPIES: usize = 2;
 
 /// The memory for the writes of a new connection.
-pub(in super::super) fn write_memory() -> Arc<Semaphore> {
+pub(in crate::connection) fn write_memory() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(MEMORY_MAX))
 }
 

@@ -9,11 +9,11 @@
 use cql::wire::FrameHeader;
 use tokio::io::AsyncWrite;
 
-use super::super::awaited::Awaited;
-use super::super::ends::RequestsEnd;
-use super::super::inquiries::write_inquiries;
-use super::super::socket::send;
 use super::Requests;
+use crate::connection::awaited::Awaited;
+use crate::connection::ends::RequestsEnd;
+use crate::connection::inquiries::write_inquiries;
+use crate::connection::socket::send;
 
 impl Requests {
     /// Passes on a USE, and waits for its answer.

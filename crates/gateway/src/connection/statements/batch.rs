@@ -5,9 +5,9 @@ use cql::error::CqlError;
 use cql::wire::FrameHeader;
 use cql::wire::glance::{self, BatchedRef};
 
-use super::super::context::Context;
-use super::super::errors::unprepared;
 use crate::catalog::Snapshot;
+use crate::connection::context::Context;
+use crate::connection::errors::unprepared;
 use crate::statement::Statement;
 use crate::writes::{ClientRequest, WriteExecution, is_logged};
 
@@ -17,7 +17,7 @@ use crate::writes::{ClientRequest, WriteExecution, is_logged};
 /// # Errors
 /// If an id is unknown, if the gateway cannot know the rows that the batch writes, or if its clock
 /// is wrong.
-pub(in super::super) fn execution(
+pub(in crate::connection) fn execution(
     context: &Context,
     header: &FrameHeader,
     body: &[u8],

@@ -8,14 +8,14 @@ use bytes::{Bytes, BytesMut};
 use cql::error::CqlError;
 use cql::wire::{Compression, DecodeError, FrameHeader, Response, ResponseContext};
 
-use super::super::awaited::{Awaited, ToClient};
-use super::super::context::Context;
-use super::super::errors::encode_error;
-use super::super::reply::Reply;
-use super::super::route::Route;
 use super::bound_values;
 use super::probe::{self, is_of_the_statement};
 use crate::catalog::IndexStatement;
+use crate::connection::awaited::{Awaited, ToClient};
+use crate::connection::context::Context;
+use crate::connection::errors::encode_error;
+use crate::connection::reply::Reply;
+use crate::connection::route::Route;
 use crate::writes::ClientRequest;
 
 /// The time for which CREATE INDEX waits until index services serve the index. The index of a large

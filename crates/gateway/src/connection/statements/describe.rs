@@ -5,12 +5,12 @@ use std::sync::Arc;
 use cql::error::CqlError;
 use cql::wire::{DecodeError, FrameHeader, Response};
 
-use super::super::awaited::Awaited;
-use super::super::context::Context;
-use super::super::reply::Reply;
-use super::super::route::Route;
 use super::bound_values;
 use super::probe::is_of_the_statement;
+use crate::connection::awaited::Awaited;
+use crate::connection::context::Context;
+use crate::connection::reply::Reply;
+use crate::connection::route::Route;
 use crate::overlay::describe::Description;
 use crate::writes::ClientRequest;
 

@@ -4,11 +4,11 @@
 use bytes::Bytes;
 use cql::wire::{Frame, FrameHeader};
 
-use super::super::awaited::Awaited;
-use super::super::context::Context;
-use super::super::reply::Reply;
-use super::super::route::Route;
-use super::super::work::{Job, Work};
+use crate::connection::awaited::Awaited;
+use crate::connection::context::Context;
+use crate::connection::reply::Reply;
+use crate::connection::route::Route;
+use crate::connection::work::{Job, Work};
 use crate::kept_answers::Question;
 use crate::writes::ClientRequest;
 

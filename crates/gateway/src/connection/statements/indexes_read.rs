@@ -5,11 +5,11 @@ use std::sync::Arc;
 use cql::error::CqlError;
 use cql::wire::{DecodeError, FrameHeader, Metadata, Response};
 
-use super::super::awaited::Awaited;
-use super::super::context::Context;
-use super::super::reply::Reply;
-use super::super::route::Route;
 use super::bound_values;
+use crate::connection::awaited::Awaited;
+use crate::connection::context::Context;
+use crate::connection::reply::Reply;
+use crate::connection::route::Route;
 use crate::overlay::indexes::{IndexRows, IndexesRead};
 use crate::writes::ClientRequest;
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use cql::error::CqlError;
 use cql::wire::{Flags, Request};
 
-use super::super::context::Context;
-use super::super::route::Route;
-use super::super::work::{Job, Work};
+use crate::connection::context::Context;
+use crate::connection::route::Route;
+use crate::connection::work::{Job, Work};
 use crate::overlay::log_read::{LogRead, PreparedLogRead};
 use crate::writes::ClientRequest;
 

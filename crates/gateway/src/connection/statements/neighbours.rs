@@ -6,9 +6,9 @@ use std::sync::Arc;
 use cql::error::CqlError;
 use cql::wire::{Flags, Request};
 
-use super::super::route::Route;
-use super::super::work::{Job, Work};
 use crate::ann::{AnnPlan, AnnStatement, statement_id};
+use crate::connection::route::Route;
+use crate::connection::work::{Job, Work};
 use crate::dependencies::Dependencies;
 use crate::prepared::check_text;
 use crate::recognise::{self, Verb};
@@ -19,7 +19,7 @@ use crate::writes::ClientRequest;
 ///
 /// # Errors
 /// If the query cannot be carried out.
-pub(in super::super) fn text(
+pub(in crate::connection) fn text(
     request: &ClientRequest,
     text: &[u8],
 ) -> Result<Option<Route>, CqlError> {

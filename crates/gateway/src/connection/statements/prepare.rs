@@ -4,10 +4,10 @@ use bytes::{BufMut, Bytes, BytesMut};
 use cql::error::CqlError;
 use cql::wire::{DecodeError, Flags, FrameHeader, HEADER_LENGTH, Response, glance};
 
-use super::super::awaited::Awaited;
-use super::super::context::Context;
-use super::super::reply::Reply;
-use super::super::route::Route;
+use crate::connection::awaited::Awaited;
+use crate::connection::context::Context;
+use crate::connection::reply::Reply;
+use crate::connection::route::Route;
 use crate::dependencies::Dependencies;
 use crate::prepared::check_text;
 use crate::statement::{Statement, StatementText};
@@ -18,7 +18,7 @@ use crate::writes::ClientRequest;
 ///
 /// # Errors
 /// If the text is too long for the statement to be kept.
-pub(in super::super) fn route(
+pub(in crate::connection) fn route(
     context: &Context,
     request: &ClientRequest,
     text: &StatementText,
@@ -72,7 +72,11 @@ pub(super) fn reply(
 
 /// Sends a QUERY or PREPARE to the node with another text, without compression. `text` must be a
 /// part of the request's body.
-pub(in super::super) fn with_text(request: &ClientRequest, text: &[u8], rewritten: &str) -> Route {
+pub(in crate::connection) fn with_text(
+    request: &ClientRequest,
+    text: &[u8],
+    rewritten: &str,
+) -> Route {
     Route::Replace(frame_with_text(
         request.header,
         request.plain,

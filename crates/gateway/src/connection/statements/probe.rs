@@ -5,9 +5,9 @@ use bytes::BytesMut;
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{QueryParameters, Request};
 
-use super::super::awaited::{Awaited, ToClient};
-use super::super::context::Context;
-use super::super::route::Route;
+use crate::connection::awaited::{Awaited, ToClient};
+use crate::connection::context::Context;
+use crate::connection::route::Route;
 use crate::writes::ClientRequest;
 
 /// Sends a probe to the node in place of the client's request. `awaited` is what the probe's

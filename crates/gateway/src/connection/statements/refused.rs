@@ -7,12 +7,12 @@ use std::sync::Arc;
 use cql::error::CqlError;
 use cql::wire::{Compression, DecodeError, FrameHeader, Response, ResponseContext};
 
-use super::super::awaited::{Awaited, ToClient};
-use super::super::context::Context;
-use super::super::reply::Reply;
-use super::super::route::Route;
 use super::bound_values;
 use super::probe::{self, is_of_the_statement};
+use crate::connection::awaited::{Awaited, ToClient};
+use crate::connection::context::Context;
+use crate::connection::reply::Reply;
+use crate::connection::route::Route;
 use crate::overlay::refusal::Refusal;
 use crate::writes::ClientRequest;
 
@@ -61,9 +61,9 @@ mod tests {
     use cql::error::ErrorKind;
     use cql::wire::{Direction, HEADER_LENGTH};
 
-    use super::super::super::errors::encode_error;
-    use super::super::super::test_connection::{Shared, snapshot};
     use super::*;
+    use crate::connection::errors::encode_error;
+    use crate::connection::test_connection::{Shared, snapshot};
 
     #[tokio::test]
     async fn a_change_is_refused_unless_the_client_may_not_make_it() {

@@ -10,11 +10,11 @@ use cql::error::CqlError;
 use cql::wire::{Direction, Frame, FrameHeader, HEADER_LENGTH, Opcode, glance};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
-use super::super::awaited::{Awaited, WriteUnderWay};
-use super::super::context::Context;
-use super::super::errors::{encode_error, lapsed, unprepared};
-use super::super::reply::Reply;
 use super::{batch, write};
+use crate::connection::awaited::{Awaited, WriteUnderWay};
+use crate::connection::context::Context;
+use crate::connection::errors::{encode_error, lapsed, unprepared};
+use crate::connection::reply::Reply;
 use crate::statement::Statement;
 use crate::writes::{ClientRequest, Origin, WriteExecution};
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use cql::wire::{DecodeError, FrameHeader, Metadata, Response};
 
-use super::super::awaited::Awaited;
-use super::super::context::Context;
-use super::super::reply::Reply;
-use super::super::route::Route;
+use crate::connection::awaited::Awaited;
+use crate::connection::context::Context;
+use crate::connection::reply::Reply;
+use crate::connection::route::Route;
 use crate::ring::translate_rows;
 use crate::writes::ClientRequest;
 

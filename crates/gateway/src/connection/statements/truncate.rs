@@ -12,16 +12,16 @@ use bytes::{Bytes, BytesMut};
 use cql::wire::{Compression, FrameHeader};
 use tokio::sync::mpsc;
 
-use super::super::awaited::{Awaited, TruncateUnderWay};
-use super::super::context::Context;
-use super::super::errors::encode_error;
-use super::super::reply::Reply;
 use crate::catalog::LoggedTable;
+use crate::connection::awaited::{Awaited, TruncateUnderWay};
+use crate::connection::context::Context;
+use crate::connection::errors::encode_error;
+use crate::connection::reply::Reply;
 use crate::writes::nothing_was_written;
 
 /// Notes a TRUNCATE in a task, which then sends it to the node. Later requests of the
 /// connection do not wait for that.
-pub(in super::super) fn send(
+pub(in crate::connection) fn send(
     context: &Context,
     to_node: &mpsc::WeakUnboundedSender<Bytes>,
     stream: i16,
@@ -112,8 +112,8 @@ mod tests {
     use cql::wire::{Direction, Frame, HEADER_LENGTH, Response, ResponseContext};
     use uuid::Uuid;
 
-    use super::super::super::test_connection::{Shared, query, snapshot, soon};
     use super::*;
+    use crate::connection::test_connection::{Shared, query, snapshot, soon};
 
     #[tokio::test]
     async fn one_that_cannot_be_noted_does_not_reach_the_node() {

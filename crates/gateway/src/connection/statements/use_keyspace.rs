@@ -1,9 +1,9 @@
-//! USE. Its way to the node is that of [`Route::Use`](super::super::route::Route::Use).
+//! USE. Its way to the node is that of [`Route::Use`](crate::connection::route::Route::Use).
 
 use cql::wire::{DecodeError, FrameHeader, Response};
 
-use super::super::context::Context;
-use super::super::reply::Reply;
+use crate::connection::context::Context;
+use crate::connection::reply::Reply;
 
 /// Notes the keyspace that the node has confirmed.
 ///

@@ -4,8 +4,8 @@
 use cql::error::CqlError;
 use cql::wire::{Opcode, glance};
 
-use super::super::context::Context;
-use super::super::route::Route;
+use crate::connection::context::Context;
+use crate::connection::route::Route;
 use crate::writes::{ClientRequest, PreparedWrite, WriteExecution, read};
 
 /// Decides the way of a write. It passes if Cassandra refuses it anyway.

@@ -4,10 +4,10 @@ use bytes::Bytes;
 use cql::wire::{Frame, FrameHeader};
 use tokio::sync::mpsc;
 
-use super::super::awaited::{Awaited, WriteUnderWay};
-use super::super::context::Context;
-use super::super::reply::Reply;
 use super::retry::retry;
+use crate::connection::awaited::{Awaited, WriteUnderWay};
+use crate::connection::context::Context;
+use crate::connection::reply::Reply;
 use crate::writes::Next;
 
 /// The number of times that a write is retried because its definitions were outdated: once for a
