@@ -1,15 +1,19 @@
-//! The grounds of a prepared statement's meaning: the facts that it was understood by. The meaning
-//! holds as long as they do.
+//! The dependencies of a prepared statement: the facts that it was understood by. What the gateway
+//! remembers of it holds as long as they do.
 //!
 //! Each change of the definitions anywhere in the cluster makes a new snapshot. If all prepared ids
 //! were forgotten then, every client would prepare all its statements again each time an index is
 //! created or dropped. Drivers that prepare only once more for a request (ScyllaDB's Rust driver)
 //! would even fail when two snapshots come in a row, as they do: an index is first defined, then
-//! logged. So a meaning is forgotten only when its own grounds change:
+//! logged. So a statement is forgotten only when its own dependencies change:
 //!
 //! - the text alone, for USE and for reads that are no nearest-neighbour queries;
 //! - the state of one table, for writes to one table, TRUNCATE and nearest-neighbour queries;
 //! - the whole snapshot, for anything else, which is rare.
+//!
+//! The text tells them, and not the kind that it has under the present snapshot: an INSERT into a
+//! table without an index is plain (`crate::statement`), and is a logged write once the table has
+//! one.
 
 use std::sync::Arc;
 
@@ -19,17 +23,17 @@ use cql::parser::{Changed, changed, parse_statement};
 use crate::catalog::{LoggedTable, Snapshot, VectorIndex};
 use crate::recognise::{Verb, may_order_by_ann};
 
-/// The facts that the meaning of a prepared statement rests on.
+/// The facts that a prepared statement depends on.
 #[derive(Clone, Debug)]
-pub(crate) struct Grounds {
-    /// The epoch of the snapshot by which the grounds were last found to hold.
+pub(crate) struct Dependencies {
+    /// The epoch of the snapshot by which the dependencies were last known to hold.
     epoch: u64,
-    rest_on: RestOn,
+    depends_on: DependsOn,
 }
 
-/// The kinds of grounds.
+/// The kinds of dependencies.
 #[derive(Clone, Debug)]
-enum RestOn {
+enum DependsOn {
     Text,
     Table(Arc<KnownTable>),
     Snapshot,
@@ -46,87 +50,92 @@ struct KnownTable {
     indexes: Option<Vec<Arc<VectorIndex>>>,
 }
 
-impl Grounds {
-    /// The grounds of a statement that begins with `verb`. Tables without a keyspace are looked up
-    /// in `keyspace_in_use`.
+impl Dependencies {
+    /// The dependencies of a statement that begins with `verb`. Tables without a keyspace are
+    /// looked up in `keyspace_in_use`.
     pub(crate) fn of(
         verb: Verb,
         text: &[u8],
         keyspace_in_use: Option<&str>,
         snapshot: &Snapshot,
-    ) -> Grounds {
-        Grounds {
+    ) -> Dependencies {
+        Dependencies {
             epoch: snapshot.epoch(),
-            rest_on: rest_on(verb, text, keyspace_in_use, snapshot),
+            depends_on: depends_on(verb, text, keyspace_in_use, snapshot),
         }
     }
 
-    /// The epoch of the snapshot by which the grounds were last found to hold.
+    /// The epoch of the snapshot by which the dependencies were last known to hold.
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Whether the grounds certainly hold under a snapshot, without a comparison.
+    /// Whether the dependencies certainly hold under a snapshot, without a comparison.
     pub(crate) fn hold_at_once(&self, snapshot: &Snapshot) -> bool {
-        matches!(self.rest_on, RestOn::Text) || self.epoch == snapshot.epoch()
+        matches!(self.depends_on, DependsOn::Text) || self.epoch == snapshot.epoch()
     }
 
-    /// Compares the grounds with another snapshot. Returns them with its epoch; `None` if they do
-    /// not hold any more. A snapshot that has lapsed may be out of date, so under it only grounds
-    /// hold that rest on the text.
-    pub(crate) fn found_in(&self, snapshot: &Snapshot) -> Option<Grounds> {
-        let rest_on = match &self.rest_on {
-            RestOn::Text => RestOn::Text,
-            RestOn::Table(before) if !snapshot.lapsed() => {
+    /// Compares the dependencies with another snapshot. Returns them with its epoch; `None` if they
+    /// do not hold any more. A snapshot that has lapsed may be out of date, so under it only a
+    /// dependency on the text holds.
+    pub(crate) fn revalidated(&self, snapshot: &Snapshot) -> Option<Dependencies> {
+        let depends_on = match &self.depends_on {
+            DependsOn::Text => DependsOn::Text,
+            DependsOn::Table(before) if !snapshot.lapsed() => {
                 let now = before.as_known_by(snapshot);
-                is_the_same(before, &now).then(|| RestOn::Table(Arc::new(now)))?
+                is_the_same(before, &now).then(|| DependsOn::Table(Arc::new(now)))?
             }
-            RestOn::Table(_) | RestOn::Snapshot => return None,
+            DependsOn::Table(_) | DependsOn::Snapshot => return None,
         };
-        Some(Grounds {
+        Some(Dependencies {
             epoch: snapshot.epoch(),
-            rest_on,
+            depends_on,
         })
     }
 
-    /// The bytes that the grounds take beside their own size. Tables and indexes are not counted,
-    /// as they belong to a snapshot.
+    /// The bytes that the dependencies take beside their own size. Tables and indexes are not
+    /// counted, as they belong to a snapshot.
     pub(crate) fn bytes(&self) -> usize {
-        match &self.rest_on {
-            RestOn::Table(table) => {
+        match &self.depends_on {
+            DependsOn::Table(table) => {
                 size_of::<KnownTable>() + table.keyspace.len() + table.name.len()
             }
-            RestOn::Text | RestOn::Snapshot => 0,
+            DependsOn::Text | DependsOn::Snapshot => 0,
         }
     }
 }
 
-fn rest_on(verb: Verb, text: &[u8], keyspace_in_use: Option<&str>, snapshot: &Snapshot) -> RestOn {
+fn depends_on(
+    verb: Verb,
+    text: &[u8],
+    keyspace_in_use: Option<&str>,
+    snapshot: &Snapshot,
+) -> DependsOn {
     let Ok(text) = str::from_utf8(text) else {
-        return RestOn::Snapshot;
+        return DependsOn::Snapshot;
     };
     let known = |table: TableName, indexes_matter: bool| {
         let keyspace = table.keyspace.as_deref().or(keyspace_in_use);
         // Without a keyspace the statement is of no table.
-        keyspace.map_or(RestOn::Text, |keyspace| {
+        keyspace.map_or(DependsOn::Text, |keyspace| {
             let table = KnownTable::of(keyspace, &table.name, indexes_matter, snapshot);
-            RestOn::Table(Arc::new(table))
+            DependsOn::Table(Arc::new(table))
         })
     };
     match verb {
-        Verb::Use => RestOn::Text,
-        Verb::Select if !may_order_by_ann(text.as_bytes()) => RestOn::Text,
+        Verb::Use => DependsOn::Text,
+        Verb::Select if !may_order_by_ann(text.as_bytes()) => DependsOn::Text,
         Verb::Select => match parse_statement(text).map(|parsed| parsed.statement) {
             Ok(Statement::Select(select)) => known(select.table, true),
             // Any other statement is no nearest-neighbour query.
-            _ => RestOn::Text,
+            _ => DependsOn::Text,
         },
         Verb::Write | Verb::Truncate => match changed(text) {
             Some(Changed::Rows(table) | Changed::All(table)) => known(table, false),
             // It writes to several tables, or its table cannot be told from the text.
-            Some(Changed::Batch) | None => RestOn::Snapshot,
+            Some(Changed::Batch) | None => DependsOn::Snapshot,
         },
-        _ => RestOn::Snapshot,
+        _ => DependsOn::Snapshot,
     }
 }
 
@@ -172,28 +181,28 @@ mod tests {
         Snapshot::new([Arc::new(products), Arc::new(events())], [])
     }
 
-    /// Whether the grounds of a statement under the first snapshot hold under the second one.
+    /// Whether the dependencies of a statement under the first snapshot hold under the second one.
     fn hold(text: &str, first: Snapshot, second: Snapshot) -> bool {
         let catalog = Catalog::new(first);
-        let grounds = Grounds::of(
+        let dependencies = Dependencies::of(
             verb(text.as_bytes()),
             text.as_bytes(),
             Some("shop"),
             &catalog.snapshot(),
         );
-        assert!(grounds.hold_at_once(&catalog.snapshot()), "{text}");
+        assert!(dependencies.hold_at_once(&catalog.snapshot()), "{text}");
         catalog.replace(second);
         let snapshot = catalog.snapshot();
-        let found = grounds.found_in(&snapshot);
-        if let Some(found) = &found {
-            assert_eq!(found.epoch(), snapshot.epoch(), "{text}");
-            assert!(found.hold_at_once(&snapshot), "{text}");
+        let current = dependencies.revalidated(&snapshot);
+        if let Some(current) = &current {
+            assert_eq!(current.epoch(), snapshot.epoch(), "{text}");
+            assert!(current.hold_at_once(&snapshot), "{text}");
         }
         assert!(
-            !grounds.hold_at_once(&snapshot) || found.is_some(),
+            !dependencies.hold_at_once(&snapshot) || current.is_some(),
             "{text}"
         );
-        found.is_some()
+        current.is_some()
     }
 
     #[test]
@@ -226,17 +235,17 @@ mod tests {
     }
 
     #[test]
-    fn a_write_is_understood_anew_when_its_table_is_another() {
+    fn a_write_is_read_again_when_its_table_is_another() {
         let text = "INSERT INTO products (id) VALUES (?)";
-        let mut made_anew = products();
-        made_anew.id = Uuid::from_u128(99);
+        let mut recreated = products();
+        recreated.id = Uuid::from_u128(99);
         let mut altered = products();
         altered.columns.pop();
         let none = Snapshot::default;
         for (first, second) in [
             (none(), logged(products())),
             (logged(products()), none()),
-            (logged(products()), logged(made_anew)),
+            (logged(products()), logged(recreated)),
             (logged(products()), logged(altered)),
         ] {
             assert!(!hold(text, first, second));
@@ -250,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_for_neighbours_is_understood_anew_when_the_indexes_are_others() {
+    fn a_query_for_neighbours_is_read_again_when_the_indexes_are_others() {
         let text = "SELECT name FROM films ORDER BY v ANN OF ? LIMIT 3";
         let indexes = fixtures::snapshot().all_indexes().to_vec();
         let films = || Arc::new(fixtures::table(&["id"], &[]));
@@ -275,7 +284,7 @@ mod tests {
     async fn a_snapshot_that_has_lapsed_says_nothing_of_tables() {
         let catalog = Catalog::new(logged(products()));
         let of = |verb, text: &str| {
-            Grounds::of(verb, text.as_bytes(), Some("shop"), &catalog.snapshot())
+            Dependencies::of(verb, text.as_bytes(), Some("shop"), &catalog.snapshot())
         };
         let insert = of(Verb::Write, "INSERT INTO products (id) VALUES (?)");
         let select = of(Verb::Select, "SELECT name FROM products");
@@ -283,7 +292,7 @@ mod tests {
         catalog.lapse_if_over();
         let snapshot = catalog.snapshot();
         assert!(snapshot.lapsed());
-        assert!(!insert.hold_at_once(&snapshot) && insert.found_in(&snapshot).is_none());
+        assert!(!insert.hold_at_once(&snapshot) && insert.revalidated(&snapshot).is_none());
         assert!(select.hold_at_once(&snapshot));
     }
 }

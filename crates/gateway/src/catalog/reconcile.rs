@@ -14,10 +14,10 @@ use super::table::LoggedTable;
 
 /// The definitions, compared with the present schema.
 #[derive(Default)]
-pub(super) struct Taken {
+pub(super) struct Reconciled {
     /// The snapshot that requests are decided by.
     pub(super) snapshot: Snapshot,
-    /// The definitions whose table or column is gone, or whose table was made anew.
+    /// The definitions whose table or column is gone, or whose table was recreated.
     pub(super) orphans: Vec<Definition>,
     /// The tables without a log whose indexes are all CREATING.
     pub(super) without_log: Vec<BaseTable>,
@@ -29,7 +29,7 @@ pub(super) struct Taken {
     pub(super) no_logs: Vec<BaseTable>,
 }
 
-impl Taken {
+impl Reconciled {
     /// Logs an error for each table that has the name of a log and is none. It may only be called
     /// once it is certain that all was read from one version of the schema: a log without its
     /// columns looks like no log.
@@ -44,11 +44,11 @@ impl Taken {
 }
 
 /// Reads the tables of all definitions, and sorts the definitions by what has to be done.
-pub(super) async fn take_up(
+pub(super) async fn reconcile(
     cluster: &Cluster,
     definitions: &Definitions,
     streams: &Arc<Streams>,
-) -> Result<Taken, ClusterError> {
+) -> Result<Reconciled, ClusterError> {
     let mut by_table: BTreeMap<(&str, &str), Vec<&Definition>> = BTreeMap::new();
     for definition in &definitions.rows {
         if definition.state != State::Dropping {
@@ -57,26 +57,26 @@ pub(super) async fn take_up(
             by_table.entry(table).or_default().push(definition);
         }
     }
-    let mut found = Found::default();
+    let mut reconciling = Reconciling::default();
     for ((keyspace, name), of_table) in by_table {
         let table = BaseTable::read(cluster, keyspace, name).await?;
         let log = BaseTable::read(cluster, keyspace, &log_table::name_of(name)).await?;
-        found.add(table, log, of_table, streams);
+        reconciling.add(table, log, of_table, streams);
     }
-    Ok(found.taken())
+    Ok(reconciling.finish())
 }
 
-/// The findings so far.
+/// The comparison under way, table by table.
 #[derive(Default)]
-struct Found {
+struct Reconciling {
     logged: Vec<Arc<LoggedTable>>,
     usable: Vec<Arc<VectorIndex>>,
     coming: Vec<Arc<VectorIndex>>,
-    /// All findings but the snapshot.
-    taken: Taken,
+    /// The findings so far, without the snapshot.
+    reconciled: Reconciled,
 }
 
-impl Found {
+impl Reconciling {
     /// Adds the definitions on one table: `log` is the table that has the name of its log.
     fn add(
         &mut self,
@@ -96,7 +96,7 @@ impl Found {
             })
         };
         let (live, gone): (Vec<_>, Vec<_>) = definitions.into_iter().partition(is_of);
-        self.taken.orphans.extend(gone.into_iter().cloned());
+        self.reconciled.orphans.extend(gone.into_iter().cloned());
         let (Some(table), Some(logged), false) = (table, logged, live.is_empty()) else {
             return;
         };
@@ -108,7 +108,7 @@ impl Found {
                     State::Usable => self.usable.push(index),
                     State::Creating => {
                         self.coming.push(index);
-                        self.taken.with_log.push(definition.clone());
+                        self.reconciled.with_log.push(definition.clone());
                     }
                     State::Logging => self.coming.push(index),
                     State::Dropping => {}
@@ -119,18 +119,18 @@ impl Found {
         self.coming.extend(live.iter().map(|row| row.index.clone()));
         let created = live.iter().filter(|row| row.state != State::Creating);
         let lost: Vec<_> = created.map(|row| Definition::clone(row)).collect();
-        // The log is not made yet if an index must begin anew: it would hide that there was none.
+        // The log is not made yet if an index must start over: it would hide that there was none.
         if lost.is_empty() && log.is_none() {
-            self.taken.without_log.push(table);
+            self.reconciled.without_log.push(table);
         }
-        self.taken.no_logs.extend(log);
-        self.taken.lost.extend(lost);
+        self.reconciled.no_logs.extend(log);
+        self.reconciled.lost.extend(lost);
     }
 
-    fn taken(self) -> Taken {
-        Taken {
+    fn finish(self) -> Reconciled {
+        Reconciled {
             snapshot: Snapshot::new(self.logged, self.usable).with_coming(self.coming),
-            ..self.taken
+            ..self.reconciled
         }
     }
 }
@@ -152,22 +152,22 @@ mod tests {
     }
 
     /// The result for an index in this state, with `log` as the table of its log's name.
-    fn taken(state: State, log: Option<BaseTable>) -> Taken {
+    fn reconciled(state: State, log: Option<BaseTable>) -> Reconciled {
         let definition = definition(state);
         let streams = Streams::new(vec![Generation {
             from_ms: 0,
             ids: vec![[0; 16]],
         }]);
-        let mut found = Found::default();
+        let mut reconciling = Reconciling::default();
         let base = table("t", &[("id", "partition_key"), ("v", "regular")]);
         let streams = Arc::new(streams.unwrap());
-        found.add(Some(base), log, vec![&definition], &streams);
-        found.taken()
+        reconciling.add(Some(base), log, vec![&definition], &streams);
+        reconciling.finish()
     }
 
     #[test]
     fn an_index_past_its_creation_whose_log_is_gone_is_lost() {
-        let creating = taken(State::Creating, None);
+        let creating = reconciled(State::Creating, None);
         assert_eq!((creating.without_log.len(), creating.lost.len()), (1, 0));
         let no_log = table("t_scylla_cdc_log", &[("id", "partition_key")]);
         for (state, log) in [
@@ -176,18 +176,21 @@ mod tests {
             (State::Logging, Some(no_log.clone())),
         ] {
             let in_its_place = Vec::from_iter(log.clone());
-            let taken = taken(state, log);
-            assert_eq!((taken.without_log.len(), taken.lost.len()), (0, 1));
-            assert_eq!(taken.no_logs, in_its_place);
-            assert!(taken.snapshot.logs_nothing());
-            assert!(taken.snapshot.index("k", "i").is_none());
-            assert!(taken.snapshot.defined("k", "i").is_some());
+            let reconciled = reconciled(state, log);
+            assert_eq!(
+                (reconciled.without_log.len(), reconciled.lost.len()),
+                (0, 1)
+            );
+            assert_eq!(reconciled.no_logs, in_its_place);
+            assert!(reconciled.snapshot.logs_nothing());
+            assert!(reconciled.snapshot.index("k", "i").is_none());
+            assert!(reconciled.snapshot.defined("k", "i").is_some());
         }
         let log = table(
             "t_scylla_cdc_log",
             &[("id", "regular"), ("cdc$stream_id", "partition_key")],
         );
-        let usable = taken(State::Usable, Some(log));
+        let usable = reconciled(State::Usable, Some(log));
         assert_eq!((usable.without_log.len(), usable.lost.len()), (0, 0));
         assert!(usable.snapshot.index("k", "i").is_some());
     }

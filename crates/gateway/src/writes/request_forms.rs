@@ -1,4 +1,4 @@
-//! A client's write request, in the forms that an errand needs.
+//! A client's write request, in the forms that an execution needs.
 
 use bytes::Bytes;
 use cql::wire::{Batch, BatchKind, Consistency, Flags};
@@ -7,7 +7,7 @@ use super::hint::Hint;
 
 /// A client's write request, in each form in which it can go to the node.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct RequestForms {
     /// The stream of the client's request.
     pub(super) stream: i16,
     /// The flags of the client's frame that the node must see.
@@ -30,7 +30,7 @@ pub(super) struct Asked {
     pub(super) hints: Vec<Hint>,
 }
 
-/// The client's frame and the snapshot that decided it, by which it may be decided anew.
+/// The client's frame and the snapshot that decided it, by which it may be decided again.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
     /// The client's frame as it came.
@@ -39,7 +39,7 @@ pub(crate) struct Origin {
     pub(crate) epoch: u64,
 }
 
-impl Asked {
+impl RequestForms {
     /// Whether the client itself sent a LOGGED batch. It gets the result of that, even a timeout of
     /// the batch log.
     pub(super) fn wants_batch_log(&self) -> bool {

@@ -1,4 +1,4 @@
-//! A whole connection whose client and node are both played by a test.
+//! A whole connection whose client and node are both scripted by a test.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,11 +14,11 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, sp
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::requests::Requests;
+use super::context::Context;
+use super::requests::{Requests, write_memory};
 use super::responses::Responses;
 use super::session::Session;
 use super::work::Workshop;
-use super::writes::{Writes, write_memory};
 use crate::catalog::{Catalog, Snapshot};
 use crate::clients::Client;
 use crate::inquiry::{AnswerMemory, Inquirer};
@@ -74,24 +74,23 @@ impl Shared {
         session.let_in();
         let (inquirer, inquiries) = Inquirer::new();
         let (steps_sender, steps) = mpsc::unbounded_channel();
-        let writes = Writes {
-            session: session.clone(),
+        let context = Context {
+            session,
             prepared: self.prepared.clone(),
             catalog: self.catalog.clone(),
             log: self.log.clone(),
+            kept_answers: Arc::default(),
+            ring: Arc::new(Ring::default()),
+            stores: Stores::disabled(),
         };
         let requests = Requests {
             charge: Account::default().charge(),
             has_passed: false,
             frame_timeout: Duration::from_secs(120),
-            session: session.clone(),
-            prepared: self.prepared.clone(),
-            catalog: self.catalog.clone(),
-            writes: writes.clone(),
+            context: context.clone(),
             steps,
             steps_sender: steps_sender.downgrade(),
             write_memory: write_memory(),
-            kept_answers: Arc::default(),
             workshop: Workshop::new(
                 inquirer,
                 Stores::disabled(),
@@ -107,24 +106,18 @@ impl Shared {
             drain_timeout: Duration::from_secs(20),
         };
         let responses = Responses {
-            session,
-            prepared: self.prepared.clone(),
-            ring: Arc::new(Ring::default()),
-            catalog: self.catalog.clone(),
+            context,
             answers,
             answer_memory: AnswerMemory::new(64 << 20),
-            stores: Stores::disabled(),
-            kept_answers: Arc::default(),
-            writes,
             steps: steps_sender,
             drain_timeout: Duration::from_secs(20),
         };
         (requests, responses)
     }
 
-    /// The loop from the node to the client alone.
-    pub(super) fn responses(&self) -> Responses {
-        self.loops().1
+    /// The state that a connection decides by.
+    pub(super) fn context(&self) -> Context {
+        self.loops().1.context
     }
 
     /// A client that the node has let in, and the node.
@@ -210,7 +203,7 @@ impl Peer {
     }
 
     /// Fails the test if a request comes within 100 ms.
-    pub(super) async fn is_asked_nothing(&mut self) {
+    pub(super) async fn receives_nothing(&mut self) {
         let early = tokio::time::timeout(Duration::from_millis(100), self.request());
         assert!(early.await.is_err());
     }

@@ -1,8 +1,8 @@
-//! An errand: a write with its log rows, from the first request to the node to the answer for the
-//! client. It takes bytes and returns bytes.
+//! The execution of a write with its log rows, from the first request to the node to the answer for
+//! the client. It takes bytes and returns bytes.
 //!
-//! All requests of an errand are made one after another on the client's own stream, so they have
-//! the client's user and keyspace. An errand goes one of two ways:
+//! All requests of an execution are made one after another on the client's own stream, so they have
+//! the client's user and keyspace. An execution goes one of two ways:
 //!
 //! - **Together**: one LOGGED batch holds the client's statements and the log rows. Both come about
 //!   or neither does, whatever fails, since the batch log plays a batch that was begun to its end.
@@ -24,16 +24,16 @@
 //! and reads each time once. A log row that is long on its way, as its node is stopped or slow, may
 //! come after that reader has passed its time. Then only the reader that stays 30 s behind finds
 //! it. So log rows that took [too long](super::LATE_AFTER) are written again with a later time
-//! before the client is answered, whichever way the errand went. Thus an acknowledged write is
+//! before the client is answered, whichever way the execution went. Thus an acknowledged write is
 //! found at once. This is repeated a few times at most, as it would only add to the load of a
 //! cluster that answers slowly.
 //!
 //! # Refusals by the node
 //!
 //! A snapshot decides which log rows go with a write, and may be half a second old. A table that
-//! was dropped and made anew meanwhile may have no log, or another one. Then the node refuses a
+//! was dropped and recreated meanwhile may have no log, or another one. Then the node refuses a
 //! write to which its client did nothing wrong. Such a refusal is [in doubt](Next::InDoubt): the
-//! client's request may be decided anew from the beginning, by a newer snapshot. That is safe for
+//! client's request may be decided again from the beginning, by a newer snapshot. That is safe for
 //! every kind of statement, as nothing of it has been carried out:
 //!
 //! - *Together*: Cassandra checks all of a batch, with all permissions, before it writes any of it.
@@ -55,13 +55,13 @@ use std::time::Instant;
 use bytes::Bytes;
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
-    Batch, BatchKind, BatchStatement, BatchedStatement, Compression, Consistency, Flags, Frame,
-    Opcode, Request, Response, ResponseContext,
+    Batch, BatchKind, BatchStatement, BatchedStatement, Compression, Consistency, DecodeError,
+    Flags, Frame, Opcode, Request, Response, ResponseContext,
 };
 
-use super::asked::{Asked, Origin};
 use super::frames::{encode, error_frame, without_size_warning};
 use super::hint::{Hint, LogRow, log_rows};
+use super::request_forms::{Origin, RequestForms};
 use super::verdict::{is_refusal, nothing_was_written, of_batch_log};
 use super::{ChangeLog, inserts};
 use crate::catalog::LoggedTable;
@@ -73,7 +73,7 @@ const ROWS_IN_A_REQUEST: usize = 10;
 /// The bytes that a hint takes, with a key of a few columns. An estimate.
 const HINT_BYTES: usize = 256;
 
-/// The number of times that an errand prepares statements again because the node does not know
+/// The number of times that an execution prepares statements again because the node does not know
 /// them.
 const UNPREPARED_MAX: u32 = 3;
 
@@ -90,8 +90,8 @@ const TOO_LARGE: &str = "Batch too large";
 
 /// A write under way.
 #[derive(Debug)]
-pub(crate) struct Errand {
-    asked: Asked,
+pub(crate) struct WriteExecution {
+    forms: RequestForms,
     log: Arc<ChangeLog>,
     stage: Stage,
     /// The table whose INSERT of log rows is being prepared for the stage.
@@ -118,36 +118,36 @@ enum Stage {
     After(usize, Bytes),
 }
 
-/// The next step of a connection for an errand.
+/// The next step of a connection for an execution.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// Send this frame to the node, and give its answer to the errand.
-    Ask(Bytes, Box<Errand>),
+    /// Send this frame to the node, and give its answer to the execution.
+    Ask(Bytes, Box<WriteExecution>),
     /// Pass the node's answer on to the client.
     Answer,
     /// Send this frame to the client.
     AnswerWith(Bytes),
-    /// Decide the request anew, if the gateway has a newer snapshot. Otherwise pass the node's
+    /// Decide the request again, if the gateway has a newer snapshot. Otherwise pass the node's
     /// answer, a refusal, on to the client.
     InDoubt(Origin),
 }
 
-impl Errand {
-    /// Makes an errand. It goes together with its log rows if they fit in one batch and the batch
-    /// log is not avoided, else around.
-    pub(super) fn new(asked: Asked, log: Arc<ChangeLog>) -> Errand {
-        let fits = asked
+impl WriteExecution {
+    /// Makes an execution. It goes together with its log rows if they fit in one batch and the
+    /// batch log is not avoided, else around.
+    pub(super) fn new(forms: RequestForms, log: Arc<ChangeLog>) -> WriteExecution {
+        let fits = forms
             .batch
             .as_ref()
-            .is_some_and(|batch| log.fits(batch, &asked.hints));
-        let avoids = !asked.wants_batch_log() && log.batch_log.is_avoided();
-        Errand {
+            .is_some_and(|batch| log.fits(batch, &forms.hints));
+        let avoids = !forms.wants_batch_log() && log.batch_log.is_avoided();
+        WriteExecution {
             stage: if fits && !avoids {
                 Stage::Together
             } else {
                 Stage::Before(0)
             },
-            asked,
+            forms,
             log,
             preparing: None,
             unprepared: 0,
@@ -156,18 +156,18 @@ impl Errand {
         }
     }
 
-    /// The bytes that the errand takes in addition to those of the request. An estimate.
+    /// The bytes that the execution takes in addition to those of the request. An estimate.
     pub(crate) fn bytes(&self) -> usize {
-        self.asked.hints.len() * HINT_BYTES
+        self.forms.hints.len() * HINT_BYTES
     }
 
-    /// The tables that the errand writes to. A table may come more than once.
+    /// The tables that the execution writes to. A table may come more than once.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<LoggedTable>> {
-        self.asked.hints.iter().map(|hint| &hint.table)
+        self.forms.hints.iter().map(|hint| &hint.table)
     }
 
-    /// Makes the first request. The node's answer to it goes to [`Errand::answered`].
-    pub(crate) fn begin(mut self) -> (Bytes, Errand) {
+    /// Makes the first request. The node's answer to it goes to [`WriteExecution::answered`].
+    pub(crate) fn begin(mut self) -> (Bytes, WriteExecution) {
         let frame = self.request();
         (frame, self)
     }
@@ -208,50 +208,13 @@ impl Errand {
             };
         }
         match self.stage.clone() {
-            Stage::Together => {
-                if error.is_some_and(|error| error.message.contains(TOO_LARGE)) {
-                    self.stage = Stage::Before(0);
-                    return self.ask();
-                }
-                if error.is_some_and(|error| of_batch_log(&error.kind)) {
-                    self.log.batch_log.timed_out();
-                    // One node may have a part of the batch in its batch log, and plays it later,
-                    // with its earlier time.
-                    if !self.asked.wants_batch_log() && self.asked.is_repeatable {
-                        self.stage = Stage::Before(0);
-                        return self.ask();
-                    }
-                }
-                match response {
-                    Ok(Response::Error(error)) if is_refusal(&error) => {
-                        Next::InDoubt(self.asked.origin)
-                    }
-                    // The writes may have been carried out, so it is the client that decides
-                    // whether to repeat them.
-                    _ if frame.header.opcode == Opcode::Error => Next::Answer,
-                    response => {
-                        let shorter = match response {
-                            Ok(response) if self.asked.sent.is_none() => {
-                                without_size_warning(context, &response, compression)
-                            }
-                            _ => None,
-                        };
-                        if self.is_late() {
-                            self.log.metrics.log_rows_late();
-                            let answer = shorter.unwrap_or_else(|| bytes_of(frame));
-                            self.stage = Stage::After(0, answer);
-                            return self.ask();
-                        }
-                        shorter.map_or(Next::Answer, Next::AnswerWith)
-                    }
-                }
-            }
+            Stage::Together => self.batch_answered(frame, compression, context, response),
             Stage::Before(_) | Stage::After(..) if frame.header.opcode == Opcode::Error => {
                 self.give_up(error)
             }
             Stage::Before(done) => {
                 let done = done + self.rows_at(done).len();
-                self.stage = match done < self.asked.hints.len() {
+                self.stage = match done < self.forms.hints.len() {
                     true => Stage::Before(done),
                     false => Stage::Alone,
                 };
@@ -272,7 +235,7 @@ impl Errand {
             Stage::After(done, answer) => {
                 self.again = 0;
                 let done = done + self.rows_at(done).len();
-                if done == self.asked.hints.len() {
+                if done == self.forms.hints.len() {
                     return Next::AnswerWith(answer);
                 }
                 self.stage = Stage::After(done, answer);
@@ -281,9 +244,57 @@ impl Errand {
         }
     }
 
-    /// Ends the errand, as a log row could not be written. `error` is the node's answer; `None` if
-    /// that was no error. After the client's write the log rows before it stand in for the missing
-    /// one. Before the write, nothing was written.
+    /// Takes the node's answer to the batch of the client's statements and all log rows.
+    fn batch_answered(
+        mut self,
+        frame: &Frame,
+        compression: Option<Compression>,
+        context: ResponseContext,
+        response: Result<Response, DecodeError>,
+    ) -> Next {
+        let error = match &response {
+            Ok(Response::Error(error)) => Some(error),
+            _ => None,
+        };
+        if error.is_some_and(|error| error.message.contains(TOO_LARGE)) {
+            self.stage = Stage::Before(0);
+            return self.ask();
+        }
+        if error.is_some_and(|error| of_batch_log(&error.kind)) {
+            self.log.batch_log.timed_out();
+            // One node may have a part of the batch in its batch log, and plays it later, with its
+            // earlier time.
+            if !self.forms.wants_batch_log() && self.forms.is_repeatable {
+                self.stage = Stage::Before(0);
+                return self.ask();
+            }
+        }
+        if error.is_some_and(is_refusal) {
+            return Next::InDoubt(self.forms.origin);
+        }
+        // The writes may have been carried out, so it is the client that decides whether to repeat
+        // them.
+        if frame.header.opcode == Opcode::Error {
+            return Next::Answer;
+        }
+        let shorter = match response {
+            Ok(response) if self.forms.sent.is_none() => {
+                without_size_warning(context, &response, compression)
+            }
+            _ => None,
+        };
+        if self.is_late() {
+            self.log.metrics.log_rows_late();
+            let answer = shorter.unwrap_or_else(|| bytes_of(frame));
+            self.stage = Stage::After(0, answer);
+            return self.ask();
+        }
+        shorter.map_or(Next::Answer, Next::AnswerWith)
+    }
+
+    /// Ends the execution, as a log row could not be written. `error` is the node's answer; `None`
+    /// if that was no error. After the client's write the log rows before it stand in for the
+    /// missing one. Before the write, nothing was written.
     fn give_up(self, error: Option<&CqlError>) -> Next {
         match (self.stage, error) {
             (Stage::After(_, answer), _) => {
@@ -293,17 +304,17 @@ impl Errand {
                 );
                 Next::AnswerWith(answer)
             }
-            (_, Some(error)) if is_refusal(error) => Next::InDoubt(self.asked.origin),
+            (_, Some(error)) if is_refusal(error) => Next::InDoubt(self.forms.origin),
             _ => Next::Answer,
         }
     }
 
-    /// Ends the errand, as the node does not know the INSERT of log rows although it was prepared
-    /// several times. The client does not get the node's error, which names an id that it never
-    /// saw.
+    /// Ends the execution, as the node does not know the INSERT of log rows although it was
+    /// prepared several times. The client does not get the node's error, which names an id that it
+    /// never saw.
     fn not_kept(self) -> Next {
         let error = CqlError::new(ErrorKind::Overloaded, NOT_KEPT);
-        let stream = self.asked.stream;
+        let stream = self.forms.stream;
         match self.give_up(Some(&error)) {
             Next::Answer => Next::AnswerWith(error_frame(stream, error)),
             next => next,
@@ -319,9 +330,9 @@ impl Errand {
     fn request(&mut self) -> Bytes {
         self.dated = Instant::now();
         let hints = match &self.stage {
-            Stage::Together => &self.asked.hints[..],
+            Stage::Together => &self.forms.hints[..],
             Stage::Before(done) | Stage::After(done, _) => self.rows_at(*done),
-            Stage::Alone => return self.asked.alone.clone(),
+            Stage::Alone => return self.forms.alone.clone(),
         };
         let unknown = hints
             .iter()
@@ -336,20 +347,20 @@ impl Errand {
         }
         let rows = log_rows(hints, &self.log.clock);
         let rows = rows.into_iter().map(|row| self.statement(row));
-        match (&self.stage, &self.asked.batch) {
+        match (&self.stage, &self.forms.batch) {
             (Stage::Together, Some(batch)) => {
                 let mut batch = batch.clone();
                 batch.kind = BatchKind::Logged;
                 batch.statements.extend(rows);
                 let request = Request::Batch(batch);
-                self.frame(&request, self.asked.flags, &self.asked.payload)
+                self.frame(&request, self.forms.flags, &self.forms.payload)
             }
             _ => {
                 let request = Request::Batch(Batch {
                     kind: BatchKind::Unlogged,
                     statements: rows.collect(),
                     // With ANY the log row may be stored where no reader finds it.
-                    consistency: match self.asked.consistency {
+                    consistency: match self.forms.consistency {
                         Consistency::Any => Consistency::One,
                         level => level,
                     },
@@ -368,7 +379,7 @@ impl Errand {
 
     /// The hints that go in one request, from the one at `done` on.
     fn rows_at(&self, done: usize) -> &[Hint] {
-        let rest = &self.asked.hints[done..];
+        let rest = &self.forms.hints[done..];
         &rest[..rest.len().min(ROWS_IN_A_REQUEST)]
     }
 
@@ -388,7 +399,7 @@ impl Errand {
     /// Whether an id that the node does not know belongs to a statement of the gateway's own. The
     /// client must not get that error, as it could not prepare the statement again.
     fn is_own(&self, id: &[u8]) -> bool {
-        match (&self.stage, &self.asked.batch) {
+        match (&self.stage, &self.forms.batch) {
             (Stage::Alone, _) => false,
             (Stage::Together, Some(batch)) => !batch.statements.iter().any(|item| {
                 matches!(&item.statement, BatchedStatement::Prepared(of_client) if of_client == id)
@@ -400,7 +411,7 @@ impl Errand {
     /// Forgets the INSERTs of log rows that have this id. Another connection may have done so
     /// before.
     fn forget(&self, id: &[u8]) {
-        for hint in &self.asked.hints {
+        for hint in &self.forms.hints {
             if self
                 .log
                 .inserts
@@ -413,7 +424,7 @@ impl Errand {
     }
 
     fn frame(&self, request: &Request, flags: Flags, payload: &[u8]) -> Bytes {
-        encode(request, self.asked.stream, flags, payload)
+        encode(request, self.forms.stream, flags, payload)
     }
 }
 

@@ -9,10 +9,11 @@
 use cql::wire::FrameHeader;
 use tokio::io::AsyncWrite;
 
-use super::inquiries::write_inquiries;
-use super::requests::{Requests, RequestsEnd};
-use super::session::Expected;
-use super::socket::send;
+use super::Requests;
+use crate::connection::awaited::Awaited;
+use crate::connection::ends::RequestsEnd;
+use crate::connection::inquiries::write_inquiries;
+use crate::connection::socket::send;
 
 impl Requests {
     /// Passes on a USE, and waits for its answer.
@@ -23,8 +24,10 @@ impl Requests {
         node: &mut (impl AsyncWrite + Unpin),
     ) -> Result<(), RequestsEnd> {
         self.others_answered(Some(header.stream), node).await?;
-        self.session.client_asks(header.stream).await;
-        self.session.expect(header.stream, Expected::Keyspace);
+        self.context.session.client_asks(header.stream).await;
+        self.context
+            .session
+            .await_response(header.stream, Awaited::Keyspace);
         send(node, frame).await.map_err(RequestsEnd::Node)?;
         self.others_answered(None, node).await
     }
@@ -36,7 +39,7 @@ impl Requests {
         but: Option<i16>,
         node: &mut (impl AsyncWrite + Unpin),
     ) -> Result<(), RequestsEnd> {
-        let session = self.session.clone();
+        let session = self.context.session.clone();
         loop {
             tokio::select! {
                 biased;

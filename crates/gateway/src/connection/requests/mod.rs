@@ -1,5 +1,8 @@
 //! The direction from the client to the node. Every request is looked at; most pass as they came.
 
+mod begin_write;
+mod use_keyspace;
+
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
@@ -7,69 +10,42 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use client_memory::{Charge, FLOOR_BYTES};
-use cql::error::{CqlError, ErrorKind};
+use cql::error::CqlError;
 use cql::wire::{Direction, FrameHeader, HEADER_LENGTH};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::decide::{Decision, encode_error};
+use super::context::Context;
+use super::decide::decide;
+use super::ends::RequestsEnd;
+use super::errors::{encode_error, stream_in_use};
 use super::inquiries::write_inquiries;
 use super::intake::Intake;
-use super::session::Session;
+use super::route::Route;
 use super::socket::send;
+use super::statements::truncate;
 use super::work::Workshop;
-use super::writes::Writes;
-use crate::catalog::Catalog;
 use crate::inquiry::Inquiry;
-use crate::kept_answers::KeptAnswers;
 use crate::metrics::Kind;
-use crate::prepared::PreparedStatements;
+
+pub(super) use begin_write::write_memory;
 
 /// The time for which a request that is coming in waits for memory. Then its connection is closed,
 /// which makes room for others.
 const ROOM_WITHIN: Duration = Duration::from_secs(5);
 
-/// The reasons why no more requests are read.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum RequestsEnd {
-    /// The client has closed its sending side.
-    #[error("the client asks nothing more")]
-    Eof,
-    /// The gateway stops.
-    #[error("the gateway stops")]
-    Stopping,
-    /// The client broke the rules of the protocol, and has been told.
-    #[error("the client broke the rules of the protocol")]
-    Refused,
-    /// The client's socket failed, or the client was too slow: with a request, with its login, or
-    /// while there was no memory for its request.
-    #[error("the connection to the client failed: {0}")]
-    Client(io::Error),
-    /// The node's socket failed.
-    #[error("the connection to the node failed: {0}")]
-    Node(io::Error),
-}
-
 /// The loop from the client to the node.
 pub(super) struct Requests {
-    /// The state that both directions share.
-    pub(super) session: Arc<Session>,
-    /// The prepared statements of the gateway.
-    pub(super) prepared: Arc<PreparedStatements>,
-    /// The definitions of vector indexes.
-    pub(super) catalog: Arc<Catalog>,
-    /// Answers that many clients ask for.
-    pub(super) kept_answers: Arc<KeptAnswers>,
+    /// The state that requests are decided by.
+    pub(super) context: Context,
     /// The tasks for requests that the gateway carries out itself. The other loop writes their
     /// answers between two responses, and knows by the end of their channel that there are no more
     /// requests.
     pub(super) workshop: Workshop,
     /// The requests of the workshop to the node.
     pub(super) inquiries: mpsc::Receiver<Inquiry>,
-    /// Decides about writes to logged tables.
-    pub(super) writes: Writes,
     /// Frames that other parts of the connection send to the node, each on the stream of a request
     /// that the client waits for.
     pub(super) steps: mpsc::UnboundedReceiver<Bytes>,
@@ -113,7 +89,7 @@ impl Requests {
     /// more requests.
     async fn go_on(self, node: &mut (impl AsyncWrite + Unpin)) -> Result<(), RequestsEnd> {
         let Requests {
-            session,
+            context,
             workshop,
             mut inquiries,
             mut steps,
@@ -132,7 +108,7 @@ impl Requests {
                     None => return Ok(()),
                 },
                 Some(inquiry) = inquiries.recv() => {
-                    write_inquiries(inquiry, &mut inquiries, &session, node).await?;
+                    write_inquiries(inquiry, &mut inquiries, &context.session, node).await?;
                 }
                 () = sleep_until(deadline), if !gone.is_cancelled() => gone.cancel(),
             }
@@ -154,7 +130,7 @@ impl Requests {
         loop {
             self.pass_whole_frames(&mut intake, &mut to_skip, node)
                 .await?;
-            let is_stranger = !self.session.is_let_in();
+            let is_stranger = !self.context.session.is_let_in();
             let came = intake.bytes().len();
             whole_by = match whole_by {
                 // A request may have waited here because the node took its time for those before.
@@ -176,7 +152,7 @@ impl Requests {
             let read = tokio::select! {
                 read = intake.fill(client) => read.map_err(RequestsEnd::Client)?,
                 Some(inquiry) = self.inquiries.recv() => {
-                    write_inquiries(inquiry, &mut self.inquiries, &self.session, node).await?;
+                    write_inquiries(inquiry, &mut self.inquiries, &self.context.session, node).await?;
                     continue;
                 }
                 Some(step) = self.steps.recv() => {
@@ -189,7 +165,7 @@ impl Requests {
                 () = self.stop.cancelled() => return Ok(RequestsEnd::Stopping),
                 () = &mut time_is_up, if is_stranger => {
                     // While the node owes an answer, the delay is the node's.
-                    if !self.session.is_let_in() && self.session.client.in_flight() == 0 {
+                    if !self.context.session.is_let_in() && self.context.session.client.in_flight() == 0 {
                         return Err(RequestsEnd::Client(io::ErrorKind::TimedOut.into()));
                     }
                     let longer = Instant::now() + self.handshake_timeout;
@@ -219,111 +195,122 @@ impl Requests {
                 *to_skip -= skipped;
             }
             let rest = &intake.bytes()[passing..];
-            let body_max = self.session.request_body_max();
-            let (answer, length) = match FrameHeader::read(rest, Direction::Request, body_max) {
+            let body_max = self.context.session.request_body_max();
+            match FrameHeader::read(rest, Direction::Request, body_max) {
                 Ok(None) => break,
                 Ok(Some(header)) => {
                     let length = HEADER_LENGTH + header.length as usize;
                     let Some(body) = rest.get(HEADER_LENGTH..length) else {
                         break;
                     };
-                    if self.session.client.is_due_on(header.stream) {
+                    if self.context.session.client.is_due_on(header.stream) {
                         write_front(intake, passing, node).await?;
                         self.answer(header.stream, stream_in_use(header.stream))
                             .await;
                         return Err(RequestsEnd::Refused);
                     }
                     self.has_passed = true;
-                    self.session.client.asked(header.stream);
-                    let decision = self.decide(&header, body);
-                    self.count(&decision);
-                    match decision {
-                        Decision::Pass => {
-                            self.session.client_asks(header.stream).await;
-                            passing += length;
-                            continue;
-                        }
-                        Decision::Replace(frame) => {
-                            self.session.client_asks(header.stream).await;
-                            write_front(intake, passing, node).await?;
-                            passing = 0;
-                            intake.advance(length);
-                            send(node, &frame).await.map_err(RequestsEnd::Node)?;
-                            continue;
-                        }
-                        Decision::Write(errand) => {
-                            self.session.client_asks(header.stream).await;
-                            write_front(intake, passing, node).await?;
-                            passing = 0;
-                            intake.advance(length);
-                            self.begin(&header, *errand, length, node).await?;
-                            continue;
-                        }
-                        Decision::Truncate(table) => {
-                            self.session.client_asks(header.stream).await;
-                            write_front(intake, passing, node).await?;
-                            passing = 0;
-                            let frame = Bytes::copy_from_slice(&intake.bytes()[..length]);
-                            intake.advance(length);
-                            self.truncate(&header, frame, table);
-                            continue;
-                        }
-                        Decision::Use => {
-                            write_front(intake, passing, node).await?;
-                            passing = 0;
-                            self.use_keyspace(&header, &intake.bytes()[..length], node)
-                                .await?;
-                            intake.advance(length);
-                            continue;
-                        }
-                        Decision::Answer(error) => {
-                            self.session.client.answered(header.stream);
-                            (Some((header.stream, error)), length)
-                        }
-                        Decision::Begin(work) => {
-                            // The work writes no rows, so nothing has to wait until it is done.
-                            self.session.client.answered(header.stream);
-                            let begun = self.workshop.begin(work, self.session.compression());
-                            (begun.err().map(|error| (header.stream, error)), length)
-                        }
-                    }
+                    self.context.session.client.request_came(header.stream);
+                    let has_room = self.workshop.has_room();
+                    let route = decide(&self.context, &header, body, has_room);
+                    self.count(&route);
+                    passing = self.take(route, &header, intake, passing, node).await?;
                 }
                 Err(refusal) => {
-                    let answer = (refusal.error.stream(), refusal.error.into());
+                    write_front(intake, passing, node).await?;
+                    passing = 0;
+                    let stream = refusal.error.stream();
+                    self.answer(stream, refusal.error.into()).await;
                     let Some(length) = refusal.body_length else {
-                        write_front(intake, passing, node).await?;
-                        self.answer(answer.0, answer.1).await;
                         return Err(RequestsEnd::Refused);
                     };
-                    (Some(answer), HEADER_LENGTH + length)
+                    *to_skip = HEADER_LENGTH + length;
                 }
-            };
-            write_front(intake, passing, node).await?;
-            passing = 0;
-            *to_skip = length;
-            if let Some((stream, error)) = answer {
-                self.answer(stream, error).await;
             }
         }
         write_front(intake, passing, node).await
     }
 
-    /// Counts a request by its decision.
-    fn count(&self, decision: &Decision) {
-        let metrics = &self.writes.log.metrics;
-        metrics.request(match decision {
-            Decision::Pass | Decision::Use => Kind::Passed,
-            Decision::Replace(_) => Kind::Overlaid,
-            Decision::Write(_) => Kind::Write,
-            Decision::Truncate(_) => Kind::Truncate,
-            Decision::Begin(work) => work.kind(),
-            Decision::Answer(_) => Kind::Refused,
+    /// Takes the way of the request that follows the first `passing` bytes of the buffer. Returns
+    /// how many bytes pass now: with a request that passes they wait for those behind it, before
+    /// any other they are written and the request is removed.
+    async fn take(
+        &mut self,
+        route: Route,
+        header: &FrameHeader,
+        intake: &mut Intake,
+        passing: usize,
+        node: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<usize, RequestsEnd> {
+        let length = HEADER_LENGTH + header.length as usize;
+        let stream = header.stream;
+        match route {
+            Route::Pass => {
+                self.context.session.client_asks(stream).await;
+                return Ok(passing + length);
+            }
+            Route::Replace(frame) => {
+                self.context.session.client_asks(stream).await;
+                write_front(intake, passing, node).await?;
+                intake.advance(length);
+                send(node, &frame).await.map_err(RequestsEnd::Node)?;
+            }
+            Route::Write(execution) => {
+                self.context.session.client_asks(stream).await;
+                write_front(intake, passing, node).await?;
+                intake.advance(length);
+                self.begin(header, *execution, length, node).await?;
+            }
+            Route::Truncate(table) => {
+                self.context.session.client_asks(stream).await;
+                write_front(intake, passing, node).await?;
+                let frame = Bytes::copy_from_slice(&intake.bytes()[..length]);
+                intake.advance(length);
+                truncate::send(&self.context, &self.steps_sender, stream, frame, table);
+            }
+            Route::Use => {
+                write_front(intake, passing, node).await?;
+                self.use_keyspace(header, &intake.bytes()[..length], node)
+                    .await?;
+                intake.advance(length);
+            }
+            Route::Answer(error) => {
+                self.context.session.client.answered(stream);
+                write_front(intake, passing, node).await?;
+                intake.advance(length);
+                self.answer(stream, error).await;
+            }
+            Route::Begin(work) => {
+                // The work writes no rows, so nothing has to wait until it is done.
+                self.context.session.client.answered(stream);
+                let compression = self.context.session.compression();
+                let begun = self.workshop.begin(work, compression);
+                write_front(intake, passing, node).await?;
+                intake.advance(length);
+                if let Err(error) = begun {
+                    self.answer(stream, error).await;
+                }
+            }
+        }
+        Ok(0)
+    }
+
+    /// Counts a request by its way.
+    fn count(&self, route: &Route) {
+        let metrics = &self.context.log.metrics;
+        metrics.request(match route {
+            Route::Pass | Route::Use => Kind::Passed,
+            Route::Replace(_) => Kind::Overlaid,
+            Route::Write(_) => Kind::Write,
+            Route::Truncate(_) => Kind::Truncate,
+            Route::Begin(work) => work.kind(),
+            Route::Answer(_) => Kind::Refused,
         });
     }
 
     /// Refuses a request on a stream.
     pub(super) async fn answer(&self, stream: i16, error: CqlError) {
-        self.writes.log.metrics.refused(&error.kind);
+        self.context.log.metrics.refused(&error.kind);
         // If the other loop has ended, the client is gone.
         let _ = self
             .workshop
@@ -331,14 +318,6 @@ impl Requests {
             .send(encode_error(stream, error))
             .await;
     }
-}
-
-/// The error for a request on a stream that is in use: nobody could tell which answer is whose.
-fn stream_in_use(stream: i16) -> CqlError {
-    let message = format!(
-        "stream {stream} is in use: the request before on it has no answer yet, so take another stream or wait"
-    );
-    CqlError::new(ErrorKind::ProtocolError, message)
 }
 
 /// Writes the first `count` bytes of the buffer to the node, and removes them.

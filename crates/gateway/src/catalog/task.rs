@@ -21,7 +21,7 @@ const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 const DRAINED_EVERY: Duration = Duration::from_millis(20);
 
 /// The parts that the task works with.
-pub(super) struct Life {
+pub(super) struct CatalogTask {
     pub(super) catalog: Arc<Catalog>,
     pub(super) clients: Arc<Clients>,
     pub(super) options: CatalogOptions,
@@ -37,7 +37,7 @@ pub(super) struct Life {
     pub(super) kill: CancellationToken,
 }
 
-impl Life {
+impl CatalogTask {
     /// Connects, sends heartbeats and follows the definitions. After `stop` it goes on until no
     /// client is there any more, and then tells the cluster that the gateway leaves.
     pub(super) async fn run(self) {

@@ -1,5 +1,5 @@
 //! The snapshot in place in a gateway, and the requests that an older one decided. A revision
-//! counts as taken up once none of them is in flight.
+//! counts as confirmed once none of them is in flight.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::definition::Definitions;
-use super::take_up::Taken;
+use super::reconcile::Reconciled;
 use crate::clients::Client;
 
 /// The time after which no request is in flight any more. Cassandra's own timeouts end each one,
@@ -16,13 +16,13 @@ use crate::clients::Client;
 const ANSWERED_WITHIN: Duration = Duration::from_secs(15);
 
 /// The definitions and the schema that this gateway acts by.
-pub(super) struct InPlace {
+pub(super) struct ActiveRevision {
     /// The definitions as they were read.
     pub(super) definitions: Arc<Definitions>,
     /// The version of the schema that all nodes had when it was read.
     pub(super) schema_version: Uuid,
     /// The findings from definitions and schema, with the snapshot.
-    pub(super) taken: Taken,
+    pub(super) reconciled: Reconciled,
     /// Whether this gateway has added an entry for this revision to the history.
     pub(super) is_recorded: bool,
 }
@@ -51,9 +51,9 @@ impl Older {
     }
 }
 
-impl InPlace {
-    /// The revision, if it is taken up; `None` while a request is in flight that was decided before
-    /// the revision was in place, or while a log is missing.
+impl ActiveRevision {
+    /// The revision, if it is confirmed; `None` while a request is in flight that was decided
+    /// before the revision was in place, or while a log is missing.
     pub(super) fn confirmed(&self, older: &mut Older) -> Option<i64> {
         if older.since.elapsed() >= ANSWERED_WITHIN {
             older.busy.clear();
@@ -64,7 +64,7 @@ impl InPlace {
         });
         // Without its log a table's writes pass unlogged. An index that is only being created needs
         // no log yet.
-        let is_whole = older.busy.is_empty() && self.taken.lost.is_empty();
+        let is_whole = older.busy.is_empty() && self.reconciled.lost.is_empty();
         is_whole.then_some(self.definitions.revision)
     }
 }
@@ -76,34 +76,34 @@ mod tests {
     use super::super::fixtures::definition;
     use super::*;
 
-    fn confirmed(taken: Taken) -> Option<i64> {
-        let in_place = InPlace {
+    fn confirmed(reconciled: Reconciled) -> Option<i64> {
+        let active = ActiveRevision {
             definitions: Arc::new(Definitions {
                 revision: 7,
                 rows: Vec::new(),
             }),
             schema_version: Uuid::nil(),
-            taken,
+            reconciled,
             is_recorded: true,
         };
-        in_place.confirmed(&mut Older::of_none())
+        active.confirmed(&mut Older::of_none())
     }
 
     #[tokio::test]
     async fn a_log_that_is_not_made_yet_holds_up_no_other_definition() {
         let without_log = vec![BaseTable::new("k", "t", Uuid::nil(), Vec::new())];
         assert_eq!(
-            confirmed(Taken {
+            confirmed(Reconciled {
                 without_log,
-                ..Taken::default()
+                ..Reconciled::default()
             }),
             Some(7)
         );
         let lost = vec![definition(State::Logging)];
         assert_eq!(
-            confirmed(Taken {
+            confirmed(Reconciled {
                 lost,
-                ..Taken::default()
+                ..Reconciled::default()
             }),
             None
         );

@@ -1,5 +1,5 @@
-//! Tests of errands, from bytes to bytes: the requests to the node that a client's frame gives, and
-//! the steps that follow from the node's answers.
+//! Tests of executions, from bytes to bytes: the requests to the node that a client's frame gives,
+//! and the steps that follow from the node's answers.
 
 mod silent_batch_log;
 
@@ -60,7 +60,7 @@ impl Setup {
         let write = read(text, Some("shop"), &self.snapshot).unwrap().unwrap();
         let write = PreparedWrite {
             text: write.has_changing_calls().then(|| text.to_owned()),
-            write,
+            write: Arc::new(write),
             keyspace: Some("shop".into()),
             names: names.iter().map(|name| Arc::from(*name)).collect(),
         };
@@ -68,12 +68,12 @@ impl Setup {
     }
 
     fn known(&self, id: &[u8]) -> Option<Arc<PreparedWrite>> {
-        let found = self.prepared.iter().find(|(known, _)| *known == id);
-        found.map(|(_, write)| write.clone())
+        let entry = self.prepared.iter().find(|(known, _)| *known == id);
+        entry.map(|(_, write)| write.clone())
     }
 
     /// Takes a client's frame, as a connection does.
-    fn take(&self, frame: &Bytes) -> Result<Option<Errand>, CqlError> {
+    fn take(&self, frame: &Bytes) -> Result<Option<WriteExecution>, CqlError> {
         let header = header(frame, Direction::Request);
         let request = ClientRequest {
             header: &header,
@@ -104,8 +104,8 @@ impl Setup {
         }
     }
 
-    /// The errand of a client's frame, with its first request.
-    fn begin(&self, frame: &Bytes) -> (Bytes, Errand) {
+    /// The execution of a client's frame, with its first request.
+    fn begin(&self, frame: &Bytes) -> (Bytes, WriteExecution) {
         self.take(frame).unwrap().expect("a logged write").begin()
     }
 }
@@ -264,20 +264,20 @@ fn applied(applied: bool) -> Response {
     Response::Rows(rows.finish(None))
 }
 
-fn answered(errand: Errand, answer: &Response) -> Next {
-    errand.answered(&response(answer), None::<Compression>, BODY_MAX)
+fn answered(execution: WriteExecution, answer: &Response) -> Next {
+    execution.answered(&response(answer), None::<Compression>, BODY_MAX)
 }
 
 /// The next request. Fails the test if there is none.
-fn goes_on(errand: Errand, answer: &Response) -> (Bytes, Errand) {
-    match answered(errand, answer) {
-        Next::Ask(request, errand) => (request, *errand),
+fn goes_on(execution: WriteExecution, answer: &Response) -> (Bytes, WriteExecution) {
+    match answered(execution, answer) {
+        Next::Ask(request, execution) => (request, *execution),
         other => panic!("{other:?}"),
     }
 }
 
-fn is_the_answer(errand: Errand, answer: &Response) {
-    let next = answered(errand, answer);
+fn is_the_answer(execution: WriteExecution, answer: &Response) {
+    let next = answered(execution, answer);
     assert!(matches!(next, Next::Answer), "{next:?}");
 }
 
@@ -286,18 +286,18 @@ const INSERT: &str = "INSERT INTO products (id, name) VALUES (7, 'tea')";
 #[test]
 fn a_query_becomes_a_logged_batch_with_its_log_row() {
     let setup = Setup::new();
-    let (request, errand) = setup.begin(&plain_query(INSERT));
+    let (request, execution) = setup.begin(&plain_query(INSERT));
     let Request::Prepare { statement } = decoded(&request) else {
         panic!("{request:?}");
     };
     assert!(statement.starts_with("INSERT INTO \"shop\".\"products_scylla_cdc_log\" ("));
-    let (request, errand) = goes_on(errand, &prepared_as(LOG_ID));
+    let (request, execution) = goes_on(execution, &prepared_as(LOG_ID));
     let batch = batch_of(&request);
     assert_eq!(batch.kind, BatchKind::Logged);
     assert_eq!(batch.statements[0], by_text(INSERT, vec![]));
     assert_eq!(log_row(&batch.statements[1]), (2, vec![int(7)]));
     assert_eq!(batch.statements.len(), 2);
-    is_the_answer(errand, &Response::Void);
+    is_the_answer(execution, &Response::Void);
 
     let (request, _) = setup.begin(&plain_query(INSERT));
     assert!(
@@ -345,7 +345,7 @@ fn an_execution_goes_by_its_own_id_with_its_own_values() {
         Values::Positional(vec![text("tea"), int(7)]),
         Values::Named(named),
     ] {
-        let (request, errand) = setup.begin(&execute(b"update", values));
+        let (request, execution) = setup.begin(&execute(b"update", values));
         let batch = batch_of(&request);
         assert_eq!(
             batch.statements[0],
@@ -353,7 +353,7 @@ fn an_execution_goes_by_its_own_id_with_its_own_values() {
         );
         assert_eq!(log_row(&batch.statements[1]), (1, vec![int(7)]));
         // The client has to learn that the node has forgotten the client's own statement.
-        is_the_answer(errand, &unprepared(b"update"));
+        is_the_answer(execution, &unprepared(b"update"));
     }
 }
 
@@ -386,8 +386,8 @@ fn a_request_is_refused_before_it_needs_too_many_log_rows() {
         "BEGIN BATCH {} APPLY BATCH",
         format!("DELETE FROM products WHERE id IN ({rows} 1); ").repeat(3)
     );
-    for asked in [of(&", 1".repeat(300)), plain_query(&in_a_text)] {
-        let error = setup.take(&asked).unwrap_err();
+    for client_frame in [of(&", 1".repeat(300)), plain_query(&in_a_text)] {
+        let error = setup.take(&client_frame).unwrap_err();
         assert!(error.message.contains("more than 10000 rows"), "{error}");
     }
 }
@@ -405,7 +405,7 @@ fn a_batch_gets_the_rows_of_its_logged_tables_once_each() {
         by_text(INSERT, vec![]),
     ];
     for kind in [BatchKind::Logged, BatchKind::Unlogged] {
-        let (request, errand) = setup.begin(&batch(kind, statements.clone()));
+        let (request, execution) = setup.begin(&batch(kind, statements.clone()));
         let batch = batch_of(&request);
         assert_eq!(batch.kind, BatchKind::Logged);
         assert_eq!(
@@ -422,7 +422,7 @@ fn a_batch_gets_the_rows_of_its_logged_tables_once_each() {
             ),
         ];
         assert_eq!(rows, expected);
-        is_the_answer(errand, &timeout());
+        is_the_answer(execution, &timeout());
     }
     // A batch of counters passes unchanged, and so does one that Cassandra refuses.
     assert!(
@@ -459,7 +459,7 @@ fn a_statement_has_no_warning_of_a_batch_that_the_client_did_not_send() {
     };
     let of_size = "Batch for [shop.products, shop.products_scylla_cdc_log] is of size 6.0KiB";
     let answer = warned(&["one", of_size]);
-    let begin = |asked: &Bytes| setup.begin(asked).1;
+    let begin = |client_frame: &Bytes| setup.begin(client_frame).1;
     match begin(&plain_query(INSERT)).answered(&answer, None, BODY_MAX) {
         Next::AnswerWith(told) => assert_eq!(told, bytes_of(&warned(&["one"]))),
         other => panic!("{other:?}"),
@@ -480,7 +480,7 @@ fn a_condition_has_its_log_rows_around_it() {
         (error(ErrorKind::Invalid, "no"), false),
     ] {
         let setup = Setup::prepared();
-        let asked = encode(
+        let client_frame = encode(
             &Request::Query {
                 statement: conditional.clone(),
                 parameters: QueryParameters::default(),
@@ -489,19 +489,19 @@ fn a_condition_has_its_log_rows_around_it() {
             Flags::TRACING,
             &[],
         );
-        let (request, errand) = setup.begin(&asked);
+        let (request, execution) = setup.begin(&client_frame);
         assert_eq!(log_rows_of(&request), [(2, vec![int(7)])]);
         let first_time = batch_of(&request).statements[0].values[1].clone();
-        let (request, errand) = goes_on(errand, &Response::Void);
-        assert_eq!(request, asked, "as it came");
+        let (request, execution) = goes_on(execution, &Response::Void);
+        assert_eq!(request, client_frame, "as it came");
         if !is_written {
-            is_the_answer(errand, &answer);
+            is_the_answer(execution, &answer);
             continue;
         }
-        let (request, errand) = goes_on(errand, &answer);
+        let (request, execution) = goes_on(execution, &answer);
         assert_eq!(log_rows_of(&request), [(2, vec![int(7)])]);
         assert_ne!(batch_of(&request).statements[0].values[1], first_time);
-        match answered(errand, &Response::Void) {
+        match answered(execution, &Response::Void) {
             Next::AnswerWith(told) => assert_eq!(told, bytes_of(&response(&answer))),
             other => panic!("{other:?}"),
         }
@@ -530,25 +530,25 @@ fn a_log_row_that_came_late_is_written_again_before_the_client_is_answered() {
     let conditional = format!("{INSERT} IF NOT EXISTS");
     for (text, requests) in [(INSERT, 1), (conditional.as_str(), 2)] {
         let setup = late();
-        let (request, mut errand) = setup.begin(&plain_query(text));
+        let (request, mut execution) = setup.begin(&plain_query(text));
         let mut times = vec![batch_of(&request).statements.last().unwrap().values[1].clone()];
         for _ in 1..requests {
-            (_, errand) = goes_on(errand, &Response::Void);
+            (_, execution) = goes_on(execution, &Response::Void);
         }
         let answer = match requests {
             1 => Response::Void,
             _ => applied(true),
         };
         // Log rows come once after the write, and twice more as those are late too.
-        let (mut request, mut errand) = goes_on(errand, &answer);
+        let (mut request, mut execution) = goes_on(execution, &answer);
         for more in [true, true, false] {
             assert_eq!(log_rows_of(&request), [(2, vec![int(7)])], "{text}");
             times.push(batch_of(&request).statements[0].values[1].clone());
             if more {
-                (request, errand) = goes_on(errand, &Response::Void);
+                (request, execution) = goes_on(execution, &Response::Void);
                 continue;
             }
-            match answered(errand, &Response::Void) {
+            match answered(execution, &Response::Void) {
                 Next::AnswerWith(told) => assert_eq!(told, bytes_of(&response(&answer))),
                 other => panic!("{other:?}"),
             }
@@ -563,19 +563,19 @@ fn a_log_row_that_came_late_is_written_again_before_the_client_is_answered() {
 #[test]
 fn a_late_write_that_may_not_have_come_about_is_answered_as_it_is() {
     let setup = late();
-    let (_, errand) = setup.begin(&plain_query(INSERT));
-    is_the_answer(errand, &timeout());
+    let (_, execution) = setup.begin(&plain_query(INSERT));
+    is_the_answer(execution, &timeout());
 }
 
 #[test]
 fn log_rows_around_a_write_have_its_consistency_but_for_any() {
     let setup = Setup::prepared();
-    for (asked, of_rows) in [
+    for (level, of_rows) in [
         (Consistency::LocalQuorum, Consistency::LocalQuorum),
         (Consistency::Any, Consistency::One),
     ] {
         let parameters = QueryParameters {
-            consistency: asked,
+            consistency: level,
             ..QueryParameters::default()
         };
         let conditional = format!("{INSERT} IF NOT EXISTS");
@@ -589,16 +589,16 @@ fn a_conditional_batch_and_a_batch_as_text_go_around() {
     let setup = Setup::prepared();
     let conditional = format!("{INSERT} IF NOT EXISTS");
     let as_text = "BEGIN BATCH DELETE FROM products WHERE id = 7; APPLY BATCH";
-    for (asked, operation) in [
+    for (client_frame, operation) in [
         (
             batch(BatchKind::Logged, vec![by_text(&conditional, vec![])]),
             2,
         ),
         (plain_query(as_text), 4),
     ] {
-        let (request, errand) = setup.begin(&asked);
+        let (request, execution) = setup.begin(&client_frame);
         assert_eq!(log_rows_of(&request), [(operation, vec![int(7)])]);
-        assert_eq!(goes_on(errand, &Response::Void).0, asked);
+        assert_eq!(goes_on(execution, &Response::Void).0, client_frame);
     }
 }
 
@@ -614,17 +614,17 @@ fn what_is_too_large_for_a_batch_goes_around() {
         let name = text(&"x".repeat(length));
         execute(b"insert", Values::Positional(vec![int(7), name]))
     };
-    let (request, errand) = setup.begin(&of_length(4_000));
+    let (request, execution) = setup.begin(&of_length(4_000));
     assert_eq!(batch_of(&request).kind, BatchKind::Logged);
     // The estimate may be wrong, or Cassandra's limit lower. The write then goes around.
     let too_large = error(ErrorKind::Invalid, "Batch too large");
-    let (request, errand) = goes_on(errand, &too_large);
+    let (request, execution) = goes_on(execution, &too_large);
     assert_eq!(log_rows_of(&request), [(2, vec![int(7)])]);
-    assert_eq!(goes_on(errand, &Response::Void).0, of_length(4_000));
+    assert_eq!(goes_on(execution, &Response::Void).0, of_length(4_000));
 
-    let (request, errand) = setup.begin(&of_length(5_000));
+    let (request, execution) = setup.begin(&of_length(5_000));
     assert_eq!(log_rows_of(&request), [(2, vec![int(7)])]);
-    assert_eq!(goes_on(errand, &Response::Void).0, of_length(5_000));
+    assert_eq!(goes_on(execution, &Response::Void).0, of_length(5_000));
 }
 
 #[test]
@@ -632,23 +632,23 @@ fn many_log_rows_go_in_several_requests_and_all_before_the_write() {
     let setup = Setup::prepared();
     let ids: Vec<String> = (0..25).map(|id| id.to_string()).collect();
     let delete = format!("DELETE FROM products WHERE id IN ({})", ids.join(", "));
-    let asked = plain_query(&delete);
-    let (mut request, mut errand) = setup.begin(&asked);
+    let client_frame = plain_query(&delete);
+    let (mut request, mut execution) = setup.begin(&client_frame);
     let mut rows = Vec::new();
     for expected in [10, 10, 5] {
         let more = log_rows_of(&request);
         assert_eq!(more.len(), expected);
         rows.extend(more);
-        (request, errand) = goes_on(errand, &Response::Void);
+        (request, execution) = goes_on(execution, &Response::Void);
     }
     let expected: Vec<_> = (0..25).map(|id| (4, vec![int(id)])).collect();
     assert_eq!(rows, expected);
-    assert_eq!(request, asked);
+    assert_eq!(request, client_frame);
     let mut after = 0;
-    let mut next = answered(errand, &Response::Void);
-    while let Next::Ask(request, errand) = next {
+    let mut next = answered(execution, &Response::Void);
+    while let Next::Ask(request, execution) = next {
         after += log_rows_of(&request).len();
-        next = answered(*errand, &Response::Void);
+        next = answered(*execution, &Response::Void);
     }
     assert_eq!(after, 25);
     assert!(matches!(next, Next::AnswerWith(_)));
@@ -657,25 +657,25 @@ fn many_log_rows_go_in_several_requests_and_all_before_the_write() {
 #[test]
 fn the_insert_of_log_rows_is_prepared_again_without_the_client_seeing_it() {
     let setup = Setup::prepared();
-    for asked in [
+    for client_frame in [
         plain_query(INSERT),
         plain_query(&format!("{INSERT} IF NOT EXISTS")),
     ] {
-        let (first, errand) = setup.begin(&asked);
-        let (request, errand) = goes_on(errand, &unprepared(LOG_ID));
+        let (first, execution) = setup.begin(&client_frame);
+        let (request, execution) = goes_on(execution, &unprepared(LOG_ID));
         assert!(matches!(decoded(&request), Request::Prepare { .. }));
-        let (again, errand) = goes_on(errand, &prepared_as(LOG_ID));
+        let (again, execution) = goes_on(execution, &prepared_as(LOG_ID));
         let count = |frame: &Bytes| batch_of(frame).statements.len();
         assert_eq!(count(&first), count(&again));
-        drop(errand);
+        drop(execution);
     }
     // A node that keeps forgetting the statement is not asked forever.
-    let (_, mut errand) = setup.begin(&plain_query(INSERT));
+    let (_, mut execution) = setup.begin(&plain_query(INSERT));
     for _ in 0..3 {
-        let (_, preparing) = goes_on(errand, &unprepared(LOG_ID));
-        (_, errand) = goes_on(preparing, &prepared_as(LOG_ID));
+        let (_, preparing) = goes_on(execution, &unprepared(LOG_ID));
+        (_, execution) = goes_on(preparing, &prepared_as(LOG_ID));
     }
-    let Next::AnswerWith(told) = answered(errand, &unprepared(LOG_ID)) else {
+    let Next::AnswerWith(told) = answered(execution, &unprepared(LOG_ID)) else {
         panic!("the client is told of an id that it never heard of");
     };
     let told = Frame {
@@ -694,13 +694,13 @@ fn an_id_that_the_node_does_not_know_is_the_clients_or_the_gateways() {
     let mut setup = Setup::prepared();
     let insert = "INSERT INTO products (id, name) VALUES (?, 'tea')";
     setup.prepare(b"insert", insert, &["id"]);
-    let asked = execute(b"insert", Values::Positional(vec![int(7)]));
-    let (_, errand) = setup.begin(&asked);
-    is_the_answer(errand, &unprepared(b"insert"));
+    let client_frame = execute(b"insert", Values::Positional(vec![int(7)]));
+    let (_, execution) = setup.begin(&client_frame);
+    is_the_answer(execution, &unprepared(b"insert"));
     // Another connection has already forgotten the id.
-    let (_, errand) = setup.begin(&asked);
+    let (_, execution) = setup.begin(&client_frame);
     setup.log.inserts.forget(&products());
-    let (request, _) = goes_on(errand, &unprepared(LOG_ID));
+    let (request, _) = goes_on(execution, &unprepared(LOG_ID));
     assert!(matches!(decoded(&request), Request::Prepare { .. }));
 }
 
@@ -716,18 +716,18 @@ fn what_is_refused_is_in_doubt_unless_something_may_have_been_written() {
     let conditional = plain_query(&format!("{INSERT} IF NOT EXISTS"));
     for (refusal, is_doubtful) in &refusals {
         // The refused request holds the log rows: together with the write, or before it.
-        for asked in [&plain_query(INSERT), &conditional] {
-            let (_, errand) = setup.begin(asked);
-            match answered(errand, refusal) {
-                Next::InDoubt(origin) if *is_doubtful => assert_eq!(origin.frame, asked),
+        for client_frame in [&plain_query(INSERT), &conditional] {
+            let (_, execution) = setup.begin(client_frame);
+            match answered(execution, refusal) {
+                Next::InDoubt(origin) if *is_doubtful => assert_eq!(origin.frame, client_frame),
                 Next::Answer if !is_doubtful => {}
                 other => panic!("{refusal:?} {other:?}"),
             }
         }
         // The refused request is the client's own.
-        let (_, errand) = setup.begin(&conditional);
-        let (_, errand) = goes_on(errand, &Response::Void);
-        let next = answered(errand, refusal);
+        let (_, execution) = setup.begin(&conditional);
+        let (_, execution) = goes_on(execution, &Response::Void);
+        let next = answered(execution, refusal);
         assert!(
             matches!(
                 (&next, is_doubtful),
@@ -736,10 +736,10 @@ fn what_is_refused_is_in_doubt_unless_something_may_have_been_written() {
             "{refusal:?} {next:?}"
         );
         // The refused request holds the log rows after the write.
-        let (_, errand) = setup.begin(&conditional);
-        let (_, errand) = goes_on(errand, &Response::Void);
-        let (_, errand) = goes_on(errand, &applied(true));
-        let next = answered(errand, refusal);
+        let (_, execution) = setup.begin(&conditional);
+        let (_, execution) = goes_on(execution, &Response::Void);
+        let (_, execution) = goes_on(execution, &applied(true));
+        let next = answered(execution, refusal);
         assert!(matches!(next, Next::AnswerWith(_)), "{refusal:?} {next:?}");
     }
 }
@@ -749,20 +749,20 @@ fn no_write_goes_without_its_log_row() {
     let setup = Setup::new();
     let conditional = plain_query(&format!("{INSERT} IF NOT EXISTS"));
     let missing = error(ErrorKind::Invalid, "unconfigured table");
-    for asked in [&conditional, &plain_query(INSERT)] {
-        let (_, errand) = setup.begin(asked);
-        let next = answered(errand, &missing);
+    for client_frame in [&conditional, &plain_query(INSERT)] {
+        let (_, execution) = setup.begin(client_frame);
+        let next = answered(execution, &missing);
         assert!(matches!(next, Next::InDoubt(_)), "{next:?}");
     }
 
     let setup = Setup::prepared();
-    let (_, errand) = setup.begin(&conditional);
-    is_the_answer(errand, &timeout());
+    let (_, execution) = setup.begin(&conditional);
+    is_the_answer(execution, &timeout());
     // After the write the client gets the node's answer to it, even if a log row fails.
-    let (_, errand) = setup.begin(&conditional);
-    let (_, errand) = goes_on(errand, &Response::Void);
-    let (_, errand) = goes_on(errand, &applied(true));
-    match answered(errand, &timeout()) {
+    let (_, execution) = setup.begin(&conditional);
+    let (_, execution) = goes_on(execution, &Response::Void);
+    let (_, execution) = goes_on(execution, &applied(true));
+    match answered(execution, &timeout()) {
         Next::AnswerWith(told) => assert_eq!(told, bytes_of(&response(&applied(true)))),
         other => panic!("{other:?}"),
     }
@@ -782,12 +782,12 @@ fn now_in_a_key_is_the_same_in_the_row_and_in_its_log_row() {
         ..QueryParameters::default()
     };
     let in_a_batch = vec![by_id(b"insert", vec![text("tea")])];
-    for asked in [
+    for client_frame in [
         query(insert, parameters.clone()),
         execute(b"insert", values()),
         batch(BatchKind::Unlogged, in_a_batch),
     ] {
-        let (request, _) = setup.begin(&asked);
+        let (request, _) = setup.begin(&client_frame);
         let batch = batch_of(&request);
         let [written, row] = &batch.statements[..] else {
             panic!("{batch:?}");
@@ -806,9 +806,9 @@ fn now_in_a_key_is_the_same_in_the_row_and_in_its_log_row() {
     }
     // When the write goes around, the request without log rows has the value too.
     let conditional = query(&format!("{insert} IF NOT EXISTS"), parameters);
-    let (request, errand) = setup.begin(&conditional);
+    let (request, execution) = setup.begin(&conditional);
     let (_, key) = &log_rows_of(&request)[0];
-    let (request, _) = goes_on(errand, &Response::Void);
+    let (request, _) = goes_on(execution, &Response::Void);
     let Request::Query {
         statement,
         parameters,

@@ -11,7 +11,7 @@ use cql::wire::{
 use tokio::io::AsyncWriteExt;
 use uuid::Uuid;
 
-use super::played::{
+use super::test_connection::{
     Peer, Shared, execute, is_prepare, prepare, prepared_as, query, rest, snapshot,
 };
 use crate::catalog::Snapshot;
@@ -24,9 +24,9 @@ fn no_log() -> Response {
     Response::Error(CqlError::invalid(message))
 }
 
-/// A snapshot in which `shop.products` has another id: the table was made anew, and given an index
+/// A snapshot in which `shop.products` has another id: the table was recreated, and given an index
 /// again.
-fn made_anew(id: u128) -> Snapshot {
+fn recreated(id: u128) -> Snapshot {
     let mut table = products();
     table.id = Uuid::from_u128(id);
     Snapshot::new([Arc::new(table)], [])
@@ -81,13 +81,13 @@ async fn a_write_whose_table_has_no_index_any_more_passes_as_it_came() {
 }
 
 #[tokio::test]
-async fn a_write_whose_table_was_made_anew_goes_with_the_new_log() {
+async fn a_write_whose_table_was_recreated_goes_with_the_new_log() {
     let shared = Shared::new(snapshot());
     let (mut client, mut node) = shared.connect();
     log_is_prepared(&mut client, &mut node).await;
     client.ask(&query(INSERT), 5).await;
     assert_eq!(node.batch(2).await, 5);
-    shared.catalog.replace(made_anew(77));
+    shared.catalog.replace(recreated(77));
     node.answer(&no_log(), 5).await;
     let request = node.request().await;
     assert!(request.0 == 5 && is_prepare(&request), "{request:?}");
@@ -116,7 +116,7 @@ async fn a_prepared_write_is_prepared_again_by_its_client() {
     });
     let elsewhere = Snapshot::new([Arc::new(events())], []);
     for (id, request) in [(3, &executed), (4, &in_a_batch)] {
-        shared.catalog.replace(made_anew(id));
+        shared.catalog.replace(recreated(id));
         client.ask(&prepare(text), 1).await;
         node.request().await;
         node.answer(&prepared_as(b"insert"), 1).await;
@@ -134,7 +134,7 @@ async fn a_prepared_write_is_prepared_again_by_its_client() {
             matches!(&response, Response::Error(error) if error.kind == unprepared),
             "{response:?}"
         );
-        node.is_asked_nothing().await;
+        node.receives_nothing().await;
         // The driver prepares again and executes once more, as drivers do upon UNPREPARED.
         client.ask(&prepare(text), 1).await;
         node.request().await;
@@ -155,11 +155,11 @@ async fn what_the_client_itself_did_wrong_it_is_told_in_the_nodes_words() {
     let refusal = Response::Error(CqlError::invalid("Invalid STRING constant (tea)"));
     node.answer(&refusal, 5).await;
     assert_eq!(client.response().await, (5, refusal));
-    node.is_asked_nothing().await;
+    node.receives_nothing().await;
 }
 
 #[tokio::test]
-async fn what_may_have_been_written_is_not_begun_anew() {
+async fn what_may_have_been_written_is_not_retried() {
     let shared = Shared::new(snapshot());
     let (mut client, mut node) = shared.connect();
     log_is_prepared(&mut client, &mut node).await;
@@ -169,22 +169,22 @@ async fn what_may_have_been_written_is_not_begun_anew() {
     let unknown = Response::Error(CqlError::server("who knows"));
     node.answer(&unknown, 5).await;
     assert_eq!(client.response().await, (5, unknown));
-    node.is_asked_nothing().await;
+    node.receives_nothing().await;
 }
 
 #[tokio::test]
-async fn a_write_is_begun_anew_twice_at_most() {
+async fn a_write_is_retried_twice_at_most() {
     let shared = Shared::new(snapshot());
     let (mut client, mut node) = shared.connect();
     client.ask(&query(INSERT), 5).await;
     for id in 1..=3 {
         let request = node.request().await;
         assert!(request.0 == 5 && is_prepare(&request), "{request:?}");
-        shared.catalog.replace(made_anew(id));
+        shared.catalog.replace(recreated(id));
         node.answer(&no_log(), 5).await;
     }
     assert_eq!(client.response().await, (5, no_log()));
-    node.is_asked_nothing().await;
+    node.receives_nothing().await;
     client.ask(&query(INSERT), 5).await;
     assert!(
         is_prepare(&node.request().await),
@@ -193,7 +193,7 @@ async fn a_write_is_begun_anew_twice_at_most() {
 }
 
 #[tokio::test]
-async fn a_use_waits_for_a_write_that_is_begun_anew() {
+async fn a_use_waits_for_a_write_that_is_retried() {
     let shared = Shared::new(snapshot());
     let (mut client, mut node) = shared.connect();
     client.ask(&query(INSERT), 5).await;
@@ -206,7 +206,7 @@ async fn a_use_waits_for_a_write_that_is_begun_anew() {
 }
 
 #[tokio::test]
-async fn a_client_that_asks_nothing_more_has_its_write_begun_anew() {
+async fn a_client_that_sends_no_more_requests_has_its_write_retried() {
     let shared = Shared::new(snapshot());
     let (mut client, mut node) = shared.connect();
     // The request under way keeps the way to the client open.

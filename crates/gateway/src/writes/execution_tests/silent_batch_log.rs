@@ -22,16 +22,16 @@ fn goes_together(setup: &Setup, asked: &Bytes) -> bool {
 fn a_write_goes_around_it_and_those_that_follow_begin_so() {
     let setup = Setup::prepared();
     let asked = plain_query(INSERT);
-    let (request, errand) = setup.begin(&asked);
+    let (request, execution) = setup.begin(&asked);
     assert_eq!(batch_of(&request).kind, BatchKind::Logged);
 
-    let (request, errand) = goes_on(errand, &batch_log_timeout());
+    let (request, execution) = goes_on(execution, &batch_log_timeout());
     assert_eq!(log_rows_of(&request), [(2, vec![int(7)])]);
-    let (request, errand) = goes_on(errand, &Response::Void);
+    let (request, execution) = goes_on(execution, &Response::Void);
     assert_eq!(request, asked);
-    let (request, errand) = goes_on(errand, &Response::Void);
+    let (request, execution) = goes_on(execution, &Response::Void);
     assert_eq!(log_rows_of(&request), [(2, vec![int(7)])]);
-    let Next::AnswerWith(answer) = answered(errand, &Response::Void) else {
+    let Next::AnswerWith(answer) = answered(execution, &Response::Void) else {
         panic!("the client has no answer");
     };
     assert_eq!(answer, bytes_of(&response(&Response::Void)));
