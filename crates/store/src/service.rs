@@ -17,16 +17,16 @@ use tokio_util::task::TaskTracker;
 use crate::cluster::{Cluster, Target};
 use crate::compute::Compute;
 use crate::database::Database;
-use crate::engine::Engine;
 use crate::httpd::{Api, Bound, Listening, LocalDoor, server_tls};
+use crate::indexes::Engine;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
-use crate::monitor_indexes::MonitorIndexes;
 use crate::options::{
     DatabaseOptions, IndexesOptions, ListenerOptions, MemoryOptions, Placement, StoreOptions,
 };
 use crate::present::Present;
 use crate::repair::{Repairs, Schedules};
+use crate::schema_watch::SchemaWatch;
 use crate::scrub::Scrubs;
 use crate::snapshot::Snapshots;
 use crate::start_error::StartError;
@@ -199,7 +199,7 @@ fn begin(
     let snapshots = Arc::new(Snapshots::new(&options.snapshots, &options.indexes));
     let (damaged, damaged_receiver) = mpsc::channel(1);
     let (interrupted, interrupted_receiver) = mpsc::channel(1);
-    let monitor = MonitorIndexes::new(
+    let schema_watch = SchemaWatch::new(
         TableContext {
             database,
             engine: engine.clone(),
@@ -236,7 +236,7 @@ fn begin(
     tasks.spawn({
         let cancel = cancel.clone();
         async move {
-            cancel.run_until_cancelled(monitor.run()).await;
+            cancel.run_until_cancelled(schema_watch.run()).await;
         }
     });
     Ok(StoreHandle {

@@ -9,9 +9,9 @@ use scylla::serialize::writers::CellWriter;
 use scylla::value::CqlValue;
 use scylla_cdc::consumer::{CDCRow, Consumer, ConsumerFactory, OperationType};
 
-use crate::cdc::LogRun;
+use crate::database::LogRun;
 use crate::keys::{KeyColumn, KeySchema};
-use crate::reread::{Hint, HintTarget};
+use crate::message::{Hint, HintTarget};
 
 /// The number of 100-nanosecond intervals from the start of the Gregorian calendar to the Unix
 /// epoch.

@@ -224,7 +224,7 @@ fn agreed_by(before: &Listing, now: &Listing) -> Discovered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::tests::identity;
+    use crate::indexes::tests::identity;
 
     #[test]
     fn an_index_that_is_not_ours_takes_no_place_of_one_that_is() {

@@ -32,13 +32,11 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::cdc::LogRun;
-use crate::database::{Database, LogFacts, LogHead, Piece, Rows, Schema};
-use crate::engine::Engine;
+use crate::database::{Database, LogFacts, LogHead, LogRun, Piece, Rows, Schema, split};
 use crate::identity::{IndexName, TableIdentity, TokenRange};
+use crate::indexes::Engine;
 use crate::options::ReaderOptions;
 use crate::rows::RowReader;
-use crate::scan::ranges;
 use rows::CqlRows;
 use schema::{ClusterSchema, Known};
 use session::DbHandle;
@@ -126,7 +124,7 @@ impl Database for Cluster {
         let state = self.state().await;
         let ring = state.replica_locator().ring();
         let ring: Vec<i64> = ring.iter().map(|(token, _)| token.value()).collect();
-        let pieces = ranges::split(range, &ring, pieces_min).into_iter();
+        let pieces = split(range, &ring, pieces_min).into_iter();
         let with_nodes = pieces.map(|range| {
             let token = Token::new(range.end);
             let replicas = state.get_token_endpoints(&table.keyspace, &table.table, token);

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::target::Target;
-use crate::engine::Engine;
+use crate::indexes::Engine;
 
 /// The longest pause between two tries, as a multiple of the shortest.
 const BACK_OFF_MAX: u32 = 10;

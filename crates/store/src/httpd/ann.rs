@@ -17,10 +17,10 @@ use super::form::Form;
 use super::request::Admitted;
 use super::{Api, Listener, Shared};
 use crate::compute::NotSearched;
-use crate::engine::Routed;
-use crate::found::Found;
 use crate::identity::IndexName;
-use crate::index_actor::SearchError;
+use crate::indexes::RankedRows;
+use crate::indexes::Routed;
+use crate::indexes::SearchError;
 
 /// The most rows of an answer. A limit has no upper bound (contract, section 1.3), but the database
 /// asks for no more than this: 1000 rows, oversampled 100 times. More would be memory and time
@@ -102,7 +102,7 @@ async fn found(
         answer,
         admission,
     } = request;
-    let write = move |found: Found<'_>| match answer {
+    let write = move |found: RankedRows<'_>| match answer {
         Form::Json => serde_json::to_vec(&found)
             .map(Bytes::from)
             .map_err(|error| ApiError::Internal(error.to_string())),
@@ -123,7 +123,7 @@ pub async fn search(
     name: IndexName,
     search: AnnRequest,
     admission: Admission,
-    write: impl FnOnce(Found<'_>) -> Result<Bytes, ApiError> + Send + 'static,
+    write: impl FnOnce(RankedRows<'_>) -> Result<Bytes, ApiError> + Send + 'static,
 ) -> Result<Bytes, ApiError> {
     let began = Instant::now();
     let Routed { index, requested } = api

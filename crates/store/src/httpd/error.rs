@@ -5,8 +5,8 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Json, Response};
 use store_api::types::{Unavailable, UnavailableReason};
 
-use crate::engine::NoRoute;
 use crate::identity::IndexName;
+use crate::indexes::NoRoute;
 
 /// The reason why a request fails.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -18,8 +18,8 @@ use uuid::Uuid;
 use super::admission::Admissions;
 use super::error::ApiError;
 use super::{Api, ann};
-use crate::found::Found;
 use crate::identity::IndexName;
+use crate::indexes::RankedRows;
 use crate::options::ListenerOptions;
 
 /// The longest time that the statement which creates an index waits for it. Drivers give a
@@ -108,7 +108,7 @@ impl Open {
             filter: None,
         };
         let admission = self.admissions.take(None, self.api.engine.metrics())?;
-        let write = |found: Found<'_>| Ok(found.binary());
+        let write = |found: RankedRows<'_>| Ok(found.binary());
         ann::search(&self.api, name, search, admission, write).await
     }
 }

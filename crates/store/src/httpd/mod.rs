@@ -36,7 +36,7 @@ use client_memory::Budget;
 use tokio_util::sync::CancellationToken;
 
 use crate::compute::Compute;
-use crate::engine::Engine;
+use crate::indexes::Engine;
 use crate::options::ListenerOptions;
 use crate::repair::{Repairs, Schedules};
 use crate::scrub::Scrubs;

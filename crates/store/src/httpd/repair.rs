@@ -13,8 +13,8 @@ use super::Shared;
 use super::error::ApiError;
 use super::request::AdmittedJson;
 use super::tasks::shown;
-use crate::engine::IndexHandle;
 use crate::identity::IndexName;
+use crate::indexes::IndexHandle;
 use crate::options;
 use crate::repair::{Creation, RepairError, ScheduleError, Speed, Update};
 

@@ -9,8 +9,8 @@ use store_api::types::{ClockStatus, IndexInfo, IndexState, IndexStatus, Info, No
 
 use super::Shared;
 use super::error::ApiError;
-use crate::engine::NoRoute;
 use crate::identity::IndexName;
+use crate::indexes::NoRoute;
 
 /// Returns the state of the service.
 #[utoipa::path(

@@ -19,9 +19,9 @@ mod sockets;
 
 use super::*;
 use crate::database::tests::Silent;
-use crate::engine::IndexHandle;
-use crate::engine::tests::{identity, in_memory};
 use crate::identity::IndexIdentity;
+use crate::indexes::IndexHandle;
+use crate::indexes::tests::{identity, in_memory};
 use crate::items::Change;
 use crate::keys::{KeyColumn, KeySchema};
 use crate::metrics::Metrics;

@@ -90,6 +90,7 @@ impl Run {
             sides: &sides,
             task: &self.task,
             index: access.index.clone(),
+            items: access.items.clone(),
             hints: access.hints.clone(),
             readers: access.readers.clone(),
             settle_max: self.options.settle_max,

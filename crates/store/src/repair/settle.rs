@@ -20,12 +20,12 @@ use super::index_side::Gone;
 use super::report::{self, Fault};
 use super::table_side::TableRow;
 use super::verdict::{Look, Verdict, verdict};
-use crate::cdc::Progress;
-use crate::engine::IndexHandle;
+use crate::database::Progress;
 use crate::identity::TokenRange;
+use crate::indexes::IndexHandle;
 use crate::keys::PrimaryKey;
 use crate::long_work;
-use crate::reread::{Hint, HintMessage, HintTarget};
+use crate::message::{Hint, HintMessage, HintTarget, Message};
 
 /// The number of suspects that are settled at a time.
 pub const SUSPECTS_MAX: usize = 65_536;
@@ -47,6 +47,8 @@ pub struct Settler<'a> {
     pub task: &'a Task,
     /// The index.
     pub index: Arc<IndexHandle>,
+    /// The sender to the task that owns the index's rows.
+    pub items: mpsc::WeakSender<Message>,
     /// The sender by which rows that the log names are read again.
     pub hints: mpsc::Sender<HintMessage>,
     /// The progress of each reader of the table's log.
@@ -189,7 +191,7 @@ impl Settler<'_> {
     async fn hints_are_in(&self) -> Result<(), Gone> {
         let (answer, answered) = oneshot::channel();
         let marker = HintMessage::Marker {
-            index: self.index.clone(),
+            index: self.items.clone(),
             answer,
         };
         self.hints.send(marker).await.map_err(|_| Gone)?;

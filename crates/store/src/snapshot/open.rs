@@ -12,7 +12,7 @@ use super::place::Place;
 use super::saver::Saved;
 use super::{LogFacts, Snapshots, rows};
 use crate::identity::IndexIdentity;
-use crate::index_actor::VectorIndex;
+use crate::indexes::VectorIndex;
 use crate::items::{Items, Unread};
 use crate::memory::{Claim, Memory, NoMemory};
 use crate::options::IndexesOptions;

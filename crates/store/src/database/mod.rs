@@ -16,6 +16,10 @@
 //! - *Rows*: [`Rows`] reads a token range or a partition in pages, or rows by their keys. A read
 //!   sees every write that was acknowledged before it was issued.
 
+mod checked_files;
+mod log;
+mod ranges;
+
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,14 +30,15 @@ use clock::{Clock, SystemClock};
 use uuid::Uuid;
 
 pub use crate::aside::aside;
-pub use crate::cdc::LogRun;
 pub use crate::identity::{IndexIdentity, IndexName, TableIdentity, TokenRange, VectorOptions};
 pub use crate::index_options::vector_options;
 pub use crate::keys::{KeyColumn, KeySchema, PartitionKey, PrimaryKey, Values, is_key_type};
-pub use crate::reread::{Hint, HintTarget};
+pub use crate::message::{Hint, HintTarget};
 pub use crate::rows::{RawCell, ReadRow, RowReader, VectorColumn};
-pub use crate::scan::ranges::split;
-pub use crate::scrub::CheckedFiles;
+pub use checked_files::CheckedFiles;
+pub use log::LogRun;
+pub(crate) use log::{CatchUp, Progress, ReaderSeries};
+pub use ranges::split;
 
 /// A database that has tables with vector indexes.
 #[async_trait]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::index_actor::Refused;
+use crate::indexes::Refused;
 use crate::items::{Change, Operation};
 use crate::memory::Memory;
 

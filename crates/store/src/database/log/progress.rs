@@ -11,8 +11,8 @@ use scylla_cdc::checkpoints::{CDCCheckpointSaver, Checkpoint};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use super::ReaderSeries;
 use super::catch_up::CatchUp;
+use super::reader_series::ReaderSeries;
 use crate::present::Present;
 
 /// The time after which every stream of a generation has reported its progress, or its reader has
@@ -110,7 +110,7 @@ impl Progress {
 
     /// The number of log rows that have been handed over.
     pub fn handed_over(&self) -> u64 {
-        self.series.handed_over.load(Ordering::Relaxed)
+        self.series.handed_over()
     }
 
     /// Asks a reader that is told of rows for its progress. When this returns, the reader has read

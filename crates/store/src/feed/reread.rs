@@ -13,17 +13,13 @@ use std::sync::Arc;
 use futures::StreamExt;
 use tokio::sync::{mpsc, oneshot};
 
+use super::pages::{Pages, rows_of};
 use crate::database::{Database, Part, Rows};
-use crate::engine::IndexHandle;
 use crate::identity::TableIdentity;
 use crate::items::{Issue, Sequencer};
 use crate::keys::{KeySchema, PartitionKey, PrimaryKey};
-use crate::monitor_items::{Message, RowBatch};
-use crate::pages::{Pages, rows_of};
+use crate::message::{HintMessage, HintTarget, Message, RowBatch};
 use crate::rows::{ReadRow, RowReader, VectorColumn, by_column};
-
-/// The number of hints that may wait. The log's readers wait when there is no more room.
-pub const HINTS_MAX: usize = 4096;
 
 /// The largest number of hints in a batch.
 const BATCH_HINTS: usize = 1024;
@@ -34,60 +30,25 @@ const READS_MAX: usize = 8;
 /// The approximate number of bytes in a page of a partition.
 const PAGE_BYTES: usize = 1 << 20;
 
-/// A change that the log names.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Hint {
-    /// The rows to read.
-    pub target: HintTarget,
-    /// The timestamp of the log row, in microseconds since the epoch.
-    pub noticed_us: Option<i64>,
-}
-
-/// The rows that a hint names.
-#[derive(Clone, Debug, PartialEq)]
-pub enum HintTarget {
-    /// One row.
-    Row(PrimaryKey),
-    /// All rows of a partition.
-    Partition(PartitionKey),
-}
-
-/// A message to the re-reader.
-#[derive(Debug)]
-pub enum HintMessage {
-    /// A hint to read again.
-    Hint(Hint),
-    /// A marker for one index, passed on to it once all hints before have been.
-    Marker {
-        /// The index that gets the marker.
-        index: Arc<IndexHandle>,
-        /// The sender of the index's answer.
-        answer: oneshot::Sender<()>,
-    },
-    /// A position, passed on to every index once all hints before have been. The log has been
-    /// handed over up to this time, in microseconds since the epoch.
-    Position(i64),
-}
-
 /// An index that is told of the rows that are read.
 pub struct Subscriber {
-    /// The index.
-    pub index: Arc<IndexHandle>,
+    /// The column that the index observes.
+    pub column: VectorColumn,
     /// The channel to the index. The subscription ends when it is closed.
     pub messages: mpsc::Sender<Message>,
     /// Answered when the index will be told of every hint from now on.
     pub subscribed: oneshot::Sender<()>,
 }
 
-/// The targets of the hints of a batch, without duplicates.
+/// The rows and partitions that the hints of a batch name, without duplicates.
 #[derive(Default)]
-struct Targets {
+struct HintedRows {
     /// The keys of rows, each with the timestamps of the log rows that name it.
     rows: HashMap<PrimaryKey, Vec<i64>>,
     partitions: HashSet<PartitionKey>,
 }
 
-impl Targets {
+impl HintedRows {
     fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.partitions.is_empty()
     }
@@ -99,7 +60,7 @@ pub struct Rereader {
     keys: KeySchema,
     database: Arc<dyn Database>,
     sequencer: Arc<Sequencer>,
-    subscribers: Vec<(Arc<IndexHandle>, mpsc::Sender<Message>)>,
+    subscribers: Vec<(VectorColumn, mpsc::Sender<Message>)>,
     reads: Arc<dyn Rows>,
 }
 
@@ -149,7 +110,7 @@ impl Rereader {
 
     fn subscribe(&mut self, subscriber: Subscriber) {
         self.subscribers
-            .push((subscriber.index, subscriber.messages));
+            .push((subscriber.column, subscriber.messages));
         self.forget_gone();
         // The subscriber may be gone already.
         let _ = subscriber.subscribed.send(());
@@ -160,13 +121,9 @@ impl Rereader {
         self.subscribers
             .retain(|(_, messages)| !messages.is_closed());
         let mut columns: Vec<VectorColumn> = Vec::new();
-        for (index, _) in &self.subscribers {
-            let column = VectorColumn {
-                name: index.identity.column.clone(),
-                dimensions: index.identity.options.dimensions,
-            };
-            if !columns.contains(&column) {
-                columns.push(column);
+        for (column, _) in &self.subscribers {
+            if !columns.contains(column) {
+                columns.push(column.clone());
             }
         }
         if columns != self.reads.reader().columns {
@@ -180,18 +137,18 @@ impl Rereader {
     }
 
     async fn serve(&mut self, batch: Vec<HintMessage>) {
-        let mut targets = Targets::default();
+        let mut hinted = HintedRows::default();
         let mut markers = Vec::new();
         let mut position_us = None;
         for message in batch {
             match message {
                 HintMessage::Hint(hint) => match hint.target {
                     HintTarget::Row(key) => {
-                        let noticed_us = targets.rows.entry(key).or_default();
+                        let noticed_us = hinted.rows.entry(key).or_default();
                         noticed_us.extend(hint.noticed_us);
                     }
                     HintTarget::Partition(partition) => {
-                        targets.partitions.insert(partition);
+                        hinted.partitions.insert(partition);
                     }
                 },
                 HintMessage::Marker { index, answer } => markers.push((index, answer)),
@@ -202,12 +159,12 @@ impl Rereader {
             if self.one_is_gone() {
                 self.forget_gone();
             }
-            if self.subscribers.is_empty() || targets.is_empty() {
+            if self.subscribers.is_empty() || hinted.is_empty() {
                 break;
             }
             tokio::select! {
                 biased;
-                () = self.read(&targets) => break,
+                () = self.read(&hinted) => break,
                 // The column of that index may be gone from the table too; a read that asks for it
                 // would never end. The rows are read again for the others. Being told of a row
                 // twice does no harm.
@@ -221,11 +178,7 @@ impl Rereader {
             }
         }
         for (index, answer) in markers {
-            let addressee = self
-                .subscribers
-                .iter()
-                .find(|(other, _)| Arc::ptr_eq(other, &index));
-            if let Some((_, messages)) = addressee {
+            if let Some(messages) = index.upgrade() {
                 // An index that is gone needs no answer.
                 let _ = messages.send(Message::Marker(answer)).await;
             }
@@ -245,9 +198,9 @@ impl Rereader {
         futures::future::select_all(closed).await;
     }
 
-    async fn read(&self, targets: &Targets) {
-        self.read_rows(&targets.rows).await;
-        let partitions = targets.partitions.iter().cloned();
+    async fn read(&self, hinted: &HintedRows) {
+        self.read_rows(&hinted.rows).await;
+        let partitions = hinted.partitions.iter().cloned();
         futures::stream::iter(partitions.map(|partition| self.read_partition(partition)))
             .buffer_unordered(READS_MAX)
             .collect::<()>()
@@ -297,12 +250,10 @@ impl Rereader {
     async fn tell_rows(&self, issue: &Arc<Issue>, rows: Vec<ReadRow>, noticed_us: Vec<i64>) {
         let columns = &self.reads.reader().columns;
         let cells = by_column(rows, columns.len());
-        for (index, messages) in &self.subscribers {
-            let identity = &index.identity;
-            let at = columns.iter().position(|column| {
-                column.name == identity.column && column.dimensions == identity.options.dimensions
-            });
-            let Some(at) = at else { continue };
+        for (column, messages) in &self.subscribers {
+            let Some(at) = columns.iter().position(|read| read == column) else {
+                continue;
+            };
             let _ = messages
                 .send(Message::Rows(RowBatch {
                     issue: issue.clone(),
@@ -320,17 +271,17 @@ mod tests {
 
     use super::*;
     use crate::database::tests::Silent;
-    use crate::engine::tests::{identity, in_memory};
-    use crate::metrics::Metrics;
+    use crate::indexes::tests::identity;
+    use crate::message::{HINTS_MAX, Hint};
 
-    fn subscriber(name: &str) -> (Subscriber, mpsc::Receiver<Message>, oneshot::Receiver<()>) {
-        let identity = identity(name);
-        let metrics = Metrics::new().index(&identity.name);
-        let index = IndexHandle::new(identity, &in_memory(), metrics).unwrap();
+    fn subscriber(column: &str) -> (Subscriber, mpsc::Receiver<Message>, oneshot::Receiver<()>) {
         let (messages, received) = mpsc::channel(1);
         let (subscribed, ready) = oneshot::channel();
         let subscriber = Subscriber {
-            index: Arc::new(index),
+            column: VectorColumn {
+                name: column.to_owned(),
+                dimensions: 2,
+            },
             messages,
             subscribed,
         };

@@ -1,7 +1,13 @@
+use std::sync::Arc;
+
 use super::*;
+use crate::identity::{IndexIdentity, IndexName};
 use crate::identity::{TableIdentity, TokenRange, VectorOptions};
 use crate::keys::tests::text_schema;
-use store_api::types::{Quantization, SimilarityFunction};
+use crate::metrics::Metrics;
+use crate::options::IndexesOptions;
+use store_api::types::{NodeStatus, Quantization, SimilarityFunction};
+use uuid::Uuid;
 
 /// Options for an index without files.
 pub(crate) fn in_memory() -> IndexesOptions {

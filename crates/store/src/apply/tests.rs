@@ -4,9 +4,10 @@ use store_api::types::Quantization;
 
 use super::*;
 use crate::compute::INLINE_WITHIN;
-use crate::engine::tests::{identity, in_memory};
 use crate::identity::IndexIdentity;
+use crate::indexes::tests::{identity, in_memory};
 use crate::items::Cell;
+use crate::message::MESSAGES_MAX;
 use crate::metrics::Metrics;
 use crate::options::{IndexesOptions, Placement};
 
@@ -66,7 +67,7 @@ impl World {
         let (scan, scan_receiver) = mpsc::channel(MESSAGES_MAX);
         let (scanned_sender, scanned) = oneshot::channel();
         let memory = Arc::<Memory>::default();
-        let monitor = MonitorItems::new(
+        let applier = Applier::new(
             Present::default(),
             index.clone(),
             Compute::new(2, INLINE_WITHIN),
@@ -75,7 +76,7 @@ impl World {
             memory.clone(),
         );
         let (saves, save_receiver) = mpsc::channel(1);
-        tokio::spawn(monitor.run(
+        tokio::spawn(applier.run(
             reread_receiver,
             scan_receiver,
             save_receiver,
@@ -202,7 +203,7 @@ async fn rereads_stand_against_an_older_scan() {
 
 #[tokio::test]
 async fn the_end_of_the_scan_is_seen_while_rereads_keep_coming() {
-    // The number is larger than what the runtime lets the monitor take in at a stretch.
+    // The number is larger than what the runtime lets the task take in at a stretch.
     const REREADS: usize = 1000;
     let sequencer = Arc::<Sequencer>::default();
     let (hints, _hints) = mpsc::channel(HINTS);
@@ -218,7 +219,7 @@ async fn the_end_of_the_scan_is_seen_while_rereads_keep_coming() {
     let (scan, scan_receiver) = mpsc::channel(MESSAGES_MAX);
     drop(scan);
     let (scanned_sender, mut scanned) = oneshot::channel();
-    let monitor = MonitorItems::new(
+    let applier = Applier::new(
         Present::default(),
         handle(identity("idx"), &in_memory()),
         Compute::new(1, INLINE_WITHIN),
@@ -227,7 +228,7 @@ async fn the_end_of_the_scan_is_seen_while_rereads_keep_coming() {
         Arc::default(),
     );
     let (_saves, save_receiver) = mpsc::channel(1);
-    let run = monitor.run(
+    let run = applier.run(
         reread_receiver,
         scan_receiver,
         save_receiver,
@@ -259,7 +260,7 @@ async fn what_cannot_be_indexed_leaves_the_index() {
 async fn rows_that_change_do_not_say_that_there_is_room() {
     let (hints, _hints) = mpsc::channel(HINTS);
     let memory = Arc::<Memory>::default();
-    let mut monitor = MonitorItems::new(
+    let mut applier = Applier::new(
         Present::default(),
         handle(identity("idx"), &in_memory()),
         Compute::new(1, INLINE_WITHIN),
@@ -269,15 +270,15 @@ async fn rows_that_change_do_not_say_that_there_is_room() {
     );
     let mut take_in = async |name: &str, x| {
         let batch = RowBatch {
-            issue: monitor.sequencer.issue(),
+            issue: applier.sequencer.issue(),
             rows: vec![(
-                monitor.index.identity.keys.encode([name.as_bytes()]),
+                applier.index.identity.keys.encode([name.as_bytes()]),
                 vector(x),
             )],
             noticed_us: Vec::new(),
         };
-        monitor.take_in(batch).await.unwrap();
-        monitor.room.is_there
+        applier.take_in(batch).await.unwrap();
+        applier.room.is_there
     };
     assert!(take_in("a", 1.0).await);
     memory.note(2, 1);

@@ -8,10 +8,10 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::aside::aside;
-use crate::cdc::Interrupted;
 use crate::database::{Discovered, LogFacts, Schema};
-use crate::engine::{Engine, IndexHandle};
+use crate::feed::Interrupted;
 use crate::identity::{IndexIdentity, IndexName, TableIdentity};
+use crate::indexes::{Engine, IndexHandle};
 use crate::keys::KeySchema;
 use crate::present::Present;
 use crate::snapshot::Opened;
@@ -25,7 +25,7 @@ const UNCLEAR_MAX: u32 = 10;
 type TableKey = (TableIdentity, Vec<String>);
 
 /// Follows the schema.
-pub struct MonitorIndexes {
+pub struct SchemaWatch {
     context: TableContext,
     schema: Box<dyn Schema>,
     tables: HashMap<TableKey, Table>,
@@ -41,7 +41,7 @@ pub struct MonitorIndexes {
     cancel: CancellationToken,
 }
 
-impl MonitorIndexes {
+impl SchemaWatch {
     /// Makes the task, which knows no index yet. `damaged` and `interrupted` are the receivers of
     /// the context's channels. `cancel` is the parent of the tokens of all tables.
     pub fn new(
@@ -49,8 +49,8 @@ impl MonitorIndexes {
         damaged: mpsc::Receiver<Arc<IndexHandle>>,
         interrupted: mpsc::Receiver<Interrupted>,
         cancel: CancellationToken,
-    ) -> MonitorIndexes {
-        MonitorIndexes {
+    ) -> SchemaWatch {
+        SchemaWatch {
             schema: context.database.schema(),
             context,
             tables: HashMap::new(),
@@ -317,7 +317,7 @@ fn plan(indexes: &HashMap<IndexName, IndexIdentity>, discovered: &Discovered) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::tests::identity;
+    use crate::indexes::tests::identity;
 
     fn known(identities: &[IndexIdentity]) -> HashMap<IndexName, IndexIdentity> {
         identities

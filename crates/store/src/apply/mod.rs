@@ -24,22 +24,16 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::compute::{Compute, Stopped};
-use crate::engine::IndexHandle;
-use crate::index_actor::{Refused, Retired};
+use crate::indexes::{IndexHandle, Refused, Retired};
 use crate::items::{Change, Issue, Items, Observation, Operation, RowState, Sequencer};
-pub use crate::items::{Hashing, Known};
 use crate::keys::{PartitionKey, PrimaryKey};
 use crate::memory::Memory;
+use crate::message::{Hint, HintMessage, HintTarget, Message, RowBatch};
 use crate::present::Present;
-use crate::reread::{Hint, HintMessage, HintTarget};
 use crate::rows::{ReadCell, Unusable};
+use crate::snapshot::SaveRequest;
 use memory_gate::MemoryGate;
 use room::Room;
-pub use saving::SaveRequest;
-
-/// The number of messages that may be in transit to an index. A re-read waits when there is no more
-/// room.
-pub const MESSAGES_MAX: usize = 4;
 
 /// The time from a change to the next look at the rows, and the interval of looks while there is
 /// something to do.
@@ -61,45 +55,8 @@ const OBSERVED_AT_A_TIME: usize = 64;
 /// The number of rows whose unusable vector is logged. Beyond that they are only counted.
 const LOGGED_MAX: usize = 1000;
 
-/// Rows of one read.
-#[derive(Debug)]
-pub struct RowBatch {
-    /// The read, in flight until the rows have been taken in.
-    pub issue: Arc<Issue>,
-    /// The rows by their keys, with the content of the vector column.
-    pub rows: Vec<(PrimaryKey, ReadCell)>,
-    /// The timestamps of the log rows, in microseconds since the epoch, if the log named the rows.
-    pub noticed_us: Vec<i64>,
-}
-
-/// A message from the re-reads of a table to an index.
-#[derive(Debug)]
-pub enum Message {
-    /// Rows that were read.
-    Rows(RowBatch),
-    /// The end of a read of all rows of a partition.
-    PartitionEnd {
-        /// The read.
-        issue: Arc<Issue>,
-        /// The partition.
-        partition: PartitionKey,
-    },
-    /// Asks for the state of rows and for the hash function of vectors, for a repair.
-    Known {
-        /// The keys of the rows.
-        keys: Vec<PrimaryKey>,
-        /// Receives the states, in the order of the keys.
-        answer: oneshot::Sender<(Vec<Option<Known>>, Hashing)>,
-    },
-    /// Is answered when everything that was sent before has been taken in.
-    Marker(oneshot::Sender<()>),
-    /// A position of the log, in microseconds since the epoch. When everything that was sent before
-    /// has been taken in, the index holds all that the log named up to this time.
-    Position(i64),
-}
-
 /// The rows of one index, with the state of the task that owns them.
-pub struct MonitorItems {
+pub struct Applier {
     present: Present,
     index: Arc<IndexHandle>,
     compute: Compute,
@@ -121,7 +78,7 @@ pub struct MonitorItems {
     hasher: RandomState,
 }
 
-impl MonitorItems {
+impl Applier {
     /// Makes the task without rows. `present` is the clock for expiry. `hints` takes the rows that
     /// have to be read again.
     pub fn new(
@@ -131,8 +88,8 @@ impl MonitorItems {
         sequencer: Arc<Sequencer>,
         hints: mpsc::Sender<HintMessage>,
         memory: Arc<Memory>,
-    ) -> MonitorItems {
-        MonitorItems {
+    ) -> Applier {
+        Applier {
             present,
             items: Items::new(index.identity.keys.clone()),
             index,
@@ -152,13 +109,8 @@ impl MonitorItems {
 
     /// Goes on with the rows of a snapshot. `expired` are rows that are not among them and have to
     /// be read. With `to_reconcile`, rows that the coming scan does not find are removed.
-    pub fn reopened(
-        self,
-        items: Items,
-        expired: Vec<PrimaryKey>,
-        to_reconcile: bool,
-    ) -> MonitorItems {
-        MonitorItems {
+    pub fn reopened(self, items: Items, expired: Vec<PrimaryKey>, to_reconcile: bool) -> Applier {
+        Applier {
             items,
             expired_before: expired,
             reconciling: to_reconcile.then(|| self.sequencer.issue()),

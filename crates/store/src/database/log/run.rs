@@ -2,15 +2,15 @@
 //! progress.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::{Checkpoints, ReaderSeries};
+use super::progress::Checkpoints;
+use super::reader_series::ReaderSeries;
 use crate::identity::TableIdentity;
 use crate::keys::KeySchema;
-use crate::reread::{Hint, HintMessage};
+use crate::message::{Hint, HintMessage};
 
 /// One run of a reader through the log of a table.
 pub struct LogRun {
@@ -28,7 +28,8 @@ pub struct LogRun {
 pub struct Unheard;
 
 impl LogRun {
-    pub(super) fn new(
+    /// A run from `from` on, a time since the epoch.
+    pub fn new(
         table: TableIdentity,
         keys: KeySchema,
         from: Duration,
@@ -77,7 +78,7 @@ impl LogRun {
     /// # Errors
     /// If the table is no longer followed.
     pub async fn hint(&self, hint: Hint) -> Result<(), Unheard> {
-        self.series.handed_over.fetch_add(1, Ordering::Relaxed);
+        self.series.hand_over();
         let sent = self.hints.send(HintMessage::Hint(hint)).await;
         sent.map_err(|_| Unheard)
     }

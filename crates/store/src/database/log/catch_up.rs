@@ -81,8 +81,12 @@ impl CatchUp {
     /// The catching up of a reader that reads nothing.
     #[cfg(test)]
     pub fn of_nothing() -> CatchUp {
-        use crate::engine::tests::identity;
-        CatchUp::new(Registry::default(), &identity("idx").table, "fine")
+        let table = TableIdentity {
+            keyspace: "ks".into(),
+            table: "t".into(),
+            id: uuid::Uuid::from_u128(1),
+        };
+        CatchUp::new(Registry::default(), &table, "fine")
     }
 }
 

@@ -17,23 +17,22 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::apply::Applier;
 use crate::aside::aside;
-use crate::cdc::{CatchUp, Interrupted, LogFollower, Progress, ReaderSeries};
 use crate::compute::Compute;
-use crate::database::{Database, LogFacts};
-use crate::engine::{Engine, IndexHandle};
+use crate::database::{CatchUp, Database, LogFacts, Progress, ReaderSeries};
+use crate::feed::{Interrupted, LogFollower, Rereader, Scan, Subscriber};
 use crate::identity::{IndexName, TableIdentity};
+use crate::indexes::{Engine, IndexHandle};
 use crate::items::{Items, Sequencer, Unread};
 use crate::keys::{KeySchema, PrimaryKey};
 use crate::long_work::{self, STEPS_OF_A_BUILD};
 use crate::memory::Memory;
-use crate::monitor_items::{MESSAGES_MAX, Message, MonitorItems};
+use crate::message::{HINTS_MAX, Hint, HintMessage, HintTarget, MESSAGES_MAX, Message};
 use crate::options::{CdcOptions, IndexesOptions, ScanOptions};
 use crate::present::Present;
 use crate::repair::{Access, Attached, Repairs};
-use crate::reread::{HINTS_MAX, Hint, HintMessage, HintTarget, Rereader, Subscriber};
 use crate::rows::{RowReader, VectorColumn};
-use crate::scan::Scan;
 use crate::snapshot::{Saved, Saver, Snapshots, verify, watch};
 use watched::{PAUSE, Watched};
 
@@ -203,8 +202,10 @@ impl Table {
             index.freshness.show_in(read_up_to);
         }
         let cancel = self.cancel.child_token();
+        let (messages, received) = mpsc::channel(MESSAGES_MAX);
         let build = Build {
             index,
+            items: messages.downgrade(),
             context: self.context.clone(),
             table: self.identity.clone(),
             sequencer: self.sequencer.clone(),
@@ -213,7 +214,8 @@ impl Table {
             readers: self.readers.iter().map(|of| of.progress.clone()).collect(),
             cancel: cancel.clone(),
         };
-        self.watched.spawn(&cancel, build.run(beginning));
+        self.watched
+            .spawn(&cancel, build.run(beginning, messages, received));
         self.indexes.insert(name, cancel);
     }
 
@@ -244,6 +246,8 @@ impl Drop for Table {
 /// cancelled.
 struct Build {
     index: Arc<IndexHandle>,
+    /// The sender to the task that owns the index's rows.
+    items: mpsc::WeakSender<Message>,
     context: TableContext,
     table: TableIdentity,
     sequencer: Arc<Sequencer>,
@@ -255,13 +259,16 @@ struct Build {
 }
 
 impl Build {
-    async fn run(self, beginning: Beginning) {
-        let (messages, message_receiver) = mpsc::channel(MESSAGES_MAX);
-        let items = messages.downgrade();
+    async fn run(
+        self,
+        beginning: Beginning,
+        messages: mpsc::Sender<Message>,
+        received: mpsc::Receiver<Message>,
+    ) {
         let (rows, row_receiver) = mpsc::channel(MESSAGES_MAX);
         let (saves, save_receiver) = mpsc::channel(1);
         let (scanned, all_scanned) = oneshot::channel();
-        let mut monitor = MonitorItems::new(
+        let mut applier = Applier::new(
             self.context.present(),
             self.index.clone(),
             self.context.compute.clone(),
@@ -278,14 +285,14 @@ impl Build {
             to_scan = rows.to_reconcile;
             from = Some(rows.saved).filter(|_| !to_scan);
             missing = rows.unread.missing;
-            monitor = monitor.reopened(rows.items, rows.unread.expired, rows.to_reconcile);
+            applier = applier.reopened(rows.items, rows.unread.expired, rows.to_reconcile);
         }
         let build = async {
             let work = long_work::build(&self.index.identity);
             let task = self.context.work.start(work);
             let (subscribed, ready) = oneshot::channel();
             let subscriber = Subscriber {
-                index: self.index.clone(),
+                column: self.column(),
                 messages,
                 subscribed,
             };
@@ -323,7 +330,7 @@ impl Build {
                 "serving"
             );
             // The index may be repaired until it is gone.
-            let attached = self.attach(items);
+            let attached = self.attach();
             let saver = Saver {
                 present: self.context.present(),
                 index: self.index.clone(),
@@ -331,6 +338,7 @@ impl Build {
                 work: self.context.work.clone(),
                 readers: self.readers.clone(),
                 hints: self.hints.clone(),
+                items: self.items.clone(),
                 rows: saves,
                 log: beginning.log,
                 saved: from,
@@ -341,10 +349,10 @@ impl Build {
             saver.run().await;
             Some(attached)
         };
-        let monitor = monitor.run(message_receiver, row_receiver, save_receiver, scanned);
-        // The build ends before the monitor does. A monitor that ends first means that the service
+        let applier = applier.run(received, row_receiver, save_receiver, scanned);
+        // The build ends before the applier does. A applier that ends first means that the service
         // stops.
-        let _ = tokio::join!(build, monitor);
+        let _ = tokio::join!(build, applier);
     }
 
     /// Reads the rows that a snapshot lacks, as they changed while it was taken, so that no search
@@ -424,19 +432,23 @@ impl Build {
         RowReader {
             table: self.table.clone(),
             keys: self.index.identity.keys.clone(),
-            columns: vec![VectorColumn {
-                name: self.index.identity.column.clone(),
-                dimensions: self.index.identity.options.dimensions,
-            }],
+            columns: vec![self.column()],
         }
     }
 
-    fn attach(&self, items: mpsc::WeakSender<Message>) -> Attached {
+    fn column(&self) -> VectorColumn {
+        VectorColumn {
+            name: self.index.identity.column.clone(),
+            dimensions: self.index.identity.options.dimensions,
+        }
+    }
+
+    fn attach(&self) -> Attached {
         self.context.repairs.attach(Access {
             index: self.index.clone(),
             reader: self.reader(),
             database: self.context.database.clone(),
-            items,
+            items: self.items.clone(),
             hints: self.hints.clone(),
             readers: self.readers.clone(),
         })
@@ -446,7 +458,7 @@ impl Build {
     async fn settle(&self) -> Option<()> {
         let (answer, settled) = oneshot::channel();
         let marker = HintMessage::Marker {
-            index: self.index.clone(),
+            index: self.items.clone(),
             answer,
         };
         self.hints.send(marker).await.ok()?;

@@ -1,21 +1,19 @@
 //! The full scan: every row of a table, in parallel by token range.
 
-pub(crate) mod ranges;
-
 use std::sync::Arc;
 
 use futures::StreamExt;
 use tasks::Task;
 use tokio::sync::mpsc;
 
+use super::pages::Pages;
 use crate::database::{Database, Part, Rows};
-use crate::engine::IndexHandle;
 use crate::identity::TokenRange;
+use crate::indexes::IndexHandle;
 use crate::items::Sequencer;
 use crate::long_work;
-use crate::monitor_items::RowBatch;
+use crate::message::RowBatch;
 use crate::options::ScanOptions;
-use crate::pages::Pages;
 use crate::rows::{RowReader, by_column};
 
 /// The number of rows handed over at a time, for each thread that puts them into the index. It is

@@ -21,7 +21,7 @@ const KEYS_RESERVED_MAX: usize = 1 << 20;
 /// It serialises as a [`store_api::types::AnnResponse`]. That fails for a key that has no form in
 /// JSON.
 #[derive(Debug)]
-pub struct Found<'a> {
+pub struct RankedRows<'a> {
     schema: &'a KeySchema,
     /// The encoded keys, one after another.
     keys: Vec<u8>,
@@ -30,10 +30,10 @@ pub struct Found<'a> {
     scores: Vec<Scored>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> RankedRows<'a> {
     /// An answer without rows, with room for `rows` of them.
-    pub fn with_capacity(schema: &'a KeySchema, rows: usize) -> Found<'a> {
-        Found {
+    pub fn with_capacity(schema: &'a KeySchema, rows: usize) -> RankedRows<'a> {
+        RankedRows {
             schema,
             keys: Vec::new(),
             ends: Vec::with_capacity(rows),
@@ -82,7 +82,7 @@ impl<'a> Found<'a> {
     }
 }
 
-impl Serialize for Found<'_> {
+impl Serialize for RankedRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut answer = serializer.serialize_struct("AnnResponse", 3)?;
         answer.serialize_field("primary_keys", &Keys(self))?;
@@ -95,7 +95,7 @@ impl Serialize for Found<'_> {
 }
 
 /// The keys as a JSON object, with an array for each column.
-struct Keys<'a>(&'a Found<'a>);
+struct Keys<'a>(&'a RankedRows<'a>);
 
 impl Serialize for Keys<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -109,7 +109,7 @@ impl Serialize for Keys<'_> {
 }
 
 struct Column<'a> {
-    found: &'a Found<'a>,
+    found: &'a RankedRows<'a>,
     at: usize,
     column: &'a KeyColumn,
 }
@@ -197,7 +197,7 @@ mod tests {
             partition: vec![column("pk", NativeType::Int)],
             clustering: vec![column("ck", NativeType::Text)],
         };
-        let mut found = Found::with_capacity(&schema, 2);
+        let mut found = RankedRows::with_capacity(&schema, 2);
         let key = |number: u8, text: &'static [u8]| schema.encode([&[0, 0, 0, number], text]);
         found.push(key(7, b"").as_bytes(), scored(0.5, 0.75));
         found.push(key(8, b"abc").as_bytes(), scored(1.0, 0.5));
@@ -225,7 +225,7 @@ mod tests {
             partition: vec![column("pk", NativeType::Blob)],
             clustering: vec![],
         };
-        let mut found = Found::with_capacity(&schema, 100_000);
+        let mut found = RankedRows::with_capacity(&schema, 100_000);
         let key = schema.encode([[7; 60_000].as_slice()]);
         found.push(key.as_bytes(), scored(0.5, 0.75));
         assert!(
@@ -241,7 +241,7 @@ mod tests {
             partition: vec![column("pk", NativeType::Double)],
             clustering: vec![],
         };
-        let mut found = Found::with_capacity(&schema, 1);
+        let mut found = RankedRows::with_capacity(&schema, 1);
         let key = schema.encode([f64::NAN.to_be_bytes().as_slice()]);
         found.push(key.as_bytes(), scored(0.5, 0.75));
         let error = serde_json::to_string(&found).unwrap_err();

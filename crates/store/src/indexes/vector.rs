@@ -10,8 +10,8 @@ use arc_swap::ArcSwap;
 use store_api::types::SimilarityFunction;
 use tokio::sync::Notify;
 
+use super::ranked_rows::RankedRows;
 use crate::compute::{Compute, Stopped};
-use crate::found::Found;
 use crate::identity::VectorOptions;
 use crate::items::{Change, Items, Operation};
 use crate::keys::{KeySchema, KeyTable};
@@ -180,7 +180,7 @@ impl VectorIndex {
     }
 
     /// Finds the nearest rows, `limit` at most.
-    pub fn search(&self, vector: &[f32], limit: usize) -> Result<Found<'_>, SearchError> {
+    pub fn search(&self, vector: &[f32], limit: usize) -> Result<RankedRows<'_>, SearchError> {
         let _epoch = self.epoch.load_full();
         let mut searches = 0;
         let mut ask = limit.min(self.ann.len());
@@ -212,8 +212,12 @@ impl VectorIndex {
 
     /// Makes an answer of the neighbours that were found, and counts those whose row is gone
     /// meanwhile.
-    fn answer(&self, found: &[Neighbour], limit: usize) -> Result<(Found<'_>, usize), SearchError> {
-        let mut rows = Found::with_capacity(&self.schema, found.len().min(limit));
+    fn answer(
+        &self,
+        found: &[Neighbour],
+        limit: usize,
+    ) -> Result<(RankedRows<'_>, usize), SearchError> {
+        let mut rows = RankedRows::with_capacity(&self.schema, found.len().min(limit));
         let mut gone = 0;
         let keys = self.keys();
         for neighbour in found {
@@ -328,8 +332,8 @@ impl Retired {
 mod tests {
     use super::*;
     use crate::compute::INLINE_WITHIN;
-    use crate::engine::tests::{identity, in_memory};
     use crate::identity::IndexIdentity;
+    use crate::indexes::tests::{identity, in_memory};
 
     fn index(identity: &IndexIdentity) -> VectorIndex {
         VectorIndex::new(&identity.options, identity.keys.clone(), &in_memory()).unwrap()
