@@ -15,7 +15,7 @@ use crate::indexes::{Engine, IndexHandle};
 use crate::keys::KeySchema;
 use crate::present::Present;
 use crate::snapshot::Opened;
-use crate::table::{Beginning, BeginningRows, Table, TableContext};
+use crate::table::{Beginning, SnapshotRows, Table, TableContext};
 
 /// The number of rounds with unclear indexes after which the start of the service no longer waits
 /// for them.
@@ -78,15 +78,15 @@ impl SchemaWatch {
 
     /// Makes the set of indexes equal to that of the schema.
     async fn take_in(&mut self, mut discovered: Discovered) {
-        let mut plan = plan(&self.indexes, &discovered);
-        self.recall_truncations(&mut plan.add).await;
-        for name in plan.remove {
+        let mut changes = changes(&self.indexes, &discovered);
+        self.recall_truncations(&mut changes.add).await;
+        for name in changes.remove {
             self.remove(&name).await;
         }
         let context = &self.context;
-        let opened = plan.add.iter().map(|identity| open(context, identity));
+        let opened = changes.add.iter().map(|identity| open(context, identity));
         let opened = futures::future::join_all(opened).await;
-        for (identity, opened) in plan.add.into_iter().zip(opened) {
+        for (identity, opened) in changes.add.into_iter().zip(opened) {
             let name = identity.name.clone();
             if !self.add_opened(identity, opened) {
                 // The index is not gone, so its snapshot must not be swept.
@@ -145,20 +145,23 @@ impl SchemaWatch {
     fn add(&mut self, identity: IndexIdentity, log: LogFacts, opened: Opened) {
         let engine: &Engine = &self.context.engine;
         let metrics = engine.metrics().index(&identity.name);
-        let (index, rows) = match opened {
+        let (index, beginning) = match opened {
             Opened::Index(opened) => {
-                let rows = BeginningRows {
+                let rows = SnapshotRows {
                     items: opened.items,
                     unread: opened.unread,
-                    saved: opened.saved,
-                    to_reconcile: opened.to_reconcile,
+                };
+                let saved = opened.saved;
+                let beginning = match opened.to_reconcile {
+                    true => Beginning::Reconciled { rows },
+                    false => Beginning::Resumed { rows, saved },
                 };
                 let index = IndexHandle::with(identity.clone(), opened.vectors, metrics);
-                (index, Some(rows))
+                (index, beginning)
             }
             Opened::Nothing => {
                 match IndexHandle::new(identity.clone(), &self.context.indexes, metrics) {
-                    Ok(index) => (index, None),
+                    Ok(index) => (index, Beginning::Empty),
                     Err(error) => {
                         tracing::error!(index = %identity.name, %error, "the index can't be made");
                         engine.remove(&identity.name);
@@ -185,7 +188,7 @@ impl SchemaWatch {
                     self.cancel.child_token(),
                 )
             })
-            .add(index, Beginning { log, rows });
+            .add(index, log, beginning);
         self.indexes.insert(identity.name.clone(), identity);
     }
 
@@ -287,7 +290,7 @@ fn table_key(table: &TableIdentity, keys: &KeySchema) -> TableKey {
 
 /// The steps that make the indexes those of the schema.
 #[derive(Debug, Default, PartialEq)]
-struct Plan {
+struct IndexChanges {
     /// The indexes to free, first.
     remove: Vec<IndexName>,
     /// The indexes to build, afterwards.
@@ -296,22 +299,22 @@ struct Plan {
 
 /// Compares the indexes with those of the schema. Any difference in its identity makes an index
 /// another one.
-fn plan(indexes: &HashMap<IndexName, IndexIdentity>, discovered: &Discovered) -> Plan {
-    let mut plan = Plan::default();
+fn changes(indexes: &HashMap<IndexName, IndexIdentity>, discovered: &Discovered) -> IndexChanges {
+    let mut changes = IndexChanges::default();
     for (name, identity) in indexes {
         let stays =
             discovered.unclear.contains(name) || discovered.indexes.get(name) == Some(identity);
         if !stays {
-            plan.remove.push(name.clone());
+            changes.remove.push(name.clone());
         }
     }
     for (name, identity) in &discovered.indexes {
         if indexes.get(name) != Some(identity) {
-            plan.add.push(identity.clone());
+            changes.add.push(identity.clone());
         }
     }
-    plan.remove.sort_unstable();
-    plan
+    changes.remove.sort_unstable();
+    changes
 }
 
 #[cfg(test)]
@@ -336,28 +339,31 @@ mod tests {
     #[test]
     fn what_is_the_same_stays() {
         let both = [identity("a"), identity("b")];
-        assert_eq!(plan(&known(&both), &discovered(&both)), Plan::default());
+        assert_eq!(
+            changes(&known(&both), &discovered(&both)),
+            IndexChanges::default()
+        );
     }
 
     #[test]
     fn what_differs_in_anything_is_built_anew() {
         let before = identity("a");
-        let changes: [fn(&mut IndexIdentity); 5] = [
+        let edits: [fn(&mut IndexIdentity); 5] = [
             |index| index.truncated_ms = Some(1),
             |index| index.table.id = uuid::Uuid::from_u128(7),
             |index| index.version = None,
             |index| index.options.search_beam_width = Some(65),
             |index| index.range.end = 0,
         ];
-        for change in changes {
+        for edit in edits {
             let mut after = before.clone();
-            change(&mut after);
+            edit(&mut after);
             assert_eq!(
-                plan(
+                changes(
                     &known(std::slice::from_ref(&before)),
                     &discovered(std::slice::from_ref(&after))
                 ),
-                Plan {
+                IndexChanges {
                     remove: vec![before.name.clone()],
                     add: vec![after],
                 }
@@ -370,8 +376,8 @@ mod tests {
         let mut schema = discovered(&[identity("new")]);
         schema.unclear.insert(identity("unclear").name);
         assert_eq!(
-            plan(&known(&[identity("unclear"), identity("gone")]), &schema),
-            Plan {
+            changes(&known(&[identity("unclear"), identity("gone")]), &schema),
+            IndexChanges {
                 remove: vec![identity("gone").name],
                 add: vec![identity("new")],
             }
