@@ -36,6 +36,7 @@ mod long_work;
 mod memory;
 mod message;
 mod metrics;
+mod observed;
 mod options;
 mod present;
 mod repair;

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::items::{Hashing, Issue, Known};
 use crate::keys::{PartitionKey, PrimaryKey};
-use crate::rows::ReadCell;
+use crate::observed::ReadCell;
 
 /// The number of hints that may wait. The log's readers wait when there is no more room.
 pub const HINTS_MAX: usize = 4096;

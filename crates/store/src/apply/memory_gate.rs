@@ -66,10 +66,11 @@ impl MemoryGate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observed::Observed;
 
     fn insert(id: u32) -> Change {
-        let vector = vec![0.0];
-        Change::Insert { id, vector }
+        let value = Observed::Vector(vec![0.0]);
+        Change::Insert { id, value }
     }
 
     fn ids(changes: Vec<Change>) -> Vec<u32> {
@@ -86,8 +87,8 @@ mod tests {
         assert_eq!((ids(pass), refused), (vec![0, 1], vec![]));
 
         memory.note(2 << 20, 1 << 20);
-        let vector = vec![0.0];
-        let replace = Change::Replace { id: 9, vector };
+        let value = Observed::Vector(vec![0.0]);
+        let replace = Change::Replace { id: 9, value };
         let remove = Change::Remove { id: 8 };
         let (pass, refused) = gate.sift(vec![insert(2), replace, remove]);
         assert_eq!(

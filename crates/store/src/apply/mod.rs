@@ -29,8 +29,8 @@ use crate::items::{Change, Issue, Items, Observation, Operation, RowState, Seque
 use crate::keys::{PartitionKey, PrimaryKey};
 use crate::memory::Memory;
 use crate::message::{Hint, HintMessage, HintTarget, Message, RowBatch};
+use crate::observed::{ReadCell, Unusable};
 use crate::present::Present;
-use crate::rows::{ReadCell, Unusable};
 use crate::snapshot::SaveRequest;
 use memory_gate::MemoryGate;
 use room::Room;
@@ -365,7 +365,7 @@ impl Applier {
     fn state(&mut self, key: &PrimaryKey, cell: ReadCell) -> RowState {
         match cell {
             ReadCell::Null => RowState::Absent,
-            ReadCell::Vector(cell) => RowState::Present(cell),
+            ReadCell::Value(cell) => RowState::Present(cell),
             ReadCell::Unusable(why) => {
                 self.index.metrics.rejected.inc();
                 self.log_unusable(key, why);

@@ -6,9 +6,9 @@ use super::*;
 use crate::compute::INLINE_WITHIN;
 use crate::identity::IndexIdentity;
 use crate::indexes::tests::{identity, in_memory};
-use crate::items::Cell;
 use crate::message::MESSAGES_MAX;
 use crate::metrics::Metrics;
+use crate::observed::{Cell, Observed};
 use crate::options::{IndexesOptions, Placement};
 
 /// The limit for the wakings of an index that has nothing to do, in ten minutes.
@@ -147,8 +147,8 @@ fn vector(x: f32) -> ReadCell {
 }
 
 fn expiring(x: f32, expires_s: Option<u32>) -> ReadCell {
-    ReadCell::Vector(Cell {
-        vector: vec![x, 0.0],
+    ReadCell::Value(Cell {
+        value: Observed::Vector(vec![x, 0.0]),
         written_us: 1,
         expires_s,
     })

@@ -34,7 +34,8 @@ pub use crate::identity::{IndexIdentity, IndexName, TableIdentity, TokenRange, V
 pub use crate::index_options::vector_options;
 pub use crate::keys::{KeyColumn, KeySchema, PartitionKey, PrimaryKey, Values, is_key_type};
 pub use crate::message::{Hint, HintTarget};
-pub use crate::rows::{RawCell, ReadRow, RowReader, VectorColumn};
+pub use crate::observed::{Form, ObservedColumn};
+pub use crate::rows::{RawCell, ReadRow, RowReader};
 pub use checked_files::CheckedFiles;
 pub use log::LogRun;
 pub(crate) use log::{CatchUp, Progress, ReaderSeries};

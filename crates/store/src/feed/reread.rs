@@ -19,7 +19,8 @@ use crate::identity::TableIdentity;
 use crate::items::{Issue, Sequencer};
 use crate::keys::{KeySchema, PartitionKey, PrimaryKey};
 use crate::message::{HintMessage, HintTarget, Message, RowBatch};
-use crate::rows::{ReadRow, RowReader, VectorColumn, by_column};
+use crate::observed::ObservedColumn;
+use crate::rows::{ReadRow, RowReader, by_column};
 
 /// The largest number of hints in a batch.
 const BATCH_HINTS: usize = 1024;
@@ -33,7 +34,7 @@ const PAGE_BYTES: usize = 1 << 20;
 /// An index that is told of the rows that are read.
 pub struct Subscriber {
     /// The column that the index observes.
-    pub column: VectorColumn,
+    pub column: ObservedColumn,
     /// The channel to the index. The subscription ends when it is closed.
     pub messages: mpsc::Sender<Message>,
     /// Answered when the index will be told of every hint from now on.
@@ -60,7 +61,7 @@ pub struct Rereader {
     keys: KeySchema,
     database: Arc<dyn Database>,
     sequencer: Arc<Sequencer>,
-    subscribers: Vec<(VectorColumn, mpsc::Sender<Message>)>,
+    subscribers: Vec<(ObservedColumn, mpsc::Sender<Message>)>,
     reads: Arc<dyn Rows>,
 }
 
@@ -120,7 +121,7 @@ impl Rereader {
     fn forget_gone(&mut self) {
         self.subscribers
             .retain(|(_, messages)| !messages.is_closed());
-        let mut columns: Vec<VectorColumn> = Vec::new();
+        let mut columns: Vec<ObservedColumn> = Vec::new();
         for (column, _) in &self.subscribers {
             if !columns.contains(column) {
                 columns.push(column.clone());
@@ -273,14 +274,15 @@ mod tests {
     use crate::database::tests::Silent;
     use crate::indexes::tests::identity;
     use crate::message::{HINTS_MAX, Hint};
+    use crate::observed::Form;
 
     fn subscriber(column: &str) -> (Subscriber, mpsc::Receiver<Message>, oneshot::Receiver<()>) {
         let (messages, received) = mpsc::channel(1);
         let (subscribed, ready) = oneshot::channel();
         let subscriber = Subscriber {
-            column: VectorColumn {
+            column: ObservedColumn {
                 name: column.to_owned(),
-                dimensions: 2,
+                form: Form::Vector { dimensions: 2 },
             },
             messages,
             subscribed,

@@ -25,6 +25,7 @@ use crate::indexes::tests::{identity, in_memory};
 use crate::items::Change;
 use crate::keys::{KeyColumn, KeySchema};
 use crate::metrics::Metrics;
+use crate::observed::Observed;
 use crate::options::{RepairOptions, ScrubOptions};
 use crate::present::Present;
 use scylla::frame::response::result::NativeType;
@@ -134,10 +135,10 @@ impl Service {
                 .keys
                 .encode([id.to_be_bytes().as_slice(), &[b'a' + id as u8]]);
             index.vectors.keys_mut().insert(id, key);
-            let vector = vec![3.0 * id as f32, 4.0 * id as f32];
+            let value = Observed::Vector(vec![3.0 * id as f32, 4.0 * id as f32]);
             index
                 .vectors
-                .apply(&service.compute, vec![Change::Insert { id, vector }])
+                .apply(&service.compute, vec![Change::Insert { id, value }])
                 .await
                 .unwrap();
         }

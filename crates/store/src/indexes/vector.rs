@@ -15,6 +15,7 @@ use crate::compute::{Compute, Stopped};
 use crate::identity::VectorOptions;
 use crate::items::{Change, Items, Operation};
 use crate::keys::{KeySchema, KeyTable};
+use crate::observed::Observed;
 use crate::options::IndexesOptions;
 use crate::score;
 
@@ -275,12 +276,18 @@ impl VectorIndex {
     fn apply_one(&self, change: Change) -> Result<(), Refused> {
         let (id, operation) = (change.id(), change.operation());
         match change {
-            Change::Insert { id, vector } => self.ann.insert(id, &vector),
-            Change::Replace { id, vector } => self.ann.replace(id, &vector).inspect_err(|_| {
-                // With its old vector the row would be found in the wrong place. If the index does
-                // not hold the id, there is nothing to remove.
-                let _ = self.ann.remove(id);
-            }),
+            Change::Insert { id, value } => {
+                let Observed::Vector(vector) = value;
+                self.ann.insert(id, &vector)
+            }
+            Change::Replace { id, value } => {
+                let Observed::Vector(vector) = value;
+                self.ann.replace(id, &vector).inspect_err(|_| {
+                    // With its old vector the row would be found in the wrong place. If the index does
+                    // not hold the id, there is nothing to remove.
+                    let _ = self.ann.remove(id);
+                })
+            }
             Change::Remove { id } => self.ann.remove(id),
         }
         .map_err(|error| Refused {
@@ -363,7 +370,7 @@ mod tests {
         let compute = Compute::new(1, INLINE_WITHIN);
         let inserts = (0..4u32).map(|id| Change::Insert {
             id,
-            vector: vec![id as f32, 0.0],
+            value: Observed::Vector(vec![id as f32, 0.0]),
         });
         index.apply(&compute, inserts.collect()).await.unwrap();
         // The nearest two rows have lost their keys, but not their vectors yet.
@@ -401,7 +408,9 @@ mod tests {
             .collect();
         for index in [&wide, &narrow] {
             let inserts = (0..).zip(vectors.iter().cloned());
-            let inserts = inserts.map(|(id, vector)| Change::Insert { id, vector });
+            let inserts = inserts
+                .map(|(id, vector)| (id, Observed::Vector(vector)))
+                .map(|(id, value)| Change::Insert { id, value });
             index.apply(&compute, inserts.collect()).await.unwrap();
             for id in 0..3000u32 {
                 let key = identity.keys.encode([id.to_string().as_bytes()]);
@@ -439,10 +448,10 @@ mod tests {
         let mut changes = Vec::new();
         for round in 0..3u32 {
             for id in ids.clone() {
-                let vector = vec![(1000 * round + id) as f32, 0.0];
+                let value = Observed::Vector(vec![(1000 * round + id) as f32, 0.0]);
                 changes.push(match round {
-                    0 => Change::Insert { id, vector },
-                    _ => Change::Replace { id, vector },
+                    0 => Change::Insert { id, value },
+                    _ => Change::Replace { id, value },
                 });
             }
         }
@@ -462,11 +471,11 @@ mod tests {
         let identity = identity("idx");
         let index = Arc::new(index(&identity));
         let compute = Compute::new(1, INLINE_WITHIN);
-        let (id, vector) = (7, vec![1.0, 0.0]);
-        let insert = Change::Insert { id, vector };
+        let (id, value) = (7, Observed::Vector(vec![1.0, 0.0]));
+        let insert = Change::Insert { id, value };
         assert_eq!(index.apply(&compute, vec![insert]).await.unwrap(), []);
-        let vector = vec![1.0, 0.0, 0.0];
-        let replace = Change::Replace { id, vector };
+        let value = Observed::Vector(vec![1.0, 0.0, 0.0]);
+        let replace = Change::Replace { id, value };
         let refused = index.apply(&compute, vec![replace]).await.unwrap();
         assert_eq!(
             (refused[0].id, refused[0].operation),

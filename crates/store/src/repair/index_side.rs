@@ -176,7 +176,7 @@ impl List {
 /// The fingerprint of a row that the index holds.
 pub fn fingerprint(known: &Known) -> Fingerprint {
     Fingerprint {
-        vector_hash: known.vector_hash,
+        value_hash: known.value_hash,
         written_us: known.written_us,
     }
 }

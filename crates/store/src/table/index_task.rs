@@ -29,8 +29,9 @@ use crate::items::{Items, Sequencer, Unread};
 use crate::keys::PrimaryKey;
 use crate::long_work::{self, STEPS_OF_A_BUILD};
 use crate::message::{Hint, HintMessage, HintTarget, MESSAGES_MAX, Message, RowBatch};
+use crate::observed::ObservedColumn;
 use crate::repair::{Access, Attached};
-use crate::rows::{RowReader, VectorColumn};
+use crate::rows::RowReader;
 use crate::snapshot::{SaveRequest, Saved, Saver, verify, watch};
 
 /// The state from which an index begins.
@@ -248,7 +249,7 @@ impl IndexTask {
     async fn subscribe(&self, messages: mpsc::Sender<Message>) -> Option<Option<i64>> {
         let (subscribed, ready) = oneshot::channel();
         let subscriber = Subscriber {
-            column: self.column(),
+            column: ObservedColumn::of(&self.index.identity),
             messages,
             subscribed,
         };
@@ -418,14 +419,7 @@ impl IndexTask {
         RowReader {
             table: self.table.clone(),
             keys: self.index.identity.keys.clone(),
-            columns: vec![self.column()],
-        }
-    }
-
-    fn column(&self) -> VectorColumn {
-        VectorColumn {
-            name: self.index.identity.column.clone(),
-            dimensions: self.index.identity.options.dimensions,
+            columns: vec![ObservedColumn::of(&self.index.identity)],
         }
     }
 

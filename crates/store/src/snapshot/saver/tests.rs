@@ -7,12 +7,12 @@ use super::*;
 use crate::apply::Applier;
 use crate::compute::{Compute, INLINE_WITHIN};
 use crate::indexes::tests::{identity, in_memory};
-use crate::items::{Cell, Sequencer};
+use crate::items::Sequencer;
 use crate::message::{Message, RowBatch};
 use crate::metrics::Metrics;
+use crate::observed::{Cell, Observed, ReadCell};
 use crate::options::{IndexesOptions, SnapshotOptions};
 use crate::present::Present;
-use crate::rows::ReadCell;
 use crate::snapshot::manifest::Manifest;
 
 /// An index of some rows and its saver.
@@ -86,13 +86,13 @@ impl World {
     async fn put_row(&self, key: &str) {
         let keys = &self.saver.index.identity.keys;
         let cell = Cell {
-            vector: vec![1.0, 2.0],
+            value: Observed::Vector(vec![1.0, 2.0]),
             written_us: 1,
             expires_s: None,
         };
         let batch = RowBatch {
             issue: self.sequencer.issue(),
-            rows: vec![(keys.encode([key.as_bytes()]), ReadCell::Vector(cell))],
+            rows: vec![(keys.encode([key.as_bytes()]), ReadCell::Value(cell))],
             noticed_us: Vec::new(),
         };
         self.rereads.send(Message::Rows(batch)).await.unwrap();
