@@ -44,6 +44,7 @@ mod rows;
 mod schema_watch;
 mod score;
 mod scrub;
+mod search;
 mod service;
 mod snapshot;
 mod start_error;

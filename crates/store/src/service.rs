@@ -28,6 +28,7 @@ use crate::present::Present;
 use crate::repair::{Repairs, Schedules};
 use crate::schema_watch::SchemaWatch;
 use crate::scrub::Scrubs;
+use crate::search::SearchDoor;
 use crate::snapshot::Snapshots;
 use crate::start_error::StartError;
 use crate::table::TableContext;
@@ -168,7 +169,7 @@ fn begin(
 
     let api = Api {
         engine: engine.clone(),
-        compute: compute.clone(),
+        searches: SearchDoor::new(engine.clone(), compute.clone()),
         work: work.clone(),
         repairs: repairs.clone(),
         schedules: schedules.clone(),

@@ -18,6 +18,7 @@ mod long_work;
 mod sockets;
 
 use super::*;
+use crate::compute::Compute;
 use crate::database::tests::Silent;
 use crate::identity::IndexIdentity;
 use crate::indexes::IndexHandle;
@@ -76,7 +77,7 @@ impl Service {
         let base = format!("http://{}", bound.address());
         let api = Api {
             engine: engine.clone(),
-            compute: compute.clone(),
+            searches: SearchDoor::new(engine.clone(), compute.clone()),
             work: work.clone(),
             repairs: Repairs::new(work.clone(), TaskTracker::new(), RepairOptions::default()),
             schedules: Schedules::open(

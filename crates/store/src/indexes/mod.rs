@@ -13,7 +13,7 @@ mod vector;
 pub use engine::{Engine, NoRoute, Routed};
 pub use handle::IndexHandle;
 pub use ranked_rows::RankedRows;
-pub use vector::{Refused, Retired, SearchError, VectorIndex};
+pub use vector::{Refused, Retired, VectorError, VectorIndex};
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -45,7 +45,7 @@ pub struct VectorIndex {
 
 /// The reason why a search failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum SearchError {
+pub enum VectorError {
     /// The query isn't a vector that the index could hold.
     #[error("{0}")]
     Query(ann::Error),
@@ -181,7 +181,7 @@ impl VectorIndex {
     }
 
     /// Finds the nearest rows, `limit` at most.
-    pub fn search(&self, vector: &[f32], limit: usize) -> Result<RankedRows<'_>, SearchError> {
+    pub fn search(&self, vector: &[f32], limit: usize) -> Result<RankedRows<'_>, VectorError> {
         let _epoch = self.epoch.load_full();
         let mut searches = 0;
         let mut ask = limit.min(self.ann.len());
@@ -193,11 +193,11 @@ impl VectorIndex {
             let found = self.ann.search_with(vector, &search);
             let found = found.map_err(|error| match error {
                 ann::Error::Dimensions { .. } | ann::Error::NotFinite { .. } => {
-                    SearchError::Query(error)
+                    VectorError::Query(error)
                 }
                 _ => {
                     self.look_for_damage();
-                    SearchError::Internal(error.to_string())
+                    VectorError::Internal(error.to_string())
                 }
             })?;
             searches += 1;
@@ -217,7 +217,7 @@ impl VectorIndex {
         &self,
         found: &[Neighbour],
         limit: usize,
-    ) -> Result<(RankedRows<'_>, usize), SearchError> {
+    ) -> Result<(RankedRows<'_>, usize), VectorError> {
         let mut rows = RankedRows::with_capacity(&self.schema, found.len().min(limit));
         let mut gone = 0;
         let keys = self.keys();
@@ -234,7 +234,7 @@ impl VectorIndex {
                 self.ann.options().dimensions,
                 neighbour.distance,
             )
-            .map_err(|error| SearchError::Internal(error.to_string()))?;
+            .map_err(|error| VectorError::Internal(error.to_string()))?;
             rows.push(key, scored);
         }
         Ok((rows, gone))

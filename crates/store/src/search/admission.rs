@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::error::ApiError;
+use super::error::SearchError;
 use crate::metrics::Metrics;
 
 /// The budget of searches of a listener or of the local door.
@@ -32,16 +32,16 @@ impl Admissions {
         }
     }
 
-    /// Admits a search, or fails with [`ApiError::Overloaded`] if there are too many. The search
+    /// Admits a search, or fails with [`SearchError::Overloaded`] if there are too many. The search
     /// waits no longer than until `callers_deadline`.
     pub fn take(
         &self,
         callers_deadline: Option<Instant>,
         metrics: &Metrics,
-    ) -> Result<Admission, ApiError> {
+    ) -> Result<Admission, SearchError> {
         let place = self.places.clone().try_acquire_owned().map_err(|_| {
             metrics.search_refused("admission");
-            ApiError::Overloaded
+            SearchError::Overloaded
         })?;
         let ours = Instant::now() + self.wait_max;
         Ok(Admission {
