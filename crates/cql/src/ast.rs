@@ -5,9 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
-
-use crate::types::CqlType;
+use value::predicate::Comparison;
+use value::{CqlType, Literal};
 
 /// A parsed statement with its bind markers.
 #[derive(Clone, Debug, PartialEq)]
@@ -161,33 +160,6 @@ pub struct FunctionCall<Argument> {
     pub arguments: Vec<Argument>,
 }
 
-/// A constant other than null.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Literal {
-    /// The text of a string, without its quotes.
-    String(String),
-    /// Digits with an optional minus sign, of any length.
-    Integer(String),
-    /// A number with a point or an exponent as written, or `NaN`, `Infinity` or `-Infinity`,
-    /// spelt so.
-    Float(String),
-    /// `true` or `false`.
-    Boolean(bool),
-    /// A UUID.
-    Uuid(uuid::Uuid),
-    /// The bytes of `0x..`.
-    Blob(Bytes),
-    /// A duration. Its counts are all negative or zero if a minus sign is written before it.
-    Duration {
-        /// Months, years included.
-        months: i32,
-        /// Days, weeks included.
-        days: i32,
-        /// Nanoseconds: hours and everything shorter.
-        nanoseconds: i64,
-    },
-}
-
 /// The operator of a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
@@ -215,6 +187,38 @@ pub enum Operator {
     Like,
     /// `IS NOT NULL`.
     IsNotNull,
+}
+
+impl Operator {
+    /// The comparison that the operator makes; `None` for an operator that makes another test.
+    pub fn comparison(self) -> Option<Comparison> {
+        match self {
+            Operator::Eq => Some(Comparison::Eq),
+            Operator::Lt => Some(Comparison::Lt),
+            Operator::LtEq => Some(Comparison::LtEq),
+            Operator::Gt => Some(Comparison::Gt),
+            Operator::GtEq => Some(Comparison::GtEq),
+            _ => None,
+        }
+    }
+
+    /// The operator as CQL text.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Operator::Eq => "=",
+            Operator::NotEq => "!=",
+            Operator::Lt => "<",
+            Operator::LtEq => "<=",
+            Operator::Gt => ">",
+            Operator::GtEq => ">=",
+            Operator::In => "IN",
+            Operator::NotIn => "NOT IN",
+            Operator::Contains => "CONTAINS",
+            Operator::ContainsKey => "CONTAINS KEY",
+            Operator::Like => "LIKE",
+            Operator::IsNotNull => "IS NOT NULL",
+        }
+    }
 }
 
 /// The right side of a relation.

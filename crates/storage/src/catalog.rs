@@ -10,9 +10,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cql::token::{Partitioner, Token};
-use cql::types::CqlType;
 use uuid::Uuid;
+use value::{
+    CqlType,
+    token::{Partitioner, Token},
+};
 
 /// The identity of a table: a dropped and recreated table gets another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -139,9 +141,9 @@ pub enum ColumnKind {
 /// A column that was dropped, and may have come back under the same name and id.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DroppedColumn {
-    /// The id under which the cells of the column are stored. A column that is added anew under the
-    /// name takes this id, and shows the cells that are newer than the drop. `None` if the column
-    /// was dropped by a version of Annulus that kept no ids.
+    /// The id under which the cells of the column are stored. A column that is added again under
+    /// the name takes this id, and shows the cells that are newer than the drop. `None` if the
+    /// column was dropped by a version of Annulus that kept no ids.
     pub id: Option<ColumnId>,
     /// The type that the column had.
     pub cql_type: CqlType,
@@ -164,7 +166,7 @@ pub struct Index {
     pub options: BTreeMap<String, String>,
     /// The class of the index, which is `vector_index`.
     pub class_name: String,
-    /// A timeuuid that `CREATE INDEX` makes: an index made anew under the same name gets another.
+    /// A timeuuid that `CREATE INDEX` makes: an index made again under the same name gets another.
     pub version: Uuid,
 }
 

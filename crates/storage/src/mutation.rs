@@ -19,24 +19,35 @@ pub struct Write {
     pub condition: Option<Condition>,
 }
 
-/// A condition that must hold for a write to be applied.
+/// A condition that must hold for a write to be applied: predicates on one row as it stands before
+/// the write, all of which must hold.
 #[derive(Clone, Debug)]
-pub enum Condition {
-    /// There is no live row with this key (`INSERT ... IF NOT EXISTS`). On a table with clustering
-    /// columns an empty `clustering` stands for the static row: there is no live static content.
-    RowNotExists {
-        table: TableId,
-        partition_key: Vec<Bytes>,
-        clustering: Vec<Bytes>,
-    },
+pub struct Condition {
+    /// The table of the row.
+    pub table: TableId,
+    /// Serialised values of the partition key columns.
+    pub partition_key: Vec<Bytes>,
+    /// Serialised values of all clustering columns. On a table with clustering columns an empty one
+    /// stands for the static row, which exists if it has a live cell.
+    pub clustering: Vec<Bytes>,
+    /// The predicates on the row.
+    pub predicates: Vec<RowPredicate>,
+}
+
+/// A predicate on the row of a [`Condition`].
+#[derive(Clone, Debug)]
+pub enum RowPredicate {
+    /// The row does not exist (`INSERT ... IF NOT EXISTS`).
+    NotExists,
 }
 
 #[derive(Clone, Debug)]
 pub enum WriteOutcome {
     Applied,
-    /// The condition did not hold. `existing` is the row that stood in the way.
+    /// The condition did not hold. `existing` is the row that it was checked against; `None` if
+    /// there is none.
     NotApplied {
-        existing: Box<Row>,
+        existing: Option<Box<Row>>,
     },
 }
 
@@ -134,6 +145,17 @@ impl PartitionMutation {
 }
 
 impl Change {
+    /// The timestamp of the change.
+    pub(crate) fn timestamp(&self) -> i64 {
+        match self {
+            Change::Row { timestamp, .. }
+            | Change::Static { timestamp, .. }
+            | Change::DeleteRow { timestamp, .. }
+            | Change::DeleteRange { timestamp, .. }
+            | Change::DeletePartition { timestamp } => *timestamp,
+        }
+    }
+
     fn size(&self) -> usize {
         let bound = |bound: &ClusteringBound| match bound {
             ClusteringBound::Unbounded => 0,

@@ -42,7 +42,6 @@ mod present;
 mod repair;
 mod rows;
 mod schema_watch;
-mod score;
 mod scrub;
 mod search;
 mod service;

@@ -77,7 +77,7 @@ pub enum Unusable {
         /// The position of the key column, from 0.
         column: usize,
         /// The reason why the column can't be written.
-        error: crate::keys::KeyError,
+        error: value::KeyError,
     },
 }
 

@@ -1,7 +1,9 @@
 //! The part of table rows that indexes need: the primary key and the columns that they observe.
 
+use value::to_key_json;
+
 use crate::identity::TableIdentity;
-use crate::keys::{KeySchema, PrimaryKey, shown};
+use crate::keys::{KeySchema, PrimaryKey};
 use crate::observed::{Cell, ObservedColumn, ReadCell, Unusable};
 
 /// The approximate bytes that a row takes on the wire beside its values, for keys, write times and
@@ -65,7 +67,7 @@ impl RowReader {
                 .zip(key)
                 .enumerate()
                 .find_map(|(at, (column, value))| {
-                    let error = shown(&column.typ, value).err()?;
+                    let error = to_key_json(&column.cql_type, value).err()?;
                     Some(Unusable::Key { column: at, error })
                 });
         let cells = self.columns.iter().zip(cells);

@@ -26,7 +26,7 @@ use cursor::Cursor;
 
 use crate::ast::Parsed;
 use crate::error::CqlError;
-use crate::types::CqlType;
+use value::CqlType;
 
 pub use names::is_reserved;
 pub use outline::{Changed, changed, changed_by_batch, replace_calls};

@@ -5,7 +5,7 @@ use super::lexer::Kind;
 use super::names::unquoted;
 use crate::ast::TableName;
 use crate::error::CqlError;
-use crate::types::{CqlType, MAX_VECTOR_DIMENSIONS};
+use value::{CqlType, MAX_VECTOR_DIMENSIONS};
 
 impl Cursor<'_> {
     /// Whether the current token can begin a type.

@@ -6,7 +6,7 @@
 //! not within another frozen type or a tuple, and within a vector only if it is declared frozen.
 
 use super::reader::DecodeError;
-use crate::types::{CqlType, MAX_VECTOR_DIMENSIONS};
+use value::{CqlType, MAX_VECTOR_DIMENSIONS};
 
 /// The package of all classes.
 const PACKAGE: &str = "org.apache.cassandra.db.marshal.";

@@ -7,7 +7,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use super::reader::{DecodeError, Reader};
 use super::type_option::{put_type, read_type};
 use super::writer::Writer;
-use crate::types::CqlType;
+use value::CqlType;
 
 /// Flags of metadata.
 pub(super) mod flag {

@@ -274,7 +274,7 @@ impl RowsEncoder {
 mod tests {
     use super::super::metadata::ColumnSpec;
     use super::*;
-    use crate::types::CqlType;
+    use value::CqlType;
 
     fn metadata() -> Metadata {
         let column = |name: &str, cql_type| ColumnSpec {

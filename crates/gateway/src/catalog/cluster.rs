@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cql::value::timeuuid;
+use value::timeuuid;
 
 use scylla::client::PoolSize;
 use scylla::client::caching_session::{CachingSession, CachingSessionBuilder};

@@ -2,8 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use cql::value::timeuuid;
 use uuid::Uuid;
+use value::timeuuid;
 
 use super::cluster::ClusterError;
 

@@ -38,8 +38,8 @@ impl SchemaEvents {
     pub fn publish(&self, catalog: Arc<Catalog>) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         // Versions rise. Another statement may have sent the events of a newer catalog meanwhile.
-        if cql::value::compare(
-            &cql::types::CqlType::Timeuuid,
+        if value::compare(
+            &value::CqlType::Timeuuid,
             catalog.version.as_bytes(),
             told.version.as_bytes(),
         )
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_made_anew_under_its_name_is_another() {
+    fn a_table_made_again_under_its_name_is_another() {
         let old = fixtures::catalog();
         let mut new = old.clone();
         fixtures::edit_table(&mut new, "shop", "films", |table| {

@@ -2,8 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use cql::value::Value;
 use node::query::BoundValue;
+use value::Value;
 
 use crate::fixture::Fixture;
 

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cql::token::Partitioner;
-use cql::types::CqlType;
 use uuid::Uuid;
+use value::{CqlType, token::Partitioner};
 
 use super::{
     CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, ImageMode, Keyspace,
@@ -94,7 +93,7 @@ fn wanted(table: &Table) -> Option<CdcOptions> {
     }
 }
 
-/// The options of a log that the user asked for and then disabled. Nothing is written into it any
+/// The options of a log that the user enabled and then disabled. Nothing is written into it any
 /// more, and readers still find its rows for as long as these live. It is dropped with its table,
 /// as in ScyllaDB.
 fn kept(table: &Table) -> Option<CdcOptions> {

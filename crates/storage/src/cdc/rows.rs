@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use cql::value::{join_elements, join_entries};
 use uuid::Uuid;
+use value::{join_elements, join_entries};
 
 use crate::StorageError;
 use crate::catalog::log_table::column;
@@ -29,16 +29,16 @@ mod operation {
 }
 
 /// The state of a row before or after the write. It is the static row if `clustering` is `None`.
-#[derive(Clone, Debug)]
-pub(crate) struct ImageRow {
-    pub clustering: Option<Vec<Bytes>>,
-    pub cells: Vec<(ColumnId, Cell)>,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ImageRow<'a> {
+    pub clustering: Option<&'a [Bytes]>,
+    pub cells: &'a [(ColumnId, Cell)],
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Images {
-    pub before: Vec<ImageRow>,
-    pub after: Vec<ImageRow>,
+pub(crate) struct Images<'a> {
+    pub before: Vec<ImageRow<'a>>,
+    pub after: Vec<ImageRow<'a>>,
 }
 
 /// The outcome of a deletion after which the row lives on, in a log that only an index needs.
@@ -61,7 +61,7 @@ pub(crate) struct Group<'a> {
     pub changes: &'a [&'a Change],
     /// The fates of deletions after which the row lives on, by the position of the change.
     pub fates: HashMap<usize, DeleteFate>,
-    pub images: Images,
+    pub images: Images<'a>,
     pub now_micros: i64,
 }
 
@@ -244,13 +244,13 @@ impl Group<'_> {
         }
     }
 
-    fn image(&self, operation: i8, image: &ImageRow) -> LogRow<'_> {
+    fn image(&self, operation: i8, image: &ImageRow<'_>) -> LogRow<'_> {
         let mut row = self.row(operation);
-        if let Some(clustering) = &image.clustering {
+        if let Some(clustering) = image.clustering {
             self.set_clustering(&mut row, clustering);
         }
         let touched = self.touched(image);
-        for (id, cell) in &image.cells {
+        for (id, cell) in image.cells {
             let Some(base) = self.base.column(*id) else {
                 continue;
             };
@@ -276,7 +276,7 @@ impl Group<'_> {
     }
 
     /// The columns that a pre-image shows; `None` for all.
-    fn touched(&self, image: &ImageRow) -> Option<Vec<ColumnId>> {
+    fn touched(&self, image: &ImageRow<'_>) -> Option<Vec<ColumnId>> {
         if self.options.preimage == ImageMode::Full {
             return None;
         }
@@ -285,14 +285,14 @@ impl Group<'_> {
             match change {
                 Change::Row {
                     clustering, cells, ..
-                } if image.clustering.as_ref() == Some(clustering) => {
+                } if image.clustering == Some(&clustering[..]) => {
                     touched.extend(cells.iter().map(|cell| cell.column));
                 }
                 Change::Static { cells, .. } if image.clustering.is_none() => {
                     touched.extend(cells.iter().map(|cell| cell.column));
                 }
                 Change::DeleteRow { clustering, .. }
-                    if image.clustering.as_ref() == Some(clustering) =>
+                    if image.clustering == Some(&clustering[..]) =>
                 {
                     return None;
                 }
@@ -351,7 +351,7 @@ fn pairs(elements: &[(Bytes, Bytes)]) -> Vec<(&Bytes, &Bytes)> {
 /// set, else a map from path to value.
 fn frozen(base: &Column, mut elements: Vec<(&Bytes, &Bytes)>) -> Bytes {
     sort_paths(base, &mut elements, |(path, _)| path);
-    if matches!(base.cql_type, cql::types::CqlType::Set { .. }) {
+    if matches!(base.cql_type, value::CqlType::Set { .. }) {
         join_elements(elements.iter().map(|(path, _)| &path[..]))
     } else {
         join_entries(elements.iter().map(|(path, value)| (&path[..], &value[..])))
@@ -361,7 +361,7 @@ fn frozen(base: &Column, mut elements: Vec<(&Bytes, &Bytes)>) -> Bytes {
 /// Sorts by path; of equal paths the last stays.
 fn sort_paths<T>(base: &Column, items: &mut Vec<T>, path: impl Fn(&T) -> &Bytes) {
     let path_type = crate::record::path_type(&base.cql_type);
-    let compare = |a: &T, b: &T| cql::value::compare(path_type, path(a), path(b));
+    let compare = |a: &T, b: &T| value::compare(path_type, path(a), path(b));
     items.reverse();
     items.sort_by(compare);
     items.dedup_by(|a, b| compare(a, b).is_eq());

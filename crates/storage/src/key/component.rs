@@ -31,12 +31,11 @@
 //! Every bit of a component of a descending column is flipped. A component begins with 01, 02, FE
 //! or FD, so [`AFTER_PREFIX`] behind a prefix sorts after every key with that prefix.
 //!
-//! Values that are equal but differ in bytes (see [`cql::value`]) have one encoding, and decoding
+//! Values that are equal but differ in bytes (see crate [`value`]) have one encoding, and decoding
 //! gives one of them. The bytes as they were given have to be kept elsewhere.
 
 use bytes::Bytes;
-use cql::types::CqlType;
-use cql::value::{self, Value};
+use value::{CqlType, Value};
 
 use super::bits::{NotOfType, Reader, flip};
 use super::number;

@@ -12,17 +12,18 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use cql::types::CqlType;
 use oracle::{Oracle, ShownCell, ShownColumn, ShownRow, token};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use storage::catalog::{ColumnId, Table};
 use storage::mutation::{
-    CellChange, CellOperation, Change, Condition, PartitionMutation, Write, WriteOutcome,
+    CellChange, CellOperation, Change, Condition, PartitionMutation, RowPredicate, Write,
+    WriteOutcome,
 };
 use storage::read::{Cell, ClusteringBound, ClusteringSlice, LiveCell, Partitions, Row};
 use storage::{Durability, Storage, StorageOptions};
 use support::*;
+use value::CqlType;
 
 const S: ColumnId = ColumnId(3);
 const S_SET: ColumnId = ColumnId(4);
@@ -112,7 +113,7 @@ fn ttls() -> impl Strategy<Value = Option<u32>> {
 /// Timeuuids of few times.
 fn list_paths() -> impl Strategy<Value = Bytes> {
     (0..4_u8).prop_map(|n| {
-        let id = cql::value::timeuuid::from_micros(i64::from(n), 7).expect("a time in range");
+        let id = value::timeuuid::from_micros(i64::from(n), 7).expect("a time in range");
         Bytes::copy_from_slice(id.as_bytes())
     })
 }
@@ -453,16 +454,17 @@ impl World {
                 partition_key: vec![partition.clone()],
                 changes: changes.clone(),
             }],
-            condition: Some(Condition::RowNotExists {
+            condition: Some(Condition {
                 table: self.table.id,
                 partition_key: vec![partition.clone()],
                 clustering: key.clone().unwrap_or_default(),
+                predicates: vec![RowPredicate::NotExists],
             }),
         };
         let outcome = block_on(self.storage().write(write)).expect("it is decided");
         match (outcome, existing) {
             (WriteOutcome::NotApplied { existing: found }, Some(expected)) => {
-                assert_eq!(show(&found), expected);
+                assert_eq!(found.as_deref().map(show), Some(expected));
             }
             (WriteOutcome::Applied, None) => {
                 let floor = self.oracle.floor(&partition, key.as_deref());
@@ -498,7 +500,7 @@ impl World {
             .iter()
             .cloned()
             .partition(|row| token(&row.partition).0 <= middle);
-        let middle = cql::token::Token(middle);
+        let middle = value::token::Token(middle);
         let part = |low, high| {
             read(
                 self.storage(),

@@ -2,8 +2,8 @@
 //! libraries send the queries that the contract gives.
 //!
 //! ```text
-//!   session: opened, lost, opened again      target: addresses, credentials, TLS
-//!   schema -> look -> schema_statements, describe -> index_target       log_facts
+//!   session: opened, lost, opened again      session_target: addresses, credentials, TLS
+//!   schema -> look -> schema_statements, describe       log_facts
 //!   rows -> statement                         follower -> consumer
 //! ```
 
@@ -11,15 +11,15 @@ mod consumer;
 mod describe;
 mod discovery_error;
 mod follower;
-mod index_target;
 mod log_facts;
 mod look;
+mod native_type;
 mod rows;
 mod schema;
 mod schema_statements;
 mod session;
+mod session_target;
 mod statement;
-mod target;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ use crate::rows::RowReader;
 use rows::CqlRows;
 use schema::{ClusterSchema, Known};
 use session::DbHandle;
-pub use target::Target;
+pub use session_target::SessionTarget;
 
 /// A database that is reached by CQL: a cluster, or a gateway.
 pub struct Cluster {
@@ -56,7 +56,7 @@ impl Cluster {
     /// A cluster at `targets`, and a future that keeps a session to it open until the token is
     /// cancelled. The future tells `engine` whether there is a session.
     pub fn new(
-        targets: watch::Receiver<Target>,
+        targets: watch::Receiver<SessionTarget>,
         engine: Arc<Engine>,
         readers: Vec<ReaderOptions>,
         discovery_interval: Duration,

@@ -29,7 +29,7 @@ use crate::metrics::Metrics;
 use crate::observed::Observed;
 use crate::options::{RepairOptions, ScrubOptions};
 use crate::present::Present;
-use scylla::frame::response::result::NativeType;
+use value::CqlType;
 
 struct Service {
     base: String,
@@ -123,8 +123,8 @@ impl Service {
         service.engine.set_connected(true);
         let index = service.add(IndexIdentity {
             keys: KeySchema {
-                partition: vec![column("pk", NativeType::Int)],
-                clustering: vec![column("ck", NativeType::Text)],
+                partition: vec![column("pk", CqlType::Int)],
+                clustering: vec![column("ck", CqlType::Text)],
             },
             ..identity("idx")
         });
@@ -188,10 +188,10 @@ impl Service {
     }
 }
 
-fn column(name: &str, typ: NativeType) -> KeyColumn {
+fn column(name: &str, cql_type: CqlType) -> KeyColumn {
     KeyColumn {
         name: name.into(),
-        typ,
+        cql_type,
     }
 }
 

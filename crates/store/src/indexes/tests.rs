@@ -1,13 +1,14 @@
 use std::sync::Arc;
 
+use index::{Metric, Quantization, VectorOptions};
+use store_api::types::NodeStatus;
+use uuid::Uuid;
+
 use super::*;
-use crate::identity::{IndexIdentity, IndexName};
-use crate::identity::{TableIdentity, TokenRange, VectorOptions};
+use crate::identity::{IndexIdentity, IndexName, TableIdentity, TokenRange};
 use crate::keys::tests::text_schema;
 use crate::metrics::Metrics;
 use crate::options::IndexesOptions;
-use store_api::types::{NodeStatus, Quantization, SimilarityFunction};
-use uuid::Uuid;
 
 /// Options for an index without files.
 pub(crate) fn in_memory() -> IndexesOptions {
@@ -33,7 +34,7 @@ pub(crate) fn identity(index: &str) -> IndexIdentity {
         column: "v".into(),
         options: VectorOptions {
             dimensions: 2,
-            similarity: SimilarityFunction::Euclidean,
+            similarity: Metric::Euclidean,
             quantization: Quantization::F32,
             maximum_node_connections: 16,
             construction_beam_width: 128,

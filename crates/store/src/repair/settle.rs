@@ -64,8 +64,8 @@ impl Settler<'_> {
         while let Some(first) = suspects.recv().await {
             let mut batch = vec![first];
             self.gather(&mut suspects, &mut batch).await;
-            let found = batch.iter().map(|suspect| suspect.found).max();
-            self.readers_pass(found.unwrap_or_default()).await;
+            let seen_at = batch.iter().map(|suspect| suspect.seen_at).max();
+            self.readers_pass(seen_at.unwrap_or_default()).await;
             self.settle(batch, &mut differed).await?;
         }
         Ok(())

@@ -90,7 +90,7 @@ mod tests {
                 range: TokenRange::WHOLE_RING,
                 in_table: before.map(print),
                 in_index,
-                found: Duration::ZERO,
+                seen_at: Duration::ZERO,
             },
             row: TableRow {
                 key,

@@ -13,7 +13,7 @@ mod prepare;
 use std::fmt;
 use std::sync::Arc;
 
-use ann_query::options::Candidates;
+use index::Candidates;
 use storage::catalog::Index;
 
 use super::place::Place;
@@ -25,7 +25,7 @@ pub(super) use prepare::prepare;
 /// A nearest-neighbour query, resolved.
 #[derive(Debug)]
 pub(super) struct AnnPlan {
-    /// The vector index that is asked.
+    /// The vector index that is searched.
     pub index: Arc<Index>,
     /// The name of the vector column.
     pub column: String,

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use ann_query::options::Candidates;
 use ann_query::ordering::ordering;
 use ann_query::{bounds, clauses};
 use cql::ast;
 use cql::error::CqlError;
-use cql::value::timeuuid;
+use index::Candidates;
 use storage::catalog::{Column, Index, Table};
+use value::timeuuid;
 
 use super::AnnPlan;
 use crate::bind::{PrepareContext, natural_type, prepare_term};

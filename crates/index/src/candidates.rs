@@ -1,0 +1,62 @@
+//! The number of candidates that a query asks an index for.
+
+use crate::options::CandidateOptions;
+use crate::{Metric, Quantization};
+
+/// The candidates that an index asks for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Candidates {
+    /// The factor from LIMIT to the number of candidates asked for, at least 1.
+    pub oversampling: f32,
+    /// The metric by which candidates are put in order again, from their stored vectors; None if
+    /// they are not.
+    pub rescoring: Option<Metric>,
+}
+
+impl Candidates {
+    /// The candidates that an index asks for. `option` finds an option of it by name. Rescoring is
+    /// of no use for full vectors.
+    pub fn of<'o>(option: impl Fn(&str) -> Option<&'o str>) -> Candidates {
+        let options = CandidateOptions::read(option);
+        let is_quantized = options.quantization != Quantization::F32;
+        Candidates {
+            oversampling: options.oversampling as f32,
+            rescoring: (is_quantized && options.rescoring).then_some(options.similarity),
+        }
+    }
+
+    /// The number of candidates to ask for, for a LIMIT.
+    pub fn wanted(&self, limit: usize) -> usize {
+        // The product is taken in f32, as the factor is one: 1.1 times 10 is 11.
+        (limit as f32 * self.oversampling).ceil() as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(options: &[(&str, &'static str)]) -> Candidates {
+        Candidates::of(|name| Some(options.iter().find(|(known, _)| *known == name)?.1))
+    }
+
+    #[test]
+    fn rescoring_needs_to_be_wanted_and_of_use() {
+        assert_eq!(of(&[]).rescoring, None);
+        assert_eq!(of(&[("rescoring", "true")]).rescoring, None);
+        assert_eq!(of(&[("quantization", "i8")]).rescoring, None);
+        let full = of(&[("rescoring", "true"), ("quantization", "F32")]);
+        assert_eq!(full.rescoring, None);
+        let both = of(&[("rescoring", "TRUE"), ("quantization", "b1")]);
+        assert_eq!(both.rescoring, Some(Metric::Cosine));
+    }
+
+    #[test]
+    fn oversampling_is_rounded_up_in_its_own_precision() {
+        let candidates = of(&[("oversampling", "1.1")]);
+        assert_eq!(candidates.wanted(10), 11);
+        for senseless in ["0.5", "NaN", "inf", "x"] {
+            assert_eq!(of(&[("oversampling", senseless)]).wanted(10), 10);
+        }
+    }
+}
