@@ -13,7 +13,6 @@
 //! into one batch, syncs once and acknowledges all of them. As nothing else writes, it reads before
 //! it writes without a lock.
 
-pub mod catalog;
 pub mod mutation;
 pub mod read;
 
@@ -24,11 +23,13 @@ mod engine;
 mod forget;
 mod horizon;
 mod key;
+mod layout;
+mod persist;
 mod ranges;
 mod reader;
 mod record;
 mod recover;
-mod schema;
+
 mod scrub;
 mod shared;
 mod storage;

@@ -6,8 +6,8 @@
 )]
 
 use bytes::Bytes;
+use schema::{ColumnId, TableId};
 
-use crate::catalog::{ColumnId, TableId};
 use crate::read::{ClusteringBound, Row};
 
 /// Mutations that commit together or not at all.
