@@ -102,7 +102,7 @@ impl Run {
 
     /// Compares all ranges, as many at a time as the present speed allows.
     async fn compare(&self, sides: &Sides, suspects: mpsc::Sender<Suspect>) -> Result<(), Gone> {
-        let mut plan = self.plan().await;
+        let mut plan = self.range_plan().await;
         self.task.set_total(plan.waiting() as u64);
         let mut speed = self.speed.clone();
         let mut in_flight = FuturesUnordered::new();
@@ -144,7 +144,7 @@ impl Run {
     }
 
     /// Splits the ring into ranges, and finds the nodes that hold each.
-    async fn plan(&self) -> RangePlan {
+    async fn range_plan(&self) -> RangePlan {
         let identity = &self.access.index.identity;
         let database = &self.access.database;
         let rows = self.access.index.vectors.len();
