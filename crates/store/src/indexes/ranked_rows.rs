@@ -1,4 +1,4 @@
-//! The rows that a search found, and the writing of an answer.
+//! The rows of an answer, and how it is written.
 //!
 //! Keys stay encoded until an answer is written, and are written straight from there. So an answer
 //! of ten rows takes as many allocations as one of a thousand.
@@ -100,24 +100,24 @@ struct Keys<'a>(&'a RankedRows<'a>);
 
 impl Serialize for Keys<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Keys(found) = self;
-        let mut map = serializer.serialize_map(Some(found.schema.len()))?;
-        for (at, column) in found.schema.columns().enumerate() {
-            map.serialize_entry(&column.name, &Column { found, at, column })?;
+        let Keys(rows) = self;
+        let mut map = serializer.serialize_map(Some(rows.schema.len()))?;
+        for (at, column) in rows.schema.columns().enumerate() {
+            map.serialize_entry(&column.name, &Column { rows, at, column })?;
         }
         map.end()
     }
 }
 
 struct Column<'a> {
-    found: &'a RankedRows<'a>,
+    rows: &'a RankedRows<'a>,
     at: usize,
     column: &'a KeyColumn,
 }
 
 impl Serialize for Column<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let values = self.found.column(self.at);
+        let values = self.rows.column(self.at);
         serializer.collect_seq(values.map(|value| Value {
             cql_type: &self.column.cql_type,
             value,
