@@ -284,8 +284,8 @@ impl VectorIndex {
             Change::Replace { id, value } => {
                 let Observed::Vector(vector) = value;
                 self.ann.replace(id, &vector).inspect_err(|_| {
-                    // With its old vector the row would be found in the wrong place. If the index does
-                    // not hold the id, there is nothing to remove.
+                    // With its old vector the row would be found in the wrong place. If the index
+                    // does not hold the id, there is nothing to remove.
                     let _ = self.ann.remove(id);
                 })
             }

@@ -1,7 +1,8 @@
 //! Compares an index with its table, range by range, and mends the index where they differ.
 //!
 //! ```text
-//!   range_plan: ranges to compare at a time -> compare: digests, then rows -> settle: look again, mend
+//!   range_plan: ranges to compare at a time
+//!     -> compare: digests, then rows -> settle: look again, mend
 //! ```
 //!
 //! An index misses a write that bypassed the writer of the log, or one whose log row appeared too

@@ -38,9 +38,9 @@
 //! # Opening
 //!
 //! An index with the identity of the snapshot is opened and subscribes to the hints of its table.
-//! It has the readers go back to its position ([`crate::database::Progress::rewind`]). Rows that changed
-//! while the snapshot was taken are missing in it. The index serves as soon as these have been
-//! read. Later writes come by the log. Rows that have expired since are dropped on opening.
+//! It has the readers go back to its position ([`crate::database::Progress::rewind`]). Rows that
+//! changed while the snapshot was taken are missing in it. The index serves as soon as these have
+//! been read. Later writes come by the log. Rows that have expired since are dropped on opening.
 //!
 //! If rows of the log may have expired since the position, or the clock was set back behind it, the
 //! rows are *reconciled*. The index scans the table as a new one does, and takes in the rows of the
