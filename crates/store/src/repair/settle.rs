@@ -74,7 +74,7 @@ impl Settler<'_> {
     /// Receives more suspects until the readers have passed the time of the first, there are too
     /// many, or no more can come.
     async fn gather(&self, suspects: &mut mpsc::Receiver<Suspect>, batch: &mut Vec<Suspect>) {
-        let ripe = self.readers_pass(batch[0].found);
+        let ripe = self.readers_pass(batch[0].seen_at);
         tokio::pin!(ripe);
         while batch.len() < SUSPECTS_MAX {
             tokio::select! {
