@@ -147,7 +147,8 @@ pub struct DroppedColumn {
     pub cql_type: CqlType,
     /// Whether the column was static.
     pub is_static: bool,
-    /// Cells with this timestamp or a lower one stay hidden when the column comes back. Microseconds.
+    /// Cells with this timestamp or a lower one stay hidden when the column comes back.
+    /// Microseconds.
     pub dropped_at_micros: i64,
 }
 

@@ -38,7 +38,8 @@ fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Fills and frees the disk twice: once while writes come, once while only the engine's own threads write.
+/// Fills and frees the disk twice: once while writes come, once while only the engine's own threads
+/// write.
 #[test]
 #[ignore = "run by the test below as a process of its own"]
 fn on_a_disk_that_fills() {

@@ -174,8 +174,9 @@ fn type_id(typ: &NativeType) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use store_api::types::AnnResponse;
+
+    use super::*;
 
     fn column(name: &str, typ: NativeType) -> KeyColumn {
         KeyColumn {

@@ -61,8 +61,9 @@ pub fn score(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use SimilarityFunction::*;
+
+    use super::*;
 
     fn similarity(metric: SimilarityFunction, distance: f32) -> Option<f32> {
         score(metric, 8, distance)

@@ -397,10 +397,10 @@ impl Drop for StoreHandle {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
 
     #[test]
     fn a_directory_for_indexes_is_made_or_refused() {

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use scylla::client::session::Session;
+
 use crate::log::{self, Following, LogRow};
 use crate::server::Server;
-use scylla::client::session::Session;
 
 /// Runs a test with a server that has an empty keyspace `k`, first with one kind of stream and then
 /// with the other.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cql::value::timeuuid;
-
 use scylla::client::PoolSize;
 use scylla::client::caching_session::{CachingSession, CachingSessionBuilder};
 use scylla::client::execution_profile::ExecutionProfile;

@@ -10,7 +10,6 @@ use cql::wire::{
     Compression, DecodeError, Flags, Frame, FrameHeader, HEADER_LENGTH, Opcode, Prepared,
     QueryParameters, Request, Response, ResponseContext, Values, glance,
 };
-
 use tokio::sync::mpsc;
 
 use super::decide::{Decision, encode_error};

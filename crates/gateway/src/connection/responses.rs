@@ -198,7 +198,8 @@ impl Responses {
                     write_front(intake, passing, client).await?;
                     passing = 0;
                     intake.advance(length);
-                    // If the other loop has failed, so has the node's socket, and this loop is about to see it.
+                    // If the other loop has failed, so has the node's socket, and this loop is
+                    // about to see it.
                     let _ = self.steps.send(request);
                 }
                 Decision::Replace(told) => {

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use uuid::Uuid;
 
+use super::own_streams::OwnStreams;
 use crate::catalog::{Entered, LoggedTable};
 use crate::clients::Client;
 use crate::grounds::Grounds;
@@ -19,8 +20,6 @@ use crate::kept_answers::Question;
 use crate::overlay::log_read::LogRead;
 use crate::overlay::{Answering, Concern};
 use crate::writes::{Errand, PreparedWrite};
-
-use super::own_streams::OwnStreams;
 
 /// The largest body of a request before the node has let the client in. Such requests hold options,
 /// names and passwords, and the tokens of single sign-on, which are the largest. Bytes.

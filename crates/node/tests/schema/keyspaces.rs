@@ -1,10 +1,9 @@
 //! CREATE, ALTER and DROP KEYSPACE.
 
 use cql::error::ErrorKind;
-
-use crate::fixture::Fixture;
 use node::query::Parameters;
 
+use crate::fixture::Fixture;
 use crate::{all_invalid, error};
 
 const SIMPLE: &str = "{'class': 'SimpleStrategy', 'replication_factor': 1}";

@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use cql::token::Token;
 
 use super::apply::Moment;
 use super::overlay::{Overlay, put_encoded};
@@ -20,7 +21,6 @@ use crate::mutation::Change;
 use crate::read::Cell;
 use crate::record::Liveness;
 use crate::schema::{Schema, TableSchema};
-use cql::token::Token;
 
 /// A group: the changes of a write to one partition of a logged table with one timestamp.
 pub(super) struct Pending<'w> {

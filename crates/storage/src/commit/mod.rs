@@ -382,7 +382,8 @@ impl Committer {
         batch.extend(sweeps.iter().map(Sweep::entry));
         batch.extend(expiring.iter().map(|table| expiring::entry(*table)));
         batch.extend(log_rows);
-        // A write that changes nothing is acknowledged with a time, too, which has to stay in the past.
+        // A write that changes nothing is acknowledged with a time, too, which has to stay in the
+        // past.
         let mark = self.carry_mark(&mut batch);
         if batch.is_empty() {
             return Ok(());

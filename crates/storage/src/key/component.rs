@@ -16,12 +16,13 @@
 //!   boolean                   00 or 01
 //!   float, double             IEEE bits; all flipped if negative, else the sign bit; NaNs are one
 //!   uuid                      version, then the time reordered (v1) or the first half, second half
-//!   timeuuid                  time reordered, then the second half with the sign bit of each byte flipped
+//!   timeuuid                  time reordered, then the second half with the sign bit of each byte
+//!                             flipped
 //!   varint                    00 or 01 (negative or not), length in 2 bytes (flipped if negative),
 //!                             the shortest two's complement
-//!   decimal                   00, 01 or 02 (negative, zero, positive); but for zero: the exponent e of
-//!                             0.ddd * 10^e in 8 bytes with the sign bit flipped, the digits in pairs
-//!                             plus one, 00; all of it flipped if negative
+//!   decimal                   00, 01 or 02 (negative, zero, positive); but for zero: the exponent
+//!                             e of 0.ddd * 10^e in 8 bytes with the sign bit flipped, the
+//!                             digits in pairs plus one, 00; all of it flipped if negative
 //!   list, set                 for each element: 02 component; then 01
 //!   map                       for each entry: 02 key-component value-component; then 01
 //!   tuple                     for each field of the type: 01 if null, else 02 component

@@ -149,8 +149,8 @@ impl Tier {
         None
     }
 
-    /// Waits until each service that can be asked says that the index of this version is serving. `ask` asks for the
-    /// state of the index.
+    /// Waits until each service that can be asked says that the index of this version is serving.
+    /// `ask` asks for the state of the index.
     pub async fn serve(&self, ask: &Ask<'_>, version: Uuid) {
         if !self.has_addresses() {
             self.look_up().await;

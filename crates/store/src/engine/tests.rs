@@ -1,7 +1,8 @@
+use store_api::types::{Quantization, SimilarityFunction};
+
 use super::*;
 use crate::identity::{TableIdentity, TokenRange, VectorOptions};
 use crate::keys::tests::text_schema;
-use store_api::types::{Quantization, SimilarityFunction};
 
 /// Options for an index without files.
 pub(crate) fn in_memory() -> IndexesOptions {

@@ -32,6 +32,9 @@ mod tasks;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::tasks::Registry;
+use admission::Admissions;
+use answer_budget::AnswerBudget;
 use client_memory::Budget;
 use tokio_util::sync::CancellationToken;
 
@@ -40,9 +43,6 @@ use crate::engine::Engine;
 use crate::options::ListenerOptions;
 use crate::repair::{Repairs, Schedules};
 use crate::scrub::Scrubs;
-use ::tasks::Registry;
-use admission::Admissions;
-use answer_budget::AnswerBudget;
 
 pub use listener::{Bound, Listening, server_tls};
 pub use local::LocalDoor;

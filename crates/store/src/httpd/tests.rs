@@ -17,6 +17,8 @@ mod local;
 mod long_work;
 mod sockets;
 
+use scylla::frame::response::result::NativeType;
+
 use super::*;
 use crate::database::tests::Silent;
 use crate::engine::IndexHandle;
@@ -27,7 +29,6 @@ use crate::keys::{KeyColumn, KeySchema};
 use crate::metrics::Metrics;
 use crate::options::{RepairOptions, ScrubOptions};
 use crate::present::Present;
-use scylla::frame::response::result::NativeType;
 
 struct Service {
     base: String,

@@ -221,8 +221,9 @@ fn inet(value: &[u8]) -> Result<IpAddr, KeyError> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::{Value, json as value};
+
+    use super::*;
 
     fn json(typ: &NativeType, bytes: &[u8]) -> Result<Value, KeyError> {
         shown(typ, bytes).map(|shown| serde_json::to_value(shown).unwrap())
