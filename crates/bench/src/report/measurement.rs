@@ -115,7 +115,7 @@ pub struct Measurement {
 
 /// Latencies in milliseconds.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "the names are those of the quantiles")]
+#[expect(missing_docs, reason = "the names are those of the quantiles")]
 pub struct LatencyMs {
     pub mean: f64,
     pub p50: f64,
