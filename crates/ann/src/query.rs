@@ -301,8 +301,8 @@ impl Find<'_> {
         // SAFETY: the caller's promise.
         unsafe {
             self.graph
-                .walk(self.codebook, reach, width, rescored, space)
-        };
+                .walk(self.codebook, reach, width, rescored, space);
+        }
         slots.extend(space.found().map(|(_, slot)| slot));
     }
 

@@ -11,6 +11,8 @@
 //! Everything that comes from outside (frames, statements, serialised values) is read with
 //! bounds on nesting and allocation: the memory taken is a small multiple of the input.
 
+#![warn(clippy::unwrap_used)]
+
 pub mod ast;
 pub mod error;
 pub mod parser;

@@ -74,6 +74,8 @@
 //! error that drivers look for when they go down to 4. SUPPORTED names only version 4, and only the
 //! compressions that the gateway can read.
 
+#![warn(clippy::unwrap_used)]
+
 mod ann;
 mod catalog;
 mod clients;

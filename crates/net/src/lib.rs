@@ -4,6 +4,8 @@
 //! - [`sockets`]: the options of a socket.
 //! - [`tls`]: configurations for either side, which may be renewed.
 
+#![warn(clippy::unwrap_used)]
+
 pub mod reactors;
 pub mod sockets;
 pub mod tls;

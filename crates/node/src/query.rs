@@ -247,7 +247,7 @@ impl Plan {
             Plan::Select(plan) => select::execute(database, plan, parameters).await,
             Plan::Modify(plan) => modify::execute(database, plan, parameters).await,
             Plan::Schema(plan) => schema::execute(database, plan).await,
-            Plan::Describe(plan) => describe::execute(database, plan, parameters).await,
+            Plan::Describe(plan) => describe::execute(database, plan),
             Plan::Use { keyspace } => Ok(Answer {
                 outcome: Outcome::SetKeyspace(keyspace.clone()),
                 warnings: Vec::new(),

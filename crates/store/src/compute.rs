@@ -238,8 +238,8 @@ mod tests {
     }
 
     /// Keeps the only thread busy until the returned sender is dropped.
-    fn busy(compute: &Compute) -> std::sync::mpsc::Sender<()> {
-        let (end, ended) = std::sync::mpsc::channel();
+    fn busy(compute: &Compute) -> std::sync::mpsc::SyncSender<()> {
+        let (end, ended) = std::sync::mpsc::sync_channel(1);
         let compute = compute.clone();
         let permit = compute.searches.clone().try_acquire_owned().unwrap();
         tokio::spawn(run(permit, move || {

@@ -150,6 +150,10 @@ struct Service {
 }
 
 impl Service {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "times of another process are compared with it"
+    )]
     fn start(arguments: &RestartArguments, directory: &Path) -> anyhow::Result<Service> {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         let address = free.context("a free port")?.to_string();

@@ -177,6 +177,10 @@ async fn pass(client: Socket, node: Socket, account: Account, shared: &Shared) -
     ));
     let (inquirer, inquiries) = Inquirer::new();
     let gone = CancellationToken::new();
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a step waits for the answer before it, so each statement in flight has at most one"
+    )]
     let (steps_sender, steps) = mpsc::unbounded_channel();
     let writes = Writes {
         session: session.clone(),

@@ -124,7 +124,9 @@ pub(crate) fn load(engine: &Engine) -> Result<Vec<Sweep>, StorageError> {
         match Sweep::decode(id, value) {
             Some(sweep) => sweeps.push(sweep),
             None => {
-                tracing::warn!("an unfinished deletion can't be read: its rows stay hidden on disk")
+                tracing::warn!(
+                    "an unfinished deletion can't be read: its rows stay hidden on disk"
+                );
             }
         }
     }

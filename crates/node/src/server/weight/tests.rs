@@ -125,7 +125,7 @@ async fn estimates_are_about_what_the_allocator_says() {
         let parsing = (most - before) as usize;
         let prepared = match Prepared::new(&database, None, &text, parsed) {
             Ok(prepared) => std::sync::Arc::new(prepared),
-            Err(error) => panic!("{error}: {:.80}", text),
+            Err(error) => panic!("{error}: {text:.80}"),
         };
         let held = (HELD.get().0 - before) as usize;
         let (estimate, while_parsed) = (prepared.bytes(), while_parsed(&text));
