@@ -9,7 +9,7 @@ use crate::graph::{Batch, Counts, Graph, Heaps, Reach, Space};
 use crate::ids::Entry;
 use crate::index::{Index, Tools, Workspace};
 use crate::nearest::Nearest;
-use crate::plan::{Plan, Question};
+use crate::plan::{Plan, Question, Walk};
 use crate::vectors::{Scorer, UNDIRECTED};
 use crate::{Error, Explanation, Filter, Metric, Neighbour, SearchOptions, Way};
 
@@ -120,35 +120,20 @@ impl Index {
                     unsafe { find.scan_codes(rescored, space, slots) };
                     Way::ScanOfCodes
                 }
-                Plan::Walk {
-                    beam,
-                    rescored,
-                    heaps,
-                    hops_max,
-                } => {
-                    let ended = match heaps {
-                        // SAFETY: the epoch is pinned.
-                        true => unsafe {
-                            find.walk_heaps(beam.max(rescored), hops_max, space, slots)
-                        },
-                        false => {
-                            let wide = (search.k, beam);
-                            let (width, reach) =
-                                self.reach(codebook, &space.query, wide, scorer.squared());
-                            let width = width.max(rescored);
-                            // SAFETY: as above.
-                            unsafe { find.walk(reach, width, rescored, space, slots) };
-                            if search.rescored.is_none() {
-                                // Slots that seem much too far are not among the nearest.
-                                slots.truncate(space.in_doubt(reach));
-                            }
-                            true
-                        }
+                Plan::Walk(walk) => {
+                    // SAFETY: the epoch is pinned.
+                    let ended = unsafe {
+                        self.walk(
+                            walk,
+                            &find,
+                            search,
+                            scorer.squared(),
+                            (&mut *space, &mut *slots),
+                        )
                     };
                     if !ended {
                         return None;
                     }
-                    slots.truncate(rescored);
                     Way::Walk
                 }
             };
@@ -179,6 +164,41 @@ impl Index {
         });
         explanation.bytes = self.bytes_read(&explanation);
         (nearest, explanation)
+    }
+
+    /// Walks the graph as planned, and leaves in `slots` those to measure, the nearest first. Returns
+    /// false if the walk was given up. `squared` is the query's squared length.
+    ///
+    /// # Safety
+    /// The epoch is pinned until the last use of the slots.
+    unsafe fn walk(
+        &self,
+        walk: Walk,
+        find: &Find<'_>,
+        search: &SearchOptions<'_>,
+        squared: f64,
+        (space, slots): (&mut Space, &mut Vec<u32>),
+    ) -> bool {
+        let Walk { beam, rescored, .. } = walk;
+        if walk.heaps {
+            let beam = beam.max(rescored);
+            // SAFETY: the caller's promise.
+            if !unsafe { find.walk_heaps(beam, walk.hops_max, space, slots) } {
+                return false;
+            }
+        } else {
+            let wide = (search.k, beam);
+            let (width, reach) = self.reach(find.codebook, &space.query, wide, squared);
+            let width = width.max(rescored);
+            // SAFETY: the caller's promise.
+            unsafe { find.walk(reach, width, rescored, space, slots) };
+            if search.rescored.is_none() {
+                // Slots that seem much too far are not among the nearest.
+                slots.truncate(space.in_doubt(reach));
+            }
+        }
+        slots.truncate(rescored);
+        true
     }
 
     fn plan(&self, held: usize, search: &SearchOptions<'_>) -> Plan {

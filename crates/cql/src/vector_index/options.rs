@@ -170,6 +170,10 @@ mod tests {
     }
 
     #[test]
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one table: each wrong value with its message"
+    )]
     fn wrong_values_are_explained() {
         let invalid = |key: &str, reason: &str| {
             format!("Invalid value in option '{key}' for vector index: {reason}")

@@ -130,7 +130,7 @@ fn drop_takes_the_tables_along() {
 }
 
 #[test]
-fn mistakes_are_explained() {
+fn keyspaces_that_cannot_be_changed_are_explained() {
     let f = Fixture::new();
     all_invalid(
         &f,
@@ -147,6 +147,11 @@ fn mistakes_are_explained() {
             ),
         ],
     );
+}
+
+#[test]
+fn wrong_options_are_explained() {
+    let f = Fixture::new();
     for (cql, kind, message) in [
         (
             "CREATE KEYSPACE a WITH durable_writes = true",
