@@ -1,7 +1,7 @@
 //! Checks of values that are known only when a query is executed: its vector and its LIMIT.
 
 use cql::error::CqlError;
-use cql::value::finite_vector;
+use value::finite_vector;
 
 /// The greatest LIMIT.
 pub const LIMIT_MAX: u32 = 1_000;

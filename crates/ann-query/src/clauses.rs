@@ -2,7 +2,7 @@
 
 use cql::ast::{Operator, Select, Subject, Term};
 use cql::error::CqlError;
-use cql::types::CqlType;
+use value::CqlType;
 
 use crate::bounds::wrong_dimensions;
 

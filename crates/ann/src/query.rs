@@ -113,30 +113,9 @@ impl Index {
                 codebook,
                 filter: search.filter,
             };
-            explanation.way = match plan {
-                Plan::Scan => return None,
-                Plan::ScanOfCodes { rescored } => {
-                    // SAFETY: the epoch is pinned.
-                    unsafe { find.scan_codes(rescored, space, slots) };
-                    Way::ScanOfCodes
-                }
-                Plan::Walk(walk) => {
-                    // SAFETY: the epoch is pinned.
-                    let ended = unsafe {
-                        self.walk(
-                            walk,
-                            &find,
-                            search,
-                            scorer.squared(),
-                            (&mut *space, &mut *slots),
-                        )
-                    };
-                    if !ended {
-                        return None;
-                    }
-                    Way::Walk
-                }
-            };
+            let found = (&mut *space, &mut *slots);
+            // SAFETY: the epoch is pinned.
+            explanation.way = unsafe { self.find(plan, &find, search, scorer.squared(), found) }?;
             // SAFETY: the epoch has been pinned since before.
             unsafe { contents.rank(slots, search, &mut scorer, ranked) };
             let ranks = undirected.into_iter();
@@ -166,8 +145,36 @@ impl Index {
         (nearest, explanation)
     }
 
-    /// Walks the graph as planned, and leaves in `slots` those to measure, the nearest first. Returns
-    /// false if the walk was given up. `squared` is the query's squared length.
+    /// Finds slots as planned, and leaves in `slots` those to measure. Returns the way, or `None` if
+    /// a scan of all vectors is better. `squared` is the query's squared length.
+    ///
+    /// # Safety
+    /// The epoch is pinned until the last use of the slots.
+    unsafe fn find(
+        &self,
+        plan: Plan,
+        find: &Find<'_>,
+        search: &SearchOptions<'_>,
+        squared: f64,
+        (space, slots): (&mut Space, &mut Vec<u32>),
+    ) -> Option<Way> {
+        match plan {
+            Plan::Scan => None,
+            Plan::ScanOfCodes { rescored } => {
+                // SAFETY: the caller's promise.
+                unsafe { find.scan_codes(rescored, space, slots) };
+                Some(Way::ScanOfCodes)
+            }
+            Plan::Walk(walk) => {
+                // SAFETY: the caller's promise.
+                let ended = unsafe { self.walk(walk, find, search, squared, (space, slots)) };
+                ended.then_some(Way::Walk)
+            }
+        }
+    }
+
+    /// Walks the graph as planned, and leaves in `slots` those to measure, the nearest first.
+    /// Returns false if the walk was given up. `squared` is the query's squared length.
     ///
     /// # Safety
     /// The epoch is pinned until the last use of the slots.

@@ -5,9 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
-
-use crate::types::CqlType;
+use value::{CqlType, Literal};
 
 /// A parsed statement with its bind markers.
 #[derive(Clone, Debug, PartialEq)]
@@ -159,33 +157,6 @@ pub struct FunctionCall<Argument> {
     pub name: String,
     /// The arguments, possibly none.
     pub arguments: Vec<Argument>,
-}
-
-/// A constant other than null.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Literal {
-    /// The text of a string, without its quotes.
-    String(String),
-    /// Digits with an optional minus sign, of any length.
-    Integer(String),
-    /// A number with a point or an exponent as written, or `NaN`, `Infinity` or `-Infinity`,
-    /// spelt so.
-    Float(String),
-    /// `true` or `false`.
-    Boolean(bool),
-    /// A UUID.
-    Uuid(uuid::Uuid),
-    /// The bytes of `0x..`.
-    Blob(Bytes),
-    /// A duration. Its counts are all negative or zero if a minus sign is written before it.
-    Duration {
-        /// Months, years included.
-        months: i32,
-        /// Days, weeks included.
-        days: i32,
-        /// Nanoseconds: hours and everything shorter.
-        nanoseconds: i64,
-    },
 }
 
 /// The operator of a relation.

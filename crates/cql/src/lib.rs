@@ -1,14 +1,13 @@
 //! The Cassandra Query Language and its wire format, as a pure library: no I/O, no runtime.
 //!
-//! There are three layers, each usable alone:
-//! - Values: [`types`], [`value`] and [`token`] serialise, compare and hash them.
+//! There are two layers, each usable alone; the values in both are those of crate [`value`]:
 //! - Statements: [`parser`] turns a text into an [`ast`], [`quote`] writes names and strings as
 //!   CQL, and [`vector_index`] checks the definition of a vector index.
 //! - Frames: [`wire`] reads and writes the messages of the native protocol.
 //!
 //! [`secret`] keeps passwords out of logs and debug output.
 //!
-//! Everything that comes from outside (frames, statements, serialised values) is read with
+//! Everything that comes from outside (frames and statements) is read with
 //! bounds on nesting and allocation: the memory taken is a small multiple of the input.
 
 #![warn(clippy::unwrap_used)]
@@ -18,8 +17,5 @@ pub mod error;
 pub mod parser;
 pub mod quote;
 pub mod secret;
-pub mod token;
-pub mod types;
-pub mod value;
 pub mod vector_index;
 pub mod wire;

@@ -23,12 +23,12 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bytes::Bytes;
-use cql::value::timeuuid;
 use storage::Storage;
 use storage::catalog::{ColumnId, Table};
 use storage::read::{Cell, ClusteringBound, ClusteringSlice, Partitions, ReadRequest, Row};
 use store::database::{Hint, HintTarget, KeySchema, LogRun, aside};
 use uuid::Uuid;
+use value::timeuuid;
 
 use crate::table_of;
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use anyhow::Context;
 use async_trait::async_trait;
 use bytes::Bytes;
-use cql::token::Token;
 use storage::Storage;
 use storage::catalog::{ColumnId, TableId};
 use storage::read::{Cell, Partitions, Position, ReadRequest, Row};
 use store::database::{Page, Part, PrimaryKey, RawCell, ReadRow, RowReader, Rows, aside};
+use value::token::Token;
 
 use crate::table_of;
 

@@ -4,8 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cql::types::CqlType;
-use scylla::frame::response::result::NativeType;
 use storage::Storage;
 use storage::catalog::{Column, Index, Table};
 use store::database::{
@@ -117,36 +115,8 @@ pub fn identity(table: &Table, index: &Index) -> Result<IndexIdentity, &'static 
 }
 
 fn key_column(column: &Column) -> Option<KeyColumn> {
-    let typ = native(&column.cql_type).filter(is_key_type)?;
-    Some(KeyColumn {
+    is_key_type(&column.cql_type).then(|| KeyColumn {
         name: column.name.clone(),
-        typ,
-    })
-}
-
-/// The type by the name that the index service has for it.
-fn native(cql_type: &CqlType) -> Option<NativeType> {
-    Some(match cql_type {
-        CqlType::Ascii => NativeType::Ascii,
-        CqlType::Bigint => NativeType::BigInt,
-        CqlType::Blob => NativeType::Blob,
-        CqlType::Boolean => NativeType::Boolean,
-        CqlType::Counter => NativeType::Counter,
-        CqlType::Date => NativeType::Date,
-        CqlType::Decimal => NativeType::Decimal,
-        CqlType::Double => NativeType::Double,
-        CqlType::Duration => NativeType::Duration,
-        CqlType::Float => NativeType::Float,
-        CqlType::Inet => NativeType::Inet,
-        CqlType::Int => NativeType::Int,
-        CqlType::Smallint => NativeType::SmallInt,
-        CqlType::Text => NativeType::Text,
-        CqlType::Time => NativeType::Time,
-        CqlType::Timestamp => NativeType::Timestamp,
-        CqlType::Timeuuid => NativeType::Timeuuid,
-        CqlType::Tinyint => NativeType::TinyInt,
-        CqlType::Uuid => NativeType::Uuid,
-        CqlType::Varint => NativeType::Varint,
-        _ => return None,
+        cql_type: column.cql_type.clone(),
     })
 }

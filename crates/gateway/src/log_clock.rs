@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use clock::{Clock, ServerClock, SystemClock};
 use cql::error::{CqlError, ErrorKind};
-use cql::value::timeuuid;
 use uuid::Uuid;
+use value::timeuuid;
 
 /// The bit of a timeuuid's node that marks it as no network card's address: the lowest bit of its
 /// first byte.

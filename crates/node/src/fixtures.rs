@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cql::token::Partitioner;
-use cql::types::CqlType;
 use storage::catalog::{
     Catalog, CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, ImageMode, Index,
     Keyspace, StreamGeneration, Table, TableId,
 };
 use uuid::Uuid;
+use value::{CqlType, token::Partitioner};
 
 /// The version `n` of a catalog or index, as a timeuuid. A greater `n` is later.
 pub fn version(n: u32) -> Uuid {

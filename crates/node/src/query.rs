@@ -7,11 +7,11 @@ use bytes::{Bytes, BytesMut};
 use client_memory::{Account, Charge};
 use cql::ast::{Parsed, Statement};
 use cql::error::CqlError;
-use cql::types::CqlType;
 use cql::wire::Consistency;
 use storage::Storage;
 use storage::catalog::TableId;
 use store_api::Stores;
+use value::CqlType;
 
 use crate::system::SystemTables;
 use crate::{describe, modify, schema, select};

@@ -6,9 +6,9 @@
 //! and all rows with a greater `a` lie behind it.
 
 use bytes::Bytes;
-use cql::value::compare;
 use storage::catalog::{Column, ColumnKind};
 use storage::read::{ClusteringBound, ClusteringSlice};
+use value::compare;
 
 /// A bound on one or more successive clustering columns.
 #[derive(Clone, Copy, Debug)]
@@ -182,8 +182,8 @@ fn first(edge: Edge<'_>) -> Edge<'_> {
 mod tests {
     use std::cmp::Ordering;
 
-    use cql::types::CqlType;
     use storage::catalog::ColumnId;
+    use value::CqlType;
 
     use super::*;
 

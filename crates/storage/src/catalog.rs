@@ -10,9 +10,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cql::token::{Partitioner, Token};
-use cql::types::CqlType;
 use uuid::Uuid;
+use value::{
+    CqlType,
+    token::{Partitioner, Token},
+};
 
 /// The identity of a table: a dropped and recreated table gets another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

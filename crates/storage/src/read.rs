@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cql::token::Token;
+use value::token::Token;
 
 use crate::catalog::{ColumnId, TableId};
 pub use crate::reader::{RowStream, View};

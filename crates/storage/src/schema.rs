@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use cql::types::CqlType;
+use value::CqlType;
 
 use crate::StorageError;
 use crate::catalog::persist::Generations;

@@ -470,8 +470,7 @@ fn make(engine: &Engine, now_micros: i64) -> Result<(), StorageError> {
     let now_ms = now_micros.div_euclid(1_000);
     let random = Uuid::new_v4().as_u64_pair().1;
     let catalog = Catalog {
-        version: cql::value::timeuuid::from_micros(now_micros, random)
-            .unwrap_or_else(|_| Uuid::nil()),
+        version: value::timeuuid::from_micros(now_micros, random).unwrap_or_else(|_| Uuid::nil()),
         host_id: Uuid::new_v4(),
         cluster_name: "Annulus".to_owned(),
         created_at_ms: now_ms,

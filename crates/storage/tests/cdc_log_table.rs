@@ -7,13 +7,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cql::token::{Partitioner, Token};
-use cql::types::CqlType;
 use storage::Storage;
 use storage::catalog::{
     CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, Index, RING_TOKENS, Table,
 };
 use support::*;
+use value::{
+    CqlType,
+    token::{Partitioner, Token},
+};
 
 fn log_of(storage: &Storage) -> Option<Arc<Table>> {
     storage.catalog().table("ks", "t_scylla_cdc_log").cloned()

@@ -5,13 +5,12 @@ mod support;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use cql::types::CqlType;
-use cql::value::Value;
 use storage::Storage;
 use storage::catalog::{CdcOptions, ColumnId, ColumnKind, DeltaMode, ImageMode, Table};
 use storage::mutation::{CellOperation, Change};
 use storage::read::{Cell, ClusteringBound, Row};
 use support::*;
+use value::{CqlType, Value};
 
 const S: ColumnId = ColumnId(2);
 const A: ColumnId = ColumnId(3);
@@ -459,7 +458,7 @@ fn the_time_is_the_write_timestamp_unless_it_is_past_or_future() {
         .map(|row| {
             let time = &row.clustering.as_ref().unwrap()[0];
             let id = uuid::Uuid::from_slice(time).unwrap();
-            cql::value::timeuuid::unix_micros(&id) - START_MICROS
+            value::timeuuid::unix_micros(&id) - START_MICROS
         })
         .collect();
     times.sort_unstable();
@@ -537,5 +536,5 @@ fn the_log_is_a_table_as_the_contract_draws_it() {
         .iter()
         .all(|column| column.kind == ColumnKind::Regular);
     assert!(regular, "static columns are ordinary in the log");
-    assert_eq!(log.partitioner, cql::token::Partitioner::Cdc);
+    assert_eq!(log.partitioner, value::token::Partitioner::Cdc);
 }

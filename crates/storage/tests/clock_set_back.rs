@@ -8,13 +8,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cql::value::timeuuid;
 use storage::catalog::Table;
 use storage::clock::{Clock, SystemClock};
 use storage::mutation::Change;
 use storage::read::{ClusteringBound, Partitions};
 use storage::{Storage, StorageOptions};
 use support::*;
+use value::timeuuid;
 
 const HOUR_MICROS: i64 = 3_600_000_000;
 

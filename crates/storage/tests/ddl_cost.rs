@@ -7,9 +7,9 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use cql::types::CqlType;
 use storage::Storage;
 use support::*;
+use value::CqlType;
 
 /// Bytes that this process has written so far.
 fn written() -> u64 {

@@ -9,10 +9,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use cql::types::CqlType;
 use storage::catalog::{Catalog, Table};
 use storage::{Storage, StorageOptions};
 use support::*;
+use value::CqlType;
 
 const ROWS: i32 = 3;
 

@@ -4,10 +4,9 @@
 mod support;
 
 use bytes::Bytes;
-use cql::types::CqlType;
-use cql::value::Value;
 use storage::read::Partitions;
 use support::*;
+use value::{CqlType, Value};
 
 fn decimal(text: &str) -> Bytes {
     Value::Decimal(text.parse().expect("a number")).serialize()

@@ -6,11 +6,11 @@
 
 mod support;
 
-use cql::types::CqlType;
 use storage::Storage;
 use storage::catalog::{ColumnId, Table};
 use storage::mutation::Change;
 use support::*;
+use value::CqlType;
 
 const GC_GRACE_S: i64 = 100;
 const TTL_S: u32 = 50;

@@ -6,11 +6,11 @@ mod support;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cql::types::CqlType;
 use storage::Storage;
 use storage::catalog::{ColumnId, Index, Table};
 use storage::mutation::Change;
 use support::*;
+use value::CqlType;
 
 const UPDATE: u8 = 1;
 const INSERT: u8 = 2;

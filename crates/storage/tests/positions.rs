@@ -4,13 +4,13 @@
 mod support;
 
 use bytes::Bytes;
-use cql::types::CqlType;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use storage::catalog::Table;
 use storage::read::{Partitions, Position};
 use storage::{Storage, StorageError};
 use support::*;
+use value::CqlType;
 
 fn world() -> (tempfile::TempDir, Storage, Table) {
     let directory = tempfile::tempdir().unwrap();

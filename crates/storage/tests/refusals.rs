@@ -4,12 +4,12 @@
 mod support;
 
 use bytes::Bytes;
-use cql::types::CqlType;
 use storage::catalog::{ColumnId, Table, TableId};
 use storage::mutation::{CellOperation, Change, PartitionMutation, Write};
 use storage::read::{ClusteringBound, Partitions};
 use storage::{Storage, StorageError, StorageOptions};
 use support::*;
+use value::CqlType;
 
 fn world() -> (tempfile::TempDir, Storage, Table) {
     let directory = tempfile::tempdir().unwrap();

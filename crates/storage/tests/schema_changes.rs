@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cql::types::CqlType;
 use storage::catalog::{Catalog, Column, ColumnId, ColumnKind};
 use storage::{ChangeError, Storage, StorageError};
 use support::*;
+use value::CqlType;
 
 fn change(storage: &Storage, edit: impl FnOnce(&mut Catalog) + Send + 'static) {
     block_on(storage.change_catalog(|catalog| {
@@ -51,7 +51,7 @@ fn versions_rise_with_every_change_and_only_then() {
     let directory = tempfile::tempdir().unwrap();
     let clock = HandClock::new(START_MICROS);
     let storage = open_at(directory.path(), &clock);
-    let time = |catalog: &Catalog| cql::value::timeuuid::unix_micros(&catalog.version);
+    let time = |catalog: &Catalog| value::timeuuid::unix_micros(&catalog.version);
     let mut last = time(&storage.catalog());
     for n in 0..5 {
         // The clock stands still or goes back.

@@ -10,12 +10,12 @@ use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
-use cql::value::timeuuid;
 use storage::Storage;
 use storage::catalog::Table;
 use storage::clock::{Clock, SystemClock};
 use storage::read::{ClusteringBound, Partitions};
 use support::*;
+use value::timeuuid;
 
 const WRITERS: i32 = 6;
 const WRITES: i32 = 400;

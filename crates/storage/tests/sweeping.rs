@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cql::types::CqlType;
 use storage::Storage;
 use storage::catalog::Table;
 use storage::mutation::Change;
 use storage::read::ClusteringBound;
 use support::*;
+use value::CqlType;
 
 const GC_GRACE_S: i64 = 100;
 const ROWS: i32 = 300;

@@ -4,12 +4,13 @@
 //! of ten rows takes as many allocations as one of a thousand.
 
 use bytes::Bytes;
-use scylla::frame::response::result::NativeType;
+use cql::wire::type_code;
 use serde::ser::{Error, SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
 use store_api::binary;
+use value::{CqlType, to_key_json};
 
-use crate::keys::{KeyColumn, KeySchema, Values, shown};
+use crate::keys::{KeyColumn, KeySchema, Values};
 use crate::score::Scored;
 
 /// The limit for the room that is reserved for keys, in bytes. The reserve follows the length of
@@ -66,7 +67,7 @@ impl<'a> Found<'a> {
         let names: usize = columns.map(|column| column.name.len()).sum();
         let mut out = binary::Writer::new(scores, self.schema.len(), self.keys.len() + names);
         for (at, column) in self.schema.columns().enumerate() {
-            out.column(&column.name, type_id(&column.typ), self.column(at));
+            out.column(&column.name, type_code(&column.cql_type), self.column(at));
         }
         out.finish()
     }
@@ -118,21 +119,21 @@ impl Serialize for Column<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let values = self.found.column(self.at);
         serializer.collect_seq(values.map(|value| Value {
-            typ: &self.column.typ,
+            cql_type: &self.column.cql_type,
             value,
         }))
     }
 }
 
 struct Value<'a> {
-    typ: &'a NativeType,
+    cql_type: &'a CqlType,
     value: &'a [u8],
 }
 
 impl Serialize for Value<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let shown = shown(self.typ, self.value).map_err(S::Error::custom)?;
-        shown.serialize(serializer)
+        let json = to_key_json(self.cql_type, self.value).map_err(S::Error::custom)?;
+        json.serialize(serializer)
     }
 }
 
@@ -144,44 +145,14 @@ impl<I: Iterator<Item = f32> + Clone> Serialize for Numbers<I> {
     }
 }
 
-/// The id of a type in the native protocol (version 4, section 4.2.5.2).
-fn type_id(typ: &NativeType) -> u16 {
-    match typ {
-        NativeType::Ascii => 0x01,
-        NativeType::BigInt => 0x02,
-        NativeType::Blob => 0x03,
-        NativeType::Boolean => 0x04,
-        NativeType::Counter => 0x05,
-        NativeType::Decimal => 0x06,
-        NativeType::Double => 0x07,
-        NativeType::Float => 0x08,
-        NativeType::Int => 0x09,
-        NativeType::Timestamp => 0x0b,
-        NativeType::Uuid => 0x0c,
-        NativeType::Text => 0x0d,
-        NativeType::Varint => 0x0e,
-        NativeType::Timeuuid => 0x0f,
-        NativeType::Inet => 0x10,
-        NativeType::Date => 0x11,
-        NativeType::Time => 0x12,
-        NativeType::SmallInt => 0x13,
-        NativeType::TinyInt => 0x14,
-        NativeType::Duration => 0x15,
-        // Id 0 stands for a custom type. The driver may add types.
-        _ => 0x00,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use store_api::types::AnnResponse;
 
-    use super::*;
-
-    fn column(name: &str, typ: NativeType) -> KeyColumn {
+    fn column(name: &str, cql_type: CqlType) -> KeyColumn {
         KeyColumn {
             name: name.into(),
-            typ,
+            cql_type,
         }
     }
 
@@ -195,8 +166,8 @@ mod tests {
     #[test]
     fn both_forms_say_the_same() {
         let schema = KeySchema {
-            partition: vec![column("pk", NativeType::Int)],
-            clustering: vec![column("ck", NativeType::Text)],
+            partition: vec![column("pk", CqlType::Int)],
+            clustering: vec![column("ck", CqlType::Text)],
         };
         let mut found = Found::with_capacity(&schema, 2);
         let key = |number: u8, text: &'static [u8]| schema.encode([&[0, 0, 0, number], text]);
@@ -223,7 +194,7 @@ mod tests {
     #[test]
     fn a_long_key_takes_no_room_for_as_many_as_may_come() {
         let schema = KeySchema {
-            partition: vec![column("pk", NativeType::Blob)],
+            partition: vec![column("pk", CqlType::Blob)],
             clustering: vec![],
         };
         let mut found = Found::with_capacity(&schema, 100_000);
@@ -239,7 +210,7 @@ mod tests {
     #[test]
     fn a_key_without_a_json_form_fails_in_json_alone() {
         let schema = KeySchema {
-            partition: vec![column("pk", NativeType::Double)],
+            partition: vec![column("pk", CqlType::Double)],
             clustering: vec![],
         };
         let mut found = Found::with_capacity(&schema, 1);

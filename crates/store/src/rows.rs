@@ -1,8 +1,10 @@
 //! The part of table rows that indexes need: the primary key and the vector columns.
 
+use value::{KeyError, to_key_json};
+
 use crate::identity::TableIdentity;
 use crate::items::Cell;
-use crate::keys::{KeySchema, PrimaryKey, shown};
+use crate::keys::{KeySchema, PrimaryKey};
 
 /// The approximate bytes that a row takes on the wire beside its vectors, for keys, write times and
 /// lengths.
@@ -77,7 +79,7 @@ pub enum Unusable {
         /// The position of the key column, from 0.
         column: usize,
         /// The reason why the column can't be written.
-        error: crate::keys::KeyError,
+        error: KeyError,
     },
 }
 
@@ -115,7 +117,7 @@ impl RowReader {
                 .zip(key)
                 .enumerate()
                 .find_map(|(at, (column, value))| {
-                    let error = shown(&column.typ, value).err()?;
+                    let error = to_key_json(&column.cql_type, value).err()?;
                     Some(Unusable::Key { column: at, error })
                 });
         let cells = self.columns.iter().zip(cells);

@@ -77,25 +77,12 @@ pub async fn run(arguments: ServingCostArguments) -> anyhow::Result<()> {
     let index = tokio::task::block_in_place(|| InProcess::build(&info.options, &base))?;
     drop(base);
 
-    let mut targets = vec![
-        (
-            "HTTP binary",
-            Target::Http(arguments.http.clone(), Wire::Binary),
-        ),
-        (
-            "HTTP JSON",
-            Target::Http(arguments.http.clone(), Wire::Json),
-        ),
-    ];
-    if let Some(address) = &arguments.cql {
-        targets.push(("CQL", Target::Cql(address.clone())));
-    }
     let mut ways = vec![Way {
         name: "in process",
         searching: None,
         costs: Vec::new(),
     }];
-    for (name, target) in targets {
+    for (name, target) in targets(&arguments) {
         let dataset = search.data.name();
         let (names, requests) = (&search.names, &search.requests);
         let searching = Searching::new(&target, names, requests, &questions, dataset).await?;
@@ -140,6 +127,24 @@ pub async fn run(arguments: ServingCostArguments) -> anyhow::Result<()> {
     }
     output.add(summary(&ways, idle))?;
     output.finish()
+}
+
+/// The servers that are measured, by the names of their ways.
+fn targets(arguments: &ServingCostArguments) -> Vec<(&'static str, Target)> {
+    let mut targets = vec![
+        (
+            "HTTP binary",
+            Target::Http(arguments.http.clone(), Wire::Binary),
+        ),
+        (
+            "HTTP JSON",
+            Target::Http(arguments.http.clone(), Wire::Json),
+        ),
+    ];
+    if let Some(address) = &arguments.cql {
+        targets.push(("CQL", Target::Cql(address.clone())));
+    }
+    targets
 }
 
 /// Searches by a server, and measures its processor time.

@@ -4,7 +4,7 @@
 //! grammar asks for it. A minus sign is always a token of its own, so `c-1` and `c - 1` are the
 //! same.
 
-use crate::value::resembles_duration;
+use value::resembles_duration;
 
 /// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

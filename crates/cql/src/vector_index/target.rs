@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
+use value::CqlType;
+
 use crate::ast::IndexTarget;
 use crate::error::CqlError;
-use crate::types::CqlType;
 
 /// Returns the one target of the list. The lists of local indexes and of indexes with filtering
 /// columns are refused.

@@ -45,3 +45,4 @@ pub use request::{
 };
 pub use response::{EVENT_STREAM, Response, ResponseContext};
 pub use rows::{DecodedRows, Rows, RowsEncoder};
+pub use type_option::type_code;

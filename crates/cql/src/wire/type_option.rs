@@ -4,11 +4,11 @@
 //! vectors and, as in Cassandra, durations, which have a code since v5.
 
 use bytes::{BufMut, BytesMut};
+use value::CqlType;
 
 use super::marshal::{MAX_TYPE_DEPTH, marshal_name, parse_marshal_name};
 use super::reader::{DecodeError, Reader};
 use super::writer::Writer;
-use crate::types::CqlType;
 
 const CUSTOM: u16 = 0x0000;
 const LIST: u16 = 0x0020;
@@ -40,6 +40,12 @@ static SIMPLE: [(u16, CqlType); 19] = [
     (0x0014, CqlType::Tinyint),
 ];
 
+/// The code of a type without parameters; 0, custom, for any other type and for durations.
+pub fn type_code(cql_type: &CqlType) -> u16 {
+    let simple = SIMPLE.iter().find(|(_, known)| known == cql_type);
+    simple.map_or(CUSTOM, |(code, _)| *code)
+}
+
 /// Appends a type.
 pub(super) fn put_type(out: &mut BytesMut, cql_type: &CqlType) {
     match cql_type {
@@ -63,13 +69,13 @@ pub(super) fn put_type(out: &mut BytesMut, cql_type: &CqlType) {
                 put_type(out, element);
             }
         }
-        simple => match SIMPLE.iter().find(|(_, known)| known == simple) {
-            Some((code, _)) => out.put_u16(*code),
-            None => {
-                out.put_u16(CUSTOM);
+        simple => {
+            let code = type_code(simple);
+            out.put_u16(code);
+            if code == CUSTOM {
                 out.put_string(&marshal_name(cql_type));
             }
-        },
+        }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use cql::ast::*;
 use cql::parser::parse_statement;
-use cql::types::CqlType;
+use value::CqlType;
+use value::Literal;
 
 fn parse(text: &str) -> Statement {
     match parse_statement(text) {

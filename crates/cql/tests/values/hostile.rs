@@ -2,13 +2,12 @@
 //! and canonicalising accept the same bytes.
 
 use bytes::Bytes;
-use cql::types::CqlType;
-use cql::value::{
-    Value, canonical, compare, finite_vector, split_elements, split_entries, validate,
-};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
+use value::{
+    CqlType, Value, canonical, compare, finite_vector, split_elements, split_entries, validate,
+};
 
 use crate::strategies::{column_type, sent};
 

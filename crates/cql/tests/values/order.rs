@@ -3,9 +3,8 @@
 use std::cmp::Ordering;
 
 use bytes::Bytes;
-use cql::types::CqlType;
-use cql::value::{Value, canonical, compare, from_literal, join_elements, timeuuid};
 use proptest::prelude::*;
+use value::{CqlType, Value, canonical, compare, from_literal, join_elements, timeuuid};
 
 use crate::strategies::{inner_type, sortable_scalar, stored};
 
@@ -93,7 +92,7 @@ proptest! {
         let set = CqlType::Set { element: Box::new(element.clone()), frozen: false };
         let sent = join_elements(values.iter().map(Bytes::as_ref));
         let stored = canonical(&set, &sent).unwrap();
-        let elements = cql::value::split_elements(&stored).unwrap();
+        let elements = value::split_elements(&stored).unwrap();
         prop_assert!(elements.is_sorted_by(|a, b| compare(&element, a, b).is_lt()));
         for value in &values {
             prop_assert!(elements.iter().any(|kept| compare(&element, kept, value).is_eq()));
@@ -119,7 +118,7 @@ fn uuids(texts: &[&str]) -> Vec<Bytes> {
         .iter()
         .map(|text| {
             let uuid = text.parse().unwrap();
-            from_literal(&CqlType::Uuid, &cql::ast::Literal::Uuid(uuid)).unwrap()
+            from_literal(&CqlType::Uuid, &value::Literal::Uuid(uuid)).unwrap()
         })
         .collect()
 }

@@ -3,12 +3,11 @@
 use bytes::Bytes;
 use cql::ast::{Insert, InsertValues, Statement, Term};
 use cql::parser::parse_statement;
-use cql::types::CqlType;
-use cql::value::{
-    Value, canonical, from_literal, join_elements, join_entries, split_elements, split_entries,
-    validate,
-};
 use proptest::prelude::*;
+use value::{
+    CqlType, Value, canonical, from_literal, join_elements, join_entries, split_elements,
+    split_entries, validate,
+};
 
 use crate::strategies::{column_type, scalar, sent, stored};
 

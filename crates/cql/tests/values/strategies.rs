@@ -2,13 +2,12 @@
 
 use bigdecimal::BigDecimal;
 use bytes::Bytes;
-use cql::types::CqlType;
-use cql::value::{Value, canonical, timeuuid};
 use num_bigint::BigInt;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use uuid::Uuid;
+use value::{CqlType, Value, canonical, timeuuid};
 
 /// A type without parameters that may lie in any other type and has an order.
 pub fn sortable_scalar() -> impl Strategy<Value = CqlType> {

@@ -1,8 +1,8 @@
 //! Tests that the text of a type reads back as the type.
 
 use cql::parser::parse_type;
-use cql::types::CqlType;
 use proptest::prelude::*;
+use value::CqlType;
 
 use crate::strategies::column_type;
 

@@ -81,7 +81,7 @@ fn a_result_too_large_for_a_frame_becomes_an_error() {
         keyspace: "ks".into(),
         table: "t".into(),
         name: "c".into(),
-        cql_type: cql::types::CqlType::Blob,
+        cql_type: value::CqlType::Blob,
     };
     let metadata = Metadata {
         columns: vec![column],

@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 use cql::error::{CqlError, ErrorKind};
-use cql::types::CqlType;
 use cql::wire::*;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use uuid::Uuid;
+use value::CqlType;
 
 pub fn bytes(length_max: usize) -> impl Strategy<Value = Bytes> {
     vec(any::<u8>(), 0..=length_max).prop_map(Bytes::from)

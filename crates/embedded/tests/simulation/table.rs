@@ -5,13 +5,12 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cql::token::Partitioner;
-use cql::types::CqlType;
 use storage::catalog::{Catalog, Column, ColumnId, ColumnKind, Index, Keyspace, Table, TableId};
 use storage::mutation::{CellChange, CellOperation, Change, PartitionMutation, Write};
 use storage::read::{Cell, ClusteringBound, Partitions, ReadRequest, Row};
 use storage::{Storage, StorageError};
 use uuid::Uuid;
+use value::{CqlType, token::Partitioner};
 
 use crate::model::{Effect, Key, Shown};
 
@@ -234,7 +233,7 @@ pub fn log_rows(storage: &Storage, log: TableId) -> Result<Vec<(i64, Bytes)>, St
     let rows = all_of(storage, log)?.into_iter().map(|row| {
         let clustering = row.clustering.as_ref().expect("a time");
         let time = Uuid::from_slice(&clustering[0]).expect("a timeuuid");
-        (cql::value::timeuuid::unix_micros(&time), row.position.0)
+        (value::timeuuid::unix_micros(&time), row.position.0)
     });
     Ok(rows.collect())
 }

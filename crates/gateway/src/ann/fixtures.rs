@@ -3,10 +3,9 @@
 
 use std::sync::Arc;
 
-use cql::types::CqlType;
-use cql::value::timeuuid;
 use cql::wire::ColumnSpec;
 use uuid::Uuid;
+use value::{CqlType, timeuuid};
 
 use crate::catalog::{Column, ColumnKind, Generation, LoggedTable, Snapshot, Streams, VectorIndex};
 

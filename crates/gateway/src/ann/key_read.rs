@@ -21,8 +21,8 @@ use bytes::{BufMut, Bytes, BytesMut};
 use cql::ast::{Projection, Selector};
 use cql::error::CqlError;
 use cql::quote::quoted;
-use cql::value::join_elements;
 use cql::wire::{BoundValue, Metadata};
+use value::join_elements;
 
 use crate::catalog::LoggedTable;
 

@@ -9,9 +9,8 @@ use ann_query::{bounds, clauses};
 use cql::ast::{Projection, Select, Selector, Statement};
 use cql::error::CqlError;
 use cql::parser::{parse_statement, selection_text};
-use cql::types::CqlType;
-use cql::value::timeuuid;
 use cql::wire::{ColumnSpec, Metadata};
+use value::{CqlType, timeuuid};
 
 use super::key_read::KeyRead;
 use super::terms::{LimitTerm, VectorTerm};

@@ -8,12 +8,12 @@ use ann_query::{bounds, key_value};
 use bytes::Bytes;
 use clock::{Clock, SystemClock};
 use cql::error::{CqlError, ErrorKind};
-use cql::value::timeuuid;
 use cql::wire::{
     BoundValue, Metadata, QueryParameters, Request, Response, ResponseContext, Values,
 };
 use futures::stream::{self, StreamExt, TryStreamExt};
 use store_api::{ClientError, KeyValue, Stores};
+use value::timeuuid;
 
 use super::key_read::{Key, Layout};
 use super::prepared::prepare_read;

@@ -3,11 +3,10 @@
 
 use ann_query::{bounds, clauses};
 use bytes::{Bytes, BytesMut};
-use cql::ast::{BindMarker, Literal, Term};
+use cql::ast::{BindMarker, Term};
 use cql::error::CqlError;
-use cql::types::CqlType;
-use cql::value::{from_literal, validate};
 use cql::wire::BoundValue;
+use value::{CqlType, Literal, from_literal, validate};
 
 /// The vector to search for.
 #[derive(Clone, Debug, PartialEq)]

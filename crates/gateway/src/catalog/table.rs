@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cql::types::CqlType;
 use uuid::Uuid;
+use value::CqlType;
 
 use super::streams::Streams;
 

@@ -1,8 +1,8 @@
 //! Timeuuids of the present, for versions, notes and the history.
 
 use clock::{Clock, SystemClock};
-use cql::value::timeuuid;
 use uuid::Uuid;
+use value::timeuuid;
 
 use super::cluster::ClusterError;
 

@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
-use cql::types::CqlType;
-use cql::value::join_elements;
 use cql::wire::{
     BoundValue, ColumnSpec, Consistency, Direction, Frame, FrameHeader, HEADER_LENGTH, Metadata,
     Prepared, QueryParameters, Request, Response, ResponseContext, Rows, RowsEncoder, Startup,
@@ -20,6 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use value::{CqlType, join_elements};
 
 use super::serve;
 use crate::ann::fixtures::{column, snapshot};

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cql::error::{CqlError, ErrorKind};
-use cql::value::join_elements;
 use cql::wire::{
     BatchedStatement, BoundValue, Compression, Consistency, Direction, Request, Response,
 };
 use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
+use value::join_elements;
 
 use super::played::{
     Shared, execute, is_prepare, prepare, prepared_as, query, rest, snapshot, soon,

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use cql::ast::{DescribeTarget, Statement};
 use cql::parser::parse_statement;
 use cql::quote::Identifier;
-use cql::types::CqlType;
 use cql::vector_index;
 use cql::wire::{ColumnSpec, DecodeError, Metadata, Rows, RowsEncoder};
+use value::CqlType;
 
 use crate::catalog::{Snapshot, VectorIndex};
 

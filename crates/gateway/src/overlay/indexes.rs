@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cql::ast::{
-    BindMarker, Comparand, Literal, Operator, Projection, Relation, Select, Selector, Statement,
-    Subject, Term,
+    BindMarker, Comparand, Operator, Projection, Relation, Select, Selector, Statement, Subject,
+    Term,
 };
 use cql::parser::parse_statement;
-use cql::value::{Value, split_elements};
 use cql::vector_index;
 use cql::wire::{BoundValue, DecodeError, Metadata, Rows, RowsEncoder, Values};
+use value::{Literal, Value, split_elements};
 
 use crate::catalog::{Snapshot, VectorIndex};
 

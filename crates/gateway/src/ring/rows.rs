@@ -8,9 +8,8 @@
 use std::net::{IpAddr, SocketAddr};
 
 use bytes::Bytes;
-use cql::types::CqlType;
-use cql::value::Value;
 use cql::wire::{DecodeError, Metadata, Rows, RowsEncoder};
+use value::{CqlType, Value};
 
 use super::Ring;
 

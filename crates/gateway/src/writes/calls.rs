@@ -3,8 +3,8 @@
 
 use cql::ast::Term;
 use cql::parser::replace_calls;
-use cql::value::timeuuid;
 use uuid::Uuid;
+use value::timeuuid;
 
 use crate::log_clock::LogClock;
 

@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
-use cql::types::CqlType;
-use cql::value::join_elements;
 use cql::wire::{
     Batch, BatchKind, BatchStatement, BatchedStatement, BoundValue, ColumnSpec, Compression,
     Consistency, Direction, Flags, Frame, FrameHeader, HEADER_LENGTH, Metadata, Prepared,
     QueryParameters, Request, Response, ResponseContext, RowsEncoder, Values,
 };
+use value::{CqlType, join_elements};
 
 use super::frames::encode;
 use super::test_tables::{events, products};

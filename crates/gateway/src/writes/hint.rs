@@ -4,9 +4,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cql::token::{Partitioner, routing_key};
-use cql::value::timeuuid;
 use cql::wire::BoundValue;
+use value::{
+    timeuuid,
+    token::{Partitioner, routing_key},
+};
 
 use crate::catalog::LoggedTable;
 use crate::log_clock::LogClock;

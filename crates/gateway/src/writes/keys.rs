@@ -2,9 +2,8 @@
 
 use bytes::{Buf, Bytes};
 use cql::ast::Term;
-use cql::types::CqlType;
-use cql::value::split_elements;
 use cql::wire::BoundValue;
+use value::{CqlType, split_elements};
 
 use super::hint::Hint;
 use super::plan::{Action, Choice, Extent, Part, Unplanned, WritePlan};

@@ -1,11 +1,10 @@
 //! The values of terms in a key.
 
 use bytes::Bytes;
-use cql::ast::{FunctionCall, Literal, Term};
+use cql::ast::{FunctionCall, Term};
 use cql::error::CqlError;
-use cql::types::CqlType;
-use cql::value::{Value, from_literal, timeuuid};
 use cql::wire::BoundValue;
+use value::{CqlType, Literal, Value, from_literal, timeuuid};
 
 use super::plan::Unplanned;
 

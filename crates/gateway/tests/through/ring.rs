@@ -3,14 +3,13 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use cql::types::CqlType;
-use cql::value::Value;
 use cql::wire::{
     ColumnSpec, Compression, EVENT_STREAM, Event, Metadata, Prepared, Request, Response,
     ResponseContext, RowsEncoder, StatusChange,
 };
 use gateway::Ring;
 use uuid::Uuid;
+use value::{CqlType, Value};
 
 use crate::peer::{BODY_LIMIT, Peer, Setup, execute, prepare, query, raw_frame, response_bytes};
 

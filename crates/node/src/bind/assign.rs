@@ -1,7 +1,7 @@
 //! Rules for which terms may stand where a type is wanted. Functions are chosen by them, too.
 
-use cql::ast::{Literal, Term};
-use cql::types::CqlType;
+use cql::ast::Term;
+use value::{CqlType, Literal};
 
 use crate::functions::{self, Argument};
 

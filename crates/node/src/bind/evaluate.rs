@@ -2,8 +2,7 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use cql::error::CqlError;
-use cql::types::CqlType;
-use cql::value::{self, Value};
+use value::{CqlType, Value};
 
 use super::prepare::{Node, invalid_value, null_inside};
 use super::{Bound, PreparedTerm, StatementClock};

@@ -2,8 +2,7 @@
 
 use cql::ast::Comparand;
 use cql::error::CqlError;
-use cql::types::CqlType;
-use cql::value::split_elements;
+use value::{CqlType, split_elements};
 
 use super::{Bound, PrepareContext, PreparedTerm, StatementClock, prepare_term};
 use crate::query::Parameters;

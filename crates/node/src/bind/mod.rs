@@ -17,7 +17,7 @@ mod timeout;
 use bytes::Bytes;
 use cql::ast;
 use cql::error::CqlError;
-use cql::types::CqlType;
+use value::CqlType;
 
 pub use crate::clock::StatementClock;
 pub use assign::{Assignability, assignability, natural_type, own_type, type_assignability};

@@ -1,9 +1,8 @@
 //! Preparation of terms: checks each against the type of its place.
 
-use cql::ast::{FunctionCall, Literal, Term};
+use cql::ast::{FunctionCall, Term};
 use cql::error::CqlError;
-use cql::types::CqlType;
-use cql::value::from_literal;
+use value::{CqlType, Literal, from_literal};
 
 use super::assign::{self, Assignability};
 use super::text::{literal_kind, literal_text, term_text};

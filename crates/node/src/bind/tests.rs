@@ -3,8 +3,7 @@
 use bytes::Bytes;
 use cql::ast::{InsertValues, Parsed, Statement, Term};
 use cql::parser::{parse_statement, parse_type};
-use cql::types::CqlType;
-use cql::value::Value;
+use value::{CqlType, Value};
 
 use super::*;
 use crate::query::{BoundValue, Parameters};

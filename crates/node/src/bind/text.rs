@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use cql::ast::{Literal, Term};
+use cql::ast::Term;
 use cql::quote::Identifier;
-use cql::value::Value;
+use value::{Literal, Value};
 
 /// The most characters of a text. Longer texts are cut, so that a message stays readable.
 const MAX_CHARS: usize = 60;

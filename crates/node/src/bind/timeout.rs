@@ -3,8 +3,7 @@
 
 use cql::ast::Term;
 use cql::error::CqlError;
-use cql::types::CqlType;
-use cql::value::Value;
+use value::{CqlType, Value};
 
 use super::{Bound, PrepareContext, PreparedTerm, StatementClock, prepare_term};
 use crate::query::Parameters;

@@ -15,7 +15,7 @@ use bytes::{BufMut, BytesMut};
 use cql::ast::{Describe, DescribeTarget, TableName};
 use cql::error::CqlError;
 use cql::quote::Identifier;
-use cql::types::CqlType;
+use value::CqlType;
 
 use crate::query::{Answer, ColumnSpec, Database, Outcome, Rows};
 use elements::Schema;

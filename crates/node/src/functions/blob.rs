@@ -2,8 +2,7 @@
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use cql::types::CqlType;
-use cql::value::validate;
+use value::{CqlType, validate};
 
 use crate::clock::StatementClock;
 

@@ -6,10 +6,9 @@
 use bigdecimal::{BigDecimal, FromPrimitive, ToPrimitive};
 use bytes::Bytes;
 use cql::error::CqlError;
-use cql::types::CqlType;
-use cql::value::Value;
 use num_bigint::BigInt;
 use uuid::Uuid;
+use value::{CqlType, Value};
 
 /// The most digits before the point with which a decimal is expanded into an integer. A decimal of
 /// 10 bytes can stand for a number of two billion digits.
@@ -241,7 +240,7 @@ fn millis(value: &Value) -> Option<i64> {
 }
 
 fn uuid_millis(uuid: &Uuid) -> i64 {
-    cql::value::timeuuid::unix_millis(uuid)
+    value::timeuuid::unix_millis(uuid)
 }
 
 /// The text of a value without the quotes of a literal.

@@ -2,8 +2,7 @@
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use cql::types::CqlType;
-use cql::value::json_text;
+use value::{CqlType, json_text};
 
 /// The JSON text of a value. Null gives the text `null`.
 pub(super) fn to_json(cql_type: &CqlType, value: Option<&[u8]>) -> Result<Bytes, CqlError> {

@@ -18,7 +18,7 @@ mod time;
 use bytes::Bytes;
 use cql::ast::Term;
 use cql::error::CqlError;
-use cql::types::CqlType;
+use value::CqlType;
 
 use crate::clock::StatementClock;
 

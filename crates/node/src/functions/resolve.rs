@@ -2,7 +2,7 @@
 
 use cql::ast::Term;
 use cql::error::CqlError;
-use cql::types::CqlType;
+use value::CqlType;
 
 use super::table::{Declaration, Signature, overloads};
 use super::{Argument, ScalarFunction, term_excerpt};
@@ -289,7 +289,7 @@ impl Argument<'_> {
 fn literal_vector(length: usize) -> Option<CqlType> {
     let dimensions = u16::try_from(length)
         .ok()
-        .filter(|dimensions| (1..=cql::types::MAX_VECTOR_DIMENSIONS).contains(dimensions))?;
+        .filter(|dimensions| (1..=value::MAX_VECTOR_DIMENSIONS).contains(dimensions))?;
     Some(CqlType::Vector {
         element: Box::new(CqlType::Float),
         dimensions,
@@ -304,7 +304,8 @@ fn is_read_as(from: &CqlType, to: &CqlType) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use cql::ast::{BindMarker, Literal};
+    use cql::ast::BindMarker;
+    use value::Literal;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! The declarations of all scalar functions.
 
-use cql::types::CqlType::{self, *};
+use value::CqlType::{self, *};
 
 use super::{Body, OfValues, blob, similarity, time};
 

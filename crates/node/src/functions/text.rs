@@ -1,8 +1,8 @@
 //! Terms as CQL text, for the names of result columns and for messages.
 
-use cql::ast::{Literal, Term};
+use cql::ast::Term;
 use cql::quote::Identifier;
-use cql::value::Value;
+use value::{Literal, Value};
 
 /// The text of a term in the form in which Cassandra prints it.
 pub fn term_text(term: &Term) -> String {

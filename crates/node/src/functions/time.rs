@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use cql::value::{ValueError, timeuuid};
 use uuid::Uuid;
+use value::{ValueError, timeuuid};
 
 use crate::clock::StatementClock;
 

@@ -3,12 +3,11 @@
 
 use bytes::BytesMut;
 use cql::error::CqlError;
-use cql::types::CqlType;
-use cql::value::finite_vector;
 use storage::mutation::{
     CellChange, CellOperation, Change, Condition, PartitionMutation, Write, WriteOutcome,
 };
 use storage::read::Row;
+use value::{CqlType, finite_vector};
 
 use super::operation::Operation;
 use super::plan::{BatchPlan, WriteKind, WritePlan};

@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use cql::token::routing_key;
 use storage::catalog::{Column, Table};
 use storage::read::ClusteringSlice;
+use value::token::routing_key;
 
 use crate::bind::{Bound, PreparedInList, PreparedTerm, StatementClock};
 use crate::query::Parameters;

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use cql::ast::{Term, Using};
 use cql::error::CqlError;
-use cql::types::CqlType;
 use storage::catalog::Table;
+use value::CqlType;
 
 use crate::bind::{Bound, PrepareContext, PreparedTerm, StatementClock, Timeout, prepare_term};
 use crate::query::Parameters;

@@ -2,9 +2,9 @@
 
 use cql::ast::{AlterTable, AlterTableChange, ColumnDefinition};
 use cql::error::CqlError;
-use cql::types::CqlType;
 use storage::catalog::{Catalog, Column, ColumnId, ColumnKind, DroppedColumn, Table};
 use storage::clock::ServerClock;
+use value::CqlType;
 
 use super::column_type::check_column_type;
 use super::create_table::{check_column_count, useless_static};

@@ -2,7 +2,7 @@
 //! contain.
 
 use cql::error::CqlError;
-use cql::types::CqlType;
+use value::CqlType;
 
 /// Checks the type of a new column.
 pub(super) fn check_column_type(name: &str, cql_type: &CqlType) -> Result<(), CqlError> {

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashSet};
 
 use cql::ast::{ColumnDefinition, CreateTable, Direction};
 use cql::error::{CqlError, ErrorKind};
-use cql::token::Partitioner;
 use storage::catalog::{Catalog, Column, ColumnId, ColumnKind, Table, TableId};
 use storage::clock::ServerClock;
 use uuid::Uuid;
+use value::token::Partitioner;
 
 use super::column_type::{check_column_type, check_key_type};
 use super::table_options::{DEFAULT_GC_GRACE_S, TableOptions};

@@ -22,10 +22,10 @@ use std::sync::Arc;
 
 use cql::ast::{Statement, TableName};
 use cql::error::{CqlError, ErrorKind};
-use cql::value::timeuuid;
 use storage::ChangeError;
 use storage::catalog::{Catalog, Table};
 use storage::clock::ServerClock;
+use value::timeuuid;
 
 use crate::failure::storage_error;
 use crate::query::{Answer, Database, Outcome, SchemaChange, SchemaChangeKind};

@@ -9,9 +9,8 @@ use std::cmp::Ordering;
 use bigdecimal::BigDecimal;
 use bytes::Bytes;
 use cql::error::CqlError;
-use cql::types::CqlType;
-use cql::value::{Value, compare};
 use num_bigint::BigInt;
+use value::{CqlType, Value, compare};
 
 use super::expression::Expression;
 

@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use cql::value::compare;
 use storage::catalog::{Column, ColumnKind, Table};
 use storage::read::{ClusteringBound, ClusteringSlice};
+use value::compare;
 
 use super::access::ClusteringAccess;
 use super::relation::{Relation, RelationKind, Test, TupleTest};

@@ -361,7 +361,7 @@ fn check_merge(
     Ok(())
 }
 
-fn merge_order(table: &Table, rows: &RowsPlan) -> Vec<(usize, cql::types::CqlType, bool)> {
+fn merge_order(table: &Table, rows: &RowsPlan) -> Vec<(usize, value::CqlType, bool)> {
     let clustering = table.clustering_key();
     rows.order
         .columns

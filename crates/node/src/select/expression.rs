@@ -2,10 +2,11 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use cql::error::CqlError;
-use cql::token::{Partitioner, routing_key};
-use cql::types::CqlType;
-use cql::value::{compare, split_elements, split_entries};
 use storage::read::Row;
+use value::{
+    CqlType, compare, split_elements, split_entries,
+    token::{Partitioner, routing_key},
+};
 
 use super::place::{Content, Place, Shape, put_bytes, put_null};
 use crate::clock::StatementClock;

@@ -6,11 +6,9 @@ use std::cmp::Ordering;
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use cql::token::Partitioner;
-use cql::types::CqlType;
-use cql::value::{compare, split_elements, split_entries};
 use storage::catalog::Column;
 use storage::read::Row;
+use value::{CqlType, compare, split_elements, split_entries, token::Partitioner};
 
 use super::place::{Content, Place};
 use super::relation::{Comparison, Relation, RelationKind, Test, TupleTest};

@@ -3,7 +3,7 @@
 use ann_query::bounds::limit_value;
 use cql::ast::Term;
 use cql::error::CqlError;
-use cql::types::CqlType;
+use value::CqlType;
 
 use super::values::Values;
 use crate::bind::{Bound, PrepareContext, PreparedTerm, prepare_term};

@@ -5,10 +5,10 @@
 //! to the window.
 
 use cql::error::CqlError;
-use cql::value::timeuuid;
 use storage::Storage;
 use storage::read::{ClusteringBound, ClusteringSlice};
 use uuid::Uuid;
+use value::timeuuid;
 
 use crate::clock::StatementClock;
 use crate::failure::storage_error;

@@ -5,10 +5,11 @@ use std::ops::Bound as Edge;
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use cql::token::{Partitioner, Token};
-use cql::types::CqlType;
-use cql::value::compare;
 use storage::catalog::Table;
+use value::{
+    CqlType, compare,
+    token::{Partitioner, Token},
+};
 
 use super::access::PartitionAccess;
 use super::relation::{Comparison, Relation, RelationKind};

@@ -1,9 +1,9 @@
 //! The place of a column's value in a row, and the form in which the value is written out.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use cql::types::CqlType;
 use storage::catalog::{Column, ColumnId, ColumnKind};
 use storage::read::{Cell, LiveCell, Row};
+use value::CqlType;
 
 /// The place of a column's value in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,7 +166,7 @@ impl Content<'_> {
 
 #[cfg(test)]
 mod tests {
-    use cql::value::{join_elements, join_entries};
+    use value::{join_elements, join_entries};
 
     use super::*;
 

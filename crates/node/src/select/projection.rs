@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use cql::ast::{self, FunctionCall, Selector, Term};
 use cql::error::CqlError;
-use cql::types::CqlType;
 use storage::catalog::{Column, ColumnKind, Table};
+use value::CqlType;
 
 use super::aggregate::{AggregateCall, AggregateFunction};
 use super::expression::Expression;

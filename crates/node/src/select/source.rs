@@ -5,11 +5,10 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use cql::error::CqlError;
-use cql::types::CqlType;
-use cql::value::compare;
 use storage::Storage;
 use storage::catalog::TableId;
 use storage::read::{ClusteringSlice, Partitions, Position, ReadRequest, Row, RowStream};
+use value::{CqlType, compare};
 
 use super::memory::MemoryTable;
 use super::partitions::Targets;

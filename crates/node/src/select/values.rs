@@ -2,9 +2,11 @@
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use cql::token::{Partitioner, routing_key};
-use cql::value::split_elements;
 use storage::catalog::Column;
+use value::{
+    split_elements,
+    token::{Partitioner, routing_key},
+};
 
 use super::relation::{Relation, RelationKind, Test, TokenTerm, TupleList, TupleTerm, TupleTest};
 use crate::bind::{Bound, PreparedTerm, StatementClock};

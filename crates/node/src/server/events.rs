@@ -38,8 +38,8 @@ impl SchemaEvents {
     pub fn publish(&self, catalog: Arc<Catalog>) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         // Versions rise. Another statement may have sent the events of a newer catalog meanwhile.
-        if cql::value::compare(
-            &cql::types::CqlType::Timeuuid,
+        if value::compare(
+            &value::CqlType::Timeuuid,
             catalog.version.as_bytes(),
             told.version.as_bytes(),
         )

@@ -34,7 +34,7 @@ fn bound(value: wire::BoundValue) -> BoundValue {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use cql::types::CqlType;
+    use value::CqlType;
 
     use super::*;
 

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use cql::value::Value;
 use storage::catalog::{StreamGeneration, Table};
+use value::Value;
 
 use super::Source;
 use super::definition::Declaration;
@@ -106,7 +106,7 @@ fn streams_descriptions(source: &Source<'_>) -> Vec<Record> {
     let generation = &source.catalog.vnode_streams;
     let mut by_range_end: BTreeMap<i64, Vec<Bytes>> = BTreeMap::new();
     for stream in &generation.streams {
-        let token = cql::token::Partitioner::Cdc.token(stream);
+        let token = value::token::Partitioner::Cdc.token(stream);
         by_range_end
             .entry(token.0)
             .or_default()

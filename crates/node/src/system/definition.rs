@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use cql::ast::{CreateTable, Direction, Statement};
-use cql::token::Partitioner;
 use storage::catalog::{Column, ColumnId, ColumnKind, Table, TableId};
 use uuid::Uuid;
+use value::token::Partitioner;
 
 use super::Source;
 use super::record::Record;

@@ -6,10 +6,9 @@
 use std::net::IpAddr;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use cql::types::CqlType;
-use cql::value::{Value, compare};
 use storage::catalog::RING_TOKENS;
 use uuid::Uuid;
+use value::{CqlType, Value, compare};
 
 use super::definition::Declaration;
 use super::record::{Record, record, text};

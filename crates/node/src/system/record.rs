@@ -4,11 +4,9 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cql::token::routing_key;
-use cql::types::CqlType;
-use cql::value::{Value, compare};
 use storage::catalog::{Column, ColumnKind, Table};
 use storage::read::{Cell, LiveCell, Partition, Position, Row};
+use value::{CqlType, Value, compare, token::routing_key};
 
 /// A row as values by column name. A column that is left out is null.
 pub(super) struct Record(pub Vec<(&'static str, Value)>);

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use cql::token::Partitioner;
-use cql::value::Value;
 use storage::catalog::{
     CdcOptions, Column, ColumnKind, DeltaMode, ImageMode, Index, Keyspace, Table,
 };
+use value::{Value, token::Partitioner};
 
 use super::definition::Declaration;
 use super::record::{Record, record, text, text_map};

@@ -2,8 +2,8 @@
 //! Cassandra's defaults. Most have no effect here, but drivers and tools read all of them.
 
 use cql::ast::{AlterTable, AlterTableChange, OptionValue, Statement};
-use cql::value::Value;
 use storage::catalog::Table;
+use value::Value;
 
 use super::record::text;
 

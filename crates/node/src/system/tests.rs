@@ -1,9 +1,8 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use cql::token::routing_key;
-use cql::value::Value;
 use storage::read::Cell;
+use value::{Value, token::routing_key};
 
 use super::*;
 use crate::fixtures;
@@ -48,14 +47,14 @@ fn decoded(table: &Table, row: &Row) -> BTreeMap<String, Value> {
     values
 }
 
-fn joined(cql_type: &cql::types::CqlType, elements: &[(Bytes, storage::read::LiveCell)]) -> Bytes {
+fn joined(cql_type: &value::CqlType, elements: &[(Bytes, storage::read::LiveCell)]) -> Bytes {
     match cql_type {
-        cql::types::CqlType::Map { .. } => cql::value::join_entries(
+        value::CqlType::Map { .. } => value::join_entries(
             elements
                 .iter()
                 .map(|(path, cell)| (&path[..], &cell.value[..])),
         ),
-        _ => cql::value::join_elements(elements.iter().map(|(path, _)| &path[..])),
+        _ => value::join_elements(elements.iter().map(|(path, _)| &path[..])),
     }
 }
 

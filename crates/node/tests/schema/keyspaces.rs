@@ -149,10 +149,19 @@ fn keyspaces_that_cannot_be_changed_are_explained() {
     );
 }
 
-#[test]
-fn wrong_options_are_explained() {
+/// Asserts that each of these statements is refused with this error.
+fn refuses(cases: &[(&str, ErrorKind, &str)]) {
     let f = Fixture::new();
-    for (cql, kind, message) in [
+    for (cql, kind, message) in cases {
+        let error = error(&f, cql);
+        assert_eq!(error.message, *message, "{cql}");
+        assert_eq!(error.kind, *kind, "{cql}");
+    }
+}
+
+#[test]
+fn wrong_replication_is_explained() {
+    refuses(&[
         (
             "CREATE KEYSPACE a WITH durable_writes = true",
             ErrorKind::ConfigError,
@@ -198,6 +207,12 @@ fn wrong_options_are_explained() {
             ErrorKind::Invalid,
             "Unable to use given strategy class: LocalStrategy is reserved for internal use.",
         ),
+    ]);
+}
+
+#[test]
+fn wrong_names_and_options_are_explained() {
+    refuses(&[
         (
             "CREATE KEYSPACE a WITH replication = {'class': 'EverywhereStrategy'} AND tablets = {'enabled': \
              'maybe'}",
@@ -220,9 +235,5 @@ fn wrong_options_are_explained() {
             "Keyspace name must not be empty, more than 48 characters long, or contain \
              non-alphanumeric-underscore characters (got \"a-b\")",
         ),
-    ] {
-        let error = error(&f, cql);
-        assert_eq!(error.message, message, "{cql}");
-        assert_eq!(error.kind, kind, "{cql}");
-    }
+    ]);
 }

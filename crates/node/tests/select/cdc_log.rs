@@ -1,8 +1,8 @@
 //! Reads of a CDC log, as the CDC library sends them.
 
-use cql::value::Value;
 use node::query::BoundValue;
 use storage::clock::{Clock, SystemClock};
+use value::Value;
 
 use crate::fixture::Fixture;
 

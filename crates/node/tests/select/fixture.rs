@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 use cql::error::CqlError;
-use cql::value::Value;
 use node::query::{self, Answer, BoundValue, Database, Outcome, Parameters, Plan, Rows};
 use node::system::SystemTables;
 use storage::{Durability, Storage, StorageOptions};
 use store_api::Client;
+use value::Value;
 
 /// A database with the keyspace `ks` in use.
 pub struct Fixture {

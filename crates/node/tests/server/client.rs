@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
-use cql::value::Value;
 use cql::wire::{
     BoundValue, Compression, Direction, FrameDecoder, Prepared, QueryParameters, Request, Response,
     ResponseContext, Startup, Values,
@@ -13,6 +12,7 @@ use cql::wire::{
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use value::Value;
 
 /// The longest time to wait for an answer before the test fails.
 const PATIENCE: Duration = Duration::from_secs(20);

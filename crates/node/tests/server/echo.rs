@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use client_memory::Account;
 use cql::error::CqlError;
-use cql::types::CqlType;
 use cql::wire::{
     ColumnSpec, Event, Metadata, Request, Response, RowsEncoder, SchemaChange, SchemaChangeKind,
     SchemaTarget,
@@ -14,6 +13,7 @@ use cql::wire::{
 use node::ListenerOptions;
 use node::server::{BoundListener, Reply, Server, Service, serve};
 use tokio::sync::{Semaphore, broadcast};
+use value::CqlType;
 
 use crate::client::echoed;
 

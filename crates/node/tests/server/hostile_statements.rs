@@ -2,12 +2,11 @@
 //! never runs into a bug.
 
 use cql::error::ErrorKind;
-use cql::types::CqlType;
-use cql::value::Value;
 use cql::wire::{BoundValue, QueryParameters, Request, Response, Values};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
+use value::{CqlType, Value};
 
 use crate::client::Client;
 use crate::real::{RealNode, start_with_keyspace};

@@ -3,10 +3,9 @@
 
 use bytes::Bytes;
 use cql::error::ErrorKind;
-use cql::types::CqlType;
-use cql::value::Value;
 use node::query::{BoundValue, Parameters, Plan};
 use proptest::prelude::*;
+use value::{CqlType, Value};
 
 use crate::fixture::Fixture;
 

@@ -1,9 +1,9 @@
 //! Batches, as CQL text and as requests of the protocol.
 
 use cql::ast::BatchKind;
-use cql::value::Value;
 use node::modify;
 use node::query::{BoundValue, Outcome, Parameters, Plan};
+use value::Value;
 
 use crate::fixture::{Fixture, int};
 
@@ -36,7 +36,7 @@ fn markers_count_through_the_whole_batch() {
         f.variables(batch),
         ["[timestamp] bigint", "k int", "v int", "k int"]
     );
-    let timestamp = cql::value::Value::Bigint(700).serialize();
+    let timestamp = value::Value::Bigint(700).serialize();
     let parameters = Parameters {
         values: vec![
             node::query::BoundValue::Value(timestamp),

@@ -1,7 +1,7 @@
 //! Collections that change element by element.
 
-use cql::value::Value;
 use node::query::{BoundValue, Parameters};
+use value::Value;
 
 use crate::fixture::{Fixture, int, ints};
 

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cql::token::Partitioner;
-use cql::types::CqlType;
 use uuid::Uuid;
+use value::{CqlType, token::Partitioner};
 
 use super::{
     CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, ImageMode, Keyspace,

@@ -7,8 +7,8 @@
 //! ```
 
 use bytes::Bytes;
-use cql::token::Token;
 use uuid::Uuid;
+use value::token::Token;
 
 use super::{RING_TOKENS, StreamGeneration};
 

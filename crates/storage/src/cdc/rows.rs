@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use cql::value::{join_elements, join_entries};
 use uuid::Uuid;
+use value::{join_elements, join_entries};
 
 use crate::StorageError;
 use crate::catalog::log_table::column;
@@ -351,7 +351,7 @@ fn pairs(elements: &[(Bytes, Bytes)]) -> Vec<(&Bytes, &Bytes)> {
 /// set, else a map from path to value.
 fn frozen(base: &Column, mut elements: Vec<(&Bytes, &Bytes)>) -> Bytes {
     sort_paths(base, &mut elements, |(path, _)| path);
-    if matches!(base.cql_type, cql::types::CqlType::Set { .. }) {
+    if matches!(base.cql_type, value::CqlType::Set { .. }) {
         join_elements(elements.iter().map(|(path, _)| &path[..]))
     } else {
         join_entries(elements.iter().map(|(path, value)| (&path[..], &value[..])))
@@ -361,7 +361,7 @@ fn frozen(base: &Column, mut elements: Vec<(&Bytes, &Bytes)>) -> Bytes {
 /// Sorts by path; of equal paths the last stays.
 fn sort_paths<T>(base: &Column, items: &mut Vec<T>, path: impl Fn(&T) -> &Bytes) {
     let path_type = crate::record::path_type(&base.cql_type);
-    let compare = |a: &T, b: &T| cql::value::compare(path_type, path(a), path(b));
+    let compare = |a: &T, b: &T| value::compare(path_type, path(a), path(b));
     items.reverse();
     items.sort_by(compare);
     items.dedup_by(|a, b| compare(a, b).is_eq());

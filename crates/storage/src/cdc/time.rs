@@ -76,7 +76,7 @@ impl CdcClock {
 
 #[cfg(test)]
 mod tests {
-    use cql::value::timeuuid::unix_micros;
+    use value::timeuuid::unix_micros;
 
     use super::*;
 

@@ -90,10 +90,7 @@ pub(super) fn apply(
             clustering,
             timestamp,
         } => {
-            let row = Record {
-                deletion: Some(moment.deletion(*timestamp)),
-                ..Record::default()
-            };
+            let row = deleted(moment.deletion(*timestamp));
             merge_row(overlay, table, partition, clustering, row, moment)
         }
         Change::DeleteRange {
@@ -111,15 +108,20 @@ pub(super) fn apply(
             )
         }
         Change::DeletePartition { timestamp } if !table.has_heads() => {
-            let row = Record {
-                deletion: Some(moment.deletion(*timestamp)),
-                ..Record::default()
-            };
+            let row = deleted(moment.deletion(*timestamp));
             merge_row(overlay, table, partition, &[], row, moment)
         }
         Change::DeletePartition { timestamp } => {
             delete_partition(overlay, table, partition, moment.deletion(*timestamp))
         }
+    }
+}
+
+/// A record that is nothing but a deletion.
+fn deleted(deletion: Deletion) -> Record {
+    Record {
+        deletion: Some(deletion),
+        ..Record::default()
     }
 }
 
@@ -170,11 +172,7 @@ fn delete_partition(
     deletion: Deletion,
 ) -> Result<(), StorageError> {
     let mut head = overlay.head(table, partition)?;
-    let all = Record {
-        deletion: Some(deletion),
-        ..Record::default()
-    };
-    head.merge(all, |id| table.type_of(id));
+    head.merge(deleted(deletion), |id| table.type_of(id));
     if head.deletion == Some(deletion) && !head.swept {
         let range = SuffixRange::whole();
         overlay

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cql::token::Token;
+use value::token::Token;
 
 use super::apply::Moment;
 use super::overlay::{Overlay, put_encoded};

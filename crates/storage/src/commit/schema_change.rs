@@ -9,8 +9,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cql::value::timeuuid;
 use uuid::Uuid;
+use value::timeuuid;
 
 use super::{Committer, Edited, SchemaChange};
 use crate::StorageError;

@@ -32,12 +32,11 @@
 //! Every bit of a component of a descending column is flipped. A component begins with 01, 02, FE
 //! or FD, so [`AFTER_PREFIX`] behind a prefix sorts after every key with that prefix.
 //!
-//! Values that are equal but differ in bytes (see [`cql::value`]) have one encoding, and decoding
+//! Values that are equal but differ in bytes (see crate [`value`]) have one encoding, and decoding
 //! gives one of them. The bytes as they were given have to be kept elsewhere.
 
 use bytes::Bytes;
-use cql::types::CqlType;
-use cql::value::{self, Value};
+use value::{CqlType, Value};
 
 use super::bits::{NotOfType, Reader, flip};
 use super::number;
@@ -320,19 +319,7 @@ fn decode_component(reader: &mut Reader<'_>, cql_type: &CqlType) -> Option<Bytes
             let lower = u64::from_be_bytes(reader.array()?) ^ SIGN_BITS;
             join_halves(upper, lower)
         }
-        CqlType::Uuid => {
-            let version = reader.byte()?;
-            let first = u64::from_be_bytes(reader.array()?);
-            let lower = u64::from_be_bytes(reader.array()?);
-            join_halves(
-                if version == 1 {
-                    time_last(first)
-                } else {
-                    first
-                },
-                lower,
-            )
-        }
+        CqlType::Uuid => decode_uuid(reader)?,
         CqlType::Varint => number::decode_varint(reader)?,
         CqlType::Decimal => number::decode_decimal(reader)?,
         CqlType::List { element, .. } | CqlType::Set { element, .. } => {
@@ -377,6 +364,17 @@ fn double_bits(ordered: u64) -> u64 {
     } else {
         !ordered
     }
+}
+
+fn decode_uuid(reader: &mut Reader<'_>) -> Option<Bytes> {
+    let version = reader.byte()?;
+    let first = u64::from_be_bytes(reader.array()?);
+    let lower = u64::from_be_bytes(reader.array()?);
+    let upper = match version {
+        1 => time_last(first),
+        _ => first,
+    };
+    Some(join_halves(upper, lower))
 }
 
 fn decode_tuple(reader: &mut Reader<'_>, types: &[CqlType]) -> Option<Bytes> {

@@ -21,8 +21,10 @@ mod number;
 mod order_tests;
 
 use bytes::Bytes;
-use cql::token::{Partitioner, Token, routing_key};
-use cql::types::CqlType;
+use value::{
+    CqlType,
+    token::{Partitioner, Token, routing_key},
+};
 
 use crate::StorageError;
 use crate::catalog::{ColumnKind, Table};

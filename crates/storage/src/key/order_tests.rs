@@ -3,10 +3,9 @@
 use std::cmp::Ordering;
 
 use bytes::Bytes;
-use cql::types::CqlType;
-use cql::value::{canonical, compare, join_elements, join_entries};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use value::{CqlType, canonical, compare, join_elements, join_entries};
 
 use super::component::{AFTER_PREFIX, decode, encode};
 

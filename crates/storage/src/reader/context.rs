@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cql::token::Token;
+use value::token::Token;
 
 use crate::StorageError;
 use crate::engine::{Engine, Snapshot};

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Bound;
 
 use bytes::Bytes;
-use cql::token::Token;
+use value::token::Token;
 
 use crate::StorageError;
 use crate::key::{self, HEADER, ROW, SuffixRange};

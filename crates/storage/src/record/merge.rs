@@ -9,8 +9,7 @@
 use std::cmp::Ordering;
 
 use bytes::Bytes;
-use cql::types::CqlType;
-use cql::value;
+use value::CqlType;
 
 use super::{CellRecord, ColumnRecord, Content, Deletion, Marker, Record};
 use crate::catalog::ColumnId;

@@ -12,7 +12,6 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use cql::types::CqlType;
 use oracle::{Oracle, ShownCell, ShownColumn, ShownRow, token};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -23,6 +22,7 @@ use storage::mutation::{
 use storage::read::{Cell, ClusteringBound, ClusteringSlice, LiveCell, Partitions, Row};
 use storage::{Durability, Storage, StorageOptions};
 use support::*;
+use value::CqlType;
 
 const S: ColumnId = ColumnId(3);
 const S_SET: ColumnId = ColumnId(4);
@@ -112,7 +112,7 @@ fn ttls() -> impl Strategy<Value = Option<u32>> {
 /// Timeuuids of few times.
 fn list_paths() -> impl Strategy<Value = Bytes> {
     (0..4_u8).prop_map(|n| {
-        let id = cql::value::timeuuid::from_micros(i64::from(n), 7).expect("a time in range");
+        let id = value::timeuuid::from_micros(i64::from(n), 7).expect("a time in range");
         Bytes::copy_from_slice(id.as_bytes())
     })
 }
@@ -498,7 +498,7 @@ impl World {
             .iter()
             .cloned()
             .partition(|row| token(&row.partition).0 <= middle);
-        let middle = cql::token::Token(middle);
+        let middle = value::token::Token(middle);
         let part = |low, high| {
             read(
                 self.storage(),

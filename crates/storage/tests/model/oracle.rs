@@ -5,12 +5,13 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use cql::token::{Partitioner, Token, routing_key};
-use cql::types::CqlType;
-use cql::value::compare;
 use storage::catalog::{ColumnId, ColumnKind, Table};
 use storage::mutation::{CellChange, CellOperation, Change};
 use storage::read::{ClusteringBound, ClusteringSlice};
+use value::{
+    CqlType, compare,
+    token::{Partitioner, Token, routing_key},
+};
 
 /// A cell: its value, write timestamp, and expiry as time to live and second of death.
 pub type ShownCell = (Bytes, i64, Option<(u32, i64)>);

@@ -7,8 +7,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cql::token::Partitioner;
-use cql::types::CqlType;
 use storage::catalog::{
     CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, ImageMode, Keyspace, Table, TableId,
 };
@@ -19,6 +17,7 @@ use storage::mutation::{
 };
 use storage::read::{Cell, ClusteringBound, ClusteringSlice, Partitions, ReadRequest, Row};
 use storage::{Storage, StorageError, StorageOptions};
+use value::{CqlType, token::Partitioner};
 
 /// 2023-11-14, the time at which tests begin.
 pub const START_MICROS: i64 = 1_700_000_000_000_000;

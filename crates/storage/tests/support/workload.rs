@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::thread;
 
 use bytes::Bytes;
-use cql::types::CqlType;
 use storage::catalog::{ColumnId, Table};
 use storage::mutation::{CellOperation, Change};
 use storage::{Durability, Storage, StorageOptions};
+use value::CqlType;
 
 use super::support::*;
 

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use scylla::frame::response::result::{ColumnType, NativeType};
+use scylla::frame::response::result::ColumnType;
 use scylla::serialize::value::SerializeValue;
 use scylla::serialize::writers::CellWriter;
 use scylla::value::CqlValue;
 use scylla_cdc::consumer::{CDCRow, Consumer, ConsumerFactory, OperationType};
+use value::CqlType;
 
+use super::native_type::for_driver;
 use crate::cdc::LogRun;
 use crate::keys::{KeyColumn, KeySchema};
 use crate::reread::{Hint, HintTarget};
@@ -109,7 +111,7 @@ fn target(
     let mut values = Vec::with_capacity(columns.len());
     for (at, column) in columns.iter().enumerate() {
         match take(&column.name) {
-            Some(value) => values.push(serialised(&value, &column.typ)?),
+            Some(value) => values.push(serialised(&value, &column.cql_type)?),
             None if at < keys.partition.len() => {
                 return Err(format!("no value of key column {}", column.name));
             }
@@ -124,13 +126,11 @@ fn target(
 }
 
 /// A value as the database serialises it.
-fn serialised(value: &CqlValue, typ: &NativeType) -> Result<Vec<u8>, String> {
+fn serialised(value: &CqlValue, cql_type: &CqlType) -> Result<Vec<u8>, String> {
+    let native = for_driver(cql_type).ok_or_else(|| format!("{cql_type} is no type of a key"))?;
     let mut framed = Vec::new();
     value
-        .serialize(
-            &ColumnType::Native(typ.clone()),
-            CellWriter::new(&mut framed),
-        )
+        .serialize(&ColumnType::Native(native), CellWriter::new(&mut framed))
         .map_err(|error| error.to_string())?;
     // The writer puts the length before the value.
     Ok(framed.split_off(size_of::<i32>()))
@@ -192,9 +192,9 @@ mod tests {
 
     #[test]
     fn a_value_of_another_type_is_an_error() {
-        assert!(serialised(&CqlValue::Int(1), &NativeType::Text).is_err());
+        assert!(serialised(&CqlValue::Int(1), &CqlType::Text).is_err());
         assert_eq!(
-            serialised(&CqlValue::BigInt(1), &NativeType::BigInt),
+            serialised(&CqlValue::BigInt(1), &CqlType::Bigint),
             Ok(vec![0, 0, 0, 0, 0, 0, 0, 1])
         );
     }

@@ -7,6 +7,7 @@ use scylla::frame::response::result::ColumnType;
 use uuid::Uuid;
 
 use super::index_target::Target;
+use super::native_type::of_driver;
 use super::schema_statements::ListedIndex;
 use crate::identity::{IndexIdentity, TableIdentity, TokenRange};
 use crate::index_options::{dimensions, is_vector_index, vector_options, version};
@@ -109,17 +110,22 @@ fn key_schema(state: &ClusterState, listed: &ListedIndex) -> Result<Option<KeySc
     let columns = |names: &[String]| -> Result<Vec<KeyColumn>, String> {
         names
             .iter()
-            .map(
-                |name| match table.columns.get(name).map(|column| &column.typ) {
-                    Some(ColumnType::Native(typ)) if is_key_type(typ) => Ok(KeyColumn {
+            .map(|name| {
+                let typ = table.columns.get(name).map(|column| &column.typ);
+                let cql_type = match typ {
+                    Some(ColumnType::Native(native)) => of_driver(native),
+                    _ => None,
+                };
+                match cql_type.filter(is_key_type) {
+                    Some(cql_type) => Ok(KeyColumn {
                         name: name.clone(),
-                        typ: typ.clone(),
+                        cql_type,
                     }),
-                    typ => Err(format!(
+                    None => Err(format!(
                         "not built: key column {name} has a type that can't be indexed: {typ:?}"
                     )),
-                },
-            )
+                }
+            })
             .collect()
     };
     Ok(Some(KeySchema {

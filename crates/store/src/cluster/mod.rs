@@ -14,6 +14,7 @@ mod follower;
 mod index_target;
 mod log_facts;
 mod look;
+mod native_type;
 mod rows;
 mod schema;
 mod schema_statements;

@@ -7,11 +7,11 @@ use axum::Json;
 use axum::extract::{Path, RawQuery, State as Shares};
 use store_api::types::{TaskState, TaskStatus, TaskTokenRange, TaskTree};
 use uuid::Uuid;
+use value::iso_timestamp;
 
 use super::Shared;
 use super::error::ApiError;
 use super::query::parameter;
-use crate::keys::timestamp;
 
 /// The time that a request waits for a task if it doesn't say, seconds.
 const WAIT_S: u64 = 60;
@@ -196,5 +196,5 @@ fn shown_tree(tree: Tree) -> TaskTree {
 /// RFC 3339, milliseconds, UTC.
 fn time(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    iso_timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

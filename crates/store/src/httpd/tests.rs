@@ -18,6 +18,7 @@ mod long_work;
 mod sockets;
 
 use scylla::frame::response::result::NativeType;
+use value::CqlType;
 
 use super::*;
 use crate::database::tests::Silent;
@@ -122,8 +123,8 @@ impl Service {
         service.engine.set_connected(true);
         let index = service.add(IndexIdentity {
             keys: KeySchema {
-                partition: vec![column("pk", NativeType::Int)],
-                clustering: vec![column("ck", NativeType::Text)],
+                partition: vec![column("pk", CqlType::Int)],
+                clustering: vec![column("ck", CqlType::Text)],
             },
             ..identity("idx")
         });
@@ -187,10 +188,10 @@ impl Service {
     }
 }
 
-fn column(name: &str, typ: NativeType) -> KeyColumn {
+fn column(name: &str, cql_type: CqlType) -> KeyColumn {
     KeyColumn {
         name: name.into(),
-        typ,
+        cql_type,
     }
 }
 

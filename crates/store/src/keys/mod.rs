@@ -5,18 +5,15 @@
 //! value as the database serialises it. So the encoding of the partition key's columns is a prefix
 //! of the key's.
 
-mod json;
 mod lookup;
-mod normal;
 mod table;
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
-use scylla::frame::response::result::NativeType;
+use value::{CqlType, clustering_form, to_key_json};
 
-pub use json::{KeyError, shown, timestamp};
 pub use table::KeyTable;
 
 /// A column of the primary key.
@@ -25,13 +22,22 @@ pub struct KeyColumn {
     /// The column's name, case preserved.
     pub name: String,
     /// The type of the column; see [`is_key_type`].
-    pub typ: NativeType,
+    pub cql_type: CqlType,
 }
 
 /// Whether keys of that type can be indexed. They can if the type has a JSON form (contract,
 /// section 1.8).
-pub fn is_key_type(typ: &NativeType) -> bool {
-    !matches!(typ, NativeType::Counter | NativeType::Duration)
+pub fn is_key_type(cql_type: &CqlType) -> bool {
+    !matches!(
+        cql_type,
+        CqlType::Counter
+            | CqlType::Duration
+            | CqlType::List { .. }
+            | CqlType::Set { .. }
+            | CqlType::Map { .. }
+            | CqlType::Tuple(_)
+            | CqlType::Vector { .. }
+    )
 }
 
 /// The columns of a table's primary key.
@@ -117,8 +123,8 @@ impl KeySchema {
                 push(&mut out, value);
                 continue;
             }
-            let normal = normal::clustering_value(&column.typ, value);
-            if column.typ == NativeType::Decimal && *normal != *value {
+            let normal = clustering_form(&column.cql_type, value);
+            if column.cql_type == CqlType::Decimal && *normal != *value {
                 stored.get_or_insert_with(|| out.clone());
             }
             push(&mut out, &normal);
@@ -138,7 +144,7 @@ impl KeySchema {
         if !self.is_key(bytes) {
             return None;
         }
-        let is_decimal = |column: &KeyColumn| column.typ == NativeType::Decimal;
+        let is_decimal = |column: &KeyColumn| column.cql_type == CqlType::Decimal;
         Some(match self.clustering.iter().any(is_decimal) {
             true => self.encode(Values::of(bytes)),
             false => PrimaryKey::from_encoded(bytes),
@@ -160,7 +166,7 @@ impl KeySchema {
             .columns()
             .zip(key.values())
             .map(|(column, value)| {
-                let shown = shown(&column.typ, value).ok();
+                let shown = to_key_json(&column.cql_type, value).ok();
                 shown
                     .and_then(|shown| serde_json::to_string(&shown).ok())
                     .unwrap_or_else(|| format!("{value:02x?}"))
@@ -304,7 +310,7 @@ pub(crate) mod tests {
     pub(crate) fn text_schema(partition: usize, clustering: usize) -> KeySchema {
         let column = |name: String| KeyColumn {
             name,
-            typ: NativeType::Text,
+            cql_type: CqlType::Text,
         };
         KeySchema {
             partition: (0..partition).map(|i| column(format!("p{i}"))).collect(),
@@ -344,7 +350,7 @@ pub(crate) mod tests {
         let mut schema = text_schema(1, 1);
         let key = schema.encode([b"a".as_slice(), b"\xff"]);
         assert_eq!(schema.show(&key), r#"["a", [ff]]"#);
-        schema.clustering[0].typ = NativeType::Blob;
+        schema.clustering[0].cql_type = CqlType::Blob;
         assert_eq!(schema.show(&key), r#"["a", "0xff"]"#);
     }
 
@@ -353,11 +359,11 @@ pub(crate) mod tests {
         let schema = KeySchema {
             partition: vec![KeyColumn {
                 name: "p".into(),
-                typ: NativeType::Decimal,
+                cql_type: CqlType::Decimal,
             }],
             clustering: vec![KeyColumn {
                 name: "c".into(),
-                typ: NativeType::Decimal,
+                cql_type: CqlType::Decimal,
             }],
         };
         // The numbers are 1.0 and 1.00, each as the scale and the unscaled number.

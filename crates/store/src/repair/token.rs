@@ -1,28 +1,18 @@
 //! Computes the token of a row as the database does.
 
-use scylla::routing::partitioner::{Murmur3Partitioner, Partitioner, PartitionerHasher};
+use value::token::{Partitioner, composite};
 
 use crate::keys::{KeySchema, Values};
 
 /// The token of an encoded primary key, by the Murmur3 partitioner: the only one that the driver
 /// and ScyllaDB know for tables.
 pub fn token(keys: &KeySchema, key: &[u8]) -> i64 {
-    let mut hasher = Murmur3Partitioner.build_hasher();
     let mut values = Values::of(keys.partition_of(key));
-    if keys.partition.len() == 1 {
-        if let Some(value) = values.next() {
-            hasher.write(value);
-        }
-    } else {
-        for value in values {
-            // The form of a composite: length, value, end of component.
-            let length = u16::try_from(value.len()).unwrap_or(u16::MAX);
-            hasher.write(&length.to_be_bytes());
-            hasher.write(value);
-            hasher.write(&[0]);
-        }
-    }
-    hasher.finish().value()
+    let token = match keys.partition.len() {
+        1 => Partitioner::Murmur3.token(values.next().unwrap_or_default()),
+        _ => Partitioner::Murmur3.token(&composite(values)),
+    };
+    token.0
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use bytes::Bytes;
-use cql::types::CqlType;
 use cql::wire::ColumnSpec;
 use uuid::Uuid;
+use value::CqlType;
 
 use super::*;
 

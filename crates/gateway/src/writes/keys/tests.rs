@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cql::ast::Statement;
 use cql::parser::parse_statement;
-use cql::value::{Value, join_elements};
+use value::{Value, join_elements};
 
 use super::super::test_tables::{events, products};
 use super::*;

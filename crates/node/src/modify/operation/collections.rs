@@ -8,7 +8,7 @@
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use cql::value::{split_elements, split_entries};
+use value::{split_elements, split_entries};
 
 use crate::clock::{self, StatementClock};
 
@@ -68,8 +68,7 @@ fn with_paths(elements: Vec<Bytes>, first_tick: i64) -> Vec<(Bytes, Bytes)> {
 
 #[cfg(test)]
 mod tests {
-    use cql::types::CqlType;
-    use cql::value::{compare, join_elements};
+    use value::{CqlType, compare, join_elements};
 
     use super::*;
 

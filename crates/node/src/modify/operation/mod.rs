@@ -5,8 +5,8 @@ mod collections;
 mod evaluate;
 mod prepare;
 
-use cql::types::CqlType;
 use storage::catalog::{Column, ColumnId};
+use value::CqlType;
 
 use crate::bind::PreparedTerm;
 

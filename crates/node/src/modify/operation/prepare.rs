@@ -2,8 +2,8 @@
 
 use cql::ast::{Assignment, DeleteTarget, Term};
 use cql::error::CqlError;
-use cql::types::CqlType;
 use storage::catalog::{Column, Table};
+use value::CqlType;
 
 use super::{Action, Collection, Operation, is_key};
 use crate::bind::{PrepareContext, prepare_term};

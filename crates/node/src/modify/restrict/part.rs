@@ -2,8 +2,8 @@
 
 use cql::ast::{Comparand, Operator, Relation, Term};
 use cql::error::CqlError;
-use cql::types::CqlType;
 use storage::catalog::Column;
+use value::CqlType;
 
 use crate::bind::{
     PrepareContext, PreparedInList, PreparedTerm, prepare_in_list, prepare_row, prepare_term,

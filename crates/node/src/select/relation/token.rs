@@ -2,8 +2,8 @@
 
 use cql::ast::{self, Term};
 use cql::error::CqlError;
-use cql::types::CqlType;
 use storage::catalog::{Column, Table};
+use value::CqlType;
 
 use super::single_term::single_term;
 use super::text::operator_text;

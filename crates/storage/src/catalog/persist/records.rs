@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cql::token::Partitioner;
-use cql::types::CqlType;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+use value::{CqlType, token::Partitioner};
 
 use crate::StorageError;
 use crate::catalog::{

@@ -1,5 +1,4 @@
-use cql::token::Partitioner;
-use cql::types::CqlType;
+use value::{CqlType, token::Partitioner};
 
 use super::*;
 use crate::catalog::{

@@ -92,7 +92,7 @@ async fn service() -> Service {
     service.engine.set_connected(true);
     let mut identity = identity("idx");
     identity.options.dimensions = DIMENSIONS;
-    identity.keys.partition[0].typ = NativeType::BigInt;
+    identity.keys.partition[0].cql_type = CqlType::Bigint;
     let index = service.add(identity);
     service.engine.first_discovery();
     service.engine.serving(&index);

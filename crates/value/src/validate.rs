@@ -1,8 +1,8 @@
 //! Checks that bytes are a value of a type.
 
-use super::elements::{Elements, Entries, Fields, VectorElements};
-use super::{MAX_NUMERIC_BYTES, NANOSECONDS_PER_DAY, ValueError, duration};
-use crate::types::CqlType;
+use crate::CqlType;
+use crate::elements::{Elements, Entries, Fields, VectorElements};
+use crate::{MAX_NUMERIC_BYTES, NANOSECONDS_PER_DAY, ValueError, duration};
 
 /// Checks that `bytes` is a serialised value of `cql_type` without decoding it into memory.
 ///
@@ -160,7 +160,7 @@ fn inet(bytes: &[u8]) -> Result<(), ValueError> {
 }
 
 /// Checks the length of a varint, or of the unscaled part of a decimal.
-pub(super) fn numeric_length(what: &str, length: usize) -> Result<(), ValueError> {
+pub(crate) fn numeric_length(what: &str, length: usize) -> Result<(), ValueError> {
     if length <= MAX_NUMERIC_BYTES {
         Ok(())
     } else {

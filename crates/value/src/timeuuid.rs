@@ -3,7 +3,7 @@
 
 use uuid::Uuid;
 
-use super::ValueError;
+use crate::ValueError;
 
 /// The steps of 100 ns from 1582-10-15 to 1970-01-01.
 const EPOCH_STEPS: i128 = 122_192_928_000_000_000;
@@ -96,8 +96,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::types::CqlType;
-    use crate::value::{compare, validate};
+    use crate::CqlType;
+    use crate::{compare, validate};
 
     #[test]
     fn the_bounds_have_the_layout_of_the_database() {

@@ -1,12 +1,38 @@
-//! Serialisation of constants in statements.
+//! Constants as CQL writes them, and their serialisation as values of a type.
 
 use std::net::IpAddr;
 
 use bytes::Bytes;
+use uuid::Uuid;
 
-use super::{Value, ValueError, calendar, numeric};
-use crate::ast::Literal;
-use crate::types::CqlType;
+use crate::{CqlType, Value, ValueError, calendar, numeric};
+
+/// A constant other than null.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Literal {
+    /// The text of a string, without its quotes.
+    String(String),
+    /// Digits with an optional minus sign, of any length.
+    Integer(String),
+    /// A number with a point or an exponent as written, or `NaN`, `Infinity` or `-Infinity`,
+    /// spelt so.
+    Float(String),
+    /// `true` or `false`.
+    Boolean(bool),
+    /// A UUID.
+    Uuid(Uuid),
+    /// The bytes of `0x..`.
+    Blob(Bytes),
+    /// A duration. Its counts are all negative or zero if a minus sign is written before it.
+    Duration {
+        /// Months, years included.
+        months: i32,
+        /// Days, weeks included.
+        days: i32,
+        /// Nanoseconds: hours and everything shorter.
+        nanoseconds: i64,
+    },
+}
 
 /// Serialises a constant as a value of `cql_type`.
 ///

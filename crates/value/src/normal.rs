@@ -6,13 +6,14 @@
 use std::borrow::Cow;
 
 use num_bigint::BigInt;
-use scylla::frame::response::result::NativeType;
+
+use crate::CqlType;
 
 /// Converts a serialised value to its normal form, the only one that keys use.
-pub fn clustering_value<'a>(typ: &NativeType, value: &'a [u8]) -> Cow<'a, [u8]> {
-    match typ {
-        NativeType::Varint if !value.is_empty() => Cow::Borrowed(minimal(value)),
-        NativeType::Decimal => match value.split_first_chunk() {
+pub fn clustering_form<'a>(cql_type: &CqlType, value: &'a [u8]) -> Cow<'a, [u8]> {
+    match cql_type {
+        CqlType::Varint if !value.is_empty() => Cow::Borrowed(minimal(value)),
+        CqlType::Decimal => match value.split_first_chunk() {
             Some((scale, unscaled)) if !unscaled.is_empty() => {
                 Cow::Owned(decimal(i32::from_be_bytes(*scale), unscaled))
             }
@@ -66,7 +67,7 @@ mod tests {
     fn normal_decimal(scale: i32, unscaled: i64) -> (i32, BigInt) {
         let mut bytes = scale.to_be_bytes().to_vec();
         bytes.extend(unscaled.to_be_bytes());
-        let out = clustering_value(&NativeType::Decimal, &bytes).into_owned();
+        let out = clustering_form(&CqlType::Decimal, &bytes).into_owned();
         let (scale, unscaled) = out.split_first_chunk().unwrap();
         (
             i32::from_be_bytes(*scale),
@@ -86,8 +87,7 @@ mod tests {
 
     #[test]
     fn varints_lose_needless_sign_bytes() {
-        let normal =
-            |bytes: &'static [u8]| clustering_value(&NativeType::Varint, bytes).into_owned();
+        let normal = |bytes: &'static [u8]| clustering_form(&CqlType::Varint, bytes).into_owned();
         assert_eq!(normal(&[0, 0, 1]), [1]);
         assert_eq!(normal(&[0, 0x80]), [0, 0x80]);
         assert_eq!(normal(&[0xff, 0xff, 0x80]), [0x80]);
@@ -98,6 +98,6 @@ mod tests {
 
     #[test]
     fn other_types_are_left_alone() {
-        assert_eq!(&*clustering_value(&NativeType::Blob, &[0, 0, 1]), [0, 0, 1]);
+        assert_eq!(&*clustering_form(&CqlType::Blob, &[0, 0, 1]), [0, 0, 1]);
     }
 }

@@ -5,19 +5,19 @@
 
 use bytes::BufMut;
 
-use super::{ValueError, vint};
+use crate::{ValueError, vint};
 
 const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
 
 /// Appends a serialised duration.
-pub(super) fn put(out: &mut impl BufMut, months: i32, days: i32, nanoseconds: i64) {
+pub(crate) fn put(out: &mut impl BufMut, months: i32, days: i32, nanoseconds: i64) {
     vint::put_signed(out, i64::from(months));
     vint::put_signed(out, i64::from(days));
     vint::put_signed(out, nanoseconds);
 }
 
 /// Reads the months, days and nanoseconds of a serialised duration.
-pub(super) fn read(bytes: &[u8]) -> Result<(i32, i32, i64), ValueError> {
+pub(crate) fn read(bytes: &[u8]) -> Result<(i32, i32, i64), ValueError> {
     let mut rest = bytes;
     let mut next = || vint::take_signed(&mut rest);
     let (Some(months), Some(days), Some(nanoseconds)) = (next(), next(), next()) else {
@@ -120,7 +120,7 @@ const UNITS: [Unit; 10] = [
 
 /// The reason why a text is no duration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NoDuration {
+pub enum NoDuration {
     /// The text does not have the form of a duration.
     Form,
     /// The text has the form, but its units are in the wrong order or a count is too large. The
@@ -187,7 +187,7 @@ fn position(name: &str) -> Option<usize> {
 ///
 /// # Errors
 /// If `text` is none of these, if its units are not in decreasing order, or if a count overflows.
-pub(crate) fn parse_duration(text: &str) -> Result<(i32, i32, i64), NoDuration> {
+pub fn parse_duration(text: &str) -> Result<(i32, i32, i64), NoDuration> {
     let mut sum = Sum::default();
     match text.strip_prefix('P') {
         None => short_form(text, &mut sum)?,
@@ -231,7 +231,7 @@ fn short_form(mut text: &str, sum: &mut Sum) -> Result<(), NoDuration> {
 
 /// Whether `text` consists of digits and units as the short form does. The size of the numbers and
 /// the order of the units don't matter.
-pub(crate) fn resembles_duration(mut text: &str) -> bool {
+pub fn resembles_duration(mut text: &str) -> bool {
     while let Some((_, _, rest)) = split_part(text) {
         if rest.is_empty() {
             return true;
@@ -299,7 +299,7 @@ fn alternative_form(text: &str, sum: &mut Sum) -> Result<(), NoDuration> {
 }
 
 /// Writes a duration in the short form, with its sign: `-1mo2d3ns`, or `0s` for zero.
-pub(super) fn to_literal(months: i32, days: i32, nanoseconds: i64) -> String {
+pub(crate) fn to_literal(months: i32, days: i32, nanoseconds: i64) -> String {
     let mut text = String::new();
     if months < 0 || days < 0 || nanoseconds < 0 {
         text.push('-');

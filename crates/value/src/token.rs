@@ -1,6 +1,6 @@
 //! Tokens: the positions of partitions on the ring.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 
 /// A position on the ring. `i64::MIN` is never the token of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,14 +47,23 @@ pub fn routing_key(components: &[Bytes]) -> Bytes {
     if let [single] = components {
         return single.clone();
     }
-    let length = components.iter().map(|component| component.len() + 3).sum();
-    let mut key = BytesMut::with_capacity(length);
+    let components = components.iter().map(Bytes::as_ref);
+    composite(components).into()
+}
+
+/// Serialises a partition key of several components, as [`routing_key`] does.
+pub fn composite<'a>(components: impl Iterator<Item = &'a [u8]> + Clone) -> Vec<u8> {
+    let length = components
+        .clone()
+        .map(|component| component.len() + 3)
+        .sum();
+    let mut key = Vec::with_capacity(length);
     for component in components {
         key.put_u16(component.len() as u16);
         key.put_slice(component);
         key.put_u8(0);
     }
-    key.freeze()
+    key
 }
 
 const C1: u64 = 0x87c3_7b91_1142_53d5;

@@ -7,9 +7,9 @@
 use std::fmt::{LowerExp, Write};
 use std::net::IpAddr;
 
-use super::text::put_all;
-use super::{Value, ValueError, calendar, duration, numeric};
-use crate::types::CqlType;
+use crate::CqlType;
+use crate::text::put_all;
+use crate::{Value, ValueError, calendar, duration, numeric};
 
 /// Writes a serialised value as JSON text. `None` becomes `null`.
 ///
@@ -173,9 +173,8 @@ fn inet_text(address: &IpAddr) -> String {
 mod tests {
     use super::*;
 
-    fn of(cql_type: &str, value: &Value) -> String {
-        let cql_type = crate::parser::parse_type(cql_type).unwrap();
-        json_text(&cql_type, Some(&value.serialize())).unwrap()
+    fn of(cql_type: &CqlType, value: &Value) -> String {
+        json_text(cql_type, Some(&value.serialize())).unwrap()
     }
 
     #[test]
@@ -194,18 +193,29 @@ mod tests {
             (f64::NAN, "null"),
             (f64::INFINITY, "null"),
         ] {
-            assert_eq!(of("double", &Value::Double(number)), text);
+            assert_eq!(of(&CqlType::Double, &Value::Double(number)), text);
         }
-        assert_eq!(of("float", &Value::Float(0.1)), "0.1");
-        assert_eq!(of("float", &Value::Float(16_777_216.0)), "1.6777216E7");
+        assert_eq!(of(&CqlType::Float, &Value::Float(0.1)), "0.1");
+        assert_eq!(
+            of(&CqlType::Float, &Value::Float(16_777_216.0)),
+            "1.6777216E7"
+        );
     }
 
     #[test]
     fn keys_are_strings_and_short_tuples_are_filled_up() {
         let tuple = Value::Tuple(vec![Some(Value::Int(1))]);
-        assert_eq!(of("tuple<int, text>", &tuple), "[1, null]");
+        assert_eq!(
+            of(&CqlType::Tuple(vec![CqlType::Int, CqlType::Text]), &tuple),
+            "[1, null]"
+        );
         let map = Value::Map(vec![(Value::Boolean(true), Value::Text("a\"\u{1}".into()))]);
-        assert_eq!(of("map<boolean, text>", &map), r#"{"true": "a\"\u0001"}"#);
+        let cql_type = CqlType::Map {
+            key: Box::new(CqlType::Boolean),
+            value: Box::new(CqlType::Text),
+            frozen: false,
+        };
+        assert_eq!(of(&cql_type, &map), r#"{"true": "a\"\u0001"}"#);
         let cql_type = CqlType::Int;
         assert_eq!(json_text(&cql_type, None).unwrap(), "null");
         assert!(json_text(&cql_type, Some(&[1])).is_err());

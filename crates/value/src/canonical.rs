@@ -2,10 +2,10 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use super::collection::{join_elements, join_entries, put_field};
-use super::elements::{Elements, Entries, Fields};
-use super::{ValueError, compare, validate};
-use crate::types::CqlType;
+use crate::CqlType;
+use crate::collection::{join_elements, join_entries, put_field};
+use crate::elements::{Elements, Entries, Fields};
+use crate::{ValueError, compare, validate};
 
 /// Checks `bytes` as [`validate`] does, and gives the form in which the database keeps the value.
 ///
@@ -25,7 +25,7 @@ pub fn canonical(cql_type: &CqlType, bytes: &Bytes) -> Result<Bytes, ValueError>
 }
 
 /// Whether values of the type hold sets or maps that must be in order.
-pub(super) fn holds_order(cql_type: &CqlType) -> bool {
+pub(crate) fn holds_order(cql_type: &CqlType) -> bool {
     match cql_type {
         CqlType::Set { .. } | CqlType::Map { .. } => true,
         CqlType::List { element, .. } => holds_order(element),
@@ -35,7 +35,7 @@ pub(super) fn holds_order(cql_type: &CqlType) -> bool {
 }
 
 /// As [`canonical`], for a value that is known to be valid.
-pub(super) fn canonical_copy(cql_type: &CqlType, bytes: &[u8]) -> Result<Bytes, ValueError> {
+pub(crate) fn canonical_copy(cql_type: &CqlType, bytes: &[u8]) -> Result<Bytes, ValueError> {
     match cql_type {
         _ if !holds_order(cql_type) => Ok(Bytes::copy_from_slice(bytes)),
         CqlType::List { element, .. } => {
@@ -99,7 +99,7 @@ fn tuple(types: &[CqlType], bytes: &[u8]) -> Result<Bytes, ValueError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::Value;
+    use crate::Value;
 
     fn set_of(element: CqlType) -> CqlType {
         CqlType::Set {

@@ -7,11 +7,11 @@ use std::cmp::Ordering;
 use bigdecimal::BigDecimal;
 use num_bigint::{BigInt, BigUint, Sign};
 
-use super::{ValueError, validate};
-use crate::types::CqlType;
+use crate::CqlType;
+use crate::{ValueError, validate};
 
 /// Compares two's complement integers of any length by value.
-pub(super) fn compare_varints(a: &[u8], b: &[u8]) -> Ordering {
+pub(crate) fn compare_varints(a: &[u8], b: &[u8]) -> Ordering {
     let (a_negative, a) = significant(a);
     let (b_negative, b) = significant(b);
     match (a_negative, b_negative) {
@@ -34,7 +34,7 @@ fn significant(bytes: &[u8]) -> (bool, &[u8]) {
 }
 
 /// Compares serialised decimals by value, whatever their scales. Both must have at least 5 bytes.
-pub(super) fn compare_decimals(a: &[u8], b: &[u8]) -> Ordering {
+pub(crate) fn compare_decimals(a: &[u8], b: &[u8]) -> Ordering {
     let (Some((a_scale, a)), Some((b_scale, b))) =
         (a.split_first_chunk::<4>(), b.split_first_chunk::<4>())
     else {
@@ -92,7 +92,7 @@ fn decimal_exponent(unscaled: &BigUint, scale: i32) -> (f64, f64) {
 const MAX_DIGITS: usize = super::MAX_NUMERIC_BYTES * 5 / 2;
 
 /// Reads digits with an optional sign.
-pub(super) fn parse_varint(digits: &str) -> Result<BigInt, ValueError> {
+pub(crate) fn parse_varint(digits: &str) -> Result<BigInt, ValueError> {
     let number = parse_integer("varint", digits)?;
     validate::numeric_length("varint", number.to_signed_bytes_be().len())?;
     Ok(number)
@@ -111,7 +111,7 @@ fn parse_integer(what: &str, digits: &str) -> Result<BigInt, ValueError> {
 }
 
 /// Reads a decimal as written, keeping its scale: `1.50` is 150 with scale 2.
-pub(super) fn parse_decimal(text: &str) -> Result<BigDecimal, ValueError> {
+pub(crate) fn parse_decimal(text: &str) -> Result<BigDecimal, ValueError> {
     let no_number = || ValueError(format!("'{text}' is no value of type {}", CqlType::Decimal));
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().ok()),
@@ -136,7 +136,7 @@ pub(super) fn parse_decimal(text: &str) -> Result<BigDecimal, ValueError> {
 
 /// Writes a decimal as text that reads back with the same scale: plain if that is short, else with
 /// an exponent.
-pub(super) fn decimal_text(number: &BigDecimal) -> String {
+pub(crate) fn decimal_text(number: &BigDecimal) -> String {
     /// Numbers below this power of ten are written with an exponent.
     const SMALLEST_PLAIN_EXPONENT: i64 = -6;
     let (unscaled, scale) = number.as_bigint_and_exponent();
@@ -166,7 +166,7 @@ pub(super) fn decimal_text(number: &BigDecimal) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::Value;
+    use crate::Value;
 
     fn decimal(text: &str) -> Vec<u8> {
         Value::Decimal(parse_decimal(text).unwrap())

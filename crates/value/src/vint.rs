@@ -5,7 +5,7 @@
 use bytes::BufMut;
 
 /// Appends an unsigned vint, in the fewest bytes that hold it.
-pub(super) fn put_unsigned(out: &mut impl BufMut, value: u64) {
+pub(crate) fn put_unsigned(out: &mut impl BufMut, value: u64) {
     let bits = 64 - (value | 1).leading_zeros();
     // Each byte holds 7 bits. The ninth holds 8.
     let extra = (bits.div_ceil(7) - 1).min(8);
@@ -22,12 +22,12 @@ pub(super) fn put_unsigned(out: &mut impl BufMut, value: u64) {
 }
 
 /// Appends a signed vint (zigzag, then unsigned).
-pub(super) fn put_signed(out: &mut impl BufMut, value: i64) {
+pub(crate) fn put_signed(out: &mut impl BufMut, value: i64) {
     put_unsigned(out, ((value << 1) ^ (value >> 63)) as u64);
 }
 
 /// Takes an unsigned vint off the front of `bytes`; `None` if it is cut short.
-pub(super) fn take_unsigned(bytes: &mut &[u8]) -> Option<u64> {
+pub(crate) fn take_unsigned(bytes: &mut &[u8]) -> Option<u64> {
     let (&first, rest) = bytes.split_first()?;
     let extra = first.leading_ones() as usize;
     let (body, rest) = rest.split_at_checked(extra)?;
@@ -40,7 +40,7 @@ pub(super) fn take_unsigned(bytes: &mut &[u8]) -> Option<u64> {
 }
 
 /// Takes a signed vint off the front of `bytes`; `None` if it is cut short.
-pub(super) fn take_signed(bytes: &mut &[u8]) -> Option<i64> {
+pub(crate) fn take_signed(bytes: &mut &[u8]) -> Option<i64> {
     let raw = take_unsigned(bytes)?;
     Some((raw >> 1) as i64 ^ -((raw & 1) as i64))
 }

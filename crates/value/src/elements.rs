@@ -3,8 +3,8 @@
 //! An iterator ends with an error if bytes are missing or left over. So a caller who reaches the
 //! end without an error knows that the outer layer is well-formed.
 
-use super::{ValueError, vint};
-use crate::types::CqlType;
+use crate::CqlType;
+use crate::{ValueError, vint};
 
 /// Takes a length and as many bytes. `Ok(None)` is a null, whose length is negative.
 fn take_field<'a>(what: &str, bytes: &mut &'a [u8]) -> Result<Option<&'a [u8]>, ValueError> {
@@ -20,7 +20,7 @@ fn take_field<'a>(what: &str, bytes: &mut &'a [u8]) -> Result<Option<&'a [u8]>, 
 }
 
 /// An iterator over the elements of a list or set, or over the keys and values of a map in turn.
-pub(super) struct Elements<'a> {
+pub(crate) struct Elements<'a> {
     /// The kind of collection, as errors name it.
     what: &'static str,
     /// The bytes from the next element on.
@@ -58,11 +58,11 @@ impl<'a> Elements<'a> {
         }
     }
 
-    pub(super) fn of_list(bytes: &'a [u8]) -> Result<Self, ValueError> {
+    pub(crate) fn of_list(bytes: &'a [u8]) -> Result<Self, ValueError> {
         Elements::new("list", 1, bytes)
     }
 
-    pub(super) fn of_set(bytes: &'a [u8]) -> Result<Self, ValueError> {
+    pub(crate) fn of_set(bytes: &'a [u8]) -> Result<Self, ValueError> {
         Elements::new("set", 1, bytes)
     }
 }
@@ -101,10 +101,10 @@ fn left_over(what: &str, rest: &mut &[u8]) -> Option<ValueError> {
 }
 
 /// An iterator over the entries of a map.
-pub(super) struct Entries<'a>(Elements<'a>);
+pub(crate) struct Entries<'a>(Elements<'a>);
 
 impl<'a> Entries<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Result<Self, ValueError> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Result<Self, ValueError> {
         Elements::new("map", 2, bytes).map(Entries)
     }
 }
@@ -123,7 +123,7 @@ impl<'a> Iterator for Entries<'a> {
 }
 
 /// An iterator over the fields of a tuple. It ends early if fields are left out at the end.
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     /// The bytes from the next field on.
     rest: &'a [u8],
     /// The number of fields of the type that are still to come.
@@ -131,7 +131,7 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn new(fields: usize, bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(fields: usize, bytes: &'a [u8]) -> Self {
         Fields {
             rest: bytes,
             remaining: fields,
@@ -156,7 +156,7 @@ impl<'a> Iterator for Fields<'a> {
 
 /// An iterator over the elements of a vector. They lie side by side if their type has a fixed
 /// length; else each follows its length as an unsigned vint.
-pub(super) struct VectorElements<'a> {
+pub(crate) struct VectorElements<'a> {
     /// The bytes from the next element on.
     rest: &'a [u8],
     /// The number of elements still to come.
@@ -166,7 +166,7 @@ pub(super) struct VectorElements<'a> {
 }
 
 impl<'a> VectorElements<'a> {
-    pub(super) fn new(element: &CqlType, dimensions: u16, bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(element: &CqlType, dimensions: u16, bytes: &'a [u8]) -> Self {
         VectorElements {
             rest: bytes,
             remaining: usize::from(dimensions),

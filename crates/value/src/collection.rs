@@ -2,8 +2,8 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use super::ValueError;
-use super::elements::{Elements, Entries};
+use crate::ValueError;
+use crate::elements::{Elements, Entries};
 
 /// Splits a serialised list or set into its serialised elements.
 ///
@@ -49,7 +49,7 @@ pub fn join_entries<'a>(entries: impl ExactSizeIterator<Item = (&'a [u8], &'a [u
 }
 
 /// Appends a length of 4 bytes and the bytes. No field is longer than 2 GiB, as frames are smaller.
-pub(super) fn put_field(out: &mut BytesMut, field: &[u8]) {
+pub(crate) fn put_field(out: &mut BytesMut, field: &[u8]) {
     out.put_i32(field.len() as i32);
     out.put_slice(field);
 }

@@ -5,11 +5,11 @@ use std::net::IpAddr;
 use bigdecimal::BigDecimal;
 use bytes::{BufMut, Bytes, BytesMut};
 
-use super::collection::put_field;
-use super::{Value, duration, vint};
+use crate::collection::put_field;
+use crate::{Value, duration, vint};
 
 /// Serialises a value.
-pub(super) fn serialize(value: &Value) -> Bytes {
+pub(crate) fn serialize(value: &Value) -> Bytes {
     // A blob is bytes already, which are cheap to clone.
     if let Value::Blob(bytes) = value {
         return bytes.clone();
@@ -85,7 +85,7 @@ fn put(out: &mut BytesMut, value: &Value) {
     }
 }
 
-/// Whether the type of a value has a fixed length, as [`crate::types::CqlType::fixed_length`] says.
+/// Whether the type of a value has a fixed length, as [`crate::CqlType::fixed_length`] says.
 /// One element of a vector is enough to know, as all have the same type.
 fn has_fixed_length(value: &Value) -> bool {
     match value {

@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
-use super::elements::{Elements, Entries, Fields, VectorElements};
-use super::{ValueError, numeric};
-use crate::types::CqlType;
+use crate::CqlType;
+use crate::elements::{Elements, Entries, Fields, VectorElements};
+use crate::{ValueError, numeric};
 
 /// Compares two serialised values in the order of the database: numbers by value, texts by bytes,
 /// timeuuids by time and then bytes, uuids by version and then time or bytes.

@@ -7,13 +7,13 @@ use bytes::Bytes;
 use num_bigint::BigInt;
 use uuid::Uuid;
 
-use super::canonical::{canonical_copy, holds_order};
-use super::elements::{Elements, Entries, Fields, VectorElements};
-use super::{Value, ValueError, duration, validate};
-use crate::types::CqlType;
+use crate::CqlType;
+use crate::canonical::{canonical_copy, holds_order};
+use crate::elements::{Elements, Entries, Fields, VectorElements};
+use crate::{Value, ValueError, duration, validate};
 
 /// Checks and decodes a serialised value. Sets and maps come out in order.
-pub(super) fn deserialize(cql_type: &CqlType, bytes: &[u8]) -> Result<Value, ValueError> {
+pub(crate) fn deserialize(cql_type: &CqlType, bytes: &[u8]) -> Result<Value, ValueError> {
     validate(cql_type, bytes)?;
     if holds_order(cql_type) {
         decode(cql_type, &canonical_copy(cql_type, bytes)?)

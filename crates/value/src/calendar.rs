@@ -2,7 +2,7 @@
 //!
 //! The calendar is the proleptic Gregorian one. Times without a zone are UTC.
 
-use super::{NANOSECONDS_PER_DAY, ValueError};
+use crate::{NANOSECONDS_PER_DAY, ValueError};
 
 const MILLISECONDS_PER_DAY: i64 = 86_400_000;
 
@@ -141,7 +141,7 @@ fn all_digits(text: &str) -> bool {
 }
 
 /// Reads `yyyy-mm-dd`, or digits as the serialised day (1970-01-01 is 2^31).
-pub(super) fn parse_date(text: &str) -> Result<u32, ValueError> {
+pub(crate) fn parse_date(text: &str) -> Result<u32, ValueError> {
     if all_digits(text) {
         return text.parse().map_err(|_| {
             ValueError(format!(
@@ -170,7 +170,7 @@ pub(super) fn parse_date(text: &str) -> Result<u32, ValueError> {
 }
 
 /// Reads `hh:mm:ss[.fffffffff]`, or digits as nanoseconds since midnight.
-pub(super) fn parse_time(text: &str) -> Result<i64, ValueError> {
+pub(crate) fn parse_time(text: &str) -> Result<i64, ValueError> {
     let mut scan = Scan(text);
     let nanoseconds = if all_digits(text) {
         text.parse()
@@ -188,7 +188,7 @@ pub(super) fn parse_time(text: &str) -> Result<i64, ValueError> {
 
 /// Reads `yyyy-mm-dd[(T| )hh:mm[:ss[.fff]]][zone]`, or digits as milliseconds since 1970. A finer
 /// fraction, such as `cqlsh` prints, is cut to milliseconds.
-pub(super) fn parse_timestamp(text: &str) -> Result<i64, ValueError> {
+pub(crate) fn parse_timestamp(text: &str) -> Result<i64, ValueError> {
     if all_digits(text) {
         return text.parse().map_err(|_| {
             ValueError(format!(
@@ -226,7 +226,7 @@ fn is_common_year(year: i64) -> bool {
 }
 
 /// A date as a CQL literal: `'yyyy-mm-dd'`, or the serialised day if the year has not four digits.
-pub(super) fn date_literal(days: u32) -> String {
+pub(crate) fn date_literal(days: u32) -> String {
     let (year, month, day) = civil_from_days(i64::from(days) - EPOCH_DAY);
     if is_common_year(year) {
         format!("'{year:04}-{month:02}-{day:02}'")
@@ -236,17 +236,34 @@ pub(super) fn date_literal(days: u32) -> String {
 }
 
 /// A date as `yyyy-mm-dd`. As in ISO 8601, a year that has not four digits gets a sign.
-pub(super) fn date_text(days: u32) -> String {
+pub(crate) fn date_text(days: u32) -> String {
     let (year, month, day) = civil_from_days(i64::from(days) - EPOCH_DAY);
     format!("{}-{month:02}-{day:02}", year_text(year))
 }
 
 /// A timestamp as `yyyy-mm-dd hh:mm:ss.fffZ`. A year that has not four digits gets a sign.
-pub(super) fn timestamp_text(millis: i64) -> String {
+pub(crate) fn timestamp_text(millis: i64) -> String {
     let (year, month, day) = civil_from_days(millis.div_euclid(MILLISECONDS_PER_DAY));
     let time = time_text(millis.rem_euclid(MILLISECONDS_PER_DAY) * 1_000_000);
     let to_milliseconds = &time[.."hh:mm:ss.fff".len()];
     format!("{}-{month:02}-{day:02} {to_milliseconds}Z", year_text(year))
+}
+
+/// A time as ISO 8601 in UTC, `yyyy-mm-ddThh:mm:ss.fffZ`, given as milliseconds since the epoch. A
+/// year beyond four digits has no sign unless it is negative.
+pub fn iso_timestamp(millis: i64) -> String {
+    let time = time_text(millis.rem_euclid(MILLISECONDS_PER_DAY) * 1_000_000);
+    let to_milliseconds = &time[.."hh:mm:ss.fff".len()];
+    let date = iso_date(millis.div_euclid(MILLISECONDS_PER_DAY));
+    format!("{date}T{to_milliseconds}Z")
+}
+
+/// Days since 1970-01-01 as `yyyy-mm-dd`. A year beyond four digits has no sign unless it is
+/// negative.
+pub(crate) fn iso_date(days: i64) -> String {
+    let (year, month, day) = civil_from_days(days);
+    let sign = if year < 0 { "-" } else { "" };
+    format!("{sign}{:04}-{month:02}-{day:02}", year.abs())
 }
 
 fn year_text(year: i64) -> String {
@@ -258,7 +275,7 @@ fn year_text(year: i64) -> String {
 }
 
 /// A time as `hh:mm:ss.fffffffff`.
-pub(super) fn time_text(nanoseconds: i64) -> String {
+pub(crate) fn time_text(nanoseconds: i64) -> String {
     let seconds = nanoseconds / 1_000_000_000;
     format!(
         "{:02}:{:02}:{:02}.{:09}",
@@ -270,13 +287,13 @@ pub(super) fn time_text(nanoseconds: i64) -> String {
 }
 
 /// A time as a CQL literal: `'hh:mm:ss.fffffffff'`.
-pub(super) fn time_literal(nanoseconds: i64) -> String {
+pub(crate) fn time_literal(nanoseconds: i64) -> String {
     format!("'{}'", time_text(nanoseconds))
 }
 
 /// A timestamp as a CQL literal: `'yyyy-mm-ddThh:mm:ss.fffZ'`, or the milliseconds since 1970 if
 /// the year has not four digits.
-pub(super) fn timestamp_literal(millis: i64) -> String {
+pub(crate) fn timestamp_literal(millis: i64) -> String {
     let (year, month, day) = civil_from_days(millis.div_euclid(MILLISECONDS_PER_DAY));
     if !is_common_year(year) {
         return millis.to_string();

@@ -1,4 +1,8 @@
-//! Values: decoding, serialising, comparing, checking and printing them.
+//! The one system of CQL's types and values: their bytes, their order, their text and their tokens.
+//!
+//! Every room that holds or shows a value uses this crate, so that a value means the same in a
+//! statement, on disk, in a filter, in a key of the index service and in JSON. It knows no
+//! statement, no frame and no table.
 //!
 //! A *serialised* value is the byte string of the native protocol (v4, section 6), without its
 //! length. Storage keeps cells in this form, so most values are never decoded.
@@ -8,6 +12,8 @@
 //! of different payload, and tuples that leave out trailing nulls. Partition keys are equal by
 //! their bytes, clustering keys and everything else by [`compare`].
 
+#![warn(clippy::unwrap_used)]
+
 mod calendar;
 mod canonical;
 mod collection;
@@ -15,12 +21,16 @@ mod compare;
 mod deserialize;
 mod duration;
 mod elements;
-mod from_literal;
 mod json;
+mod key_json;
+mod literal;
+mod normal;
 mod numeric;
 mod serialize;
 mod text;
 pub mod timeuuid;
+pub mod token;
+mod types;
 mod validate;
 mod vint;
 
@@ -31,14 +41,16 @@ use bytes::Bytes;
 use num_bigint::BigInt;
 use uuid::Uuid;
 
-use crate::types::CqlType;
-
+pub use calendar::iso_timestamp;
 pub use canonical::canonical;
 pub use collection::{join_elements, join_entries, split_elements, split_entries};
 pub use compare::compare;
-pub(crate) use duration::{NoDuration, parse_duration, resembles_duration};
-pub use from_literal::from_literal;
+pub use duration::{NoDuration, parse_duration, resembles_duration};
 pub use json::json_text;
+pub use key_json::{KeyError, KeyJson, from_key_json, to_key_json};
+pub use literal::{Literal, from_literal};
+pub use normal::clustering_form;
+pub use types::{CqlType, MAX_VECTOR_DIMENSIONS};
 pub use validate::{finite_vector, validate};
 
 /// The longest varint, and the longest unscaled part of a decimal, in bytes: about 39,000 digits.

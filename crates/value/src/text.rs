@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::{Value, calendar, duration, numeric};
+use crate::{Value, calendar, duration, numeric};
 
 /// Writes a value as a CQL literal.
-pub(super) fn to_literal(value: &Value) -> String {
+pub(crate) fn to_literal(value: &Value) -> String {
     let mut out = String::new();
     put(&mut out, value);
     out
@@ -84,7 +84,7 @@ fn put_float(out: &mut String, number: f64, shortest: &dyn std::fmt::Debug) {
 }
 
 /// Appends an opening bracket, the items with commas between them, and a closing bracket.
-pub(super) fn put_all<T>(
+pub(crate) fn put_all<T>(
     out: &mut String,
     brackets: &str,
     items: &[T],
