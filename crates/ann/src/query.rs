@@ -145,8 +145,8 @@ impl Index {
         (nearest, explanation)
     }
 
-    /// Finds slots as planned, and leaves in `slots` those to measure. Returns the way, or `None` if
-    /// a scan of all vectors is better. `squared` is the query's squared length.
+    /// Finds slots as planned, and leaves in `slots` those to measure. Returns the way, or `None`
+    /// if a scan of all vectors is better. `squared` is the query's squared length.
     ///
     /// # Safety
     /// The epoch is pinned until the last use of the slots.
