@@ -11,11 +11,9 @@
 //! - [`ordering`]: whether a SELECT is such a query, and of which column and vector;
 //! - [`clauses`]: the clauses that such a SELECT must not have, in the words of ScyllaDB;
 //! - [`bounds`]: checks of values that are known only when the query is executed;
-//! - [`options`]: how many candidates the index's options ask for, and whether they are put in
-//!   order again;
 //! - [`refill`]: how many more neighbours are asked for when rows of those named are gone;
 //! - [`key_value`]: the service's keys, as serialised values;
-//! - [`Similarity`] and [`Nearest`]: putting candidates in order again.
+//! - [`Nearest`]: putting candidates in order again.
 
 #![warn(clippy::unwrap_used)]
 
@@ -23,11 +21,8 @@ pub mod bounds;
 pub mod clauses;
 mod keys;
 mod nearest;
-pub mod options;
 pub mod ordering;
 pub mod refill;
-mod similarity;
 
 pub use keys::key_value;
 pub use nearest::Nearest;
-pub use similarity::Similarity;

@@ -1,8 +1,8 @@
 //! The Cassandra Query Language and its wire format, as a pure library: no I/O, no runtime.
 //!
 //! There are two layers, each usable alone; the values in both are those of crate [`value`]:
-//! - Statements: [`parser`] turns a text into an [`ast`], [`quote`] writes names and strings as
-//!   CQL, and [`vector_index`] checks the definition of a vector index.
+//! - Statements: [`parser`] turns a text into an [`ast`], and [`quote`] writes names and strings
+//!   as CQL.
 //! - Frames: [`wire`] reads and writes the messages of the native protocol.
 //!
 //! [`secret`] keeps passwords out of logs and debug output.
@@ -17,5 +17,4 @@ pub mod error;
 pub mod parser;
 pub mod quote;
 pub mod secret;
-pub mod vector_index;
 pub mod wire;

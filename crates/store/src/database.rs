@@ -27,7 +27,7 @@ use uuid::Uuid;
 
 pub use crate::aside::aside;
 pub use crate::cdc::LogRun;
-pub use crate::identity::{IndexIdentity, IndexName, TableIdentity, TokenRange, VectorOptions};
+pub use crate::identity::{IndexIdentity, IndexName, TableIdentity, TokenRange};
 pub use crate::index_options::vector_options;
 pub use crate::keys::{KeyColumn, KeySchema, PartitionKey, PrimaryKey, Values, is_key_type};
 pub use crate::reread::{Hint, HintTarget};

@@ -5,13 +5,13 @@
 
 use bytes::Bytes;
 use cql::wire::type_code;
+use index::score::Scored;
 use serde::ser::{Error, SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
 use store_api::binary;
 use value::{CqlType, to_key_json};
 
 use crate::keys::{KeyColumn, KeySchema, Values};
-use crate::score::Scored;
 
 /// The limit for the room that is reserved for keys, in bytes. The reserve follows the length of
 /// the first key, and a long one tells little about the others.

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use store_api::types::{IndexInfo, IndexOptions, Quantization, SimilarityFunction};
+use index::VectorOptions;
+use store_api::types::{IndexInfo, IndexOptions};
 use uuid::Uuid;
 
 use crate::keys::KeySchema;
@@ -58,68 +59,6 @@ pub struct TableIdentity {
 impl fmt::Display for TableIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.keyspace, self.table)
-    }
-}
-
-/// The options of a vector index that are in effect (contract, section 3.2).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VectorOptions {
-    /// The number of elements of a vector.
-    pub dimensions: usize,
-    /// The similarity function, as configured.
-    pub similarity: SimilarityFunction,
-    /// The form in which vectors are kept.
-    pub quantization: Quantization,
-    /// The `m` of HNSW.
-    pub maximum_node_connections: usize,
-    /// The `ef_construction` of HNSW.
-    pub construction_beam_width: usize,
-    /// The `ef` of HNSW, if the schema has it. A search then keeps about this many candidates, and
-    /// without it as many as good recall needs.
-    pub search_beam_width: Option<usize>,
-}
-
-/// The width that the API reports for an index whose schema has no `search_beam_width`.
-const SEARCH_BEAM_WIDTH: usize = 64;
-
-impl VectorOptions {
-    /// The width of a search that the API reports (contract, section 3.2).
-    pub fn search_beam_width_told(&self) -> usize {
-        self.search_beam_width.unwrap_or(SEARCH_BEAM_WIDTH)
-    }
-
-    /// The similarity function in effect. Vectors of one bit an element (`B1`) have only the
-    /// Hamming distance.
-    pub fn effective_similarity(&self) -> SimilarityFunction {
-        match self.quantization {
-            Quantization::B1 => SimilarityFunction::Hamming,
-            _ => self.similarity,
-        }
-    }
-
-    /// The options for the index library. `placement` says where it keeps full vectors.
-    pub fn ann(&self, placement: ann::Placement) -> ann::Options {
-        ann::Options {
-            dimensions: self.dimensions,
-            metric: match self.effective_similarity() {
-                SimilarityFunction::Cosine => ann::Metric::Cosine,
-                SimilarityFunction::Euclidean => ann::Metric::Euclidean,
-                SimilarityFunction::DotProduct => ann::Metric::DotProduct,
-                SimilarityFunction::Hamming => ann::Metric::Hamming,
-            },
-            quantization: match self.quantization {
-                Quantization::F32 => ann::Quantization::F32,
-                Quantization::F16 => ann::Quantization::F16,
-                Quantization::Bf16 => ann::Quantization::Bf16,
-                Quantization::I8 => ann::Quantization::I8,
-                Quantization::B1 => ann::Quantization::B1,
-            },
-            codes: ann::Codes::Auto,
-            placement,
-            max_connections: self.maximum_node_connections,
-            build_beam_width: self.construction_beam_width,
-            search_beam_width: self.search_beam_width_told(),
-        }
     }
 }
 

@@ -7,16 +7,17 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use ann::{Neighbour, SearchOptions, VectorsState};
 use arc_swap::ArcSwap;
-use store_api::types::SimilarityFunction;
+use index::Metric;
+use index::VectorOptions;
+use index::score;
 use tokio::sync::Notify;
 
 use crate::compute::{Compute, Stopped};
 use crate::found::Found;
-use crate::identity::VectorOptions;
+use crate::index_options::engine_options;
 use crate::items::{Change, Items, Operation};
 use crate::keys::{KeySchema, KeyTable};
 use crate::options::IndexesOptions;
-use crate::score;
 
 /// The smallest number of changes for which another thread pays.
 const CHANGES_A_THREAD_MIN: usize = 8;
@@ -30,7 +31,7 @@ pub struct VectorIndex {
     ann: ann::Index,
     /// The beam width of searches, if the schema sets one.
     beam: Option<usize>,
-    similarity: SimilarityFunction,
+    similarity: Metric,
     schema: KeySchema,
     keys: RwLock<KeyTable>,
     /// The epoch of searches. Each search holds the value from its beginning; see [`Retired`].
@@ -79,9 +80,9 @@ impl VectorIndex {
         indexes: &IndexesOptions,
     ) -> Result<VectorIndex, ann::Error> {
         Ok(VectorIndex {
-            ann: ann::Index::new_in(options.ann(indexes.vectors), &indexes.directory)?,
+            ann: ann::Index::new_in(engine_options(options, indexes.vectors), &indexes.directory)?,
             beam: options.search_beam_width,
-            similarity: options.effective_similarity(),
+            similarity: options.effective_metric(),
             keys: RwLock::new(Items::key_table(&schema)),
             schema,
             epoch: ArcSwap::from_pointee(()),
@@ -101,7 +102,7 @@ impl VectorIndex {
         VectorIndex {
             ann,
             beam: options.search_beam_width,
-            similarity: options.effective_similarity(),
+            similarity: options.effective_metric(),
             keys: RwLock::new(keys),
             schema,
             epoch: ArcSwap::from_pointee(()),

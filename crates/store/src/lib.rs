@@ -48,7 +48,6 @@ mod repair;
 mod reread;
 mod rows;
 mod scan;
-mod score;
 mod scrub;
 mod service;
 mod snapshot;

@@ -78,7 +78,7 @@ enum Origin {
 }
 
 /// The line of each import of one group, and its origin. `None` may stand in any group: a
-/// re-export, or a path that begins with a child of this very module.
+/// re-export, or a path that begins with a child or an item of this very module.
 type Group = Vec<(usize, Option<Origin>)>;
 
 /// Numbers of the imports that break the order: a group each for the standard library, for other
@@ -154,6 +154,7 @@ fn origin(path: &str, children: &BTreeSet<&str>) -> Option<Origin> {
     match first {
         "std" | "core" | "alloc" => Some(Origin::Std),
         "crate" | "super" | "self" => Some(Origin::OwnCrate),
+        item if item.starts_with(char::is_uppercase) => None,
         child if children.contains(child) => None,
         _ => Some(Origin::OtherCrate),
     }

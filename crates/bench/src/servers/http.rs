@@ -16,7 +16,7 @@ use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use store_api::types::{IndexInfo, IndexOptions, IndexState, IndexStatus, SimilarityFunction};
+use store_api::types::{IndexInfo, IndexOptions, IndexState, IndexStatus};
 use tokio::net::TcpStream;
 
 use super::wire::{Bodies, Wire};
@@ -275,12 +275,7 @@ fn disagreement(options: &IndexOptions, expected: Metric) -> Option<String> {
     else {
         return None;
     };
-    let agree = match similarity_function {
-        SimilarityFunction::Cosine => expected == Metric::Cosine,
-        SimilarityFunction::Euclidean => expected == Metric::Euclidean,
-        SimilarityFunction::DotProduct => expected == Metric::DotProduct,
-        SimilarityFunction::Hamming => false,
-    };
+    let agree = similarity_function.word() == Some(expected.name());
     (!agree).then(|| {
         format!(
             "the index measures by {similarity_function:?}, but the true neighbours are those by {}: recall means \
@@ -292,7 +287,7 @@ fn disagreement(options: &IndexOptions, expected: Metric) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use store_api::types::Quantization;
+    use index::Quantization;
 
     use super::*;
 
@@ -306,11 +301,11 @@ mod tests {
             similarity_function,
             quantization: Quantization::F32,
         };
-        let cosine = of(SimilarityFunction::Cosine);
+        let cosine = of(index::Metric::Cosine);
         assert_eq!(disagreement(&cosine, Metric::Cosine), None);
         let said = disagreement(&cosine, Metric::Euclidean).unwrap();
         assert!(said.contains("by euclidean"), "{said}");
-        assert!(disagreement(&of(SimilarityFunction::Hamming), Metric::Cosine).is_some());
+        assert!(disagreement(&of(index::Metric::Hamming), Metric::Cosine).is_some());
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use ann::SearchOptions;
 use anyhow::{Context, bail, ensure};
-use store_api::types::{IndexOptions, Quantization, SimilarityFunction};
+use index::{Metric, Quantization};
+use store_api::types::IndexOptions;
 
 use super::Questions;
 use crate::data::Vectors;
@@ -146,10 +147,10 @@ fn ann_options(options: &IndexOptions, dimensions: usize) -> anyhow::Result<ann:
     );
     Ok(ann::Options {
         metric: match similarity_function {
-            SimilarityFunction::Cosine => ann::Metric::Cosine,
-            SimilarityFunction::Euclidean => ann::Metric::Euclidean,
-            SimilarityFunction::DotProduct => ann::Metric::DotProduct,
-            SimilarityFunction::Hamming => ann::Metric::Hamming,
+            Metric::Cosine => ann::Metric::Cosine,
+            Metric::Euclidean => ann::Metric::Euclidean,
+            Metric::DotProduct => ann::Metric::DotProduct,
+            Metric::Hamming => ann::Metric::Hamming,
         },
         quantization: match quantization {
             Quantization::F32 => ann::Quantization::F32,
@@ -180,7 +181,7 @@ mod tests {
             maximum_node_connections: 8,
             construction_beam_width: 32,
             search_beam_width: 16,
-            similarity_function: SimilarityFunction::Euclidean,
+            similarity_function: Metric::Euclidean,
             quantization,
         }
     }

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use ann_query::{Nearest, Similarity};
+use ann_query::Nearest;
 use bytes::Bytes;
 use cql::wire::{Metadata, RowsEncoder};
+use index::Metric;
 
 use super::key_read::{Key, Layout};
 
@@ -71,7 +72,7 @@ impl Found {
 /// The `limit` rows whose stored vectors are nearest to `vector`, nearest first.
 pub(super) fn rescored(
     rows: Vec<Row>,
-    similarity: Similarity,
+    similarity: Metric,
     vector: &[u8],
     layout: &Layout,
     limit: usize,
@@ -191,7 +192,7 @@ mod tests {
             row("b", "2", Some(&vector([1.0, 0.0]))),
             row("c", "3", Some(&vector([1.0, 1.0]))),
         ];
-        let best = rescored(rows, Similarity::Cosine, &vector([2.0, 0.1]), &layout(), 2);
+        let best = rescored(rows, Metric::Cosine, &vector([2.0, 0.1]), &layout(), 2);
         assert_eq!(names(&best), "bc");
     }
 

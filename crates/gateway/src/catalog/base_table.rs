@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cql::parser::parse_type;
-use cql::vector_index::TargetColumn;
+use index::target::TargetColumn;
 use tokio::time::sleep;
 use uuid::Uuid;
 

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use cql::ast::{CreateIndex, IndexTarget};
 use cql::error::CqlError;
-use cql::vector_index::{self, NewName};
 use cql::wire::Response;
+use index::definition::{self, NewName};
+use index::options;
+use index::target::check_column;
 use tokio::time::{Instant, timeout_at};
 
 use super::base_table::BaseTable;
@@ -67,7 +69,7 @@ impl Catalog {
             } => {
                 let dropped = self.drop(&cluster, keyspace, name, deadline).await?;
                 match dropped {
-                    None if !*if_exists => Err(vector_index::missing(keyspace, name)),
+                    None if !*if_exists => Err(definition::missing(keyspace, name)),
                     dropped => Ok(dropped.unwrap_or_else(Outcome::nothing)),
                 }
             }
@@ -123,12 +125,11 @@ impl Catalog {
                 .await?;
                 continue;
             }
-            let (column, dimensions) =
-                vector_index::check_column(target, false, |name| table.target(name))?;
-            vector_index::check_key_columns(table.key().count())?;
-            vector_index::check_options(&create.options, dimensions)?;
+            let (column, dimensions) = check_column(target, false, |name| table.target(name))?;
+            definition::check_key_columns(table.key().count())?;
+            options::check(&create.options, dimensions)?;
             let ours = |name: &str| definitions.find(keyspace, name).is_some();
-            let new_name = vector_index::new_name(
+            let new_name = definition::new_name(
                 create.name.as_deref(),
                 create.if_not_exists,
                 (&table.name, column),

@@ -4,7 +4,8 @@ use cql::ast::{CreateIndex, IndexTarget, Statement};
 use cql::error::CqlError;
 use cql::parser::parse_statement;
 use cql::quote::{Identifier, Quoted};
-use cql::vector_index;
+use index::definition;
+use index::target::single_target;
 
 use super::snapshot::Snapshot;
 
@@ -49,13 +50,13 @@ impl IndexStatement {
             return Ok(None);
         };
         match parsed.statement {
-            Statement::CreateIndex(create) if vector_index::is_vector_index(&create) => {
+            Statement::CreateIndex(create) if definition::is_vector_index(&create) => {
                 let keyspace = create.table.keyspace.as_deref().or(keyspace_in_use);
                 let keyspace = keyspace.ok_or_else(no_keyspace)?.to_owned();
                 if let Some(name) = &create.name {
-                    vector_index::check_name(name)?;
+                    definition::check_name(name)?;
                 }
-                let target = vector_index::single_target(&create.targets)?;
+                let target = single_target(&create.targets)?;
                 Ok(Some(IndexStatement::Create {
                     keyspace,
                     create,
@@ -101,7 +102,7 @@ pub(crate) fn probe(keyspace: &str, table: &str) -> String {
         "CREATE CUSTOM INDEX ON {}.{} (no_column) USING {}",
         Identifier(keyspace),
         Identifier(table),
-        Quoted(vector_index::CLASS),
+        Quoted(definition::CLASS),
     )
 }
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use cql::ast::{DescribeTarget, Statement};
 use cql::parser::parse_statement;
 use cql::quote::Identifier;
-use cql::vector_index;
 use cql::wire::{ColumnSpec, DecodeError, Metadata, Rows, RowsEncoder};
+use index::definition;
 use value::CqlType;
 
 use crate::catalog::{Snapshot, VectorIndex};
@@ -108,11 +108,11 @@ fn unquoted(name: &str) -> String {
 
 /// Adds the row that describes an index.
 fn put(rows: &mut RowsEncoder, index: &Arc<VectorIndex>) {
-    let statement = vector_index::create_statement(
+    let statement = definition::create_statement(
         (&index.keyspace, &index.table),
         &index.name,
         &Identifier(&index.column).to_string(),
-        vector_index::CLASS,
+        definition::CLASS,
         &index.options,
     );
     // Names are in quotes where they must be, as in Cassandra's rows.

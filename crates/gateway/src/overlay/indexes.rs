@@ -12,8 +12,8 @@ use cql::ast::{
     Term,
 };
 use cql::parser::parse_statement;
-use cql::vector_index;
 use cql::wire::{BoundValue, DecodeError, Metadata, Rows, RowsEncoder, Values};
+use index::definition;
 use value::{Literal, Value, split_elements};
 
 use crate::catalog::{Snapshot, VectorIndex};
@@ -272,7 +272,7 @@ fn options(index: &VectorIndex) -> Vec<u8> {
         .iter()
         .map(|(name, value)| (name.as_str(), value.clone()))
         .collect();
-    options.insert("class_name", vector_index::CLASS.to_owned());
+    options.insert("class_name", definition::CLASS.to_owned());
     options.insert("index_version", index.version.to_string());
     options.insert("target", index.target.clone());
     let text = |text: &str| Value::Text(text.to_owned());

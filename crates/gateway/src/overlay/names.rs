@@ -7,7 +7,7 @@
 use cql::ast::{CreateIndex, IndexTarget, Statement};
 use cql::error::CqlError;
 use cql::parser::parse_statement;
-use cql::vector_index;
+use index::definition;
 
 use super::refusal::Refusal;
 use crate::catalog::Snapshot;
@@ -66,7 +66,7 @@ fn default_name(create: &CreateIndex) -> Option<String> {
         [_] => return None,
         _ => None,
     };
-    Some(vector_index::default_name(&create.table.name, column))
+    Some(definition::default_name(&create.table.name, column))
 }
 
 /// Whether a suffix of a name is an underscore and a number, as in `_1`.

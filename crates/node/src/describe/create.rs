@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use cql::quote::{Identifier, MapLiteral, Quoted};
-use cql::vector_index;
+use index::definition;
 use serde_json::Value as Json;
 use storage::catalog::{Column, ColumnKind, Index, Keyspace, Table};
 
@@ -126,7 +126,7 @@ fn table_options(table: &Table) -> Vec<String> {
 
 /// The `CREATE CUSTOM INDEX` statement, with only the options that the user gave.
 pub(super) fn index(table: &Table, index: &Index) -> String {
-    vector_index::create_statement(
+    definition::create_statement(
         (&table.keyspace, &table.name),
         &index.name,
         &index_target(index),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use cql::ast::{CreateIndex, IndexTarget};
 use cql::error::CqlError;
-use cql::vector_index::{self, NewName, TargetColumn};
+use index::definition::{self, NewName};
+use index::options;
+use index::target::{TargetColumn, check_column, single_target};
 use storage::catalog::{Catalog, ColumnKind, Index, Table};
 use storage::clock::ServerClock;
 
@@ -49,7 +51,7 @@ impl CreateIndexPlan {
     pub fn prepare(keyspace: &str, create: &CreateIndex) -> Result<Self, CqlError> {
         let is_sai = is_sai(create)?;
         if let Some(name) = &create.name {
-            vector_index::check_name(name)?;
+            definition::check_name(name)?;
         }
         Ok(CreateIndexPlan {
             keyspace: keyspace.to_owned(),
@@ -57,7 +59,7 @@ impl CreateIndexPlan {
             name: create.name.clone(),
             if_not_exists: create.if_not_exists,
             is_sai,
-            target: vector_index::single_target(&create.targets)?,
+            target: single_target(&create.targets)?,
             options: create.options.clone(),
         })
     }
@@ -80,15 +82,12 @@ impl CreateIndexPlan {
                 irregular,
             })
         };
-        let (column, dimensions) =
-            vector_index::check_column(&self.target, self.is_sai, described)?;
-        vector_index::check_key_columns(
-            table.partition_key().len() + table.clustering_key().len(),
-        )?;
-        vector_index::check_options(&self.options, dimensions)?;
+        let (column, dimensions) = check_column(&self.target, self.is_sai, described)?;
+        definition::check_key_columns(table.partition_key().len() + table.clustering_key().len())?;
+        options::check(&self.options, dimensions)?;
         cdc::check_for_new_index(table.cdc.as_ref())?;
 
-        let new_name = vector_index::new_name(
+        let new_name = definition::new_name(
             self.name.as_deref(),
             self.if_not_exists,
             (&table.name, column),
@@ -103,7 +102,7 @@ impl CreateIndexPlan {
             target: column.to_owned(),
             column: column.to_owned(),
             options: self.options.clone(),
-            class_name: vector_index::CLASS.to_owned(),
+            class_name: definition::CLASS.to_owned(),
             version: clock::timeuuid(clock),
         };
         let mut table = Table::clone(table);
@@ -123,7 +122,7 @@ impl DropIndexPlan {
             if self.if_exists {
                 return Ok(Applied::Nothing);
             }
-            return Err(vector_index::missing(&self.keyspace, &self.name));
+            return Err(definition::missing(&self.keyspace, &self.name));
         };
         let mut table = Table::clone(table);
         table.indexes.remove(&self.name);
@@ -148,7 +147,7 @@ fn is_sai(create: &CreateIndex) -> Result<bool, CqlError> {
              ... USING 'vector_index'"
         }));
     };
-    if vector_index::is_vector_index(create) {
+    if definition::is_vector_index(create) {
         Ok(false)
     } else if class == SAI_CLASS
         || SAI_NAMES

@@ -1,5 +1,6 @@
 //! Indexes and their state, as a service describes them.
 
+use index::{Metric, Quantization};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -30,7 +31,7 @@ pub enum IndexOptions {
         /// The `ef` of HNSW.
         search_beam_width: usize,
         /// The function as configured, even if the quantization forces another one.
-        similarity_function: SimilarityFunction,
+        similarity_function: Metric,
         /// The form in which the elements of a vector are kept.
         quantization: Quantization,
     },
@@ -41,36 +42,6 @@ pub enum IndexOptions {
         /// Whether the positions of terms are kept, which phrases need.
         positions: bool,
     },
-}
-
-/// The function that says how near two vectors are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum SimilarityFunction {
-    /// By the squared Euclidean distance.
-    Euclidean,
-    /// By the angle.
-    Cosine,
-    /// By the inner product.
-    DotProduct,
-    /// By the number of differing bits.
-    Hamming,
-}
-
-/// The form in which an element of a vector is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Quantization {
-    /// 32-bit float.
-    F32,
-    /// 16-bit float, IEEE.
-    F16,
-    /// 16-bit float, the upper half of 32.
-    Bf16,
-    /// A byte.
-    I8,
-    /// A bit.
-    B1,
 }
 
 /// The state of an index.
@@ -140,7 +111,7 @@ mod tests {
                 maximum_node_connections: 16,
                 construction_beam_width: 128,
                 search_beam_width: 64,
-                similarity_function: SimilarityFunction::DotProduct,
+                similarity_function: Metric::DotProduct,
                 quantization: Quantization::Bf16,
             },
         };

@@ -10,9 +10,7 @@ mod task;
 
 pub use ann::{AnnRequest, AnnResponse, PrimaryKeys};
 pub use filter::{Filter, Restriction};
-pub use index::{
-    IndexInfo, IndexOptions, IndexState, IndexStatus, Quantization, SimilarityFunction,
-};
+pub use index::{IndexInfo, IndexOptions, IndexState, IndexStatus};
 pub use node::{ClockStatus, Info, NodeStatus, Unavailable, UnavailableReason};
 pub use repair::{RepairRequest, RepairSchedule, RepairScheduleUpdate, RepairSpeed, RepairStatus};
 pub use scrub::ScrubRequest;

@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 
+use index::options::{is_vector_index, version};
+use index::target::StoredTarget;
 use scylla::cluster::ClusterState;
 use scylla::frame::response::result::ColumnType;
 use uuid::Uuid;
 
-use super::index_target::Target;
 use super::native_type::of_driver;
 use super::schema_statements::ListedIndex;
 use crate::identity::{IndexIdentity, TableIdentity, TokenRange};
-use crate::index_options::{dimensions, is_vector_index, vector_options, version};
+use crate::index_options::vector_options;
 use crate::keys::{KeyColumn, KeySchema, is_key_type};
 
 /// The entries of the schema that belong to an index. Each is `None` if the schema lacks it, as
@@ -20,7 +21,7 @@ pub struct Facts {
     /// The options of the index.
     pub options: Option<HashMap<String, String>>,
     /// The columns that the index is on, as the options tell.
-    pub target: Option<Target>,
+    pub target: Option<StoredTarget>,
     /// The type of the target's column.
     pub column_type: Option<String>,
     /// The id of the table.
@@ -47,7 +48,7 @@ pub fn describe(
     listed: &ListedIndex,
     facts: &Facts,
 ) -> (Described, Option<String>) {
-    if !is_vector_index(&listed.options) {
+    if !is_vector_index(|name| listed.options.get(name).map(String::as_str)) {
         return (Described::NotOurs, None);
     }
     let Facts {
@@ -64,7 +65,8 @@ pub fn describe(
     if !target.local_key.is_empty() {
         return not_ours("not built: local indexes are not supported yet".to_owned());
     }
-    let Some(dimensions) = dimensions(column_type) else {
+    let cql_type = cql::parser::parse_type(column_type).ok();
+    let Some(dimensions) = cql_type.and_then(|typ| typ.float_vector_dimensions()) else {
         return not_ours(format!(
             "not built: {} is a {column_type}, not a vector of floats",
             target.column
@@ -78,7 +80,7 @@ pub fn describe(
     let remark = (!target.filter_columns.is_empty())
         .then(|| "built without its filter columns: searches can't be filtered yet".to_owned());
     let identity = IndexIdentity {
-        options: vector_options(&listed.name, dimensions, options),
+        options: vector_options(&listed.name, dimensions.into(), options),
         name: listed.name.clone(),
         table: TableIdentity {
             keyspace: listed.name.keyspace.clone(),
@@ -87,7 +89,7 @@ pub fn describe(
         },
         truncated_ms: *truncated_ms,
         column: target.column.clone(),
-        version: version(options),
+        version: version(|name| options.get(name).map(String::as_str)),
         keys,
         range: TokenRange::WHOLE_RING,
     };

@@ -7,11 +7,11 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use futures::{StreamExt, TryStreamExt};
+use index::target::StoredTarget;
 use uuid::Uuid;
 
 use super::describe::{Described, Facts, describe};
 use super::discovery_error::DiscoveryError;
-use super::index_target::Target;
 use super::schema_statements::{ListedIndex, Statements};
 use super::session::Db;
 use crate::database::Discovered;
@@ -178,7 +178,7 @@ async fn facts(
     let target = options
         .as_ref()
         .and_then(|options| options.get("target"))
-        .map(|target| Target::decode(target));
+        .map(|target| StoredTarget::decode(target));
     let column_type = async {
         match &target {
             Some(target) => statements.column_type(db, listed, &target.column).await,

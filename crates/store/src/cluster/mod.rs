@@ -11,7 +11,6 @@ mod consumer;
 mod describe;
 mod discovery_error;
 mod follower;
-mod index_target;
 mod log_facts;
 mod look;
 mod native_type;
@@ -27,8 +26,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use rows::CqlRows;
+use schema::{ClusterSchema, Known};
 use scylla::cluster::ClusterState;
 use scylla::routing::Token;
+use session::DbHandle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -40,9 +42,6 @@ use crate::identity::{IndexName, TableIdentity, TokenRange};
 use crate::options::ReaderOptions;
 use crate::rows::RowReader;
 use crate::scan::ranges;
-use rows::CqlRows;
-use schema::{ClusterSchema, Known};
-use session::DbHandle;
 pub use target::Target;
 
 /// A database that is reached by CQL: a cluster, or a gateway.

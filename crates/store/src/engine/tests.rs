@@ -1,7 +1,8 @@
-use store_api::types::{Quantization, SimilarityFunction};
+use index::VectorOptions;
+use index::{Metric, Quantization};
 
 use super::*;
-use crate::identity::{TableIdentity, TokenRange, VectorOptions};
+use crate::identity::{TableIdentity, TokenRange};
 use crate::keys::tests::text_schema;
 
 /// Options for an index without files.
@@ -28,7 +29,7 @@ pub(crate) fn identity(index: &str) -> IndexIdentity {
         column: "v".into(),
         options: VectorOptions {
             dimensions: 2,
-            similarity: SimilarityFunction::Euclidean,
+            similarity: Metric::Euclidean,
             quantization: Quantization::F32,
             maximum_node_connections: 16,
             construction_beam_width: 128,

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use store_api::types::Quantization;
+use index::Quantization;
 
 use super::*;
 use crate::compute::INLINE_WITHIN;

@@ -10,13 +10,14 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
+use index::VectorOptions;
 use machine::files::{self, Step};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::fault::Fault;
-use crate::identity::{IndexIdentity, VectorOptions};
+use crate::identity::IndexIdentity;
 
 /// The name of the file.
 pub const CURRENT: &str = "current";

@@ -13,6 +13,7 @@ use super::saver::Saved;
 use super::{LogFacts, Snapshots, rows};
 use crate::identity::IndexIdentity;
 use crate::index_actor::VectorIndex;
+use crate::index_options::engine_options;
 use crate::items::{Items, Unread};
 use crate::memory::{Claim, Memory, NoMemory};
 use crate::options::IndexesOptions;
@@ -133,7 +134,7 @@ impl Snapshots {
         }
         let directory = place.generation(manifest.generation);
         let _claim = self.claim(memory, memory_bytes(&directory, indexes.vectors)?)?;
-        let options = identity.options.ann(indexes.vectors);
+        let options = engine_options(&identity.options, indexes.vectors);
         let vectors = ann::Index::open_in(&directory, options, &indexes.directory)?;
         let path = directory.join("rows");
         let held = vectors.ids();

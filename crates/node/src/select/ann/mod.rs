@@ -13,7 +13,7 @@ mod prepare;
 use std::fmt;
 use std::sync::Arc;
 
-use ann_query::options::Candidates;
+use index::Candidates;
 use storage::catalog::Index;
 
 use super::place::Place;

@@ -1,37 +1,27 @@
-//! The options of a vector index that its queries depend on.
-//!
-//! CREATE INDEX has checked the options: one that can't be read is taken for the default.
+//! The number of candidates that a query asks an index for.
 
-use crate::Similarity;
+use crate::options::CandidateOptions;
+use crate::{Metric, Quantization};
 
 /// The candidates that an index asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidates {
     /// The factor from LIMIT to the number of candidates asked for, at least 1.
     pub oversampling: f32,
-    /// The score by which candidates are put in order again, from their stored vectors; None if
+    /// The metric by which candidates are put in order again, from their stored vectors; None if
     /// they are not.
-    pub rescoring: Option<Similarity>,
+    pub rescoring: Option<Metric>,
 }
 
 impl Candidates {
-    /// The candidates that an index asks for. `option` looks up an option of it by name.
+    /// The candidates that an index asks for. `option` finds an option of it by name. Rescoring is
+    /// of no use for full vectors.
     pub fn of<'o>(option: impl Fn(&str) -> Option<&'o str>) -> Candidates {
-        let oversampling = option("oversampling")
-            .and_then(|text| text.trim().parse::<f32>().ok())
-            .filter(|factor| factor.is_finite() && *factor >= 1.0)
-            .unwrap_or(1.0);
-        let is_quantized =
-            option("quantization").is_some_and(|kind| !kind.eq_ignore_ascii_case("f32"));
-        let is_wanted =
-            option("rescoring").is_some_and(|wanted| wanted.eq_ignore_ascii_case("true"));
-        let rescoring = (is_quantized && is_wanted).then(|| {
-            let name = option("similarity_function").unwrap_or("cosine");
-            Similarity::by_name(name).unwrap_or(Similarity::Cosine)
-        });
+        let options = CandidateOptions::read(option);
+        let is_quantized = options.quantization != Quantization::F32;
         Candidates {
-            oversampling,
-            rescoring,
+            oversampling: options.oversampling as f32,
+            rescoring: (is_quantized && options.rescoring).then_some(options.similarity),
         }
     }
 
@@ -58,7 +48,7 @@ mod tests {
         let full = of(&[("rescoring", "true"), ("quantization", "F32")]);
         assert_eq!(full.rescoring, None);
         let both = of(&[("rescoring", "TRUE"), ("quantization", "b1")]);
-        assert_eq!(both.rescoring, Some(Similarity::Cosine));
+        assert_eq!(both.rescoring, Some(Metric::Cosine));
     }
 
     #[test]

@@ -1,11 +1,12 @@
-//! The target of a vector index: the list in parentheses of `ON t (v)`.
+//! The columns that an index is on: the list in parentheses of `ON t (v)`, and the option `target`
+//! by which `system_schema.indexes` keeps it (contract, section 3.2).
 
 use std::collections::HashSet;
 
+use cql::ast::IndexTarget;
+use cql::error::CqlError;
+use serde::Deserialize;
 use value::CqlType;
-
-use crate::ast::IndexTarget;
-use crate::error::CqlError;
 
 /// Returns the one target of the list. The lists of local indexes and of indexes with filtering
 /// columns are refused.
@@ -115,4 +116,87 @@ fn check_duplicates(targets: &[IndexTarget]) -> Result<(), CqlError> {
         }
     }
     Ok(())
+}
+
+/// The columns that an index is on, as the schema keeps them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredTarget {
+    /// The vector column.
+    pub column: String,
+    /// The partition key of a local index; empty for a global one.
+    pub local_key: Vec<String>,
+    /// Further columns by which a search may be filtered.
+    pub filter_columns: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Json {
+    tc: String,
+    /// The partition key of a local index; before ScyllaDB 2026.1.1 the partition key of the table.
+    /// Without it the index is global.
+    #[serde(default)]
+    pk: Vec<String>,
+    #[serde(default)]
+    fc: Vec<String>,
+    /// The former name of `fc`.
+    #[serde(default)]
+    ck: Vec<String>,
+}
+
+impl StoredTarget {
+    /// Decodes a target: the name of the vector column, or a JSON object.
+    pub fn decode(target: &str) -> StoredTarget {
+        match serde_json::from_str::<Json>(target) {
+            Ok(json) => StoredTarget {
+                column: json.tc,
+                local_key: json.pk,
+                filter_columns: [json.fc, json.ck].concat(),
+            },
+            // A name may look like anything, even like JSON.
+            Err(_) => StoredTarget {
+                column: target.to_owned(),
+                local_key: Vec::new(),
+                filter_columns: Vec::new(),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(column: &str, local_key: &[&str], filter_columns: &[&str]) -> StoredTarget {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        StoredTarget {
+            column: column.to_owned(),
+            local_key: owned(local_key),
+            filter_columns: owned(filter_columns),
+        }
+    }
+
+    #[test]
+    fn every_form() {
+        assert_eq!(StoredTarget::decode("v"), target("v", &[], &[]));
+        assert_eq!(
+            StoredTarget::decode(r#"{"tc":"v","fc":["f1","f2"]}"#),
+            target("v", &[], &["f1", "f2"])
+        );
+        assert_eq!(
+            StoredTarget::decode(r#"{"tc":"v","pk":["p1","p2"]}"#),
+            target("v", &["p1", "p2"], &[])
+        );
+        assert_eq!(
+            StoredTarget::decode(r#"{"tc":"v","pk":["p"],"fc":["f"]}"#),
+            target("v", &["p"], &["f"])
+        );
+        assert_eq!(
+            StoredTarget::decode(r#"{"tc":"v","pk":["p"],"ck":["f"]}"#),
+            target("v", &["p"], &["f"])
+        );
+        assert_eq!(
+            StoredTarget::decode("{odd name}"),
+            target("{odd name}", &[], &[])
+        );
+    }
 }

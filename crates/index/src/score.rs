@@ -1,6 +1,6 @@
 //! The conversion of distances to scores (contract, section 1.5).
 
-use store_api::types::SimilarityFunction;
+use crate::Metric;
 
 /// The tolerance for rounding: the distance of equal or of opposite vectors may lie this far beyond
 /// the range of the metric.
@@ -19,7 +19,7 @@ pub struct Scored {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("the index computed the impossible {metric:?} distance {distance}")]
 pub struct Impossible {
-    metric: SimilarityFunction,
+    metric: Metric,
     distance: f32,
 }
 
@@ -28,30 +28,26 @@ pub struct Impossible {
 /// # Errors
 /// If the metric can't have such a distance: it is NaN, or out of range by more than rounding
 /// explains.
-pub fn score(
-    metric: SimilarityFunction,
-    dimensions: usize,
-    distance: f32,
-) -> Result<Scored, Impossible> {
+pub fn score(metric: Metric, dimensions: usize, distance: f32) -> Result<Scored, Impossible> {
     let impossible = Err(Impossible { metric, distance });
     let (distance, similarity) = match metric {
         _ if distance.is_nan() => return impossible,
-        SimilarityFunction::Cosine => {
+        Metric::Cosine => {
             if !(-ROUNDING..=2.0 + ROUNDING).contains(&distance) {
                 return impossible;
             }
             let distance = distance.clamp(0.0, 2.0);
             (distance, (2.0 - distance) / 2.0)
         }
-        SimilarityFunction::Euclidean => {
+        Metric::Euclidean => {
             if distance < -ROUNDING {
                 return impossible;
             }
             let distance = distance.max(0.0);
             (distance, 1.0 / (1.0 + distance))
         }
-        SimilarityFunction::DotProduct => (distance, (2.0 - distance) / 2.0),
-        SimilarityFunction::Hamming => (distance, 1.0 - distance / dimensions as f32),
+        Metric::DotProduct => (distance, (2.0 - distance) / 2.0),
+        Metric::Hamming => (distance, 1.0 - distance / dimensions as f32),
     };
     Ok(Scored {
         distance: distance.clamp(f32::MIN, f32::MAX),
@@ -61,11 +57,10 @@ pub fn score(
 
 #[cfg(test)]
 mod tests {
-    use SimilarityFunction::*;
-
     use super::*;
+    use Metric::*;
 
-    fn similarity(metric: SimilarityFunction, distance: f32) -> Option<f32> {
+    fn similarity(metric: Metric, distance: f32) -> Option<f32> {
         score(metric, 8, distance)
             .ok()
             .map(|scored| scored.similarity)

@@ -1,19 +1,10 @@
-//! Checks of the definition of a vector index. The errors have ScyllaDB's texts.
-//!
-//! The checks need only the statement and the indexed column. The caller knows the schema: it tells
-//! which names are taken and which index the column has already.
-
-mod options;
-mod target;
+//! The class and the name of an index, and the statement that makes it.
 
 use std::collections::BTreeMap;
 
-use crate::ast::CreateIndex;
-use crate::error::CqlError;
-use crate::quote::{Identifier, MapLiteral, Quoted};
-
-pub use options::check as check_options;
-pub use target::{TargetColumn, check_column, single_target};
+use cql::ast::CreateIndex;
+use cql::error::CqlError;
+use cql::quote::{Identifier, MapLiteral, Quoted};
 
 /// The class name of vector indexes, as `system_schema.indexes` holds it.
 pub const CLASS: &str = "vector_index";
@@ -27,10 +18,12 @@ const MAX_NAME_LENGTH: usize = 192;
 
 /// Whether a `CREATE INDEX` names the class of vector indexes, in upper or lower case.
 pub fn is_vector_index(create: &CreateIndex) -> bool {
-    create
-        .using
-        .as_ref()
-        .is_some_and(|class| class.eq_ignore_ascii_case(CLASS))
+    create.using.as_deref().is_some_and(is_vector_class)
+}
+
+/// Whether a class is that of vector indexes, in upper or lower case.
+pub fn is_vector_class(class: &str) -> bool {
+    class.eq_ignore_ascii_case(CLASS)
 }
 
 /// Checks the name of a new index.

@@ -1,51 +1,91 @@
-//! The similarity of two float vectors, as CQL's functions and a vector index score it.
+//! The metric of a vector index and the form of its vectors: the words of the options, and the
+//! score of two vectors.
 //!
-//! | function | score | range |
+//! | metric | score | range |
 //! | --- | --- | --- |
 //! | cosine | (1 + cos) / 2 | 0 to 1; NaN for a zero vector |
 //! | euclidean | 1 / (1 + squared distance) | above 0, to 1 |
 //! | dot product | (1 + a · b) / 2 | unbounded unless the vectors are of unit length |
+//! | Hamming | the part of the elements whose signs are equal | 0 to 1 |
 //!
 //! Sums are taken in f64, so that the f32 result is the nearest one but for its last bit. The
 //! cosine alone is rounded to f32 first, as Cassandra and an index do it: so the score of opposite
 //! vectors is 0, and not what rounding left of it.
 
-/// A measure of how near two vectors are; a higher score is nearer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Similarity {
-    /// The cosine of the angle between the vectors.
-    Cosine,
-    /// The distance of the vectors.
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// The function that says how near two vectors are; a higher score is nearer. Its JSON is that of
+/// the HTTP API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[schema(as = SimilarityFunction)]
+pub enum Metric {
+    /// By the squared Euclidean distance.
     Euclidean,
-    /// The scalar product of the vectors.
+    /// By the angle.
+    Cosine,
+    /// By the inner product.
     DotProduct,
+    /// By the number of differing bits. No option names it: it is in effect for vectors of bits.
+    Hamming,
 }
 
-impl Similarity {
-    /// The similarity that the option `similarity_function` of a vector index names, in any case of
-    /// letters.
-    pub fn by_name(name: &str) -> Option<Similarity> {
-        [
-            ("cosine", Similarity::Cosine),
-            ("euclidean", Similarity::Euclidean),
-            ("dot_product", Similarity::DotProduct),
-        ]
-        .into_iter()
-        .find_map(|(known, similarity)| known.eq_ignore_ascii_case(name).then_some(similarity))
+/// The form in which an element of a vector is kept. Its JSON is that of the HTTP API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Quantization {
+    /// 32-bit float.
+    F32,
+    /// 16-bit float, IEEE.
+    F16,
+    /// 16-bit float, the upper half of 32.
+    Bf16,
+    /// A byte.
+    I8,
+    /// A bit.
+    B1,
+}
+
+/// The words of the option `similarity_function`; the first is its default.
+pub(crate) const METRICS: [(&str, Metric); 3] = [
+    ("cosine", Metric::Cosine),
+    ("euclidean", Metric::Euclidean),
+    ("dot_product", Metric::DotProduct),
+];
+
+/// The words of the option `quantization`; the first is its default.
+pub(crate) const QUANTIZATIONS: [(&str, Quantization); 5] = [
+    ("f32", Quantization::F32),
+    ("f16", Quantization::F16),
+    ("bf16", Quantization::Bf16),
+    ("i8", Quantization::I8),
+    ("b1", Quantization::B1),
+];
+
+impl Metric {
+    /// The word of the option `similarity_function` that names the metric; `None` if no word does.
+    pub fn word(self) -> Option<&'static str> {
+        let named = METRICS.iter().find(|(_, metric)| *metric == self);
+        named.map(|(word, _)| *word)
     }
 
     /// The score of two serialised `vector<float, n>` of the same length.
     pub fn score(self, a: &[u8], b: &[u8]) -> f32 {
         let score = match self {
-            Similarity::Cosine => {
+            Metric::Cosine => {
                 let dot = sum(a, b, |a, b| a * b);
                 let norms = sum(a, a, |a, b| a * b).sqrt() * sum(b, b, |a, b| a * b).sqrt();
                 // Rounding must not carry a score out of its range.
                 let cosine = (dot / norms).clamp(-1.0, 1.0) as f32;
                 return (1.0 + cosine) / 2.0;
             }
-            Similarity::Euclidean => 1.0 / (1.0 + sum(a, b, |a, b| (a - b) * (a - b))),
-            Similarity::DotProduct => (1.0 + sum(a, b, |a, b| a * b)) / 2.0,
+            Metric::Euclidean => 1.0 / (1.0 + sum(a, b, |a, b| (a - b) * (a - b))),
+            Metric::DotProduct => (1.0 + sum(a, b, |a, b| a * b)) / 2.0,
+            Metric::Hamming => {
+                let equal = sum(a, b, |a, b| f64::from((a > 0.0) == (b > 0.0)));
+                equal / (a.len() / size_of::<f32>()) as f64
+            }
         };
         score as f32
     }
@@ -84,19 +124,15 @@ mod tests {
     #[test]
     fn scores_follow_their_formulas() {
         let cases = [
-            (Similarity::Cosine, vec![1.0, 0.0], vec![2.0, 0.0], 1.0),
-            (Similarity::Cosine, vec![1.0, 0.0], vec![0.0, 3.0], 0.5),
-            (Similarity::Cosine, vec![1.0, 0.0], vec![-1.0, 0.0], 0.0),
-            (Similarity::Euclidean, vec![1.0, 2.0], vec![1.0, 2.0], 1.0),
+            (Metric::Cosine, vec![1.0, 0.0], vec![2.0, 0.0], 1.0),
+            (Metric::Cosine, vec![1.0, 0.0], vec![0.0, 3.0], 0.5),
+            (Metric::Cosine, vec![1.0, 0.0], vec![-1.0, 0.0], 0.0),
+            (Metric::Euclidean, vec![1.0, 2.0], vec![1.0, 2.0], 1.0),
+            (Metric::Euclidean, vec![0.0, 0.0], vec![1.0, 1.0], 1.0 / 3.0),
+            (Metric::DotProduct, vec![1.0, 2.0], vec![3.0, 4.0], 6.0),
+            (Metric::Hamming, vec![1.0, 2.0], vec![3.0, -4.0], 0.5),
             (
-                Similarity::Euclidean,
-                vec![0.0, 0.0],
-                vec![1.0, 1.0],
-                1.0 / 3.0,
-            ),
-            (Similarity::DotProduct, vec![1.0, 2.0], vec![3.0, 4.0], 6.0),
-            (
-                Similarity::DotProduct,
+                Metric::DotProduct,
                 vec![1.0, 2.0, 3.0, 4.0, 5.0],
                 vec![1.0; 5],
                 8.0,
@@ -118,7 +154,7 @@ mod tests {
         ] {
             for factor in [1.0, 3.0, 0.7] {
                 let opposite: Vec<f32> = elements.iter().map(|e| e * -factor).collect();
-                let score = Similarity::Cosine.score(&vector(elements), &vector(&opposite));
+                let score = Metric::Cosine.score(&vector(elements), &vector(&opposite));
                 assert_eq!(score, 0.0, "{elements:?} by {factor}");
             }
         }
@@ -126,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_cosine_of_a_zero_vector_is_no_number() {
-        let score = Similarity::Cosine.score(&vector(&[0.0, 0.0]), &vector(&[1.0, 0.0]));
+        let score = Metric::Cosine.score(&vector(&[0.0, 0.0]), &vector(&[1.0, 0.0]));
         assert!(score.is_nan());
     }
 
@@ -134,17 +170,8 @@ mod tests {
     fn every_element_counts() {
         for length in 1..20 {
             let ones = vector(&vec![1.0; length]);
-            let score = Similarity::DotProduct.score(&ones, &ones);
+            let score = Metric::DotProduct.score(&ones, &ones);
             assert_eq!(score, (1.0 + length as f32) / 2.0);
         }
-    }
-
-    #[test]
-    fn names_go_in_any_case() {
-        assert_eq!(
-            Similarity::by_name("DOT_PRODUCT"),
-            Some(Similarity::DotProduct)
-        );
-        assert_eq!(Similarity::by_name("hamming"), None);
     }
 }

@@ -1,0 +1,30 @@
+//! The definition of an index: its name, its class, its target, its options and its metric.
+//!
+//! CREATE INDEX is checked in the node and in the gateway, the index service reads the same
+//! definition from `system_schema.indexes`, and queries go by it. All of them use this crate, so an
+//! option has one name, one range and one default.
+//!
+//! | module | what it has |
+//! | --- | --- |
+//! | [`definition`] | the class, names, and the statement that makes an index |
+//! | [`target`] | the columns: checked in CREATE INDEX, and read from the schema |
+//! | [`options`] | the table of options: checked in CREATE INDEX, and read as [`VectorOptions`] |
+//! | [`Candidates`] | how many candidates the options ask for |
+//! | [`Metric`], [`Quantization`] | the words of the options, and the score of two vectors |
+//! | [`score`] | the score of a distance that the index engine gives |
+//!
+//! The texts of errors are ScyllaDB's where it has them. The crate knows no table: the caller tells
+//! which names are taken and which column a name means.
+
+#![warn(clippy::unwrap_used)]
+
+mod candidates;
+pub mod definition;
+mod metric;
+pub mod options;
+pub mod score;
+pub mod target;
+
+pub use candidates::Candidates;
+pub use metric::{Metric, Quantization};
+pub use options::VectorOptions;
