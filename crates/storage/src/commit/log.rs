@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cql::token::Token;
+use value::token::Token;
 use value::token::Token;
 
 use super::apply::Moment;
