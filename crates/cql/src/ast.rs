@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use value::predicate::Comparison;
 use value::{CqlType, Literal};
 
 /// A parsed statement with its bind markers.
@@ -186,6 +187,38 @@ pub enum Operator {
     Like,
     /// `IS NOT NULL`.
     IsNotNull,
+}
+
+impl Operator {
+    /// The comparison that the operator makes; `None` for an operator that makes another test.
+    pub fn comparison(self) -> Option<Comparison> {
+        match self {
+            Operator::Eq => Some(Comparison::Eq),
+            Operator::Lt => Some(Comparison::Lt),
+            Operator::LtEq => Some(Comparison::LtEq),
+            Operator::Gt => Some(Comparison::Gt),
+            Operator::GtEq => Some(Comparison::GtEq),
+            _ => None,
+        }
+    }
+
+    /// The operator as CQL text.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Operator::Eq => "=",
+            Operator::NotEq => "!=",
+            Operator::Lt => "<",
+            Operator::LtEq => "<=",
+            Operator::Gt => ">",
+            Operator::GtEq => ">=",
+            Operator::In => "IN",
+            Operator::NotIn => "NOT IN",
+            Operator::Contains => "CONTAINS",
+            Operator::ContainsKey => "CONTAINS KEY",
+            Operator::Like => "LIKE",
+            Operator::IsNotNull => "IS NOT NULL",
+        }
+    }
 }
 
 /// The right side of a relation.

@@ -137,15 +137,15 @@ pub enum SchemaChangeKind {
 /// A statement resolved against the catalog. A plan is valid for one version of the catalog. When
 /// the version has changed, the server prepares the statement again from its parsed form.
 #[derive(Debug)]
-pub enum Plan {
+pub enum StatementPlan {
     /// SELECT.
-    Select(select::Plan),
+    Select(select::SelectPlan),
     /// INSERT, UPDATE, DELETE, BATCH or TRUNCATE.
-    Modify(modify::Plan),
+    Modify(modify::ModifyPlan),
     /// CREATE, ALTER or DROP.
-    Schema(schema::Plan),
+    Schema(schema::SchemaPlan),
     /// DESCRIBE.
-    Describe(describe::Plan),
+    Describe(describe::DescribePlan),
     /// USE.
     Use {
         /// The name of the keyspace, which existed when the statement was prepared.
@@ -162,10 +162,10 @@ pub fn prepare(
     database: &Database,
     keyspace: Option<&str>,
     parsed: &Parsed,
-) -> Result<Plan, CqlError> {
+) -> Result<StatementPlan, CqlError> {
     match &parsed.statement {
         Statement::Select(select) => {
-            select::prepare(database, keyspace, select, &parsed.markers).map(Plan::Select)
+            select::prepare(database, keyspace, select, &parsed.markers).map(StatementPlan::Select)
         }
         Statement::Insert(_)
         | Statement::Update(_)
@@ -173,10 +173,10 @@ pub fn prepare(
         | Statement::Batch(_)
         | Statement::Truncate { .. } => {
             modify::prepare(database, keyspace, &parsed.statement, &parsed.markers)
-                .map(Plan::Modify)
+                .map(StatementPlan::Modify)
         }
         Statement::Describe(describe) => {
-            describe::prepare(database, keyspace, describe).map(Plan::Describe)
+            describe::prepare(database, keyspace, describe).map(StatementPlan::Describe)
         }
         Statement::Use { keyspace } => {
             if database.storage.catalog().keyspace(keyspace).is_none()
@@ -186,24 +186,26 @@ pub fn prepare(
                     "Keyspace '{keyspace}' does not exist"
                 )));
             }
-            Ok(Plan::Use {
+            Ok(StatementPlan::Use {
                 keyspace: keyspace.clone(),
             })
         }
         Statement::Unsupported(words) => Err(CqlError::invalid(format!(
             "{words} is not supported by Annulus"
         ))),
-        _ => schema::prepare(database, keyspace, &parsed.statement).map(Plan::Schema),
+        _ => schema::prepare(database, keyspace, &parsed.statement).map(StatementPlan::Schema),
     }
 }
 
-impl Plan {
+impl StatementPlan {
     /// The name and type of each bind marker, in the markers' order.
     pub fn variables(&self) -> &[ColumnSpec] {
         match self {
-            Plan::Select(plan) => plan.variables(),
-            Plan::Modify(plan) => plan.variables(),
-            Plan::Schema(_) | Plan::Describe(_) | Plan::Use { .. } => &[],
+            StatementPlan::Select(plan) => plan.variables(),
+            StatementPlan::Modify(plan) => plan.variables(),
+            StatementPlan::Schema(_) | StatementPlan::Describe(_) | StatementPlan::Use { .. } => {
+                &[]
+            }
         }
     }
 
@@ -211,9 +213,11 @@ impl Plan {
     /// Drivers route requests by them. Empty if the key is not made of markers alone.
     pub fn partition_key_variables(&self) -> &[u16] {
         match self {
-            Plan::Select(plan) => plan.partition_key_variables(),
-            Plan::Modify(plan) => plan.partition_key_variables(),
-            Plan::Schema(_) | Plan::Describe(_) | Plan::Use { .. } => &[],
+            StatementPlan::Select(plan) => plan.partition_key_variables(),
+            StatementPlan::Modify(plan) => plan.partition_key_variables(),
+            StatementPlan::Schema(_) | StatementPlan::Describe(_) | StatementPlan::Use { .. } => {
+                &[]
+            }
         }
     }
 
@@ -221,9 +225,11 @@ impl Plan {
     /// they are executed.
     pub fn tables(&self) -> Vec<TableId> {
         match self {
-            Plan::Select(plan) => vec![plan.table()],
-            Plan::Modify(plan) => plan.tables(),
-            Plan::Schema(_) | Plan::Describe(_) | Plan::Use { .. } => Vec::new(),
+            StatementPlan::Select(plan) => vec![plan.table()],
+            StatementPlan::Modify(plan) => plan.tables(),
+            StatementPlan::Schema(_) | StatementPlan::Describe(_) | StatementPlan::Use { .. } => {
+                Vec::new()
+            }
         }
     }
 
@@ -231,9 +237,9 @@ impl Plan {
     /// beforehand (conditional writes).
     pub fn result_columns(&self) -> Option<&Arc<[ColumnSpec]>> {
         match self {
-            Plan::Select(plan) => Some(plan.result_columns()),
-            Plan::Describe(plan) => Some(plan.result_columns()),
-            Plan::Modify(_) | Plan::Schema(_) | Plan::Use { .. } => None,
+            StatementPlan::Select(plan) => Some(plan.result_columns()),
+            StatementPlan::Describe(plan) => Some(plan.result_columns()),
+            StatementPlan::Modify(_) | StatementPlan::Schema(_) | StatementPlan::Use { .. } => None,
         }
     }
 
@@ -244,11 +250,11 @@ impl Plan {
         parameters: Parameters,
     ) -> Result<Answer, CqlError> {
         match self {
-            Plan::Select(plan) => select::execute(database, plan, parameters).await,
-            Plan::Modify(plan) => modify::execute(database, plan, parameters).await,
-            Plan::Schema(plan) => schema::execute(database, plan).await,
-            Plan::Describe(plan) => describe::execute(database, plan),
-            Plan::Use { keyspace } => Ok(Answer {
+            StatementPlan::Select(plan) => select::execute(database, plan, parameters).await,
+            StatementPlan::Modify(plan) => modify::execute(database, plan, parameters).await,
+            StatementPlan::Schema(plan) => schema::execute(database, plan).await,
+            StatementPlan::Describe(plan) => describe::execute(database, plan),
+            StatementPlan::Use { keyspace } => Ok(Answer {
                 outcome: Outcome::SetKeyspace(keyspace.clone()),
                 warnings: Vec::new(),
             }),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cql::ast::TableName;
 use cql::error::CqlError;
-use storage::catalog::Table;
+use storage::catalog::{Column, Table};
 
 use crate::query::Database;
 
@@ -44,6 +44,16 @@ pub fn table(
         .get(&name.name)
         .cloned()
         .ok_or_else(|| no_such_table(&name.name))
+}
+
+/// Finds a column by its name.
+///
+/// # Errors
+/// If the table has no such column.
+pub fn column<'t>(table: &'t Table, name: &str) -> Result<&'t Column, CqlError> {
+    table
+        .column(name)
+        .ok_or_else(|| no_such_column(name, table))
 }
 
 /// The error "Keyspace 'x' does not exist".

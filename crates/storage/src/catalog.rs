@@ -141,9 +141,9 @@ pub enum ColumnKind {
 /// A column that was dropped, and may have come back under the same name and id.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DroppedColumn {
-    /// The id under which the cells of the column are stored. A column that is added anew under the
-    /// name takes this id, and shows the cells that are newer than the drop. `None` if the column
-    /// was dropped by a version of Annulus that kept no ids.
+    /// The id under which the cells of the column are stored. A column that is added again under
+    /// the name takes this id, and shows the cells that are newer than the drop. `None` if the
+    /// column was dropped by a version of Annulus that kept no ids.
     pub id: Option<ColumnId>,
     /// The type that the column had.
     pub cql_type: CqlType,
@@ -167,7 +167,7 @@ pub struct Index {
     pub options: BTreeMap<String, String>,
     /// The class of the index, which is `vector_index`.
     pub class_name: String,
-    /// A timeuuid that `CREATE INDEX` makes: an index made anew under the same name gets another.
+    /// A timeuuid that `CREATE INDEX` makes: an index made again under the same name gets another.
     pub version: Uuid,
 }
 

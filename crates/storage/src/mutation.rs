@@ -15,19 +15,26 @@ pub struct Write {
     pub condition: Option<Condition>,
 }
 
-/// A condition that must hold for a write to be applied.
+/// A condition that must hold for a write to be applied: predicates on one row as it stands before
+/// the write, all of which must hold.
 #[derive(Clone, Debug)]
-pub enum Condition {
-    /// There is no live row with this key (`INSERT ... IF NOT EXISTS`). On a table with clustering
-    /// columns an empty `clustering` stands for the static row: there is no live static content.
-    RowNotExists {
-        /// The table of the row.
-        table: TableId,
-        /// Serialised values of the partition key columns.
-        partition_key: Vec<Bytes>,
-        /// Serialised values of all clustering columns, or none for the static row.
-        clustering: Vec<Bytes>,
-    },
+pub struct Condition {
+    /// The table of the row.
+    pub table: TableId,
+    /// Serialised values of the partition key columns.
+    pub partition_key: Vec<Bytes>,
+    /// Serialised values of all clustering columns. On a table with clustering columns an empty one
+    /// stands for the static row, which exists if it has a live cell.
+    pub clustering: Vec<Bytes>,
+    /// The predicates on the row.
+    pub predicates: Vec<RowPredicate>,
+}
+
+/// A predicate on the row of a [`Condition`].
+#[derive(Clone, Debug)]
+pub enum RowPredicate {
+    /// The row does not exist (`INSERT ... IF NOT EXISTS`).
+    NotExists,
 }
 
 /// How a write ended that did not fail.
@@ -37,8 +44,8 @@ pub enum WriteOutcome {
     Applied,
     /// The condition did not hold, and nothing was written.
     NotApplied {
-        /// The row that stood in the way.
-        existing: Box<Row>,
+        /// The row that the condition was checked against; `None` if there is none.
+        existing: Option<Box<Row>>,
     },
 }
 
@@ -159,6 +166,17 @@ impl PartitionMutation {
 }
 
 impl Change {
+    /// The timestamp of the change.
+    pub(crate) fn timestamp(&self) -> i64 {
+        match self {
+            Change::Row { timestamp, .. }
+            | Change::Static { timestamp, .. }
+            | Change::DeleteRow { timestamp, .. }
+            | Change::DeleteRange { timestamp, .. }
+            | Change::DeletePartition { timestamp } => *timestamp,
+        }
+    }
+
     fn size(&self) -> usize {
         let bound = |bound: &ClusteringBound| match bound {
             ClusteringBound::Unbounded => 0,

@@ -1,4 +1,4 @@
-//! The public methods of the storage, and its life from open to close.
+//! The public methods of the storage, from open to close.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,5 +1,5 @@
 //! The watcher is a thread that syncs writes that only the kernel has, and notices when the disk
-//! fails. It has the committer open the engine anew when the disk takes writes again, and remove
+//! fails. It has the committer open the engine again when the disk takes writes again, and remove
 //! dropped tables once nobody reads them.
 
 use std::io;

@@ -3,16 +3,17 @@
 mod support;
 
 use storage::catalog::Table;
-use storage::mutation::{Change, Condition, Write, WriteOutcome};
+use storage::mutation::{Change, Condition, RowPredicate, Write, WriteOutcome};
 use support::*;
 
 fn insert_once(table: &Table, value: &str, timestamp: i64) -> Write {
     let change = insert(vec![int(1)], vec![set(V, text(value))], timestamp);
     Write {
-        condition: Some(Condition::RowNotExists {
+        condition: Some(Condition {
             table: table.id,
             partition_key: vec![int(1)],
             clustering: vec![int(1)],
+            predicates: vec![RowPredicate::NotExists],
         }),
         ..write_of(table, vec![int(1)], vec![change])
     }
@@ -43,7 +44,7 @@ fn of_many_at_once_one_is_applied_and_the_others_see_it() {
     });
     let row = &read_all(&storage, &table)[0];
     let refused = outcomes.iter().filter(|outcome| match outcome {
-        WriteOutcome::NotApplied { existing } => **existing == *row,
+        WriteOutcome::NotApplied { existing } => existing.as_deref() == Some(row),
         WriteOutcome::Applied => false,
     });
     assert_eq!(refused.count(), 49);

@@ -98,7 +98,7 @@ fn a_file_is_no_directory() {
 }
 
 #[test]
-fn a_directory_that_was_never_finished_is_made_anew() {
+fn a_directory_that_was_never_finished_is_made_again() {
     for leftovers in [&["db/0.jnl", "db/lock"][..], &["db/version"], &[]] {
         let directory = tempfile::tempdir().unwrap();
         let marker = directory.path().join("annulus-storage");

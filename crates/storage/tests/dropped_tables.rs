@@ -98,16 +98,16 @@ fn drop_some(storage: &Storage, variant: Variant) {
     block_on(storage.write(nothing)).unwrap();
 }
 
-/// One life of the process: 0 drops tables, 1 makes others, 2 and 3 only look.
-fn live(directory: &Path, variant: Variant, life: usize) -> Storage {
+/// One start of the process: 0 drops tables, 1 makes others, 2 and 3 only look.
+fn run_start(directory: &Path, variant: Variant, start: usize) -> Storage {
     let storage = open(directory);
-    match life {
+    match start {
         0 => drop_some(&storage, variant),
         1 => make(&storage, "new", variant.dropped, true),
         _ => {}
     }
     check(&storage, "others", variant.others);
-    if life > 0 {
+    if start > 0 {
         check(&storage, "new", variant.dropped);
     }
     storage
@@ -115,11 +115,11 @@ fn live(directory: &Path, variant: Variant, life: usize) -> Storage {
 
 #[test]
 #[ignore = "run by the test below as a process of its own"]
-fn one_life() {
+fn one_start() {
     let value = |name| std::env::var(name).expect("set by the test below");
     let number = |name| value(name).parse::<usize>().expect("a number");
     let variant = VARIANTS[number("VARIANT")];
-    let _storage = live(&PathBuf::from(value("DIRECTORY")), variant, number("LIFE"));
+    let _storage = run_start(&PathBuf::from(value("DIRECTORY")), variant, number("START"));
     // Ends like a kill: nothing is closed.
     std::process::abort();
 }
@@ -129,20 +129,20 @@ fn a_table_made_after_a_drop_and_a_start_outlives_the_next_start() {
     for (index, &variant) in VARIANTS.iter().enumerate() {
         let home = tempfile::tempdir().unwrap();
         let directory = home.path().join("data");
-        for life in 0..4 {
-            println!("{variant:?}, life {life}");
+        for start in 0..4 {
+            println!("{variant:?}, start {start}");
             if !variant.killed {
-                let storage = live(&directory, variant, life);
+                let storage = run_start(&directory, variant, start);
                 block_on(storage.close()).unwrap();
                 continue;
             }
-            let [index, life] = [index, life].map(|number| number.to_string());
+            let [index, start] = [index, start].map(|number| number.to_string());
             let status = disk::spawn_test(
-                "one_life",
+                "one_start",
                 &[
                     ("DIRECTORY", &directory),
                     ("VARIANT", Path::new(&index)),
-                    ("LIFE", Path::new(&life)),
+                    ("START", Path::new(&start)),
                 ],
             )
             .wait()

@@ -89,7 +89,7 @@ fn on_a_disk_that_fills() {
         wait_for("writes are taken again", || {
             storage.health() == Health::Writable
         });
-        // A refused write does not come to life, as readers of a log may have passed its time.
+        // A refused write does not take effect later, as readers of a log may have passed its time.
         assert_eq!(read_all(&storage, &table).len(), before as usize);
         write_some(&storage, 200).unwrap();
     }

@@ -88,7 +88,7 @@ fn a_row_that_lives_on_is_not_told_as_deleted() {
     let won = run(&table, [row(a, 100), delete(100)]);
     assert_eq!(won, told(&[(INSERT, ""), (ROW_DELETE, "")]));
 
-    // A log that the user asked for has all deletions.
+    // A log that the user enabled has all deletions.
     let mut of_user = table;
     of_user.cdc = Some(cdc_options());
     let lost = run(&of_user, [row(a, 100), delete(50)]);

@@ -26,6 +26,7 @@ mod key_json;
 mod literal;
 mod normal;
 mod numeric;
+pub mod predicate;
 mod serialize;
 mod text;
 pub mod timeuuid;

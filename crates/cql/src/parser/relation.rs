@@ -85,16 +85,16 @@ impl Cursor<'_> {
 
     /// Takes an operator of order or equality, if one stands here.
     fn sign(&mut self) -> Parse<Option<Operator>> {
-        const SIGNS: [(&str, Operator); 6] = [
-            ("=", Operator::Eq),
-            ("<", Operator::Lt),
-            ("<=", Operator::LtEq),
-            (">", Operator::Gt),
-            (">=", Operator::GtEq),
-            ("!=", Operator::NotEq),
+        const SIGNS: [Operator; 6] = [
+            Operator::Eq,
+            Operator::Lt,
+            Operator::LtEq,
+            Operator::Gt,
+            Operator::GtEq,
+            Operator::NotEq,
         ];
-        for (sign, operator) in SIGNS {
-            if self.eat_symbol(sign)? {
+        for operator in SIGNS {
+            if self.eat_symbol(operator.as_str())? {
                 return Ok(Some(operator));
             }
         }

@@ -9,14 +9,14 @@ use tokio::time::Instant;
 /// The time of the start, 2023-11-14.
 const START_MICROS: i64 = 1_700_000_000_000_000;
 
-/// The machine's clock. It goes on through the lives of the service, each of which has a runtime of
-/// its own.
+/// The machine's clock. It goes on through the processes of the service, each of which has a
+/// runtime of its own.
 #[derive(Debug)]
 pub struct SimulatedClock(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
-    /// The beginning of this life.
+    /// The beginning of this process.
     began: Option<Instant>,
     now_micros: i64,
     steady_micros: i64,
@@ -35,12 +35,12 @@ impl SimulatedClock {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a life. It is called inside the life's runtime.
+    /// Begins a process. It is called inside the process's runtime.
     pub fn begin(&self) {
         self.state().began = Some(Instant::now());
     }
 
-    /// Ends a life. It is called inside the life's runtime.
+    /// Ends a process. It is called inside the process's runtime.
     pub fn end(&self) {
         let mut state = self.state();
         let passed = state.passed();

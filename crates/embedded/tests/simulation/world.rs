@@ -1,4 +1,4 @@
-//! One run: lives of the service on one disk, one after another, and all that happens to them.
+//! One run: processes of the service on one disk, one after another, and all that happens to them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,9 +26,9 @@ use crate::model::{Effect, Fate, Key, Model, Sent, Shown};
 use crate::random::Random;
 use crate::table;
 
-/// The most lives of a run.
-const LIVES_MAX: u64 = 4;
-/// The most actions of a life.
+/// The most processes of a run.
+const PROCESSES_MAX: u64 = 4;
+/// The most actions of a process.
 const ACTIONS_MAX: u64 = 30;
 /// The time within which everything expected has to happen.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -68,7 +68,7 @@ pub struct World {
     given: Arc<AtomicI64>,
 }
 
-/// The end of a life.
+/// The end of a process.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     Crash,
@@ -76,8 +76,8 @@ enum End {
     Last,
 }
 
-/// The parts that run in a life.
-struct Life {
+/// The parts that run in a process.
+struct Process {
     storage: Storage,
     store: StoreHandle,
     local: Arc<dyn LocalStore>,
@@ -128,12 +128,12 @@ impl World {
         lock(&self.trace).push(line);
     }
 
-    /// Lives one life after another.
+    /// Runs one process after another.
     pub fn run(&mut self) -> Result<(), Failure> {
         let entered = self.files.enter();
-        let lives = 1 + self.random.below(LIVES_MAX);
-        for life in 1..=lives {
-            let end = match (life == lives, self.random.one_in(3)) {
+        let processes = 1 + self.random.below(PROCESSES_MAX);
+        for process in 1..=processes {
+            let end = match (process == processes, self.random.one_in(3)) {
                 (true, _) => End::Last,
                 (false, true) => End::Stop,
                 (false, false) => End::Crash,
@@ -144,28 +144,28 @@ impl World {
                 .build()
                 .expect("a runtime starts");
             let (clock, disk) = (self.clock.clone(), self.disk.clone());
-            let lived = runtime.block_on(async {
+            let ran = runtime.block_on(async {
                 clock.begin();
-                let lived = self.live(end).await;
+                let ran = self.run_process(end).await;
                 clock.end();
-                lived
+                ran
             });
             // Tasks that go on must not write any more.
             disk.crash();
             drop(runtime);
-            lived?;
+            ran?;
             let lost = self.files.crash();
             self.tell(format!(
-                "-- the life ends with a {end:?}, {lost} files suffer"
+                "-- the process ends with a {end:?}, {lost} files suffer"
             ));
-            self.between_lives();
+            self.between_processes();
         }
         drop(entered);
         Ok(())
     }
 
     /// The machine is off for a while; files may rot, and its clock may be set.
-    fn between_lives(&mut self) {
+    fn between_processes(&mut self) {
         if self.random.one_in(3) {
             self.step_clock();
         }
@@ -203,18 +203,18 @@ impl World {
         self.tell(format!("-- the clock is set by {seconds} s"));
     }
 
-    /// Lives from the opening of the disk to the end.
-    async fn live(&mut self, end: End) -> Result<(), Failure> {
-        let life = self.open().await?;
-        self.check_table(&life).await?;
-        self.check_log(&life)?;
+    /// Runs a process from the opening of the disk to its end.
+    async fn run_process(&mut self, end: End) -> Result<(), Failure> {
+        let process = self.open().await?;
+        self.check_table(&process).await?;
+        self.check_log(&process)?;
         let actions = 5 + self.random.below(ACTIONS_MAX);
         for _ in 0..actions {
-            self.act(&life).await?;
+            self.act(&process).await?;
         }
         match end {
             End::Crash => {
-                self.send_some(&life, false).await?;
+                self.send_some(&process, false).await?;
                 let millis = self.random.below(100);
                 sleep(millis).await;
                 // Requests that were not answered by now are not answered any more.
@@ -222,26 +222,26 @@ impl World {
                 Ok(())
             }
             End::Stop => {
-                self.stop(life).await;
+                self.stop(process).await;
                 Ok(())
             }
             End::Last => {
-                self.heal(&life).await?;
-                self.check_all(&life).await?;
-                self.stop(life).await;
+                self.heal(&process).await?;
+                self.check_all(&process).await?;
+                self.stop(process).await;
                 Ok(())
             }
         }
     }
 
     /// Stops in the order of the product. The disk may fail meanwhile.
-    async fn stop(&self, life: Life) {
-        life.store.shutdown().await;
-        let closed = life.storage.close().await;
+    async fn stop(&self, process: Process) {
+        process.store.shutdown().await;
+        let closed = process.storage.close().await;
         self.tell(format!("closed: {}", closed.is_ok()));
     }
 
-    async fn open(&mut self) -> Result<Life, Failure> {
+    async fn open(&mut self) -> Result<Process, Failure> {
         let options = StorageOptions::default();
         let storage = Storage::open_simulated(&self.disk, options, self.clock.clone());
         let storage = storage.map_err(|error| format!("the storage does not open: {error}"))?;
@@ -270,17 +270,17 @@ impl World {
         let database = Faulty::new(database, self.random.seed(), self.broken);
         let store = Store::start_with(bound, Arc::new(database), options);
         let store = store.map_err(|error| format!("the index service does not start: {error}"))?;
-        Ok(Life {
+        Ok(Process {
             storage,
             store,
             local,
         })
     }
 
-    async fn act(&mut self, life: &Life) -> Result<(), Failure> {
+    async fn act(&mut self, process: &Process) -> Result<(), Failure> {
         match self.random.below(100) {
             0..55 => {
-                self.send_some(life, true).await?;
+                self.send_some(process, true).await?;
             }
             55..75 => {
                 let millis = self.random.below(3000);
@@ -296,7 +296,7 @@ impl World {
                 self.tell("-- the disk is full".to_owned());
                 self.disk.set_full(true);
                 self.files.set_full(true);
-                self.send_some(life, true).await?;
+                self.send_some(process, true).await?;
                 let millis = self.random.below(4000);
                 sleep(millis).await;
                 self.disk.set_full(false);
@@ -308,29 +308,29 @@ impl World {
                 self.tell(format!("-- a file fails after {steps} steps"));
                 self.files.fail_after(steps);
             }
-            88..91 => self.search(life).await,
-            91..94 => self.read_log(life).await?,
-            94..96 => self.change_index(life).await,
+            88..91 => self.search(process).await,
+            91..94 => self.read_log(process).await?,
+            94..96 => self.change_index(process).await,
             96 => {
-                let truncated = life.storage.truncate(table::id()).await;
+                let truncated = process.storage.truncate(table::id()).await;
                 self.tell(format!("truncated: {:?}", truncated.is_ok()));
                 if truncated.is_ok() {
                     lock(&self.model).truncate();
                 }
             }
             _ => {
-                self.heal(life).await?;
-                self.check_all(life).await?;
+                self.heal(process).await?;
+                self.check_all(process).await?;
             }
         }
         Ok(())
     }
 
     /// Drops the index, and mostly creates another one in its place.
-    async fn change_index(&mut self, life: &Life) {
+    async fn change_index(&mut self, process: &Process) {
         self.version += 1;
         let version = (!self.random.one_in(4)).then_some(self.version);
-        let changed = life
+        let changed = process
             .storage
             .change_catalog(move |catalog| table::change_index(catalog, version))
             .await;
@@ -386,13 +386,13 @@ impl World {
     }
 
     /// Sends some writes at once, and waits for their answers or not.
-    async fn send_some(&mut self, life: &Life, and_wait: bool) -> Result<(), Failure> {
+    async fn send_some(&mut self, process: &Process, and_wait: bool) -> Result<(), Failure> {
         let count = 1 + self.random.below(4);
         let mut sent = Vec::new();
         for _ in 0..count {
             let effect = self.effect();
             self.writes += 1;
-            let clock = life.storage.clock();
+            let clock = process.storage.clock();
             let is_given = !self.random.one_in(5);
             let timestamp = if is_given {
                 clock.next_write_micros()
@@ -407,7 +407,7 @@ impl World {
                     "time went back: a write gets {timestamp}, and one was acknowledged with {before}"
                 ));
             }
-            sent.push(self.send(life, effect, timestamp, is_given));
+            sent.push(self.send(process, effect, timestamp, is_given));
         }
         if and_wait {
             for answered in sent {
@@ -419,14 +419,14 @@ impl World {
 
     fn send(
         &self,
-        life: &Life,
+        process: &Process,
         effect: Effect,
         timestamp: i64,
         is_given: bool,
     ) -> tokio::task::JoinHandle<()> {
         let given = self.given.clone();
         let (model, trace) = (self.model.clone(), self.trace.clone());
-        let storage = life.storage.clone();
+        let storage = process.storage.clone();
         let number = self.writes;
         let from_s = storage.clock().now_s();
         let at = {
@@ -466,8 +466,8 @@ impl World {
 
     /// Searches, and traces whether that succeeded. A search should fail for want of an index
     /// alone.
-    async fn search(&mut self, life: &Life) {
-        let found = life
+    async fn search(&mut self, process: &Process) {
+        let found = process
             .local
             .search(table::KEYSPACE, table::INDEX, vec![1.0, 1.0], 3)
             .await;
@@ -475,14 +475,14 @@ impl World {
     }
 
     /// Reads the log up to the present, up to which it is complete from then on.
-    async fn read_log(&mut self, life: &Life) -> Result<(), Failure> {
-        let Some(log) = table::log(&life.storage) else {
+    async fn read_log(&mut self, process: &Process) -> Result<(), Failure> {
+        let Some(log) = table::log(&process.storage) else {
             return Ok(());
         };
-        let settled = life.storage.settle_log_to_end(log).await;
+        let settled = process.storage.settle_log_to_end(log).await;
         let settled = settled.map_err(|error| format!("the log can't be read: {error}"))?;
         let up_to_micros = settled.kept_micros;
-        let rows = table::log_rows(&life.storage, log);
+        let rows = table::log_rows(&process.storage, log);
         let mut rows = rows.map_err(|error| format!("the log can't be read: {error}"))?;
         rows.retain(|(time, _)| *time <= up_to_micros);
         self.tell(format!(
@@ -494,16 +494,16 @@ impl World {
             up_to_micros,
             rows,
         });
-        self.check_log(life)
+        self.check_log(process)
     }
 
     /// Checks that the log still has exactly the rows that were read of it.
-    fn check_log(&self, life: &Life) -> Result<(), Failure> {
-        let log = table::log(&life.storage);
+    fn check_log(&self, process: &Process) -> Result<(), Failure> {
+        let log = table::log(&process.storage);
         let Some(log) = log.filter(|log| self.reads.iter().any(|read| read.log == *log)) else {
             return Ok(());
         };
-        let rows = table::log_rows(&life.storage, log);
+        let rows = table::log_rows(&process.storage, log);
         let rows = rows.map_err(|error| format!("the log can't be read: {error}"))?;
         for read in self.reads.iter().filter(|read| read.log == log) {
             let now = rows.iter().filter(|(time, _)| *time <= read.up_to_micros);
@@ -520,34 +520,34 @@ impl World {
     }
 
     /// Has the storage take writes again.
-    async fn heal(&mut self, life: &Life) -> Result<(), Failure> {
+    async fn heal(&mut self, process: &Process) -> Result<(), Failure> {
         let healed = async {
-            while life.storage.health() != Health::Writable {
+            while process.storage.health() != Health::Writable {
                 sleep(500).await;
             }
             // A fault that is still to come comes now.
-            life.storage.settle_log(i64::MAX).await
+            process.storage.settle_log(i64::MAX).await
         };
         let healed = tokio::time::timeout(PATIENCE, healed).await;
         let healed = healed.map_err(|_| "the storage takes no writes any more".to_owned())?;
         healed.map_err(|error| format!("the log can't be settled: {error}"))
     }
 
-    async fn check_all(&mut self, life: &Life) -> Result<(), Failure> {
-        self.check_table(life).await?;
-        self.check_log(life)?;
-        self.check_index(life).await
+    async fn check_all(&mut self, process: &Process) -> Result<(), Failure> {
+        self.check_table(process).await?;
+        self.check_log(process)?;
+        self.check_index(process).await
     }
 
     /// Checks that the table is what the writes have made of it.
-    async fn check_table(&mut self, life: &Life) -> Result<(), Failure> {
+    async fn check_table(&mut self, process: &Process) -> Result<(), Failure> {
         for sent in &mut lock(&self.model).sent {
             // Nobody answers any more.
-            sent.within_s.1 = sent.within_s.1.min(life.storage.clock().now_s());
+            sent.within_s.1 = sent.within_s.1.min(process.storage.clock().now_s());
         }
         loop {
-            let now_s = life.storage.clock().now_s();
-            let rows = table::rows(&life.storage);
+            let now_s = process.storage.clock().now_s();
+            let rows = table::rows(&process.storage);
             let rows = rows.map_err(|error| format!("the table can't be read: {error}"))?;
             let explained = lock(&self.model).explains(&rows, now_s);
             match explained {
@@ -568,17 +568,17 @@ impl World {
     }
 
     /// Checks that the index holds the rows of the table with a vector, once it has had the time.
-    async fn check_index(&mut self, life: &Life) -> Result<(), Failure> {
+    async fn check_index(&mut self, process: &Process) -> Result<(), Failure> {
         if !self.has_index {
             return Ok(());
         }
         let mut last = String::new();
         let equal = async {
             loop {
-                let rows = table::rows(&life.storage);
+                let rows = table::rows(&process.storage);
                 let rows = rows.map_err(|error| format!("the table can't be read: {error}"))?;
                 let expected = distances(&rows);
-                let found = life
+                let found = process
                     .local
                     .search(table::KEYSPACE, table::INDEX, vec![1.0, 1.0], 1000)
                     .await;

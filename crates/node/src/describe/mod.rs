@@ -22,14 +22,14 @@ use elements::Schema;
 
 /// A prepared DESCRIBE statement.
 #[derive(Debug)]
-pub struct Plan {
-    target: Target,
+pub struct DescribePlan {
+    target: DescribedObject,
     columns: Arc<[ColumnSpec]>,
 }
 
 /// A [`DescribeTarget`] whose names are known to exist.
 #[derive(Debug, PartialEq, Eq)]
-enum Target {
+enum DescribedObject {
     Cluster,
     Keyspaces,
     /// The tables of one keyspace, or of all keyspaces.
@@ -57,22 +57,24 @@ enum Target {
     },
 }
 
-impl Target {
+impl DescribedObject {
     fn column_names(&self) -> &'static [&'static str] {
         match self {
-            Target::Cluster => &["cluster", "partitioner", "snitch"],
-            Target::Keyspaces | Target::Tables { .. } | Target::Nothing => {
-                &["keyspace_name", "type", "name"]
+            DescribedObject::Cluster => &["cluster", "partitioner", "snitch"],
+            DescribedObject::Keyspaces
+            | DescribedObject::Tables { .. }
+            | DescribedObject::Nothing => &["keyspace_name", "type", "name"],
+            DescribedObject::Schema { .. }
+            | DescribedObject::Keyspace { .. }
+            | DescribedObject::Table { .. }
+            | DescribedObject::Index { .. } => {
+                &["keyspace_name", "type", "name", "create_statement"]
             }
-            Target::Schema { .. }
-            | Target::Keyspace { .. }
-            | Target::Table { .. }
-            | Target::Index { .. } => &["keyspace_name", "type", "name", "create_statement"],
         }
     }
 }
 
-impl Plan {
+impl DescribePlan {
     /// Empty: DESCRIBE takes no bind markers.
     pub fn variables(&self) -> &[ColumnSpec] {
         &[]
@@ -97,7 +99,7 @@ pub fn prepare(
     database: &Database,
     keyspace: Option<&str>,
     describe: &Describe,
-) -> Result<Plan, CqlError> {
+) -> Result<DescribePlan, CqlError> {
     let catalog = database.storage.catalog();
     let schema = Schema {
         catalog: &catalog,
@@ -106,21 +108,21 @@ pub fn prepare(
     Ok(plan(resolve(&schema, keyspace, describe)?))
 }
 
-fn plan(target: Target) -> Plan {
+fn plan(target: DescribedObject) -> DescribePlan {
     let columns = target.column_names().iter().map(|name| ColumnSpec {
         keyspace: "system".to_owned(),
         table: "describe".to_owned(),
         name: (*name).to_owned(),
         cql_type: CqlType::Text,
     });
-    Plan {
+    DescribePlan {
         columns: columns.collect(),
         target,
     }
 }
 
 /// Executes a DESCRIBE statement. The whole answer is one page.
-pub fn execute(database: &Database, plan: &Plan) -> Result<Answer, CqlError> {
+pub fn execute(database: &Database, plan: &DescribePlan) -> Result<Answer, CqlError> {
     let catalog = database.storage.catalog();
     let schema = Schema {
         catalog: &catalog,
@@ -129,7 +131,7 @@ pub fn execute(database: &Database, plan: &Plan) -> Result<Answer, CqlError> {
     Ok(answer(plan, &rows(&schema, &plan.target)?))
 }
 
-fn answer(plan: &Plan, rows: &[Vec<String>]) -> Answer {
+fn answer(plan: &DescribePlan, rows: &[Vec<String>]) -> Answer {
     let mut body = BytesMut::new();
     for value in rows.iter().flatten() {
         body.put_u32(value.len() as u32);
@@ -151,19 +153,19 @@ fn resolve(
     schema: &Schema<'_>,
     in_use: Option<&str>,
     describe: &Describe,
-) -> Result<Target, CqlError> {
+) -> Result<DescribedObject, CqlError> {
     let internals = describe.internals;
     Ok(match &describe.target {
-        DescribeTarget::Cluster => Target::Cluster,
-        DescribeTarget::Schema { full } => Target::Schema { full: *full },
-        DescribeTarget::Keyspaces => Target::Keyspaces,
-        DescribeTarget::Tables => Target::Tables {
+        DescribeTarget::Cluster => DescribedObject::Cluster,
+        DescribeTarget::Schema { full } => DescribedObject::Schema { full: *full },
+        DescribeTarget::Keyspaces => DescribedObject::Keyspaces,
+        DescribeTarget::Tables => DescribedObject::Tables {
             keyspace: in_use.map(str::to_owned),
         },
         DescribeTarget::Keyspace { name, only } => {
             let name = keyspace_or_in_use(name.as_deref(), in_use)?;
             schema.keyspace(name)?;
-            Target::Keyspace {
+            DescribedObject::Keyspace {
                 name: name.to_owned(),
                 only: *only,
             }
@@ -171,7 +173,7 @@ fn resolve(
         DescribeTarget::Table(table) => {
             let keyspace = keyspace_or_in_use(table.keyspace.as_deref(), in_use)?;
             schema.table(keyspace, &table.name)?;
-            Target::Table {
+            DescribedObject::Table {
                 keyspace: keyspace.to_owned(),
                 name: table.name.clone(),
                 internals,
@@ -180,12 +182,12 @@ fn resolve(
         DescribeTarget::Index { keyspace, name } => {
             let keyspace = keyspace_or_in_use(keyspace.as_deref(), in_use)?;
             schema.index(keyspace, name)?;
-            Target::Index {
+            DescribedObject::Index {
                 keyspace: keyspace.to_owned(),
                 name: name.clone(),
             }
         }
-        DescribeTarget::Empty { name: None, .. } => Target::Nothing,
+        DescribeTarget::Empty { name: None, .. } => DescribedObject::Nothing,
         DescribeTarget::Empty {
             kind,
             name: Some(name),
@@ -209,9 +211,9 @@ fn resolve_any(
     in_use: Option<&str>,
     name: &TableName,
     internals: bool,
-) -> Result<Target, CqlError> {
+) -> Result<DescribedObject, CqlError> {
     if name.keyspace.is_none() && schema.keyspace(&name.name).is_ok() {
-        return Ok(Target::Keyspace {
+        return Ok(DescribedObject::Keyspace {
             name: name.name.clone(),
             only: false,
         });
@@ -224,14 +226,14 @@ fn resolve_any(
     };
     schema.keyspace(keyspace)?;
     if schema.table(keyspace, &name.name).is_ok() {
-        return Ok(Target::Table {
+        return Ok(DescribedObject::Table {
             keyspace: keyspace.to_owned(),
             name: name.name.clone(),
             internals,
         });
     }
     if schema.index(keyspace, &name.name).is_ok() {
-        return Ok(Target::Index {
+        return Ok(DescribedObject::Index {
             keyspace: keyspace.to_owned(),
             name: name.name.clone(),
         });
@@ -259,36 +261,38 @@ fn capitalised(words: &str) -> String {
     }
 }
 
-fn rows(schema: &Schema<'_>, target: &Target) -> Result<Vec<Vec<String>>, CqlError> {
+fn rows(schema: &Schema<'_>, target: &DescribedObject) -> Result<Vec<Vec<String>>, CqlError> {
     Ok(match target {
-        Target::Cluster => vec![vec![
+        DescribedObject::Cluster => vec![vec![
             schema.catalog.cluster_name.clone(),
             "Murmur3Partitioner".to_owned(),
             "SimpleSnitch".to_owned(),
         ]],
-        Target::Nothing => Vec::new(),
-        Target::Keyspaces => schema
+        DescribedObject::Nothing => Vec::new(),
+        DescribedObject::Keyspaces => schema
             .keyspaces()
             .map(|keyspace| named(&keyspace.name, "keyspace", &keyspace.name))
             .collect(),
-        Target::Tables { keyspace } => schema
+        DescribedObject::Tables { keyspace } => schema
             .keyspaces()
             .filter(|candidate| keyspace.as_ref().is_none_or(|name| candidate.name == *name))
             .flat_map(|keyspace| elements::by_name(&keyspace.tables))
             .map(|table| named(&table.keyspace, "table", &table.name))
             .collect(),
-        Target::Schema { full } => schema
+        DescribedObject::Schema { full } => schema
             .keyspaces()
             .filter(|keyspace| *full || !schema.is_system(&keyspace.name))
             .flat_map(|keyspace| schema.describe_keyspace(keyspace, false))
             .collect(),
-        Target::Keyspace { name, only } => schema.describe_keyspace(schema.keyspace(name)?, *only),
-        Target::Table {
+        DescribedObject::Keyspace { name, only } => {
+            schema.describe_keyspace(schema.keyspace(name)?, *only)
+        }
+        DescribedObject::Table {
             keyspace,
             name,
             internals,
         } => schema.describe_table(schema.table(keyspace, name)?, *internals),
-        Target::Index { keyspace, name } => {
+        DescribedObject::Index { keyspace, name } => {
             let (table, index) = schema.index(keyspace, name)?;
             vec![described(
                 keyspace,

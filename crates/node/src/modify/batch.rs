@@ -6,7 +6,7 @@
 use cql::ast::{Batch, BatchEntry, BatchKind};
 use cql::error::CqlError;
 
-use super::plan::{BatchPlan, Plan, Work, WritePlan};
+use super::plan::{BatchPlan, ModifyPlan, Work, WritePlan};
 use super::using::{UsingPlan, write_timestamp};
 use crate::bind::{PrepareContext, StatementClock};
 use crate::query::{Answer, Database, Parameters};
@@ -60,7 +60,7 @@ pub(super) fn prepare(
 pub async fn execute_batch(
     database: &Database,
     kind: BatchKind,
-    entries: Vec<(&Plan, Parameters)>,
+    entries: Vec<(&ModifyPlan, Parameters)>,
     batch_timestamp: Option<i64>,
 ) -> Result<Answer, CqlError> {
     check_kind(kind)?;
@@ -90,7 +90,7 @@ fn check_kind(kind: BatchKind) -> Result<(), CqlError> {
 }
 
 fn check_entry(write: &WritePlan) -> Result<(), CqlError> {
-    if write.if_not_exists {
+    if write.condition.is_some() {
         return Err(CqlError::invalid(
             "Conditional statements (IF NOT EXISTS) are not supported yet in a BATCH",
         ));

@@ -6,6 +6,7 @@ use cql::ast::Delete;
 use cql::error::CqlError;
 use storage::catalog::{ColumnKind, Table};
 
+use super::condition::no_conditions;
 use super::operation::Operation;
 use super::plan::{WriteKind, WritePlan};
 use super::restrict::prepare_target;
@@ -24,7 +25,7 @@ pub(super) fn prepare(
     ctx: &mut PrepareContext,
 ) -> Result<WritePlan, CqlError> {
     if delete.condition.is_some() {
-        return Err(super::no_conditions());
+        return Err(no_conditions());
     }
     if delete.using.ttl.is_some() {
         return Err(CqlError::invalid(
@@ -62,6 +63,6 @@ pub(super) fn prepare(
         target,
         row_operations,
         static_operations,
-        if_not_exists: false,
+        condition: None,
     })
 }

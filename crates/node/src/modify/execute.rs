@@ -4,11 +4,12 @@
 use bytes::BytesMut;
 use cql::error::CqlError;
 use storage::mutation::{
-    CellChange, CellOperation, Change, Condition, PartitionMutation, Write, WriteOutcome,
+    CellChange, CellOperation, Change, PartitionMutation, Write, WriteOutcome,
 };
 use storage::read::Row;
 use value::{CqlType, finite_vector};
 
+use super::condition::PreparedCondition;
 use super::operation::Operation;
 use super::plan::{BatchPlan, WriteKind, WritePlan};
 use super::target::{Extent, MAX_KEYS, too_many_keys};
@@ -127,13 +128,14 @@ impl WritePlan {
         }
     }
 
-    /// Executes `INSERT ... IF NOT EXISTS`.
+    /// Executes a write with a condition.
     ///
     /// # Errors
     /// Values that don't fit their places, and failures of the storage.
     pub async fn execute_conditional(
         &self,
         database: &Database,
+        condition: PreparedCondition,
         parameters: &Parameters,
     ) -> Result<Answer, CqlError> {
         let clock = StatementClock::start(database.storage.clock());
@@ -142,7 +144,7 @@ impl WritePlan {
         let mutations = self.mutations(parameters, &clock, clock.next_write_micros())?;
         let [mutation] = &mutations[..] else {
             // All given columns are static and unset, so there is nothing to apply.
-            return self.answer(None);
+            return self.answer(true, None);
         };
         let clustering = mutation
             .changes
@@ -152,11 +154,7 @@ impl WritePlan {
                 _ => None,
             })
             .unwrap_or_default();
-        let condition = Condition::RowNotExists {
-            table: mutation.table,
-            partition_key: mutation.partition_key.clone(),
-            clustering,
-        };
+        let condition = condition.on_row(mutation, clustering);
         let outcome = database
             .storage
             .write(Write {
@@ -166,14 +164,14 @@ impl WritePlan {
             .await
             .map_err(storage_error)?;
         match outcome {
-            WriteOutcome::Applied => self.answer(None),
-            WriteOutcome::NotApplied { existing } => self.answer(Some(&existing)),
+            WriteOutcome::Applied => self.answer(true, None),
+            WriteOutcome::NotApplied { existing } => self.answer(false, existing.as_deref()),
         }
     }
 
     /// The answer of a conditional write: `[applied]`, and the row that stood in the way if there
     /// was one.
-    fn answer(&self, existing: Option<&Row>) -> Result<Answer, CqlError> {
+    fn answer(&self, applied: bool, existing: Option<&Row>) -> Result<Answer, CqlError> {
         let spec = |name: &str, cql_type: &CqlType| ColumnSpec {
             keyspace: self.table.keyspace.clone(),
             table: self.table.name.clone(),
@@ -182,7 +180,7 @@ impl WritePlan {
         };
         let mut columns = vec![spec(APPLIED, &CqlType::Boolean)];
         let mut body = BytesMut::new();
-        put_bytes(&mut body, &[u8::from(existing.is_none())]);
+        put_bytes(&mut body, &[u8::from(applied)]);
         if let Some(row) = existing {
             for column in self.table.columns_in_select_order() {
                 columns.push(spec(&column.name, &column.cql_type));

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use cql::ast::{Condition, Insert, InsertValues, Term};
+use cql::ast::{Insert, InsertValues, Term};
 use cql::error::CqlError;
 use storage::catalog::{Column, ColumnKind, Table};
 
+use super::condition::PreparedCondition;
 use super::operation::{Operation, is_key};
 use super::plan::{WriteKind, WritePlan};
-use super::target::{KeyPart, Target};
+use super::target::{KeyPart, WriteTarget};
 use super::using::UsingPlan;
 use crate::bind::{PrepareContext, prepare_term};
-use crate::resolve::no_such_column;
+use crate::resolve;
 
 /// Prepares an INSERT into this table.
 ///
@@ -30,12 +31,8 @@ pub(super) fn prepare(
             ));
         }
     };
-    let if_not_exists = match &insert.condition {
-        None => false,
-        Some(Condition::NotExists) => true,
-        Some(Condition::Exists | Condition::Relations(_)) => return Err(super::no_conditions()),
-    };
-    if if_not_exists && insert.using.timestamp.is_some() {
+    let condition = PreparedCondition::of_insert(insert.condition.as_ref())?;
+    if condition.is_some() && insert.using.timestamp.is_some() {
         return Err(CqlError::invalid(
             "Cannot provide custom timestamp for conditional updates",
         ));
@@ -82,14 +79,14 @@ pub(super) fn prepare(
         table,
         kind: WriteKind::Insert { static_only },
         using,
-        target: Target {
+        target: WriteTarget {
             partition,
             clustering,
             slice: None,
         },
         row_operations,
         static_operations,
-        if_not_exists,
+        condition,
     })
 }
 
@@ -107,9 +104,7 @@ fn pair<'a>(
     }
     let mut given: Vec<(&Column, &Term)> = Vec::with_capacity(names.len());
     for (name, term) in names.iter().zip(terms) {
-        let column = table
-            .column(name)
-            .ok_or_else(|| no_such_column(name, table))?;
+        let column = resolve::column(table, name)?;
         if given.iter().any(|(other, _)| other.id == column.id) {
             return Err(CqlError::invalid(format!(
                 "The column names contains duplicates: {name}"

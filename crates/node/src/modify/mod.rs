@@ -1,10 +1,11 @@
 //! Statements that change rows: INSERT, UPDATE, DELETE, BATCH and TRUNCATE.
 //!
-//! [`prepare`] resolves names and types into a [`Plan`], which tells the partitions and rows to
-//! write (`target`) and the changes to their columns (`operation`). [`execute()`] puts the values
-//! in and gives the storage one atomic write.
+//! [`prepare`] resolves names and types into a [`ModifyPlan`], which tells the partitions and rows
+//! to write (`target`) and the changes to their columns (`operation`). [`execute()`] puts the
+//! values in and gives the storage one atomic write.
 
 mod batch;
+mod condition;
 mod delete;
 mod execute;
 mod insert;
@@ -22,7 +23,7 @@ use cql::error::{CqlError, ErrorKind};
 use storage::catalog::Table;
 
 pub use batch::execute_batch;
-pub use plan::Plan;
+pub use plan::ModifyPlan;
 pub use using::MAX_TTL_S;
 
 use crate::bind::PrepareContext;
@@ -43,7 +44,7 @@ pub fn prepare(
     keyspace: Option<&str>,
     statement: &Statement,
     markers: &[Option<String>],
-) -> Result<Plan, CqlError> {
+) -> Result<ModifyPlan, CqlError> {
     let mut ctx = PrepareContext::new("", "", markers.len());
     let work = match statement {
         Statement::Insert(insert) => Work::Write(Box::new(prepare_insert(
@@ -71,7 +72,7 @@ pub fn prepare(
             .unwrap_or_default(),
         Work::Truncate(_) => Vec::new(),
     };
-    Ok(Plan {
+    Ok(ModifyPlan {
         work,
         variables: ctx.finish()?,
         partition_key_variables,
@@ -84,18 +85,22 @@ pub fn prepare(
 /// Values that don't fit their places, and failures of the storage.
 pub async fn execute(
     database: &Database,
-    plan: &Plan,
+    plan: &ModifyPlan,
     parameters: Parameters,
 ) -> Result<Answer, CqlError> {
     match &plan.work {
-        Work::Write(write) if write.if_not_exists => {
-            consistency::check_conditional(&parameters)?;
-            write.execute_conditional(database, &parameters).await
-        }
-        Work::Write(write) => {
-            consistency::check_write(&parameters)?;
-            execute::execute_write(database, write, &parameters).await
-        }
+        Work::Write(write) => match write.condition {
+            Some(condition) => {
+                consistency::check_conditional(&parameters)?;
+                write
+                    .execute_conditional(database, condition, &parameters)
+                    .await
+            }
+            None => {
+                consistency::check_write(&parameters)?;
+                execute::execute_write(database, write, &parameters).await
+            }
+        },
         Work::Batch(batch) => execute::execute_text_batch(database, batch, &parameters).await,
         Work::Truncate(table) => {
             database
@@ -174,11 +179,6 @@ fn writable_table(
         ));
     }
     Ok(table)
-}
-
-/// The error for a condition other than that of `INSERT ... IF NOT EXISTS`.
-fn no_conditions() -> CqlError {
-    CqlError::invalid("Conditional updates are not supported yet, but for INSERT ... IF NOT EXISTS")
 }
 
 /// The answer of a statement that returns nothing.

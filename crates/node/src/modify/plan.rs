@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use storage::catalog::{Table, TableId};
 
+use super::condition::PreparedCondition;
 use super::operation::Operation;
-use super::target::Target;
+use super::target::WriteTarget;
 use super::using::UsingPlan;
 use crate::query::ColumnSpec;
 
 /// A write resolved against the catalog.
 #[derive(Debug)]
-pub struct Plan {
+pub struct ModifyPlan {
     /// The kind of statement, with its plan.
     pub(super) work: Work,
     /// The spec of each bind marker, in the order of the markers.
@@ -21,7 +22,7 @@ pub struct Plan {
     pub(super) partition_key_variables: Vec<u16>,
 }
 
-/// The work of a [`Plan`].
+/// The work of a [`ModifyPlan`].
 #[derive(Debug)]
 pub(super) enum Work {
     /// An INSERT, UPDATE or DELETE.
@@ -42,13 +43,13 @@ pub(super) struct WritePlan {
     /// The USING clause.
     pub using: UsingPlan,
     /// The partitions and rows that are written.
-    pub target: Target,
+    pub target: WriteTarget,
     /// The operations on columns of each row.
     pub row_operations: Vec<Operation>,
     /// The operations on static columns of each partition.
     pub static_operations: Vec<Operation>,
-    /// Whether the statement has `IF NOT EXISTS`.
-    pub if_not_exists: bool,
+    /// The IF clause.
+    pub condition: Option<PreparedCondition>,
 }
 
 /// The kind of a write: what it does to the rows of its target, beside its operations.
@@ -87,7 +88,7 @@ pub(super) struct BatchPlan {
     pub writes: Vec<WritePlan>,
 }
 
-impl Plan {
+impl ModifyPlan {
     /// The spec of each bind marker, in the order of the markers.
     pub fn variables(&self) -> &[ColumnSpec] {
         &self.variables

@@ -19,7 +19,7 @@ const MAX_PARTITION_KEY_BYTES: usize = u16::MAX as usize;
 
 /// The restrictions of the key columns.
 #[derive(Debug)]
-pub(super) struct Target {
+pub(super) struct WriteTarget {
     /// One part for each partition key column, in the order of the key.
     pub partition: Vec<KeyPart>,
     /// The parts for the first clustering columns, without a gap, in the order of the key.
@@ -121,7 +121,7 @@ impl KeyPart {
     }
 }
 
-impl Target {
+impl WriteTarget {
     /// The indexes of the bind markers that give the partition key, in the order of the key. Empty
     /// if a key column has another value than a single marker.
     pub fn partition_key_variables(&self) -> Vec<u16> {

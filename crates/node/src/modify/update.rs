@@ -7,13 +7,14 @@ use cql::ast::{Assignment, Update};
 use cql::error::CqlError;
 use storage::catalog::{Column, ColumnKind, Table};
 
+use super::condition::no_conditions;
 use super::operation::{Operation, is_key};
 use super::plan::{WriteKind, WritePlan};
 use super::restrict::prepare_target;
-use super::target::Target;
+use super::target::WriteTarget;
 use super::using::UsingPlan;
 use crate::bind::PrepareContext;
-use crate::resolve::no_such_column;
+use crate::resolve;
 
 /// Prepares an UPDATE of this table.
 ///
@@ -26,7 +27,7 @@ pub(super) fn prepare(
     ctx: &mut PrepareContext,
 ) -> Result<WritePlan, CqlError> {
     if update.condition.is_some() {
-        return Err(super::no_conditions());
+        return Err(no_conditions());
     }
     let using = UsingPlan::prepare(&update.using, ctx)?;
     let mut row_operations: Vec<Operation> = Vec::new();
@@ -64,7 +65,7 @@ pub(super) fn prepare(
         target,
         row_operations,
         static_operations,
-        if_not_exists: false,
+        condition: None,
     })
 }
 
@@ -75,9 +76,7 @@ fn assigned_column<'a>(table: &'a Table, assignment: &Assignment) -> Result<&'a 
     | Assignment::Add { column: name, .. }
     | Assignment::Prepend { column: name, .. }
     | Assignment::Subtract { column: name, .. }) = assignment;
-    let column = table
-        .column(name)
-        .ok_or_else(|| no_such_column(name, table))?;
+    let column = resolve::column(table, name)?;
     if is_key(column) {
         return Err(CqlError::invalid(format!(
             "PRIMARY KEY part {name} found in SET part"
@@ -91,7 +90,7 @@ fn assigned_column<'a>(table: &'a Table, assignment: &Assignment) -> Result<&'a 
 pub(super) fn check_rows(
     table: &Table,
     kind: WriteKind,
-    target: &Target,
+    target: &WriteTarget,
     touches_rows: bool,
 ) -> Result<(), CqlError> {
     let clustering = table.clustering_key();

@@ -1,8 +1,8 @@
 //! Changes of the schema: CREATE, ALTER and DROP of keyspaces, tables and indexes.
 //!
-//! A statement becomes a [`Plan`] after the checks that need no schema. The other checks run when
-//! the plan is applied to the catalog, in one step of the storage. So of two statements at the same
-//! time, each sees all of the other's changes or none.
+//! A statement becomes a [`SchemaPlan`] after the checks that need no schema. The other checks run
+//! when the plan is applied to the catalog, in one step of the storage. So of two statements at the
+//! same time, each sees all of the other's changes or none.
 
 mod alter_table;
 mod cdc;
@@ -38,7 +38,7 @@ use keyspace::{AlterKeyspacePlan, CreateKeyspacePlan, DropKeyspacePlan};
 
 /// A prepared statement that changes the schema.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct SchemaPlan {
     work: Work,
 }
 
@@ -89,7 +89,7 @@ pub fn prepare(
     database: &Database,
     keyspace: Option<&str>,
     statement: &Statement,
-) -> Result<Plan, CqlError> {
+) -> Result<SchemaPlan, CqlError> {
     let user_keyspace = |own: Option<&str>| -> Result<String, CqlError> {
         let name = resolve::keyspace_name(own, keyspace)?;
         refuse_system(database, name)?;
@@ -150,14 +150,14 @@ pub fn prepare(
             ));
         }
     };
-    Ok(Plan { work })
+    Ok(SchemaPlan { work })
 }
 
 /// Executes a plan.
 ///
 /// # Errors
 /// Changes that the present schema does not allow, and errors of the storage.
-pub async fn execute(database: &Database, plan: &Plan) -> Result<Answer, CqlError> {
+pub async fn execute(database: &Database, plan: &SchemaPlan) -> Result<Answer, CqlError> {
     let plan = plan.clone();
     let warning = plan.warning();
     let clock = Arc::clone(database.storage.clock());
@@ -202,7 +202,7 @@ async fn indexes_serve(database: &Database, change: &SchemaChange) {
     }
 }
 
-impl Plan {
+impl SchemaPlan {
     /// The warning that the client gets beside the result.
     fn warning(&self) -> Option<String> {
         match &self.work {

@@ -6,7 +6,7 @@ use cql::error::CqlError;
 
 use super::properties;
 
-/// The time after which another replica is asked: a percentile of the latencies seen, or
+/// The time after which another replica is read: a percentile of the latencies seen, or
 /// milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Wait {

@@ -8,9 +8,10 @@
 
 use cql::error::CqlError;
 use storage::catalog::{Column, ColumnKind, Table};
+use value::predicate::Comparison;
 
 use super::conflicts;
-use super::relation::{Comparison, Relation, RelationKind, Test, TupleList, TupleTest};
+use super::relation::{Relation, RelationKind, Test, TupleList, TupleTest};
 use crate::bind::PreparedInList;
 
 /// The way in which a query finds its rows.

@@ -2,8 +2,9 @@
 
 use cql::error::CqlError;
 use storage::catalog::Column;
+use value::predicate::Comparison;
 
-use super::relation::{Comparison, Relation, RelationKind, Test, TupleTest};
+use super::relation::{Relation, RelationKind, Test, TupleTest};
 
 /// The way in which a relation narrows its columns down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use super::filter;
 use super::log;
 use super::page::Page;
 use super::paging::{self, PagingState};
-use super::partitions::{self, Targets};
+use super::partitions::{self, WantedPartitions};
 use super::plan::{Resolved, RowsPlan};
 use super::source::{MERGED_PARTITIONS_MAX, Merge, Question, Reader, Sequence, Source};
 use super::values::Values;
@@ -75,25 +75,26 @@ async fn execute_at(
         parameters: &parameters,
         clock: &clock,
     };
-    let table = &plan.target.table;
-    let mut targets = partitions::targets(table, &rows.access.partitions, values)?;
+    let table = &plan.selected.table;
+    let mut partitions = partitions::wanted_partitions(table, &rows.access.partitions, values)?;
     let slices = match clustering::slices(table, &rows.access.clustering, values)? {
         Slices::All => Vec::new(),
         Slices::Some(slices) => slices,
         Slices::Nothing => {
-            targets = Targets::Nothing;
+            partitions = WantedPartitions::Nothing;
             Vec::new()
         }
     };
-    if table.log_of.is_some() && targets != Targets::Nothing {
+    if table.log_of.is_some() && partitions != WantedPartitions::Nothing {
         log::settle(&database.storage, &slices, &clock).await?;
     }
-    let wanted = wanted(table, &targets, &slices);
+    let wanted = wanted(table, &partitions, &slices);
     let reader = reader(database, plan, wanted, &parameters)?;
-    let is_quick = matches!(reader, Reader::Memory(_)) || matches!(targets, Targets::Keys(_));
+    let is_quick =
+        matches!(reader, Reader::Memory(_)) || matches!(partitions, WantedPartitions::Keys(_));
     let warnings = warnings(rows, plan);
     let question = question(table, rows, slices);
-    let mut cursor = cursor(plan, rows, reader, question, targets, values)?;
+    let mut cursor = cursor(plan, rows, reader, question, partitions, values)?;
 
     let mut progress = Progress::Unfinished;
     if is_quick {
@@ -145,12 +146,16 @@ pub(super) async fn on_blocking_thread<R: Send + 'static>(
 
 /// The keyspace and the table whose description a query wants, if it reads a table that describes
 /// the schema and names them in its key.
-fn wanted<'a>(table: &Table, targets: &'a Targets, slices: &'a [ClusteringSlice]) -> Wanted<'a> {
+fn wanted<'a>(
+    table: &Table,
+    partitions: &'a WantedPartitions,
+    slices: &'a [ClusteringSlice],
+) -> Wanted<'a> {
     let names_first = |columns: &[&storage::catalog::Column], name| {
         columns.first().is_some_and(|column| column.name == name)
     };
-    let keyspace = match targets {
-        Targets::Keys(keys) if names_first(&table.partition_key(), "keyspace_name") => {
+    let keyspace = match partitions {
+        WantedPartitions::Keys(keys) if names_first(&table.partition_key(), "keyspace_name") => {
             let [key] = keys.as_slice() else {
                 return Wanted::default();
             };
@@ -187,8 +192,8 @@ pub(super) fn reader(
     wanted: Wanted<'_>,
     parameters: &Parameters,
 ) -> Result<Reader, CqlError> {
-    let table = &plan.target.table;
-    if plan.target.is_system {
+    let table = &plan.selected.table;
+    if plan.selected.is_system {
         Ok(Reader::Memory(memory::MemoryTable {
             table: table.clone(),
             rows: database
@@ -243,11 +248,11 @@ fn cursor(
     rows: &RowsPlan,
     reader: Reader,
     question: Question,
-    targets: Targets,
+    partitions: WantedPartitions,
     values: Values<'_>,
 ) -> Result<Cursor, CqlError> {
     let parameters = values.parameters;
-    let table = &plan.target.table;
+    let table = &plan.selected.table;
     let limit = limit::evaluate(rows.limit.as_ref(), values)?;
     let per_partition = limit::evaluate(rows.per_partition_limit.as_ref(), values)?;
     let filters = rows
@@ -260,7 +265,7 @@ fn cursor(
     let is_aggregate = !plan.projection.aggregates.is_empty();
     let page_rows = parameters.page_size.filter(|rows| *rows > 0);
     let state = match &parameters.paging_state {
-        Some(bytes) => resumed(bytes, plan, &targets, limit)?,
+        Some(bytes) => resumed(bytes, plan, &partitions, limit)?,
         None => PagingState {
             remaining: limit.filter(|_| !is_aggregate),
             ..PagingState::default()
@@ -268,8 +273,8 @@ fn cursor(
     };
     let mut returned_by_slot = Vec::new();
     let mut is_paged = !is_aggregate;
-    let source = match targets {
-        Targets::Keys(keys)
+    let source = match partitions {
+        WantedPartitions::Keys(keys)
             if keys.len() > 1 && !rows.order.columns.is_empty() && !is_aggregate =>
         {
             check_merge(keys.len(), page_rows, limit, parameters)?;
@@ -277,10 +282,10 @@ fn cursor(
             is_paged = false;
             Source::Merge(Merge::new(reader, question, keys, merge_order(table, rows)))
         }
-        targets => Source::Sequence(Sequence::new(
+        partitions => Source::Sequence(Sequence::new(
             reader,
             question,
-            targets,
+            partitions,
             state.slot as usize,
             state.position.clone(),
         )),
@@ -320,14 +325,14 @@ fn cursor(
 fn resumed(
     bytes: &Bytes,
     plan: &Resolved,
-    targets: &Targets,
+    partitions: &WantedPartitions,
     limit: Option<u32>,
 ) -> Result<PagingState, CqlError> {
-    let mut state = PagingState::decode(bytes.clone(), plan.target.table.id)?;
-    let slots = match targets {
-        Targets::Keys(keys) => keys.len(),
-        Targets::Tokens(_, _) => 1,
-        Targets::Nothing => return Ok(state),
+    let mut state = PagingState::decode(bytes.clone(), plan.selected.table.id)?;
+    let slots = match partitions {
+        WantedPartitions::Keys(keys) => keys.len(),
+        WantedPartitions::Tokens(_, _) => 1,
+        WantedPartitions::Nothing => return Ok(state),
     };
     let is_of_this_query = state.slot as usize <= slots
         && state.remaining.is_some() == limit.is_some()
@@ -374,7 +379,7 @@ fn merge_order(table: &Table, rows: &RowsPlan) -> Vec<(usize, value::CqlType, bo
 }
 
 fn warnings(rows: &RowsPlan, plan: &Resolved) -> Vec<String> {
-    if plan.projection.aggregates.is_empty() || plan.target.is_system {
+    if plan.projection.aggregates.is_empty() || plan.selected.is_system {
         return Vec::new();
     }
     match &rows.access.partitions {
@@ -395,7 +400,7 @@ mod tests {
     use storage::{Storage, StorageOptions};
 
     use super::*;
-    use crate::query::{self, Plan};
+    use crate::query::{self, StatementPlan};
     use crate::select::plan::Kind;
     use crate::system::SystemTables;
 
@@ -446,7 +451,7 @@ mod tests {
         page_size: Option<usize>,
     ) -> (BytesMut, usize) {
         let parsed = cql::parser::parse_statement(cql).unwrap();
-        let Plan::Select(plan) = query::prepare(database, None, &parsed).unwrap() else {
+        let StatementPlan::Select(plan) = query::prepare(database, None, &parsed).unwrap() else {
             panic!("no SELECT");
         };
         let Kind::Rows(rows) = &plan.resolved.kind else {

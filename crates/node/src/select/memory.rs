@@ -1,5 +1,5 @@
-//! Reads of rows that are in memory. These are the rows of system tables, which are made anew for
-//! every query.
+//! Reads of rows that are in memory. These are the rows of system tables, which each query makes
+//! again.
 //!
 //! A table in memory takes the same requests as the storage. Its rows may be others when the next
 //! page is read, so a position is a key that later rows are compared with.

@@ -2,10 +2,10 @@
 //!
 //! A statement takes three steps. The names in backticks are the modules here:
 //!
-//! 1. *decide*: `target` finds the table. `projection` resolves the selection, and `relation` the
-//!    relations of WHERE. `access` splits the relations into those that the storage serves and
-//!    those that filter rows. `order` and `limit` resolve the other clauses. The outcome is a
-//!    [`Plan`] that can be printed.
+//! 1. *decide*: `selected_table` finds the table. `projection` resolves the selection, and
+//!    `relation` the relations of WHERE. `access` splits the relations into those that the storage
+//!    serves and those that filter rows. `order` and `limit` resolve the other clauses. The outcome
+//!    is a [`SelectPlan`] that can be printed.
 //! 2. *bind*: `partitions`, `clustering` and `filter` put the values in.
 //! 3. *do*: `source` reads rows from the storage or from `memory` (system tables). `cursor`
 //!    filters and counts them, and writes them into a `page`. `execute` drives the cursor, and
@@ -35,8 +35,8 @@ mod plan;
 mod prepare;
 mod projection;
 mod relation;
+mod selected_table;
 mod source;
-mod target;
 mod values;
 
 use std::fmt;
@@ -52,11 +52,11 @@ use plan::{Kind, Resolved};
 
 /// A SELECT resolved against the catalog. `Display` prints one line for each decision.
 #[derive(Debug)]
-pub struct Plan {
+pub struct SelectPlan {
     resolved: Arc<Resolved>,
 }
 
-impl Plan {
+impl SelectPlan {
     /// The spec of each bind marker, in the order of the markers.
     pub fn variables(&self) -> &[ColumnSpec] {
         &self.resolved.variables
@@ -70,7 +70,7 @@ impl Plan {
 
     /// The table that is read.
     pub fn table(&self) -> TableId {
-        self.resolved.target.table.id
+        self.resolved.selected.table.id
     }
 
     /// The columns of the answer.
@@ -79,7 +79,7 @@ impl Plan {
     }
 }
 
-impl fmt::Display for Plan {
+impl fmt::Display for SelectPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.resolved.fmt(f)
     }
@@ -94,8 +94,8 @@ pub fn prepare(
     keyspace: Option<&str>,
     select: &cql::ast::Select,
     markers: &[Option<String>],
-) -> Result<Plan, CqlError> {
-    prepare::prepare(database, keyspace, select, markers.len()).map(|resolved| Plan {
+) -> Result<SelectPlan, CqlError> {
+    prepare::prepare(database, keyspace, select, markers.len()).map(|resolved| SelectPlan {
         resolved: Arc::new(resolved),
     })
 }
@@ -107,7 +107,7 @@ pub fn prepare(
 /// or of the index service.
 pub async fn execute(
     database: &Database,
-    plan: &Plan,
+    plan: &SelectPlan,
     parameters: Parameters,
 ) -> Result<Answer, CqlError> {
     consistency::check_read(&parameters)?;

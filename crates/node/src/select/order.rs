@@ -6,7 +6,7 @@ use storage::catalog::{ColumnKind, Table};
 
 use super::access::{Access, PartitionAccess};
 use super::clustering::is_descending;
-use super::target;
+use crate::resolve;
 
 /// The order in which rows are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub(super) fn prepare(
         else {
             continue;
         };
-        let column = target::column(table, name)?;
+        let column = resolve::column(table, name)?;
         let ColumnKind::Clustering { position, .. } = column.kind else {
             return Err(CqlError::invalid(format!(
                 "Order by is currently only supported on the clustered columns of the PRIMARY KEY, got {name}"

@@ -6,13 +6,14 @@ use std::ops::Bound as Edge;
 use bytes::Bytes;
 use cql::error::CqlError;
 use storage::catalog::Table;
+use value::predicate::Comparison;
 use value::{
     CqlType, compare,
     token::{Partitioner, Token},
 };
 
 use super::access::PartitionAccess;
-use super::relation::{Comparison, Relation, RelationKind};
+use super::relation::{Relation, RelationKind};
 use super::values::Values;
 
 /// The longest partition key, serialised, in bytes.
@@ -20,7 +21,7 @@ const KEY_BYTES_MAX: usize = u16::MAX as usize;
 
 /// The partitions that a query reads.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Targets {
+pub(super) enum WantedPartitions {
     /// Partitions by their keys (serialised values of the partition key columns), in the order of
     /// the values, without repeats.
     Keys(Vec<Vec<Bytes>>),
@@ -34,18 +35,18 @@ pub(super) enum Targets {
 ///
 /// # Errors
 /// Null, unset and oversized keys, and too many combinations.
-pub(super) fn targets(
+pub(super) fn wanted_partitions(
     table: &Table,
     access: &PartitionAccess,
     values: Values<'_>,
-) -> Result<Targets, CqlError> {
+) -> Result<WantedPartitions, CqlError> {
     match access {
         PartitionAccess::Keys(relations) => keys(relations, values),
         PartitionAccess::Tokens(relations) => tokens(relations, table.partitioner, values),
     }
 }
 
-fn keys(relations: &[Relation], values: Values<'_>) -> Result<Targets, CqlError> {
+fn keys(relations: &[Relation], values: Values<'_>) -> Result<WantedPartitions, CqlError> {
     let mut keys: Vec<Vec<Bytes>> = vec![Vec::with_capacity(relations.len())];
     let mut types: Vec<&CqlType> = Vec::with_capacity(relations.len());
     for relation in relations {
@@ -60,9 +61,9 @@ fn keys(relations: &[Relation], values: Values<'_>) -> Result<Targets, CqlError>
         keys.dedup();
     }
     Ok(if keys.is_empty() {
-        Targets::Nothing
+        WantedPartitions::Nothing
     } else {
-        Targets::Keys(keys)
+        WantedPartitions::Keys(keys)
     })
 }
 
@@ -97,7 +98,7 @@ fn tokens(
     relations: &[Relation],
     partitioner: Partitioner,
     values: Values<'_>,
-) -> Result<Targets, CqlError> {
+) -> Result<WantedPartitions, CqlError> {
     let (mut start, mut end) = (Edge::Unbounded, Edge::Unbounded);
     for relation in relations {
         let RelationKind::Token { comparison, value } = &relation.kind else {
@@ -127,8 +128,8 @@ fn tokens(
         ) => start >= end,
     };
     Ok(if is_empty {
-        Targets::Nothing
+        WantedPartitions::Nothing
     } else {
-        Targets::Tokens(start, end)
+        WantedPartitions::Tokens(start, end)
     })
 }

@@ -4,6 +4,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use storage::catalog::{Column, ColumnId, ColumnKind};
 use storage::read::{Cell, LiveCell, Row};
 use value::CqlType;
+use value::predicate::Observed;
 
 /// The place of a column's value in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +134,20 @@ pub(super) fn put_null(out: &mut BytesMut) {
     out.put_i32(-1);
 }
 
-impl Content<'_> {
+impl<'r> Content<'r> {
+    /// The content as predicates look at it.
+    pub(super) fn observed(self) -> Observed<'r, impl Iterator<Item = (&'r [u8], &'r [u8])>> {
+        match self {
+            Content::Null => Observed::Null,
+            Content::Value(value) => Observed::Value(value),
+            Content::Elements(elements) => Observed::Elements(
+                elements
+                    .iter()
+                    .map(|(path, cell)| (&path[..], &cell.value[..])),
+            ),
+        }
+    }
+
     /// Appends the value behind its length of 4 bytes, big-endian. A non-frozen collection is
     /// written in its frozen form.
     pub(crate) fn put(&self, shape: Shape, out: &mut BytesMut) {

@@ -7,7 +7,7 @@ use super::ann::AnnPlan;
 use super::order::Order;
 use super::projection::Projection;
 use super::relation::Relation;
-use super::target::Target;
+use super::selected_table::SelectedTable;
 use crate::bind::{PreparedTerm, Timeout};
 use crate::query::ColumnSpec;
 
@@ -15,7 +15,7 @@ use crate::query::ColumnSpec;
 #[derive(Debug)]
 pub(super) struct Resolved {
     /// The table that is read.
-    pub target: Target,
+    pub selected: SelectedTable,
     /// The selection.
     pub projection: Projection,
     /// `USING TIMEOUT`. Its value is checked at each execution and has no other effect.
@@ -62,8 +62,12 @@ impl fmt::Display for Resolved {
             .iter()
             .map(|column| column.name.as_str())
             .collect();
-        let table = &self.target.table;
-        let made = if self.target.is_system { " (made)" } else { "" };
+        let table = &self.selected.table;
+        let made = if self.selected.is_system {
+            " (made)"
+        } else {
+            ""
+        };
         writeln!(
             f,
             "select {} from {}.{}{made}",

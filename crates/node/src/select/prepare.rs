@@ -9,7 +9,8 @@ use super::access::{self, Access, PartitionAccess};
 use super::plan::{Kind, Resolved, RowsPlan};
 use super::projection::Projection;
 use super::relation::{Relation, RelationKind};
-use super::{ann, limit, order, projection, relation, target};
+use super::selected_table::SelectedTable;
+use super::{ann, limit, order, projection, relation};
 use crate::bind::{PrepareContext, Timeout};
 use crate::query::Database;
 
@@ -24,8 +25,8 @@ pub(super) fn prepare(
     markers: usize,
 ) -> Result<Resolved, CqlError> {
     refuse_unsupported(select)?;
-    let target = target::resolve(database, keyspace, &select.table)?;
-    let table = target.table.clone();
+    let selected = SelectedTable::find(database, keyspace, &select.table)?;
+    let table = selected.table.clone();
     let mut ctx = PrepareContext::new(&table.keyspace, &table.name, markers);
     let projection = projection::prepare(&table, &select.projection, &mut ctx)?;
     let timeout = select
@@ -43,7 +44,7 @@ pub(super) fn prepare(
         Kind::Ann(_) => Vec::new(),
     };
     Ok(Resolved {
-        target,
+        selected,
         projection,
         timeout,
         variables: ctx.finish()?,

@@ -11,10 +11,10 @@ use super::aggregate::{AggregateCall, AggregateFunction};
 use super::expression::Expression;
 use super::names::selector_name;
 use super::place::{Place, Shape};
-use super::target;
 use crate::bind::{PrepareContext, PreparedTerm, own_type, prepare_term};
 use crate::functions::{self, Argument, Cast, term_excerpt};
 use crate::query::ColumnSpec;
+use crate::resolve;
 
 /// The name of a bind marker in a selection, if its place has no name.
 const MARKER_NAME: &str = "[selection]";
@@ -126,7 +126,7 @@ impl Builder<'_> {
     fn selector(&mut self, selector: &Selector) -> Result<(Expression, CqlType), CqlError> {
         match selector {
             Selector::Column(name) => {
-                let column = target::column(self.table, name)?;
+                let column = resolve::column(self.table, name)?;
                 Ok((self.column(column), column.cql_type.clone()))
             }
             Selector::CountAll => self.aggregate(AggregateFunction::CountRows, "count", &[]),
@@ -179,7 +179,7 @@ impl Builder<'_> {
 
     /// The place of a column that has a write time of its own.
     fn cell(&mut self, name: &str, function: &str) -> Result<Place, CqlError> {
-        let column = target::column(self.table, name)?;
+        let column = resolve::column(self.table, name)?;
         if matches!(
             column.kind,
             ColumnKind::PartitionKey { .. } | ColumnKind::Clustering { .. }
@@ -213,7 +213,7 @@ impl Builder<'_> {
     }
 
     fn element(&mut self, name: &str, key: &Term) -> Result<(Expression, CqlType), CqlError> {
-        let column = target::column(self.table, name)?;
+        let column = resolve::column(self.table, name)?;
         let (key_type, result_type, is_map, place_name) = match &column.cql_type {
             CqlType::Map { key, value, .. } => (key, value, true, format!("key({name})")),
             CqlType::Set { element, .. } => (element, element, false, format!("value({name})")),

@@ -11,7 +11,7 @@ use storage::read::{ClusteringSlice, Partitions, Position, ReadRequest, Row, Row
 use value::{CqlType, compare};
 
 use super::memory::MemoryTable;
-use super::partitions::Targets;
+use super::partitions::WantedPartitions;
 use crate::failure::storage_error;
 
 /// The most partitions that one query may merge, as all of them are open at the same time.
@@ -134,7 +134,7 @@ impl Source {
     /// tokens and on merged partitions.
     pub(super) fn skip_partition(&mut self) {
         if let Source::Sequence(sequence) = self
-            && matches!(sequence.targets, Targets::Keys(_))
+            && matches!(sequence.wanted, WantedPartitions::Keys(_))
         {
             sequence.leave();
         }
@@ -145,7 +145,7 @@ impl Source {
 pub(super) struct Sequence {
     reader: Reader,
     question: Question,
-    targets: Targets,
+    wanted: WantedPartitions,
     /// The slot of the partition that is open or comes next; 1 behind a range of tokens.
     slot: usize,
     /// The rows of the partition that is open.
@@ -161,14 +161,14 @@ impl Sequence {
     pub(super) fn new(
         reader: Reader,
         question: Question,
-        targets: Targets,
+        wanted: WantedPartitions,
         slot: usize,
         resume_after: Option<Position>,
     ) -> Sequence {
         Sequence {
             reader,
             question,
-            targets,
+            wanted,
             slot,
             open: None,
             left: 0,
@@ -187,14 +187,14 @@ impl Sequence {
             self.leave();
             return Ok(Fetched::Nothing);
         }
-        let partitions = match &self.targets {
-            Targets::Nothing => return Ok(Fetched::End),
-            Targets::Keys(keys) => match keys.get(self.slot) {
+        let partitions = match &self.wanted {
+            WantedPartitions::Nothing => return Ok(Fetched::End),
+            WantedPartitions::Keys(keys) => match keys.get(self.slot) {
                 Some(key) => Partitions::One(key.clone()),
                 None => return Ok(Fetched::End),
             },
-            Targets::Tokens(_, _) if self.slot > 0 => return Ok(Fetched::End),
-            Targets::Tokens(start, end) => Partitions::Tokens(*start, *end),
+            WantedPartitions::Tokens(_, _) if self.slot > 0 => return Ok(Fetched::End),
+            WantedPartitions::Tokens(start, end) => Partitions::Tokens(*start, *end),
         };
         self.left = match partitions {
             Partitions::One(_) => self.question.rows_max(),

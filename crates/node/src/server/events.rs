@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_made_anew_under_its_name_is_another() {
+    fn a_table_made_again_under_its_name_is_another() {
         let old = fixtures::catalog();
         let mut new = old.clone();
         fixtures::edit_table(&mut new, "shop", "films", |table| {

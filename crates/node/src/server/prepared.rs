@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::convert::metadata;
 use super::weight;
-use crate::query::{self, ColumnSpec, Database, Plan};
+use crate::query::{self, ColumnSpec, Database, StatementPlan};
 
 /// The id of a prepared statement: a hash of its keyspace, its text and the types of its bind
 /// markers. Every node gives the same id, also after a restart.
@@ -65,7 +65,7 @@ pub(super) struct Resolved {
     version: Uuid,
     /// The tables that the plan reads or writes.
     tables: Vec<TableId>,
-    pub plan: Arc<Plan>,
+    pub plan: Arc<StatementPlan>,
     pub variables: Metadata,
     /// The columns of the answer as clients are told of them, if the plan knows them.
     pub result: Option<Metadata>,
@@ -102,7 +102,7 @@ impl Resolved {
     }
 }
 
-fn result_columns(plan: &Plan) -> Option<&[ColumnSpec]> {
+fn result_columns(plan: &StatementPlan) -> Option<&[ColumnSpec]> {
     plan.result_columns().map(|columns| &**columns)
 }
 
@@ -146,21 +146,21 @@ impl Prepared {
             return Ok(Arc::clone(&current));
         }
         match Resolved::new(database, self.keyspace.as_deref(), &self.parsed) {
-            Ok(anew) if anew.is_as_told_by(&current) => Ok(self.renew(anew)),
+            Ok(newer) if newer.is_as_told_by(&current) => Ok(self.renew(newer)),
             Err(error) if current.tables.is_empty() => Err(error),
             Ok(_) | Err(_) => Err(outdated(&self.id.to_bytes())),
         }
     }
 
-    /// Takes up a newer plan. Once its columns have changed, every answer has its metadata, since
-    /// some clients may still go by the earlier columns.
-    fn renew(&self, mut anew: Resolved) -> Arc<Resolved> {
+    /// Replaces the plan by a newer one. Once its columns have changed, every answer has its
+    /// metadata, since some clients may still go by the earlier columns.
+    fn renew(&self, mut newer: Resolved) -> Arc<Resolved> {
         let current = self.resolved.load();
-        anew.columns_are_as_prepared =
-            current.columns_are_as_prepared && anew.result == current.result;
-        let anew = Arc::new(anew);
-        self.resolved.store(anew.clone());
-        anew
+        newer.columns_are_as_prepared =
+            current.columns_are_as_prepared && newer.result == current.result;
+        let newer = Arc::new(newer);
+        self.resolved.store(newer.clone());
+        newer
     }
 }
 

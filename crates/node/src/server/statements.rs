@@ -20,7 +20,7 @@ use super::service::{Reply, Service};
 use super::values;
 use super::weight;
 use crate::modify;
-use crate::query::{self, Answer, Database, Outcome, Parameters, Plan};
+use crate::query::{self, Answer, Database, Outcome, Parameters, StatementPlan};
 use crate::system::CQL_VERSION;
 
 /// Texts with more bytes than this are parsed on a thread for blocking work, where they do not hold
@@ -169,7 +169,7 @@ impl Statements {
         let keyspace = session.keyspace();
         let keyspace = keyspace.as_deref().map(String::as_str);
         let mut texts: Vec<Charge> = Vec::new();
-        let mut plans: Vec<Arc<Plan>> = Vec::with_capacity(batch.statements.len());
+        let mut plans: Vec<Arc<StatementPlan>> = Vec::with_capacity(batch.statements.len());
         let mut parameters: Vec<Parameters> = Vec::with_capacity(batch.statements.len());
         for BatchStatement { statement, values } in batch.statements {
             // A batch may be long, so other tasks get their turn between its statements.
@@ -199,7 +199,7 @@ impl Statements {
         }
         let entries = plans.iter().zip(parameters).map(|(plan, parameters)| {
             match &**plan {
-                Plan::Modify(plan) => Ok((plan, parameters)),
+                StatementPlan::Modify(plan) => Ok((plan, parameters)),
                 _ => Err(CqlError::invalid(
                     "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.",
                 )),

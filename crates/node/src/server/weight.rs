@@ -4,7 +4,7 @@
 //! term, a column with three names, and a second form of this column for clients. So the estimates
 //! count words, values and signs instead of characters.
 
-use crate::query::Plan;
+use crate::query::StatementPlan;
 
 /// The memory that a word, value or sign takes in the parsed form and in the plan, in bytes.
 const TOKEN_BYTES: usize = 350;
@@ -21,7 +21,7 @@ const COLUMN_BYTES: usize = 640;
 const STATEMENT_BYTES: usize = 4 << 10;
 
 /// The memory that a prepared statement takes, in bytes.
-pub(super) fn of_prepared(text: &str, plan: &Plan) -> usize {
+pub(super) fn of_prepared(text: &str, plan: &StatementPlan) -> usize {
     let columns = plan.variables().len() + plan.result_columns().map_or(0, |columns| columns.len());
     STATEMENT_BYTES + 2 * text.len() + TOKEN_BYTES * tokens(text) + COLUMN_BYTES * columns
 }

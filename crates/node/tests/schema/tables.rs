@@ -75,7 +75,7 @@ fn what_is_not_said_has_cassandras_defaults() {
 }
 
 #[test]
-fn a_table_made_anew_is_another() {
+fn a_table_made_again_is_another() {
     let f = Fixture::new().with(&[
         "CREATE TABLE t (k int PRIMARY KEY)",
         "INSERT INTO t (k) VALUES (1)",

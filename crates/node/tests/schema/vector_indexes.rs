@@ -131,7 +131,7 @@ fn a_default_name_that_is_taken_gets_a_number() {
 }
 
 #[test]
-fn an_index_made_anew_has_another_version_and_an_altered_table_the_same() {
+fn an_index_made_again_has_another_version_and_an_altered_table_the_same() {
     let create = "CREATE CUSTOM INDEX i ON t (v) USING 'vector_index'";
     let f = fixture().with(&[create]);
     let first = version(&f, "i");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 use cql::error::CqlError;
-use node::query::{self, Answer, BoundValue, Database, Outcome, Parameters, Plan, Rows};
+use node::query::{self, Answer, BoundValue, Database, Outcome, Parameters, Rows, StatementPlan};
 use node::system::SystemTables;
 use storage::{Durability, Storage, StorageOptions};
 use store_api::Client;
@@ -67,7 +67,7 @@ impl Fixture {
         self
     }
 
-    pub fn plan(&self, cql: &str) -> Result<Plan, CqlError> {
+    pub fn plan(&self, cql: &str) -> Result<StatementPlan, CqlError> {
         let parsed = cql::parser::parse_statement(cql)?;
         query::prepare(&self.database, Some("ks"), &parsed)
     }
@@ -173,7 +173,7 @@ impl Fixture {
     /// The plan of a query as text.
     pub fn explain(&self, cql: &str) -> String {
         match self.plan(cql).unwrap_or_else(|e| panic!("{cql}: {e}")) {
-            Plan::Select(plan) => plan.to_string(),
+            StatementPlan::Select(plan) => plan.to_string(),
             other => panic!("{cql}: no SELECT but {other:?}"),
         }
     }

@@ -123,7 +123,7 @@ fn a_column_with_one_value_reverses_those_behind_it() {
 /// disk.
 #[test]
 fn a_row_of_static_columns_only_is_last_against_the_disk() {
-    for (table_order, asked, expected) in [
+    for (table_order, ordering, expected) in [
         ("ASC", "b ASC, c ASC", "3 1 2"),
         ("ASC", "b DESC, c DESC", "2 1 3"),
         ("DESC", "b DESC, c DESC", "3 2 1"),
@@ -137,7 +137,7 @@ fn a_row_of_static_columns_only_is_last_against_the_disk() {
             "INSERT INTO t (a, b, c) VALUES (2, 2, 2)",
             "INSERT INTO t (a, s) VALUES (3, 3)",
         ]);
-        let cql = format!("SELECT a FROM t WHERE a IN (1, 2, 3) ORDER BY {asked}");
+        let cql = format!("SELECT a FROM t WHERE a IN (1, 2, 3) ORDER BY {ordering}");
         assert_eq!(
             fixture.rows(&cql).join(" "),
             expected,

@@ -100,7 +100,7 @@ fn the_last_page_tells_that_it_is_the_last() {
 }
 
 #[test]
-fn values_are_bound_anew_for_every_page() {
+fn values_are_bound_again_for_every_page() {
     let fixture = fixture();
     let values = [ints(&[7, 3, 5])];
     let query = "SELECT p, a, b FROM t WHERE p IN ?";

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use cql::error::ErrorKind;
-use node::query::{BoundValue, Parameters, Plan};
+use node::query::{BoundValue, Parameters, StatementPlan};
 use proptest::prelude::*;
 use value::{CqlType, Value};
 
@@ -71,7 +71,7 @@ fn no_bytes_do_harm() {
          vector<float, 2>, f frozen<map<int, int>>, PRIMARY KEY (k, a, b)) WITH CLUSTERING ORDER \
          BY (a ASC, b DESC) AND cdc = {'enabled': true, 'preimage': true, 'postimage': true}",
     ]);
-    let plans: Vec<Plan> = STATEMENTS.iter().map(|cql| f.plan(cql).unwrap()).collect();
+    let plans: Vec<StatementPlan> = STATEMENTS.iter().map(|cql| f.plan(cql).unwrap()).collect();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let numbers = proptest::collection::vec(-1..4_i8, 0..5);
     let value = (proptest::option::weighted(0.1, wild()), numbers);

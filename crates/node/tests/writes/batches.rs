@@ -2,7 +2,7 @@
 
 use cql::ast::BatchKind;
 use node::modify;
-use node::query::{BoundValue, Outcome, Parameters, Plan};
+use node::query::{BoundValue, Outcome, Parameters, StatementPlan};
 use value::Value;
 
 use crate::fixture::{Fixture, int};
@@ -138,9 +138,9 @@ fn a_batch_of_the_protocol_takes_statements_with_their_values() {
     let update = f
         .plan("UPDATE u USING TIMESTAMP 9 SET v = 5 WHERE k = 1 AND c = 2")
         .unwrap();
-    fn modify_plan(plan: &Plan) -> &modify::Plan {
+    fn modify_plan(plan: &StatementPlan) -> &modify::ModifyPlan {
         match plan {
-            Plan::Modify(plan) => plan,
+            StatementPlan::Modify(plan) => plan,
             other => panic!("{other:?}"),
         }
     }
@@ -174,7 +174,7 @@ fn a_batch_of_the_protocol_takes_plain_writes_only() {
     let f = fixture();
     let refused = |cql: &str, kind| {
         let plan = f.plan(cql).unwrap();
-        let Plan::Modify(plan) = &plan else {
+        let StatementPlan::Modify(plan) = &plan else {
             panic!("{plan:?}");
         };
         let entries = vec![(plan, Parameters::default())];

@@ -93,7 +93,7 @@ fn wanted(table: &Table) -> Option<CdcOptions> {
     }
 }
 
-/// The options of a log that the user asked for and then disabled. Nothing is written into it any
+/// The options of a log that the user enabled and then disabled. Nothing is written into it any
 /// more, and readers still find its rows for as long as these live. It is dropped with its table,
 /// as in ScyllaDB.
 fn kept(table: &Table) -> Option<CdcOptions> {

@@ -44,7 +44,7 @@ impl StreamGeneration {
     }
 
     /// The stream whose range holds a token: the first that ends at or behind it. Behind the last
-    /// stream the ring begins anew.
+    /// stream the ring begins again.
     pub(crate) fn stream_of(&self, token: Token) -> Option<&Bytes> {
         let last_token = |stream: &Bytes| {
             stream

@@ -29,16 +29,16 @@ mod operation {
 }
 
 /// The state of a row before or after the write. It is the static row if `clustering` is `None`.
-#[derive(Clone, Debug)]
-pub(crate) struct ImageRow {
-    pub clustering: Option<Vec<Bytes>>,
-    pub cells: Vec<(ColumnId, Cell)>,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ImageRow<'a> {
+    pub clustering: Option<&'a [Bytes]>,
+    pub cells: &'a [(ColumnId, Cell)],
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Images {
-    pub before: Vec<ImageRow>,
-    pub after: Vec<ImageRow>,
+pub(crate) struct Images<'a> {
+    pub before: Vec<ImageRow<'a>>,
+    pub after: Vec<ImageRow<'a>>,
 }
 
 /// The outcome of a deletion after which the row lives on, in a log that only an index needs.
@@ -61,7 +61,7 @@ pub(crate) struct Group<'a> {
     pub changes: &'a [&'a Change],
     /// The fates of deletions after which the row lives on, by the position of the change.
     pub fates: HashMap<usize, DeleteFate>,
-    pub images: Images,
+    pub images: Images<'a>,
     pub now_micros: i64,
 }
 
@@ -244,13 +244,13 @@ impl Group<'_> {
         }
     }
 
-    fn image(&self, operation: i8, image: &ImageRow) -> LogRow<'_> {
+    fn image(&self, operation: i8, image: &ImageRow<'_>) -> LogRow<'_> {
         let mut row = self.row(operation);
-        if let Some(clustering) = &image.clustering {
+        if let Some(clustering) = image.clustering {
             self.set_clustering(&mut row, clustering);
         }
         let touched = self.touched(image);
-        for (id, cell) in &image.cells {
+        for (id, cell) in image.cells {
             let Some(base) = self.base.column(*id) else {
                 continue;
             };
@@ -276,7 +276,7 @@ impl Group<'_> {
     }
 
     /// The columns that a pre-image shows; `None` for all.
-    fn touched(&self, image: &ImageRow) -> Option<Vec<ColumnId>> {
+    fn touched(&self, image: &ImageRow<'_>) -> Option<Vec<ColumnId>> {
         if self.options.preimage == ImageMode::Full {
             return None;
         }
@@ -285,14 +285,14 @@ impl Group<'_> {
             match change {
                 Change::Row {
                     clustering, cells, ..
-                } if image.clustering.as_ref() == Some(clustering) => {
+                } if image.clustering == Some(&clustering[..]) => {
                     touched.extend(cells.iter().map(|cell| cell.column));
                 }
                 Change::Static { cells, .. } if image.clustering.is_none() => {
                     touched.extend(cells.iter().map(|cell| cell.column));
                 }
                 Change::DeleteRow { clustering, .. }
-                    if image.clustering.as_ref() == Some(clustering) =>
+                    if image.clustering == Some(&clustering[..]) =>
                 {
                     return None;
                 }

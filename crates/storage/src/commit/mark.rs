@@ -110,7 +110,7 @@ impl Committer {
         self.shared.engine.commit(vec![entry], sync, now_micros)
     }
 
-    /// Reads the mark again after the engine was opened anew.
+    /// Reads the mark again after the engine was opened again.
     pub(super) fn reload_mark(&self) -> Result<(), StorageError> {
         let mark = load(&self.shared.engine)?;
         self.shared.kept_micros.store(mark, Ordering::Relaxed);

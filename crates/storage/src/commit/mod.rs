@@ -6,12 +6,14 @@
 //! the batch. A write that was handed over is carried out whether or not its caller still waits.
 
 mod apply;
+mod condition;
+mod derived;
 mod expiring;
 mod lists;
-mod log;
 mod mark;
 mod overlay;
 mod pending_ranges;
+mod resolve;
 mod schema_change;
 mod sweep;
 mod write;
@@ -66,7 +68,7 @@ pub(crate) enum Request {
         until_micros: i64,
         reply: oneshot::Sender<()>,
     },
-    /// Opens the engine anew after a disk error.
+    /// Opens the engine again after a disk error.
     Reopen,
     /// Removes dropped tables that nobody reads any more. That is done after each request, so this
     /// one just wakes the committer.
@@ -225,7 +227,7 @@ impl Committer {
         }
     }
 
-    /// Opens the engine anew after a disk error. Only acknowledged writes are there afterwards.
+    /// Opens the engine again after a disk error. Only acknowledged writes are there afterwards.
     fn reopen(&mut self) {
         if self.shared.health() == Health::Writable {
             return;
@@ -311,7 +313,7 @@ impl Committer {
         let moment = self.moment();
         let schema = self.shared.schema();
         let mut changes = Changes::default();
-        let mut log_rows = Batch::new();
+        let mut derived_rows = Batch::new();
         let mut grown = Vec::new();
         let mut waiting = Vec::with_capacity(writes.len());
         for PendingWrite {
@@ -331,8 +333,8 @@ impl Committer {
             match prepared {
                 Ok(prepared) => {
                     changes.absorb(prepared.changes);
-                    log_rows.extend(prepared.log_rows);
-                    grown.extend(prepared.grown);
+                    derived_rows.extend(prepared.derived.batch);
+                    grown.extend(prepared.derived.grown);
                     waiting.push((reply, prepared.outcome, permit));
                 }
                 Err(error) => {
@@ -340,7 +342,7 @@ impl Committer {
                 }
             }
         }
-        let result = self.commit_changes(changes, log_rows).await;
+        let result = self.commit_changes(changes, derived_rows).await;
         if result.is_ok() {
             // Noted before a reader of the logs sees the rows, and before their writers are
             // answered.
@@ -371,7 +373,7 @@ impl Committer {
     async fn commit_changes(
         &mut self,
         mut changes: Changes,
-        log_rows: Batch,
+        derived_rows: Batch,
     ) -> Result<(), StorageError> {
         let expiring: Vec<TableId> = std::mem::take(&mut changes.expiring)
             .into_iter()
@@ -381,7 +383,7 @@ impl Committer {
         let mut batch = changes.into_batch()?;
         batch.extend(sweeps.iter().map(Sweep::entry));
         batch.extend(expiring.iter().map(|table| expiring::entry(*table)));
-        batch.extend(log_rows);
+        batch.extend(derived_rows);
         // A write that changes nothing is acknowledged with a time, too, which has to stay in the
         // past.
         let mark = self.carry_mark(&mut batch);

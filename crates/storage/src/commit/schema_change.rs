@@ -75,7 +75,7 @@ impl Committer {
         let mut catalog = Catalog::clone(&schema.catalog);
         let mut truncated = (*old.table).clone();
         let now_ms = self.shared.clock.now_micros().div_euclid(1_000);
-        // Each TRUNCATE has a time of its own, by which an index knows that it is to be built anew.
+        // Each TRUNCATE has a time of its own. By it an index knows that it has to be built again.
         let last_ms = old.table.truncated_at_ms;
         truncated.truncated_at_ms = Some(last_ms.map_or(now_ms, |last| now_ms.max(last + 1)));
         if let Some(keyspace) = catalog.keyspaces.get_mut(&old.table.keyspace) {

@@ -153,7 +153,7 @@ impl Disk {
         directory::probe_disk(self.directory.path()).is_ok()
     }
 
-    /// Closes the database and opens it anew, so that it takes writes again after an I/O error. A
+    /// Closes the database and opens it again, so that it takes writes again after an I/O error. A
     /// refused batch is gone afterwards. If opening fails, the database stays closed until the next
     /// attempt.
     pub(crate) fn reopen(&self) -> Result<(), StorageError> {
@@ -346,8 +346,8 @@ impl Disk {
         })
     }
 
-    /// Takes a refused batch out of the journal before its writer is told of the refusal, so that a
-    /// kill does not bring it to life. If the disk refuses that too, it is done when the engine is
+    /// Takes a refused batch out of the journal before its writer is told of the refusal, so that
+    /// it has no effect after a kill. If the disk refuses that too, it is done when the engine is
     /// closed or opened again.
     fn withdraw(&self, acknowledged: u64) {
         if let Err(error) = journal::cut_refused(&self.directory.database(), acknowledged) {

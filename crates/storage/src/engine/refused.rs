@@ -1,4 +1,4 @@
-//! Cuts off refused batches, which must not come to life.
+//! Cuts off refused batches, which must not take effect later.
 //!
 //! fjall keeps the part of a batch that it could not write, and writes it when it closes the
 //! journal, as there may be room by then. But that batch was refused to its writer, and readers of

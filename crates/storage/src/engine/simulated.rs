@@ -2,7 +2,7 @@
 //!
 //! It keeps what the storage relies on: batches are atomic, a snapshot does not change, synced
 //! batches survive a crash, a refused batch is gone, and after a refusal nothing is written until
-//! the engine is opened anew. A seed decides the rest. At a crash the tail of the journal that was
+//! the engine is opened again. A seed decides the rest. At a crash the tail of the journal that was
 //! not synced is lost, kept, or torn in a batch, which loses that batch and all behind it. A batch
 //! may take a while; meanwhile other tasks go on, and a crash may come.
 //!
@@ -46,11 +46,11 @@ struct State {
     /// The content that readers see: `synced` and `tail` without the batch in flight.
     seen: Spaces,
     /// Counts the engines that were opened, the crashes, and the openings after a failure.
-    life: u64,
+    epoch: u64,
     is_full: bool,
     /// The number of batches that are taken before one is refused.
     fails_in: Option<u64>,
-    /// Whether nothing is written until the engine is opened anew.
+    /// Whether nothing is written until the engine is opened again.
     is_poisoned: bool,
     /// See [`SimulatedDisk::lie`].
     lies: bool,
@@ -74,7 +74,7 @@ impl SimulatedDisk {
     /// synced are lost.
     pub fn crash(&self) {
         let mut state = self.state();
-        state.life += 1;
+        state.epoch += 1;
         let batches = state.tail.len() as u64;
         let kept = state.below(batches + 1);
         let tail: Vec<Batch> = state.tail.drain(..).take(kept as usize).collect();
@@ -174,8 +174,8 @@ fn apply(spaces: &mut Spaces, batch: &Batch) {
 /// An engine on a simulated disk.
 pub(crate) struct Engine {
     disk: SimulatedDisk,
-    /// The life of the disk in which the engine was opened.
-    life: Mutex<u64>,
+    /// The epoch of the disk in which the engine was opened.
+    epoch: Mutex<u64>,
     path: PathBuf,
     /// Range deletions that were read since the start. See [`super::Disk`].
     pub(crate) range_deletions_read: AtomicU64,
@@ -183,7 +183,7 @@ pub(crate) struct Engine {
 
 pub(crate) struct Snapshot {
     spaces: Spaces,
-    life: u64,
+    epoch: u64,
 }
 
 pub(crate) struct Scan(VecDeque<(Bytes, Bytes)>);
@@ -192,20 +192,20 @@ impl Engine {
     /// Opens a disk. The second value says whether it is empty.
     pub(crate) fn open(disk: &SimulatedDisk) -> (Engine, bool) {
         let mut state = disk.state();
-        state.life += 1;
+        state.epoch += 1;
         // fjall syncs what it reads at the start, and so does this.
         state.sync();
         let engine = Engine {
             disk: disk.clone(),
-            life: Mutex::new(state.life),
+            epoch: Mutex::new(state.epoch),
             path: PathBuf::from("a simulated disk"),
             range_deletions_read: AtomicU64::new(0),
         };
         (engine, state.synced.is_empty())
     }
 
-    fn life(&self) -> u64 {
-        *self.life.lock().unwrap_or_else(PoisonError::into_inner)
+    fn epoch(&self) -> u64 {
+        *self.epoch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn with<R>(
@@ -213,7 +213,7 @@ impl Engine {
         work: impl FnOnce(&mut State) -> Result<R, StorageError>,
     ) -> Result<R, StorageError> {
         let mut state = self.disk.state();
-        if state.life != self.life() {
+        if state.epoch != self.epoch() {
             return Err(StorageError::Closed);
         }
         work(&mut state)
@@ -232,16 +232,16 @@ impl Engine {
     }
 
     pub(crate) fn reopen(&self) -> Result<(), StorageError> {
-        let mut life = self.life.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut epoch = self.epoch.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.disk.state();
-        if state.life != *life {
+        if state.epoch != *epoch {
             return Err(StorageError::Closed);
         }
         if state.is_full {
             return Err(StorageError::Io("no space left on device".to_owned()));
         }
-        state.life += 1;
-        *life = state.life;
+        state.epoch += 1;
+        *epoch = state.epoch;
         state.is_poisoned = false;
         state.sync();
         Ok(())
@@ -250,7 +250,7 @@ impl Engine {
     pub(crate) fn close(&self) {
         let _ = self.sync();
         let _ = self.with(|state| {
-            state.life += 1;
+            state.epoch += 1;
             state.is_poisoned = false;
             Ok(())
         });
@@ -334,7 +334,7 @@ impl Engine {
         self.with(|state| {
             Ok(Snapshot {
                 spaces: state.seen.clone(),
-                life: state.life,
+                epoch: state.epoch,
             })
         })
     }
@@ -385,7 +385,7 @@ impl Engine {
     /// Fails for a snapshot from before a reopening, as such a snapshot takes no new reads with
     /// fjall.
     fn check(&self, snapshot: &Snapshot) -> Result<(), StorageError> {
-        self.with(|state| match state.life == snapshot.life {
+        self.with(|state| match state.epoch == snapshot.epoch {
             true => Ok(()),
             false => Err(StorageError::Io("the storage was reopened".to_owned())),
         })

@@ -11,7 +11,7 @@ use crate::key::{self, HEADER, ROW, SuffixRange};
 use crate::read::{ClusteringBound, ClusteringSlice, Partitions, Position, ReadRequest};
 use crate::schema::TableSchema;
 
-pub(super) enum Plan {
+pub(super) enum ReadPlan {
     Partition(PartitionPlan),
     Ring(RingPlan),
     /// No key can match.
@@ -49,14 +49,18 @@ pub(super) struct RingPlan {
     pub resumed_in: Option<Vec<u8>>,
 }
 
-pub(super) fn plan(table: &TableSchema, request: &ReadRequest) -> Result<Plan, StorageError> {
+pub(super) fn plan(table: &TableSchema, request: &ReadRequest) -> Result<ReadPlan, StorageError> {
     match &request.partitions {
         Partitions::One(key) => one(table, request, key),
         Partitions::Tokens(low, high) => ring(table, request, *low, *high),
     }
 }
 
-fn one(table: &TableSchema, request: &ReadRequest, key: &[Bytes]) -> Result<Plan, StorageError> {
+fn one(
+    table: &TableSchema,
+    request: &ReadRequest,
+    key: &[Bytes],
+) -> Result<ReadPlan, StorageError> {
     let (token, partition) = table.keys.partition(key)?;
     let mut ranges = Vec::with_capacity(request.slices.len().max(1));
     for slice in &request.slices {
@@ -94,12 +98,12 @@ fn one(table: &TableSchema, request: &ReadRequest, key: &[Bytes]) -> Result<Plan
         static_only = false;
     }
     if ranges.is_empty() && !static_only {
-        return Ok(Plan::Empty);
+        return Ok(ReadPlan::Empty);
     }
     if request.reversed {
         ranges.reverse();
     }
-    Ok(Plan::Partition(PartitionPlan {
+    Ok(ReadPlan::Partition(PartitionPlan {
         token,
         key: key.to_vec(),
         partition,
@@ -143,7 +147,7 @@ fn ring(
     request: &ReadRequest,
     low: Bound<Token>,
     high: Bound<Token>,
-) -> Result<Plan, StorageError> {
+) -> Result<ReadPlan, StorageError> {
     if request.reversed {
         return Err(StorageError::Invalid(
             "only the rows of a single partition can be read in reverse".to_owned(),
@@ -156,7 +160,7 @@ fn ring(
         Bound::Excluded(token) => first_behind(token),
     };
     let Some(first) = first else {
-        return Ok(Plan::Empty);
+        return Ok(ReadPlan::Empty);
     };
     let end = match high {
         Bound::Unbounded => None,
@@ -191,14 +195,14 @@ fn ring(
         None => Bound::Unbounded,
     };
     if is_empty(&start, &end) {
-        return Ok(Plan::Empty);
+        return Ok(ReadPlan::Empty);
     }
     let slices = request
         .slices
         .iter()
         .map(|slice| table.keys.suffix_range(&slice.start, &slice.end))
         .collect::<Result<Vec<_>, _>>()?;
-    Ok(Plan::Ring(RingPlan {
+    Ok(ReadPlan::Ring(RingPlan {
         range: (start, end),
         static_only: request.static_only_rows && slices.is_empty(),
         slices,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::context::{Entered, ReadContext, damaged_key};
-use super::plan::{self, PartitionPlan, Plan, RingPlan, RowRange};
+use super::plan::{self, PartitionPlan, ReadPlan, RingPlan, RowRange};
 use crate::StorageError;
 use crate::engine::Scan;
 use crate::key::{self, HEADER, ROW, SuffixRange};
@@ -55,15 +55,15 @@ pub(super) fn open(
     request: &ReadRequest,
 ) -> Result<RowStream, StorageError> {
     let state = match plan::plan(&context.table, request)? {
-        Plan::Empty => State::Ended,
-        Plan::Partition(plan) => State::Partition(Box::new(PartitionRead {
+        ReadPlan::Empty => State::Ended,
+        ReadPlan::Partition(plan) => State::Partition(Box::new(PartitionRead {
             plan,
             reversed: request.reversed,
             entered: None,
             scan: None,
             found_rows: false,
         })),
-        Plan::Ring(plan) => {
+        ReadPlan::Ring(plan) => {
             let scan = context.engine.scan_at(
                 &context.snapshot,
                 context.table.space,

@@ -17,7 +17,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use storage::catalog::{ColumnId, Table};
 use storage::mutation::{
-    CellChange, CellOperation, Change, Condition, PartitionMutation, Write, WriteOutcome,
+    CellChange, CellOperation, Change, Condition, PartitionMutation, RowPredicate, Write,
+    WriteOutcome,
 };
 use storage::read::{Cell, ClusteringBound, ClusteringSlice, LiveCell, Partitions, Row};
 use storage::{Durability, Storage, StorageOptions};
@@ -453,16 +454,17 @@ impl World {
                 partition_key: vec![partition.clone()],
                 changes: changes.clone(),
             }],
-            condition: Some(Condition::RowNotExists {
+            condition: Some(Condition {
                 table: self.table.id,
                 partition_key: vec![partition.clone()],
                 clustering: key.clone().unwrap_or_default(),
+                predicates: vec![RowPredicate::NotExists],
             }),
         };
         let outcome = block_on(self.storage().write(write)).expect("it is decided");
         match (outcome, existing) {
             (WriteOutcome::NotApplied { existing: found }, Some(expected)) => {
-                assert_eq!(show(&found), expected);
+                assert_eq!(found.as_deref().map(show), Some(expected));
             }
             (WriteOutcome::Applied, None) => {
                 let floor = self.oracle.floor(&partition, key.as_deref());

@@ -81,7 +81,7 @@ async fn statements_go_to_a_replica() {
         // single node never does.
         let metadata = state.get_keyspace(keyspace).expect("the keyspace");
         let by_tablets = metadata.tablet_based;
-        let mut asked = HashSet::new();
+        let mut coordinators = HashSet::new();
         for key in 0..KEYS {
             let written = session.execute_unpaged(&insert, (key,)).await;
             let written = written.expect("it is written");
@@ -96,9 +96,9 @@ async fn statements_go_to_a_replica() {
                 true => assert!(replicas.is_empty(), "key {key}: {replicas:?}"),
                 false => assert_eq!(replicas, [coordinator], "key {key}"),
             }
-            asked.insert(coordinator);
+            coordinators.insert(coordinator);
         }
-        assert_eq!(asked.len(), nodes.len());
+        assert_eq!(coordinators.len(), nodes.len());
     };
     Target::start().in_keyspace(keyspace, scenario).await;
 }

@@ -7,7 +7,7 @@ use value::CqlType;
 
 use super::{Action, Collection, Operation, is_key};
 use crate::bind::{PrepareContext, prepare_term};
-use crate::resolve::no_such_column;
+use crate::resolve;
 
 impl Operation {
     /// Prepares `column = term`, of UPDATE or INSERT.
@@ -92,9 +92,7 @@ impl Operation {
             | DeleteTarget::Element { column: name, .. }
             | DeleteTarget::Field { column: name, .. } => name,
         };
-        let column = table
-            .column(name)
-            .ok_or_else(|| no_such_column(name, table))?;
+        let column = resolve::column(table, name)?;
         if is_key(column) {
             return Err(CqlError::invalid(format!(
                 "Invalid identifier {name} for deletion (should not be a PRIMARY KEY part)"

@@ -8,9 +8,9 @@ use cql::error::CqlError;
 use storage::catalog::{Column, ColumnKind, Table};
 
 use super::plan::WriteKind;
-use super::target::{KeyPart, SlicePlan, Target};
+use super::target::{KeyPart, SlicePlan, WriteTarget};
 use crate::bind::PrepareContext;
-use crate::resolve::no_such_column;
+use crate::resolve::{self, no_such_column};
 use part::{Place, edge, equal_part, more_than_one, names, operator_of, put_once, unsupported};
 
 /// Makes a target of the relations.
@@ -23,7 +23,7 @@ pub(super) fn prepare_target(
     kind: WriteKind,
     relations: &[Relation],
     ctx: &mut PrepareContext,
-) -> Result<Target, CqlError> {
+) -> Result<WriteTarget, CqlError> {
     let mut sorted = Sorted::new(table, kind);
     for relation in relations {
         sorted.add(relation, ctx)?;
@@ -91,9 +91,7 @@ impl<'t> Sorted<'t> {
         ctx: &mut PrepareContext,
     ) -> Result<(), CqlError> {
         let table = self.table;
-        let column = table
-            .column(name)
-            .ok_or_else(|| no_such_column(name, table))?;
+        let column = resolve::column(table, name)?;
         let place = Place {
             columns: &[column],
             is_tuple: false,
@@ -217,7 +215,7 @@ impl<'t> Sorted<'t> {
         }
     }
 
-    fn finish(self) -> Result<Target, CqlError> {
+    fn finish(self) -> Result<WriteTarget, CqlError> {
         if !self.others.is_empty() {
             return Err(CqlError::invalid(format!(
                 "Non PRIMARY KEY columns found in where clause: {}",
@@ -239,7 +237,7 @@ impl<'t> Sorted<'t> {
             )));
         }
         let (clustering, slice) = in_order(self.table, self.clustering, self.slices)?;
-        Ok(Target {
+        Ok(WriteTarget {
             partition: self.partition.into_iter().flatten().collect(),
             clustering,
             slice,

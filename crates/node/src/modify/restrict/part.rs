@@ -145,22 +145,9 @@ pub(super) fn more_than_one(columns: &[String], operator: Operator) -> CqlError 
 
 /// The error for an operator that is not supported.
 pub(super) fn unsupported(columns: &[&Column], operator: Operator) -> CqlError {
-    let sign = match operator {
-        Operator::Eq => "=",
-        Operator::NotEq => "!=",
-        Operator::Lt => "<",
-        Operator::LtEq => "<=",
-        Operator::Gt => ">",
-        Operator::GtEq => ">=",
-        Operator::In => "IN",
-        Operator::NotIn => "NOT IN",
-        Operator::Contains => "CONTAINS",
-        Operator::ContainsKey => "CONTAINS KEY",
-        Operator::Like => "LIKE",
-        Operator::IsNotNull => "IS NOT NULL",
-    };
     CqlError::invalid(format!(
-        "Unsupported \"{sign}\" relation on column {}",
+        "Unsupported \"{}\" relation on column {}",
+        operator.as_str(),
         names(columns).join(", ")
     ))
 }

@@ -62,12 +62,12 @@ pub(in crate::select) async fn execute(
         limit,
     };
     let mut warnings = Vec::new();
-    let mut asked = ann.candidates.wanted(limit);
+    let mut requested = ann.candidates.wanted(limit);
     let page = loop {
-        let keys = answering.candidates(asked).await?;
+        let keys = answering.candidates(requested).await?;
         let named = keys.len();
         let page = answering.page(keys).await?;
-        match Refill::after(limit, asked, named, page.count as usize) {
+        match Refill::after(limit, requested, named, page.count as usize) {
             Refill::Whole => break page,
             Refill::Short => {
                 warnings.push(refill::SHORT_WARNING.to_owned());
@@ -75,7 +75,7 @@ pub(in crate::select) async fn execute(
             }
             // To read the same rows again costs little beside the search, as they are in memory
             // now.
-            Refill::Ask(more) => asked = more,
+            Refill::Ask(more) => requested = more,
         }
     };
     if bounds::is_cut_short(parameters.page_size, limit) {
@@ -122,7 +122,7 @@ impl Answering<'_> {
             .database
             .stores
             .ann(
-                &plan.target.table.keyspace,
+                &plan.selected.table.keyspace,
                 &ann.index.name,
                 bounds::elements(&self.vector),
                 wanted,
@@ -142,7 +142,7 @@ impl Answering<'_> {
         let view = self
             .database
             .storage
-            .view(self.plan.target.table.id)
+            .view(self.plan.selected.table.id)
             .map_err(storage_error)?;
         let mut page = Page::new(None, &self.parameters.memory);
         match self.ann.candidates.rescoring {

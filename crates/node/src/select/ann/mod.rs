@@ -25,7 +25,7 @@ pub(super) use prepare::prepare;
 /// A nearest-neighbour query, resolved.
 #[derive(Debug)]
 pub(super) struct AnnPlan {
-    /// The vector index that is asked.
+    /// The vector index that is searched.
     pub index: Arc<Index>,
     /// The name of the vector column.
     pub column: String,

@@ -6,10 +6,8 @@ mod text;
 mod token;
 mod tuple;
 
-use std::cmp::Ordering;
-
-use cql::ast::Operator;
 use storage::catalog::Column;
+use value::predicate::Comparison;
 
 use crate::bind::{PreparedInList, PreparedTerm};
 
@@ -97,58 +95,6 @@ pub(super) enum TokenTerm {
     Value(PreparedTerm),
     /// `token(1, 2)`, with one term for each column of the partition key.
     Of(Vec<PreparedTerm>),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-/// A comparison operator.
-pub(super) enum Comparison {
-    Eq,
-    Lt,
-    LtEq,
-    Gt,
-    GtEq,
-}
-
-impl Comparison {
-    fn of(operator: Operator) -> Option<Comparison> {
-        Some(match operator {
-            Operator::Eq => Comparison::Eq,
-            Operator::Lt => Comparison::Lt,
-            Operator::LtEq => Comparison::LtEq,
-            Operator::Gt => Comparison::Gt,
-            Operator::GtEq => Comparison::GtEq,
-            _ => return None,
-        })
-    }
-
-    /// Whether the comparison holds, given the order of its left side relative to its right side.
-    pub(super) fn accepts(self, order: Ordering) -> bool {
-        match self {
-            Comparison::Eq => order.is_eq(),
-            Comparison::Lt => order.is_lt(),
-            Comparison::LtEq => order.is_le(),
-            Comparison::Gt => order.is_gt(),
-            Comparison::GtEq => order.is_ge(),
-        }
-    }
-
-    /// Whether a lower bound includes its value; `None` if the comparison is no lower bound.
-    pub(super) fn as_lower(self) -> Option<bool> {
-        match self {
-            Comparison::Gt => Some(false),
-            Comparison::GtEq => Some(true),
-            _ => None,
-        }
-    }
-
-    /// Whether an upper bound includes its value; `None` if the comparison is no upper bound.
-    pub(super) fn as_upper(self) -> Option<bool> {
-        match self {
-            Comparison::Lt => Some(false),
-            Comparison::LtEq => Some(true),
-            _ => None,
-        }
-    }
 }
 
 impl Relation {

@@ -4,12 +4,13 @@ use cql::ast::{self, Operator, Subject, Term};
 use cql::error::CqlError;
 use storage::catalog::{Column, Table};
 use value::CqlType;
+use value::predicate::Comparison;
 
 use super::single_term::single_term;
-use super::text::{operator_text, relation_text};
-use super::{Comparison, Relation, RelationKind, Test, token, tuple};
+use super::text::relation_text;
+use super::{Relation, RelationKind, Test, token, tuple};
 use crate::bind::{PrepareContext, prepare_in_list, prepare_term};
-use crate::select::target;
+use crate::resolve;
 
 /// Prepares a relation.
 ///
@@ -24,14 +25,14 @@ pub(in crate::select) fn prepare(
     refuse_operator(relation.operator, &text)?;
     let kind = match &relation.subject {
         Subject::Column(name) => {
-            let column = target::column(table, name)?;
+            let column = resolve::column(table, name)?;
             RelationKind::Column {
                 test: column_test(column, relation, ctx)?,
                 column: column.clone(),
             }
         }
         Subject::Element { column, key } => {
-            entry(target::column(table, column)?, key, relation, ctx)?
+            entry(resolve::column(table, column)?, key, relation, ctx)?
         }
         Subject::Field { column, field } => {
             return Err(CqlError::invalid(format!(
@@ -52,10 +53,9 @@ pub(in crate::select) fn prepare(
 
 fn refuse_operator(operator: Operator, text: &str) -> Result<(), CqlError> {
     let message = match operator {
-        Operator::NotEq | Operator::NotIn => format!(
-            "Unsupported \"{}\" relation: {text}",
-            operator_text(operator)
-        ),
+        Operator::NotEq | Operator::NotIn => {
+            format!("Unsupported \"{}\" relation: {text}", operator.as_str())
+        }
         Operator::Like => format!(
             "LIKE restriction is only supported on properly indexed columns. {text} is not valid."
         ),
@@ -85,12 +85,12 @@ fn column_test(
         _ if cql_type.is_multi_cell() => {
             return Err(CqlError::invalid(format!(
                 "Collection column '{name}' ({cql_type}) cannot be restricted by a '{}' relation",
-                operator_text(operator)
+                operator.as_str()
             )));
         }
         _ => {}
     }
-    match Comparison::of(operator) {
+    match operator.comparison() {
         None => prepare_in_list(&relation.comparand, cql_type, name, ctx).map(Test::In),
         Some(comparison) => {
             if comparison != Comparison::Eq && cql_type.holds_durations() {

@@ -3,8 +3,6 @@
 use cql::ast::{self, Comparand, Term};
 use cql::error::CqlError;
 
-use super::text::operator_text;
-
 /// The only term on the right side of a relation; any other right side is an error.
 pub(super) fn single_term<'a>(
     relation: &'a ast::Relation,
@@ -14,7 +12,7 @@ pub(super) fn single_term<'a>(
         Comparand::Term(term) => Ok(term),
         Comparand::List(_) | Comparand::None => Err(CqlError::invalid(format!(
             "{} on {name} needs one value",
-            operator_text(relation.operator)
+            relation.operator.as_str()
         ))),
     }
 }

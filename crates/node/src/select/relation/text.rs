@@ -1,29 +1,11 @@
 //! Relations as CQL text.
 
-use cql::ast::{self, Comparand, Operator, Subject};
+use cql::ast::{self, Comparand, Subject};
 
 use crate::functions::term_excerpt;
 
 /// The most terms of a list that a text shows; the others are left out.
 const TERMS_SHOWN: usize = 8;
-
-/// The CQL text of an operator.
-pub(super) fn operator_text(operator: Operator) -> &'static str {
-    match operator {
-        Operator::Eq => "=",
-        Operator::NotEq => "!=",
-        Operator::Lt => "<",
-        Operator::LtEq => "<=",
-        Operator::Gt => ">",
-        Operator::GtEq => ">=",
-        Operator::In => "IN",
-        Operator::NotIn => "NOT IN",
-        Operator::Contains => "CONTAINS",
-        Operator::ContainsKey => "CONTAINS KEY",
-        Operator::Like => "LIKE",
-        Operator::IsNotNull => "IS NOT NULL",
-    }
-}
 
 /// The CQL text of a relation, about as the user wrote it.
 pub(super) fn relation_text(relation: &ast::Relation) -> String {
@@ -35,7 +17,7 @@ pub(super) fn relation_text(relation: &ast::Relation) -> String {
         Subject::Token(names) => format!("token({})", names.join(", ")),
         Subject::Function(call) => format!("{}(...)", call.name),
     };
-    let operator = operator_text(relation.operator);
+    let operator = relation.operator.as_str();
     match &relation.comparand {
         Comparand::Term(term) => format!("{subject} {operator} {}", term_excerpt(term)),
         Comparand::List(terms) => {

@@ -6,10 +6,9 @@ use storage::catalog::{Column, Table};
 use value::CqlType;
 
 use super::single_term::single_term;
-use super::text::operator_text;
-use super::{Comparison, RelationKind, TokenTerm};
+use super::{RelationKind, TokenTerm};
 use crate::bind::{PrepareContext, PreparedTerm, prepare_term};
-use crate::select::target;
+use crate::resolve;
 
 /// Prepares `token(a, b) > ...`.
 ///
@@ -22,7 +21,7 @@ pub(super) fn prepare(
     ctx: &mut PrepareContext,
 ) -> Result<RelationKind, CqlError> {
     for name in names {
-        target::column(table, name)?;
+        resolve::column(table, name)?;
     }
     let key = table.partition_key();
     if names.len() != key.len() || !key.iter().all(|column| names.contains(&column.name)) {
@@ -41,10 +40,10 @@ pub(super) fn prepare(
             order.join(", ")
         )));
     }
-    let Some(comparison) = Comparison::of(relation.operator) else {
+    let Some(comparison) = relation.operator.comparison() else {
         return Err(CqlError::invalid(format!(
             "{} cannot be used with the token function",
-            operator_text(relation.operator)
+            relation.operator.as_str()
         )));
     };
     let value = match single_term(relation, "token()")?.without_parentheses() {

@@ -6,11 +6,10 @@ use storage::catalog::{Column, ColumnKind, Table};
 use value::CqlType;
 
 use super::single_term::single_term;
-use super::text::operator_text;
-use super::{Comparison, RelationKind, TupleList, TupleTerm, TupleTest};
+use super::{RelationKind, TupleList, TupleTerm, TupleTest};
 use crate::bind::{PrepareContext, prepare_term};
 use crate::functions::term_excerpt;
-use crate::select::target;
+use crate::resolve;
 
 /// Prepares `(a, b) > ...`.
 ///
@@ -25,7 +24,7 @@ pub(super) fn prepare(
     ctx: &mut PrepareContext,
 ) -> Result<RelationKind, CqlError> {
     let columns = tuple_columns(table, names, text)?;
-    let test = match Comparison::of(relation.operator) {
+    let test = match relation.operator.comparison() {
         Some(comparison) => {
             let term = single_term(relation, text)?;
             TupleTest::Compare(comparison, tuple_term(&columns, term, ctx)?)
@@ -36,7 +35,7 @@ pub(super) fn prepare(
         None => {
             return Err(CqlError::invalid(format!(
                 "{} cannot be used for multi-column relations",
-                operator_text(relation.operator)
+                relation.operator.as_str()
             )));
         }
     };
@@ -48,7 +47,7 @@ fn tuple_columns(table: &Table, names: &[String], text: &str) -> Result<Vec<Colu
     let mut columns: Vec<Column> = Vec::with_capacity(names.len());
     let mut previous: Option<usize> = None;
     for name in names {
-        let column = target::column(table, name)?;
+        let column = resolve::column(table, name)?;
         let ColumnKind::Clustering { position, .. } = column.kind else {
             return Err(CqlError::invalid(format!(
                 "Multi-column relations can only be applied to clustering columns but was applied to: {name}"

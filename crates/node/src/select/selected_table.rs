@@ -1,0 +1,42 @@
+//! The table that a SELECT names.
+
+use std::sync::Arc;
+
+use cql::ast::TableName;
+use cql::error::CqlError;
+use storage::catalog::Table;
+
+use crate::query::Database;
+use crate::resolve;
+
+/// A table to read.
+#[derive(Clone, Debug)]
+pub(super) struct SelectedTable {
+    /// The definition of the table.
+    pub table: Arc<Table>,
+    /// Whether the table is a system table, whose rows are made when they are read.
+    pub is_system: bool,
+}
+
+impl SelectedTable {
+    /// Finds a table. `keyspace` is the one in use.
+    ///
+    /// # Errors
+    /// If there is no such table, or no keyspace is named or in use.
+    pub(super) fn find(
+        database: &Database,
+        keyspace: Option<&str>,
+        name: &TableName,
+    ) -> Result<SelectedTable, CqlError> {
+        let table = resolve::table(database, keyspace, name)?;
+        let is_users = database
+            .storage
+            .catalog()
+            .keyspace(&table.keyspace)
+            .is_some();
+        Ok(SelectedTable {
+            table,
+            is_system: !is_users,
+        })
+    }
+}

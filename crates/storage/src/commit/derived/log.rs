@@ -1,0 +1,225 @@
+//! The log rows of a write, in groups, with their images.
+//!
+//! ScyllaDB's index service takes the time of a log row for that of the deletion. So a log that
+//! only an index needs does not tell a row as deleted that lives on: a back-dated DELETE that loses
+//! leaves no log row, and one that takes some columns is logged as an update. A log that the user
+//! enabled keeps every delete.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::states::{ChangedRow, Needs, RowStates, States};
+use crate::StorageError;
+use crate::catalog::{CdcLog, ColumnId, ImageMode, TableId};
+use crate::cdc::{CdcGate, DeleteFate, Group, Growth, ImageRow, Images};
+use crate::commit::apply::Moment;
+use crate::commit::overlay::put_encoded;
+use crate::commit::resolve::ResolvedMutation;
+use crate::engine::{Batch, SpaceId};
+use crate::mutation::Change;
+use crate::read::Cell;
+use crate::schema::{Schema, TableSchema};
+
+/// The logs that get rows, with the times of these.
+pub(in crate::commit) type Grown = Vec<(Arc<Growth>, i64)>;
+
+/// A group: the changes of a write to one partition of a logged table with one timestamp.
+pub(super) struct LogGroup<'w> {
+    /// The first mutation of the partition.
+    mutation: &'w ResolvedMutation<'w>,
+    log: &'w CdcLog,
+    timestamp: i64,
+    changes: Vec<&'w Change>,
+}
+
+/// The log that a table's writes leave rows in; `None` if there is none.
+fn written_log(table: &TableSchema) -> Option<&CdcLog> {
+    table.table.log.as_ref().filter(|log| log.options.enabled)
+}
+
+/// Whether only an index needs the log. The log's readers may take the time of a log row for that
+/// of the deletion, so the log must not tell a row as deleted that lives on.
+fn is_for_index(table: &TableSchema) -> bool {
+    let cdc = table.table.cdc.as_ref();
+    !cdc.is_some_and(|options| options.enabled)
+}
+
+/// The row that a change deletes by its whole key.
+fn deleted_row<'w>(table: &TableSchema, change: &'w Change) -> Option<ChangedRow<'w>> {
+    match change {
+        Change::DeleteRow { .. } | Change::DeletePartition { .. } => ChangedRow::of(table, change),
+        _ => None,
+    }
+}
+
+/// Whether a change gives its row a pre-image. Rows below a range or partition deletion have none.
+fn has_pre_image(change: &Change) -> bool {
+    matches!(
+        change,
+        Change::Row { .. } | Change::DeleteRow { .. } | Change::Static { .. }
+    )
+}
+
+/// Whether a change gives its row a post-image. Deleted rows have none.
+fn has_post_image(change: &Change) -> bool {
+    matches!(change, Change::Row { .. } | Change::Static { .. })
+}
+
+/// The states that the log needs of the row that a change names.
+pub(super) fn needs(table: &TableSchema, change: &Change) -> Needs {
+    let Some(log) = written_log(table) else {
+        return Needs::default();
+    };
+    let is_judged = is_for_index(table) && deleted_row(table, change).is_some();
+    let options = &log.options;
+    Needs {
+        before: is_judged || (options.preimage != ImageMode::Off && has_pre_image(change)),
+        after: is_judged || (options.postimage && has_post_image(change)),
+    }
+}
+
+/// Sorts the changes of a write into groups.
+pub(super) fn groups<'w>(mutations: &'w [ResolvedMutation<'w>]) -> Vec<LogGroup<'w>> {
+    let mut groups: Vec<LogGroup<'w>> = Vec::new();
+    let mut known: HashMap<(SpaceId, &'w [u8], i64), usize> = HashMap::new();
+    for mutation in mutations {
+        let Some(log) = written_log(mutation.table) else {
+            continue;
+        };
+        for change in &mutation.changes {
+            let timestamp = change.timestamp();
+            let id = (mutation.table.space, &mutation.partition[..], timestamp);
+            let at = *known.entry(id).or_insert_with(|| {
+                groups.push(LogGroup {
+                    mutation,
+                    log,
+                    timestamp,
+                    changes: Vec::new(),
+                });
+                groups.len() - 1
+            });
+            groups[at].changes.push(change);
+        }
+    }
+    groups
+}
+
+impl<'w> LogGroup<'w> {
+    /// Finds which of the deleted rows live on, by the position of the change.
+    fn fates(&self, states: &RowStates<'w>) -> HashMap<usize, DeleteFate> {
+        let mut fates = HashMap::new();
+        if !is_for_index(self.mutation.table) {
+            return fates;
+        }
+        for (at, change) in self.changes.iter().copied().enumerate() {
+            let Some(row) = deleted_row(self.mutation.table, change) else {
+                continue;
+            };
+            let Some(after) = states.after.get(self.mutation, row) else {
+                continue;
+            };
+            let before = states.before.get(self.mutation, row);
+            let fate = if before == Some(after) {
+                DeleteFate::Lost
+            } else {
+                let is_gone = |(id, _): &&(ColumnId, Cell)| !after.iter().any(|(o, _)| o == id);
+                let before = before.map(Vec::as_slice).unwrap_or_default();
+                DeleteFate::Nulled(before.iter().filter(is_gone).map(|(id, _)| *id).collect())
+            };
+            fates.insert(at, fate);
+        }
+        fates
+    }
+
+    /// The live rows among those whose changes have an image, each once.
+    fn images<'s>(
+        &self,
+        states: &'s States<'w>,
+        has_image: impl Fn(&Change) -> bool,
+    ) -> Vec<ImageRow<'s>>
+    where
+        'w: 's,
+    {
+        let mut images: Vec<ImageRow<'s>> = Vec::new();
+        let mut seen: HashSet<ChangedRow<'w>> = HashSet::new();
+        for change in self
+            .changes
+            .iter()
+            .copied()
+            .filter(|change| has_image(change))
+        {
+            if let Some(row) = ChangedRow::of(self.mutation.table, change)
+                && seen.insert(row)
+                && let Some(cells) = states.get(self.mutation, row)
+            {
+                images.push(ImageRow {
+                    clustering: match row {
+                        ChangedRow::Row(clustering) => Some(clustering),
+                        ChangedRow::Static => None,
+                    },
+                    cells,
+                });
+            }
+        }
+        images
+    }
+
+    /// Puts the log rows into the batch. Returns the log and the time of the rows in it; `None` if
+    /// there are no log rows, as all changes are deletions that lost.
+    pub(super) fn derive(
+        self,
+        states: &RowStates<'w>,
+        schema: &Schema,
+        gate: &CdcGate,
+        moment: Moment,
+        batch: &mut Batch,
+        expiring: &mut HashSet<TableId>,
+    ) -> Result<Option<(Arc<Growth>, i64)>, StorageError> {
+        let (mutation, log) = (self.mutation, self.log);
+        let fates = self.fates(states);
+        if (0..self.changes.len()).all(|at| fates.get(&at) == Some(&DeleteFate::Lost)) {
+            return Ok(None);
+        }
+        let mut images = Images::default();
+        if log.options.preimage != ImageMode::Off {
+            images.before = self.images(&states.before, has_pre_image);
+        }
+        if log.options.postimage {
+            images.after = self.images(&states.after, has_post_image);
+        }
+        let generation = schema.catalog.log_streams(log);
+        let Some(stream) = generation.stream_of(mutation.token) else {
+            return Err(StorageError::Corrupt(format!(
+                "the CDC log of {} has no streams",
+                mutation.table.table.name
+            )));
+        };
+        let log_table = schema.table(log.table)?;
+        // No reader looks for rows from before the streams began, so such a row gets the commit
+        // time.
+        let is_older = self.timestamp < generation.since_ms.saturating_mul(1_000);
+        let timestamp = if is_older { i64::MIN } else { self.timestamp };
+        let time = gate.take(timestamp, moment.now_micros);
+        log_table.growth.reach(time.micros());
+        let rows = Group {
+            base: mutation.table,
+            log: log_table,
+            options: &log.options,
+            stream,
+            time: time.timeuuid(),
+            partition_key: &mutation.partition_key,
+            changes: &self.changes,
+            fates,
+            images,
+            now_micros: moment.now_micros,
+        }
+        .log_rows()?;
+        if log.options.ttl_s > 0 {
+            expiring.insert(log.table);
+        }
+        for (key, record) in rows {
+            put_encoded(batch, log_table.space, key, &record);
+        }
+        Ok(Some((Arc::clone(&log_table.growth), time.micros())))
+    }
+}

@@ -1,0 +1,85 @@
+//! Derived rows: the rows of other tables that a write brings about, which commit with it.
+//!
+//! A kind of derived rows is a module here. Today there is one, the CDC log ([`log`]). The entries
+//! of a secondary index will be another. A kind takes two steps:
+//!
+//! 1. Of each change it says which states of the changed row it needs: the live cells before the
+//!    write, those after it, or none. Each state is read once, whatever kinds need it ([`states`]).
+//! 2. It makes its rows of the table's definition, the changes and these states.
+//!
+//! So a write that no kind needs to look at reads nothing here.
+
+mod log;
+mod states;
+
+use super::apply::Moment;
+use super::overlay::Overlay;
+use super::resolve::ResolvedMutation;
+use crate::StorageError;
+use crate::cdc::CdcGate;
+use crate::engine::Batch;
+use crate::schema::Schema;
+use states::{ChangedRow, RowStates};
+
+pub(super) use log::Grown;
+
+/// The derivation of rows from one write, begun before the write is applied and finished after it.
+pub(super) struct Derivation<'w> {
+    mutations: &'w [ResolvedMutation<'w>],
+    states: RowStates<'w>,
+}
+
+/// The rows derived from one write.
+pub(super) struct DerivedRows {
+    /// The encoded rows.
+    pub batch: Batch,
+    /// The logs among their tables.
+    pub grown: Grown,
+}
+
+impl<'w> Derivation<'w> {
+    /// Reads the rows as they are before the write, as far as a kind of derived rows needs them.
+    pub(super) fn begin(
+        mutations: &'w [ResolvedMutation<'w>],
+        overlay: &Overlay<'_>,
+        moment: Moment,
+    ) -> Result<Derivation<'w>, StorageError> {
+        let mut states = RowStates::default();
+        for mutation in mutations {
+            for change in &mutation.changes {
+                if let Some(row) = ChangedRow::of(mutation.table, change)
+                    && log::needs(mutation.table, change).before
+                {
+                    states.before.read(mutation, row, overlay, moment)?;
+                }
+            }
+        }
+        Ok(Derivation { mutations, states })
+    }
+
+    /// Reads the rows as they are after the write, and makes the derived rows.
+    pub(super) fn finish(
+        mut self,
+        schema: &Schema,
+        gate: &CdcGate,
+        overlay: &mut Overlay<'_>,
+        moment: Moment,
+    ) -> Result<DerivedRows, StorageError> {
+        for mutation in self.mutations {
+            for change in &mutation.changes {
+                if let Some(row) = ChangedRow::of(mutation.table, change)
+                    && log::needs(mutation.table, change).after
+                {
+                    self.states.after.read(mutation, row, overlay, moment)?;
+                }
+            }
+        }
+        let mut batch = Batch::new();
+        let mut grown = Grown::new();
+        for group in log::groups(self.mutations) {
+            let expiring = &mut overlay.write.expiring;
+            grown.extend(group.derive(&self.states, schema, gate, moment, &mut batch, expiring)?);
+        }
+        Ok(DerivedRows { batch, grown })
+    }
+}

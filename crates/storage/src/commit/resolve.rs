@@ -1,0 +1,88 @@
+//! Resolves the mutations of a write against the state before it.
+
+use bytes::Bytes;
+use value::token::Token;
+
+use super::apply::Moment;
+use super::lists::{self, Found};
+use super::overlay::Overlay;
+use crate::StorageError;
+use crate::mutation::{Change, PartitionMutation};
+use crate::record::Liveness;
+use crate::schema::{Schema, TableSchema};
+
+/// A mutation with its table and the place of its partition. Its changes name elements of lists by
+/// their paths, and have their final timestamps.
+pub(super) struct ResolvedMutation<'s> {
+    pub table: &'s TableSchema,
+    /// Serialised values of the partition key columns.
+    pub partition_key: Vec<Bytes>,
+    /// Token and partition key, as keys of records begin.
+    pub partition: Vec<u8>,
+    pub token: Token,
+    pub changes: Vec<Change>,
+}
+
+/// Finds the table, raises timestamps to at least `floor`, and turns list operations into
+/// operations by path, according to the state before the write.
+pub(super) fn resolve<'s>(
+    overlay: &Overlay<'_>,
+    schema: &'s Schema,
+    mutation: PartitionMutation,
+    floor: i64,
+    moment: Moment,
+) -> Result<ResolvedMutation<'s>, StorageError> {
+    let table = schema.table(mutation.table)?;
+    let (token, partition) = table.keys.partition(&mutation.partition_key)?;
+    let mut changes = mutation.changes;
+    for change in &mut changes {
+        match change {
+            Change::Row {
+                clustering,
+                cells,
+                timestamp,
+                ..
+            } => {
+                *timestamp = floor.max(*timestamp);
+                if lists::needs_list(cells) {
+                    let suffix = table.keys.clustering(clustering)?;
+                    let (record, liveness) =
+                        lists::find_row(overlay, table, &partition, &suffix, moment.now_s)?;
+                    let found = Found {
+                        record: &record,
+                        liveness,
+                        is_static: false,
+                    };
+                    *cells = lists::resolve(table, &found, std::mem::take(cells))?;
+                }
+            }
+            Change::Static {
+                cells, timestamp, ..
+            } => {
+                *timestamp = floor.max(*timestamp);
+                if lists::needs_list(cells) {
+                    let head = overlay.head(table, &partition)?;
+                    let found = Found {
+                        record: &head,
+                        liveness: Liveness {
+                            deleted_to: i64::MIN,
+                            now_s: moment.now_s,
+                        },
+                        is_static: true,
+                    };
+                    *cells = lists::resolve(table, &found, std::mem::take(cells))?;
+                }
+            }
+            Change::DeleteRow { timestamp, .. }
+            | Change::DeleteRange { timestamp, .. }
+            | Change::DeletePartition { timestamp } => *timestamp = floor.max(*timestamp),
+        }
+    }
+    Ok(ResolvedMutation {
+        table,
+        partition_key: mutation.partition_key,
+        partition,
+        token,
+        changes,
+    })
+}

@@ -1,0 +1,302 @@
+//! Predicates on serialised values: comparison, membership and containment, as relations of CQL
+//! have them.
+//!
+//! A filter of a query and a condition of a write ask the same question of a column, so both ask it
+//! here. Values compare in the order of [`compare`], which is CQL's own for each type.
+//!
+//! A null satisfies no predicate, not even `!=`, as in a filter. A condition of a write takes null
+//! for different from every value, so it has to ask for null itself. A collection whose bytes are
+//! malformed holds nothing.
+
+use std::cmp::Ordering;
+
+use bytes::Bytes;
+
+use crate::elements::{Elements, Entries};
+use crate::{CqlType, ValueError, compare};
+
+/// A comparison that keeps one run of the values in their order: one value, or all up to or from a
+/// value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `=`.
+    Eq,
+    /// `<`.
+    Lt,
+    /// `<=`.
+    LtEq,
+    /// `>`.
+    Gt,
+    /// `>=`.
+    GtEq,
+}
+
+/// A predicate on the value of one column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Predicate {
+    /// `column > value`, or another comparison.
+    Compare {
+        /// The type of the column.
+        cql_type: CqlType,
+        /// The comparison of the column with the value.
+        comparison: Comparison,
+        /// The value to compare with.
+        value: Bytes,
+    },
+    /// `column != value`.
+    NotEqual {
+        /// The type of the column.
+        cql_type: CqlType,
+        /// The value that the column must not have.
+        value: Bytes,
+    },
+    /// `column IN (...)`.
+    In {
+        /// The type of the column.
+        cql_type: CqlType,
+        /// The values of which the column must have one.
+        values: Vec<Bytes>,
+    },
+    /// `column CONTAINS value`: the value is an element of a list or set, or a value of a map.
+    Contains {
+        /// The kind of the column, which tells where elements lie.
+        collection: Collection,
+        /// The value to find.
+        value: Bytes,
+    },
+    /// `column CONTAINS KEY key`: the key is one of a map.
+    ContainsKey {
+        /// The type of the map's keys.
+        key_type: CqlType,
+        /// The key to find.
+        key: Bytes,
+    },
+    /// `column[key] = value`: a key of a map has this value.
+    Entry {
+        /// The type of the map's keys.
+        key_type: CqlType,
+        /// The type of the map's values.
+        value_type: CqlType,
+        /// The key to find.
+        key: Bytes,
+        /// The value that the key must have.
+        value: Bytes,
+    },
+}
+
+/// A kind of collection, with the type of the values that CONTAINS looks for in it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Collection {
+    /// A list with elements of this type.
+    List(CqlType),
+    /// A set with elements of this type.
+    Set(CqlType),
+    /// A map with values of this type.
+    MapValues(CqlType),
+}
+
+/// A predicate on several columns together. They are compared one after the other, and the first
+/// that differs decides.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TuplePredicate {
+    /// `(a, b) > (1, 2)`, or another comparison.
+    Compare {
+        /// The types of the columns.
+        types: Vec<CqlType>,
+        /// The comparison of the columns with the values.
+        comparison: Comparison,
+        /// The values to compare with, one for each column.
+        values: Vec<Bytes>,
+    },
+    /// `(a, b) IN ((1, 2), (3, 4))`.
+    In {
+        /// The types of the columns.
+        types: Vec<CqlType>,
+        /// The tuples of which the columns must make up one.
+        tuples: Vec<Vec<Bytes>>,
+    },
+}
+
+/// The value of a column, as a predicate looks at it.
+///
+/// `E` iterates over the elements of a non-frozen collection, each as the (path, value) of its
+/// cell. The path is the element of a set, and the key of a map.
+#[derive(Clone, Copy, Debug)]
+pub enum Observed<'v, E> {
+    /// The column is null.
+    Null,
+    /// The column is one serialised value.
+    Value(&'v [u8]),
+    /// The column is a non-frozen collection with these elements. Only predicates on elements hold
+    /// for it.
+    Elements(E),
+}
+
+impl Comparison {
+    /// Whether the comparison holds, given the order of its left side relative to its right side.
+    pub fn accepts(self, order: Ordering) -> bool {
+        match self {
+            Comparison::Eq => order.is_eq(),
+            Comparison::Lt => order.is_lt(),
+            Comparison::LtEq => order.is_le(),
+            Comparison::Gt => order.is_gt(),
+            Comparison::GtEq => order.is_ge(),
+        }
+    }
+
+    /// Whether a lower bound includes its value; `None` if the comparison is no lower bound.
+    pub fn as_lower(self) -> Option<bool> {
+        match self {
+            Comparison::Gt => Some(false),
+            Comparison::GtEq => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Whether an upper bound includes its value; `None` if the comparison is no upper bound.
+    pub fn as_upper(self) -> Option<bool> {
+        match self {
+            Comparison::Lt => Some(false),
+            Comparison::LtEq => Some(true),
+            _ => None,
+        }
+    }
+}
+
+impl Predicate {
+    /// Whether the predicate holds for a column with this value.
+    pub fn holds<'v>(
+        &self,
+        column: Observed<'v, impl Iterator<Item = (&'v [u8], &'v [u8])>>,
+    ) -> bool {
+        match self {
+            Predicate::Compare {
+                cql_type,
+                comparison,
+                value,
+            } => column
+                .value()
+                .is_some_and(|got| comparison.accepts(compare(cql_type, got, value))),
+            Predicate::NotEqual { cql_type, value } => column
+                .value()
+                .is_some_and(|got| compare(cql_type, got, value).is_ne()),
+            Predicate::In { cql_type, values } => column.value().is_some_and(|got| {
+                values
+                    .iter()
+                    .any(|value| compare(cql_type, got, value).is_eq())
+            }),
+            Predicate::Contains { collection, value } => collection.contains(column, value),
+            Predicate::ContainsKey { key_type, key } => {
+                any_entry(column, |got, _| compare(key_type, got, key).is_eq())
+            }
+            Predicate::Entry {
+                key_type,
+                value_type,
+                key,
+                value,
+            } => any_entry(column, |got_key, got_value| {
+                compare(key_type, got_key, key).is_eq()
+                    && compare(value_type, got_value, value).is_eq()
+            }),
+        }
+    }
+}
+
+impl TuplePredicate {
+    /// Whether the predicate holds, given the value of each column by its position; `None` for
+    /// null. A null column satisfies nothing unless a column before it has decided.
+    pub fn holds<'v>(&self, column: impl Fn(usize) -> Option<&'v [u8]>) -> bool {
+        match self {
+            TuplePredicate::Compare {
+                types,
+                comparison,
+                values,
+            } => tuple_order(types, &column, values).is_some_and(|order| comparison.accepts(order)),
+            TuplePredicate::In { types, tuples } => tuples
+                .iter()
+                .any(|values| tuple_order(types, &column, values) == Some(Ordering::Equal)),
+        }
+    }
+}
+
+/// The order of columns relative to values, compared one after the other; `None` if a compared
+/// column is null.
+fn tuple_order<'v>(
+    types: &[CqlType],
+    column: &impl Fn(usize) -> Option<&'v [u8]>,
+    values: &[Bytes],
+) -> Option<Ordering> {
+    for (position, (cql_type, value)) in types.iter().zip(values).enumerate() {
+        let order = compare(cql_type, column(position)?, value);
+        if order.is_ne() {
+            return Some(order);
+        }
+    }
+    Some(Ordering::Equal)
+}
+
+impl<'v, E> Observed<'v, E> {
+    /// The one serialised value; `None` for null and for a non-frozen collection.
+    fn value(&self) -> Option<&'v [u8]> {
+        match self {
+            Observed::Value(value) => Some(value),
+            Observed::Null | Observed::Elements(_) => None,
+        }
+    }
+}
+
+impl Collection {
+    fn contains<'v>(
+        &self,
+        column: Observed<'v, impl Iterator<Item = (&'v [u8], &'v [u8])>>,
+        wanted: &[u8],
+    ) -> bool {
+        let (Collection::List(cql_type)
+        | Collection::Set(cql_type)
+        | Collection::MapValues(cql_type)) = self;
+        let is_wanted = |got: &[u8]| compare(cql_type, got, wanted).is_eq();
+        match (column, self) {
+            (Observed::Null, _) => false,
+            (Observed::Elements(mut elements), Collection::Set(_)) => {
+                elements.any(|(path, _)| is_wanted(path))
+            }
+            (Observed::Elements(mut elements), _) => elements.any(|(_, value)| is_wanted(value)),
+            (Observed::Value(frozen), Collection::MapValues(_)) => {
+                any(Entries::new(frozen), |(_, value)| is_wanted(value))
+            }
+            (Observed::Value(frozen), _) => any(Elements::of_list(frozen), is_wanted),
+        }
+    }
+}
+
+/// Whether `passes` holds for the key and value of any entry of a map.
+fn any_entry<'v>(
+    column: Observed<'v, impl Iterator<Item = (&'v [u8], &'v [u8])>>,
+    passes: impl Fn(&[u8], &[u8]) -> bool,
+) -> bool {
+    match column {
+        Observed::Null => false,
+        Observed::Value(frozen) => any(Entries::new(frozen), |(key, value)| passes(key, value)),
+        Observed::Elements(mut elements) => elements.any(|(key, value)| passes(key, value)),
+    }
+}
+
+/// Whether any item of a serialised collection passes. It is read to its end, as a malformed one
+/// holds nothing.
+fn any<T>(
+    items: Result<impl Iterator<Item = Result<T, ValueError>>, ValueError>,
+    passes: impl Fn(T) -> bool,
+) -> bool {
+    let Ok(items) = items else { return false };
+    let mut found = false;
+    for item in items {
+        match item {
+            Ok(item) => found = found || passes(item),
+            Err(_) => return false,
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;
