@@ -137,6 +137,10 @@ impl Store {
 }
 
 /// Starts everything but the task that keeps the session to a cluster open.
+#[expect(
+    clippy::too_many_lines,
+    reason = "wiring: each part is made once and handed to those that use it"
+)]
 fn begin(
     bound: Listeners,
     options: StoreOptions,
