@@ -14,8 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::schema::Table;
 use async_trait::async_trait;
-use storage::catalog::Table;
+use rows::StoredRows;
+use schema::StoredSchema;
 use storage::clock::Clock;
 use storage::{LogEnd, Storage};
 use store::database::{
@@ -23,9 +25,6 @@ use store::database::{
     TableIdentity, TokenRange, split,
 };
 use uuid::Uuid;
-
-use rows::StoredRows;
-use schema::StoredSchema;
 
 /// The name of the one reader of each log, as metrics show it.
 const READER: &str = "fine";

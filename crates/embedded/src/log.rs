@@ -23,8 +23,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bytes::Bytes;
+use schema::{ColumnId, Table};
 use storage::Storage;
-use storage::catalog::{ColumnId, Table};
 use storage::read::{Cell, ClusteringBound, ClusteringSlice, Partitions, ReadRequest, Row};
 use store::database::{Hint, HintTarget, KeySchema, LogRun, aside};
 use uuid::Uuid;

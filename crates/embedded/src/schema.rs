@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use schema::{Column, Index, Table};
 use storage::Storage;
-use storage::catalog::{Column, Index, Table};
 use store::database::{
     Discovered, IndexIdentity, IndexName, KeyColumn, KeySchema, Schema, TableIdentity, TokenRange,
     is_key_type, vector_options,

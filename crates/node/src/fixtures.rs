@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use storage::catalog::{
+use schema::{
     Catalog, CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, ImageMode, Index,
     Keyspace, StreamGeneration, Table, TableId,
 };

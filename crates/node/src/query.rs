@@ -3,13 +3,13 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use ::schema::TableId;
 use bytes::{Bytes, BytesMut};
 use client_memory::{Account, Charge};
 use cql::ast::{Parsed, Statement};
 use cql::error::CqlError;
 use cql::wire::Consistency;
 use storage::Storage;
-use storage::catalog::TableId;
 use store_api::Stores;
 use value::CqlType;
 

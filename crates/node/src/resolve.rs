@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cql::ast::TableName;
 use cql::error::CqlError;
-use storage::catalog::{Column, Table};
+use schema::{Column, Table};
 
 use crate::query::Database;
 

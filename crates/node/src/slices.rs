@@ -6,7 +6,7 @@
 //! and all rows with a greater `a` lie behind it.
 
 use bytes::Bytes;
-use storage::catalog::{Column, ColumnKind};
+use schema::{Column, ColumnKind};
 use storage::read::{ClusteringBound, ClusteringSlice};
 use value::compare;
 
@@ -182,7 +182,7 @@ fn first(edge: Edge<'_>) -> Edge<'_> {
 mod tests {
     use std::cmp::Ordering;
 
-    use storage::catalog::ColumnId;
+    use schema::ColumnId;
     use value::CqlType;
 
     use super::*;

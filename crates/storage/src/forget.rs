@@ -8,14 +8,14 @@ use std::collections::HashSet;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use arc_swap::ArcSwap;
+use schema::TableId;
 
-use crate::catalog::TableId;
 use crate::engine::{Examiner, Fate, SpaceId, Stored};
 use crate::horizon::Horizon;
 use crate::key::{RANGE, ROW};
+use crate::layout::{Schema, Tables};
 use crate::ranges;
 use crate::record::{self, Record};
-use crate::schema::{Schema, Tables};
 
 /// The rules by which compactions of the engine drop records.
 pub(crate) struct Forgetting {

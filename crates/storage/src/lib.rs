@@ -15,7 +15,6 @@
 
 #![warn(clippy::unwrap_used)]
 
-pub mod catalog;
 pub mod mutation;
 pub mod read;
 
@@ -26,11 +25,13 @@ mod engine;
 mod forget;
 mod horizon;
 mod key;
+mod layout;
+mod persist;
 mod ranges;
 mod reader;
 mod record;
 mod recover;
-mod schema;
+
 mod scrub;
 mod shared;
 mod storage;

@@ -1,8 +1,8 @@
 //! Writes: changes to partitions, with their timestamps.
 
 use bytes::Bytes;
+use schema::{ColumnId, TableId};
 
-use crate::catalog::{ColumnId, TableId};
 use crate::read::{ClusteringBound, Row};
 
 /// Mutations that commit together or not at all.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use value::token::Token;
 
-use crate::catalog::{ColumnId, TableId};
 pub use crate::reader::{RowStream, View};
+use schema::{ColumnId, TableId};
 
 /// A request for the live rows of one table.
 #[derive(Clone, Debug)]

@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 
 use fjall::LsmError;
 use lsm_tree::{AbstractTree, AnyTree, Guard, SeqNo, SequenceNumberCounter};
+use schema::TableId;
 
 use crate::StorageError;
-use crate::catalog::{TableId, persist};
 use crate::engine::journal::{self, Damage, RECORD_KEY};
 use crate::engine::{Directory, SpaceId, manifest};
+use crate::persist;
 
 /// The folder in the data directory that holds copies of the engine's small tables while a recovery
 /// reads them.

@@ -12,7 +12,7 @@ use crate::disk_room;
 use crate::engine::Engine;
 use crate::forget::Forgetting;
 use crate::horizon::Horizon;
-use crate::schema::Schema;
+use crate::layout::Schema;
 use crate::{Durability, Health, StorageError};
 
 pub(crate) struct Shared {

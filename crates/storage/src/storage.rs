@@ -8,21 +8,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use futures::executor::block_on;
+use schema::{Catalog, StreamGeneration, TableId};
 use tokio::sync::watch::Receiver;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use uuid::Uuid;
 
-use crate::catalog::{Catalog, StreamGeneration, TableId};
 use crate::cdc::{LogEnd, LogSettled};
 use crate::clock::{Clock, ServerClock, SystemClock};
 use crate::commit::{self, Committer, Edited, Request, SchemaChange};
 use crate::engine::{Directory, Engine, EngineOptions, Examiners, SpaceId, SpaceOptions};
 use crate::forget::Forgetting;
 use crate::horizon::Horizon;
+use crate::layout::Schema;
 use crate::mutation::{Write, WriteOutcome};
 use crate::read::ReadRequest;
 use crate::reader::{ReadContext, RowStream, View};
-use crate::schema::Schema;
 use crate::scrub::{self, Pass, Scrubbed};
 use crate::shared::Shared;
 use crate::watch::{self, Watch};
@@ -393,7 +393,7 @@ impl Storage {
     }
 
     /// Drops all rows of a table. Its CDC log stays as it is. Sets
-    /// [`crate::catalog::Table::truncated_at_ms`] and gives the catalog a new version.
+    /// [`schema::Table::truncated_at_ms`] and gives the catalog a new version.
     pub async fn truncate(&self, table: TableId) -> Result<(), StorageError> {
         let (reply, answer) = oneshot::channel();
         self.ask(Request::Truncate { table, reply }).await?;

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use storage::Storage;
-use storage::catalog::{
+use schema::{
     CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, Index, RING_TOKENS, Table,
 };
+use storage::Storage;
 use support::*;
 use value::{
     CqlType,

@@ -5,8 +5,8 @@ mod support;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use schema::{CdcOptions, ColumnId, ColumnKind, DeltaMode, ImageMode, Table};
 use storage::Storage;
-use storage::catalog::{CdcOptions, ColumnId, ColumnKind, DeltaMode, ImageMode, Table};
 use storage::mutation::{CellOperation, Change};
 use storage::read::{Cell, ClusteringBound, Row};
 use support::*;

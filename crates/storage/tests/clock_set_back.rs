@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use storage::catalog::Table;
+use schema::Table;
 use storage::clock::{Clock, SystemClock};
 use storage::mutation::Change;
 use storage::read::{ClusteringBound, Partitions};

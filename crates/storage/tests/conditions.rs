@@ -2,7 +2,7 @@
 
 mod support;
 
-use storage::catalog::Table;
+use schema::Table;
 use storage::mutation::{Change, Condition, RowPredicate, Write, WriteOutcome};
 use support::*;
 

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use storage::catalog::Table;
+use schema::Table;
 use storage::{Storage, StorageError};
 use support::*;
 

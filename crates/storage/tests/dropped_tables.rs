@@ -9,7 +9,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use storage::catalog::{Catalog, Table};
+use schema::{Catalog, Table};
 use storage::{Storage, StorageOptions};
 use support::*;
 use value::CqlType;

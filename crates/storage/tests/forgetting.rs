@@ -6,8 +6,8 @@
 
 mod support;
 
+use schema::{ColumnId, Table};
 use storage::Storage;
-use storage::catalog::{ColumnId, Table};
 use storage::mutation::Change;
 use support::*;
 use value::CqlType;

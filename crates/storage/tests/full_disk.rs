@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use storage::catalog::Table;
+use schema::Table;
 use storage::read::Partitions;
 use storage::{ChangeError, Health, Storage, StorageError, StorageOptions};
 use support::*;

@@ -6,8 +6,8 @@ mod support;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use schema::{ColumnId, Index, Table};
 use storage::Storage;
-use storage::catalog::{ColumnId, Index, Table};
 use storage::mutation::Change;
 use support::*;
 use value::CqlType;

@@ -6,7 +6,7 @@ mod support;
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use storage::catalog::Table;
+use schema::Table;
 use storage::read::{Partitions, Position};
 use storage::{Storage, StorageError};
 use support::*;
@@ -38,7 +38,7 @@ fn world() -> (tempfile::TempDir, Storage, Table) {
             )
         };
         let statics = storage::mutation::Change::Static {
-            cells: vec![set(storage::catalog::ColumnId(3), int(1))],
+            cells: vec![set(schema::ColumnId(3), int(1))],
             timestamp: 1,
             ttl_s: None,
         };

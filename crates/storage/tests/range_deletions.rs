@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use storage::catalog::Table;
+use schema::Table;
 use storage::mutation::Change;
 use storage::read::{ClusteringBound, Partitions, ReadRequest};
 use storage::{Durability, Storage, StorageOptions};

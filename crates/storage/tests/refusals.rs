@@ -4,7 +4,7 @@
 mod support;
 
 use bytes::Bytes;
-use storage::catalog::{ColumnId, Table, TableId};
+use schema::{ColumnId, Table, TableId};
 use storage::mutation::{CellOperation, Change, PartitionMutation, Write};
 use storage::read::{ClusteringBound, Partitions};
 use storage::{Storage, StorageError, StorageOptions};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use storage::catalog::{Catalog, Column, ColumnId, ColumnKind};
+use schema::{Catalog, Column, ColumnId, ColumnKind};
 use storage::{ChangeError, Storage, StorageError};
 use support::*;
 use value::CqlType;
@@ -193,7 +193,7 @@ fn truncate_empties_the_table_at_once_and_keeps_its_log() {
         [(2, Some(2), None)]
     );
     assert!(matches!(
-        block_on(storage.truncate(storage::catalog::TableId(uuid::Uuid::nil()))),
+        block_on(storage.truncate(schema::TableId(uuid::Uuid::nil()))),
         Err(StorageError::NoSuchTable(_))
     ));
 }

@@ -10,8 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
+use schema::Table;
 use storage::Storage;
-use storage::catalog::Table;
 use storage::clock::{Clock, SystemClock};
 use storage::read::{ClusteringBound, Partitions};
 use support::*;

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use schema::Table;
 use storage::Storage;
-use storage::catalog::Table;
 use storage::mutation::Change;
 use storage::read::ClusteringBound;
 use support::*;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use common::{Database, Way, World, euclidean_score, eventually, start_node};
-use storage::catalog::Table;
+use schema::Table;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Enough dimensions that the full vectors have files of their own.

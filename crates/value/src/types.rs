@@ -55,6 +55,15 @@ pub enum CqlType {
 }
 
 impl CqlType {
+    /// The type of the paths of a non-frozen collection, which gives their order.
+    pub fn path_type(&self) -> &CqlType {
+        match self {
+            CqlType::Set { element, .. } => element,
+            CqlType::Map { key, .. } => key,
+            _ => &CqlType::Timeuuid,
+        }
+    }
+
     /// Whether the type is a non-frozen collection, which is stored as one cell for each element.
     pub fn is_multi_cell(&self) -> bool {
         matches!(

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use storage::catalog::{Catalog, Column, ColumnId, ColumnKind, Index, Keyspace, Table, TableId};
+use schema::{Catalog, Column, ColumnId, ColumnKind, Index, Keyspace, Table, TableId};
 use storage::mutation::{CellChange, CellOperation, Change, PartitionMutation, Write};
 use storage::read::{Cell, ClusteringBound, Partitions, ReadRequest, Row};
 use storage::{Storage, StorageError};

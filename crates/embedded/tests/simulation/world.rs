@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use embedded::Embedded;
 use machine::Simulation;
-use storage::catalog::TableId;
+use schema::TableId;
 use storage::{Health, SimulatedDisk, Storage, StorageError, StorageOptions};
 use store::{
     IndexesOptions, Listeners, MemoryOptions, Placement, Store, StoreHandle, StoreOptions,

@@ -4,8 +4,8 @@ use std::fmt::{self, Write};
 
 use cql::quote::{Identifier, MapLiteral, Quoted};
 use index::definition;
+use schema::{Column, ColumnKind, Index, Keyspace, Table};
 use serde_json::Value as Json;
-use storage::catalog::{Column, ColumnKind, Index, Keyspace, Table};
 
 use crate::system::cdc_options;
 

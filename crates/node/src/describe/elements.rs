@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cql::error::CqlError;
-use storage::catalog::{Catalog, Index, Keyspace, Table};
+use schema::{Catalog, Index, Keyspace, Table};
 
 use super::{create, described};
 use crate::system::SystemTables;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cql::ast::Delete;
 use cql::error::CqlError;
-use storage::catalog::{ColumnKind, Table};
+use schema::{ColumnKind, Table};
 
 use super::condition::no_conditions;
 use super::operation::Operation;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cql::ast::{Insert, InsertValues, Term};
 use cql::error::CqlError;
-use storage::catalog::{Column, ColumnKind, Table};
+use schema::{Column, ColumnKind, Table};
 
 use super::condition::PreparedCondition;
 use super::operation::{Operation, is_key};

@@ -20,18 +20,19 @@ use std::sync::Arc;
 
 use cql::ast::{Delete, Insert, Statement, TableName, Update};
 use cql::error::{CqlError, ErrorKind};
-use storage::catalog::Table;
+use schema::Table;
 
 pub use batch::execute_batch;
 pub use plan::ModifyPlan;
 pub use using::MAX_TTL_S;
+
+use plan::{Work, WritePlan};
 
 use crate::bind::PrepareContext;
 use crate::consistency;
 use crate::failure::storage_error;
 use crate::query::{Answer, Database, Outcome, Parameters};
 use crate::resolve;
-use plan::{Work, WritePlan};
 
 /// Resolves a statement that writes. `keyspace` is the one in use, and `markers` are those of the
 /// statement.

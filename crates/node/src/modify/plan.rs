@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use storage::catalog::{Table, TableId};
+use schema::{Table, TableId};
 
 use super::condition::PreparedCondition;
 use super::operation::Operation;

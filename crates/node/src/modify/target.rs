@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use storage::catalog::{Column, Table};
+use schema::{Column, Table};
 use storage::read::ClusteringSlice;
 use value::token::routing_key;
 

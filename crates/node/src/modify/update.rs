@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cql::ast::{Assignment, Update};
 use cql::error::CqlError;
-use storage::catalog::{Column, ColumnKind, Table};
+use schema::{Column, ColumnKind, Table};
 
 use super::condition::no_conditions;
 use super::operation::{Operation, is_key};

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use cql::ast::{Term, Using};
 use cql::error::CqlError;
-use storage::catalog::Table;
+use schema::Table;
 use value::CqlType;
 
 use crate::bind::{Bound, PrepareContext, PreparedTerm, StatementClock, Timeout, prepare_term};

@@ -2,7 +2,7 @@
 
 use cql::ast::{AlterTable, AlterTableChange, ColumnDefinition};
 use cql::error::CqlError;
-use storage::catalog::{Catalog, Column, ColumnId, ColumnKind, DroppedColumn, Table};
+use schema::{Catalog, Column, ColumnId, ColumnKind, DroppedColumn, Table};
 use storage::clock::ServerClock;
 use value::CqlType;
 

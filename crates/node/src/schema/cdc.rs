@@ -2,7 +2,7 @@
 
 use cql::ast::OptionValue;
 use cql::error::CqlError;
-use storage::catalog::{CdcOptions, DeltaMode, ImageMode, Table};
+use schema::{CdcOptions, DeltaMode, ImageMode, Table};
 
 use super::properties;
 

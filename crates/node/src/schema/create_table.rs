@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use cql::ast::{ColumnDefinition, CreateTable, Direction};
 use cql::error::{CqlError, ErrorKind};
-use storage::catalog::{Catalog, Column, ColumnId, ColumnKind, Table, TableId};
+use schema::{Catalog, Column, ColumnId, ColumnKind, Table, TableId};
 use storage::clock::ServerClock;
 use uuid::Uuid;
 use value::token::Partitioner;

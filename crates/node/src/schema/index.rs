@@ -8,7 +8,7 @@ use cql::error::CqlError;
 use index::definition::{self, NewName};
 use index::options;
 use index::target::{TargetColumn, check_column, single_target};
-use storage::catalog::{Catalog, ColumnKind, Index, Table};
+use schema::{Catalog, ColumnKind, Index, Table};
 use storage::clock::ServerClock;
 
 use super::{Applied, cdc};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cql::ast::{CreateKeyspace, OptionValue};
 use cql::error::{CqlError, ErrorKind};
-use storage::catalog::{Catalog, Keyspace};
+use schema::{Catalog, Keyspace};
 
 use super::{Applied, names, properties, replication};
 use crate::query::SchemaChangeKind;

@@ -20,21 +20,20 @@ mod table_options;
 
 use std::sync::Arc;
 
+use alter_table::{AlterTablePlan, DropTablePlan};
 use cql::ast::{Statement, TableName};
 use cql::error::{CqlError, ErrorKind};
+use create_table::CreateTablePlan;
+use index::{CreateIndexPlan, DropIndexPlan};
+use keyspace::{AlterKeyspacePlan, CreateKeyspacePlan, DropKeyspacePlan};
+use schema::{Catalog, Table};
 use storage::ChangeError;
-use storage::catalog::{Catalog, Table};
 use storage::clock::ServerClock;
 use value::timeuuid;
 
 use crate::failure::storage_error;
 use crate::query::{Answer, Database, Outcome, SchemaChange, SchemaChangeKind};
 use crate::resolve;
-
-use alter_table::{AlterTablePlan, DropTablePlan};
-use create_table::CreateTablePlan;
-use index::{CreateIndexPlan, DropIndexPlan};
-use keyspace::{AlterKeyspacePlan, CreateKeyspacePlan, DropKeyspacePlan};
 
 /// A prepared statement that changes the schema.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use cql::ast::OptionValue;
 use cql::error::CqlError;
-use storage::catalog::{CdcOptions, Table};
+use schema::{CdcOptions, Table};
 
 use super::{cdc, compaction, compression, properties, retry};
 use crate::modify::MAX_TTL_S;

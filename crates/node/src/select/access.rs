@@ -7,7 +7,7 @@
 //! throw some away. The user must allow that by ALLOW FILTERING.
 
 use cql::error::CqlError;
-use storage::catalog::{Column, ColumnKind, Table};
+use schema::{Column, ColumnKind, Table};
 use value::predicate::Comparison;
 
 use super::conflicts;

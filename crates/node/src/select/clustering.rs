@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use storage::catalog::{Column, ColumnKind, Table};
+use schema::{Column, ColumnKind, Table};
 use storage::read::{ClusteringBound, ClusteringSlice};
 use value::compare;
 

@@ -1,7 +1,7 @@
 //! Conflicts of relations: a column may have one equality, one IN or two bounds.
 
 use cql::error::CqlError;
-use storage::catalog::Column;
+use schema::Column;
 use value::predicate::Comparison;
 
 use super::relation::{Relation, RelationKind, Test, TupleTest};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use storage::catalog::{ColumnKind, Table};
+use schema::{ColumnKind, Table};
 use storage::read::{ClusteringBound, ClusteringSlice};
 
 use super::access::PartitionAccess;
@@ -151,7 +151,7 @@ fn wanted<'a>(
     partitions: &'a WantedPartitions,
     slices: &'a [ClusteringSlice],
 ) -> Wanted<'a> {
-    let names_first = |columns: &[&storage::catalog::Column], name| {
+    let names_first = |columns: &[&schema::Column], name| {
         columns.first().is_some_and(|column| column.name == name)
     };
     let keyspace = match partitions {

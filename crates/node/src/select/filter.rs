@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use storage::catalog::Column;
+use schema::Column;
 use storage::read::Row;
 use value::predicate::{Collection, Comparison, Predicate, TuplePredicate};
 use value::{CqlType, token::Partitioner};

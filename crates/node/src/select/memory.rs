@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use cql::error::CqlError;
-use storage::catalog::{Column, Table};
+use schema::{Column, Table};
 use storage::read::{ClusteringBound, ClusteringSlice, Partitions, Position, ReadRequest, Row};
 
 use super::clustering::compare_clustering;

@@ -43,12 +43,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use cql::error::CqlError;
-use storage::catalog::TableId;
+use plan::{Kind, Resolved};
+use schema::TableId;
 
 use crate::bind::StatementClock;
 use crate::consistency;
 use crate::query::{Answer, ColumnSpec, Database, Parameters};
-use plan::{Kind, Resolved};
 
 /// A SELECT resolved against the catalog. `Display` prints one line for each decision.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use cql::ast::Ordering;
 use cql::error::CqlError;
-use storage::catalog::{ColumnKind, Table};
+use schema::{ColumnKind, Table};
 
 use super::access::{Access, PartitionAccess};
 use super::clustering::is_descending;

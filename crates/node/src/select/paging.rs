@@ -9,7 +9,7 @@
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use cql::error::CqlError;
-use storage::catalog::TableId;
+use schema::TableId;
 use storage::read::Position;
 
 const VERSION: u8 = 1;

@@ -5,7 +5,7 @@ use std::ops::Bound as Edge;
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use storage::catalog::Table;
+use schema::Table;
 use value::predicate::Comparison;
 use value::{
     CqlType, compare,

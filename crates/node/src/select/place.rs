@@ -1,7 +1,7 @@
 //! The place of a column's value in a row, and the form in which the value is written out.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use storage::catalog::{Column, ColumnId, ColumnKind};
+use schema::{Column, ColumnId, ColumnKind};
 use storage::read::{Cell, LiveCell, Row};
 use value::CqlType;
 use value::predicate::Observed;

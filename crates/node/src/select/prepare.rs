@@ -3,7 +3,7 @@
 use ann_query::ordering::is_ann;
 use cql::ast;
 use cql::error::CqlError;
-use storage::catalog::{ColumnKind, Table};
+use schema::{ColumnKind, Table};
 
 use super::access::{self, Access, PartitionAccess};
 use super::plan::{Kind, Resolved, RowsPlan};

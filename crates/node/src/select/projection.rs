@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cql::ast::{self, FunctionCall, Selector, Term};
 use cql::error::CqlError;
-use storage::catalog::{Column, ColumnKind, Table};
+use schema::{Column, ColumnKind, Table};
 use value::CqlType;
 
 use super::aggregate::{AggregateCall, AggregateFunction};

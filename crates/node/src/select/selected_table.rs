@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cql::ast::TableName;
 use cql::error::CqlError;
-use storage::catalog::Table;
+use schema::Table;
 
 use crate::query::Database;
 use crate::resolve;

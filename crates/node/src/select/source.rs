@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use cql::error::CqlError;
+use schema::TableId;
 use storage::Storage;
-use storage::catalog::TableId;
 use storage::read::{ClusteringSlice, Partitions, Position, ReadRequest, Row, RowStream};
 use value::{CqlType, compare};
 

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use storage::catalog::Column;
+use schema::Column;
 use value::{
     split_elements,
     token::{Partitioner, routing_key},

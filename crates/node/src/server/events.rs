@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cql::wire::{Event, SchemaChange, SchemaChangeKind, SchemaTarget};
-use storage::catalog::{Catalog, Keyspace, Table};
+use schema::{Catalog, Keyspace, Table};
 use tokio::sync::broadcast;
 
 /// The most events by which a connection may be behind.
@@ -172,7 +172,7 @@ mod tests {
         let old = fixtures::catalog();
         let mut new = old.clone();
         fixtures::edit_table(&mut new, "shop", "films", |table| {
-            table.id = storage::catalog::TableId(uuid::Uuid::from_u128(77));
+            table.id = schema::TableId(uuid::Uuid::from_u128(77));
         });
         assert_eq!(
             described(&old, &new),

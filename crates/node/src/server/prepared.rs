@@ -13,7 +13,7 @@ use cql::error::{CqlError, ErrorKind};
 use cql::wire::Metadata;
 use quick_cache::sync::Cache;
 use quick_cache::{OptionsBuilder, Weighter};
-use storage::catalog::TableId;
+use schema::TableId;
 use uuid::Uuid;
 
 use super::convert::metadata;

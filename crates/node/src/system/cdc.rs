@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use storage::catalog::{StreamGeneration, Table};
+use schema::{StreamGeneration, Table};
 use value::Value;
 
 use super::Source;

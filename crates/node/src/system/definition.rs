@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use cql::ast::{CreateTable, Direction, Statement};
-use storage::catalog::{Column, ColumnId, ColumnKind, Table, TableId};
+use schema::{Column, ColumnId, ColumnKind, Table, TableId};
 use uuid::Uuid;
 use value::token::Partitioner;
 

@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use storage::catalog::RING_TOKENS;
+use schema::RING_TOKENS;
 use uuid::Uuid;
 use value::{CqlType, Value, compare};
 

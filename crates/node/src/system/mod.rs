@@ -23,14 +23,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Bound;
 use std::sync::Arc;
 
+use ::schema::{Catalog, Keyspace, Table, TableId};
 use cql::error::CqlError;
-use storage::Storage;
-use storage::catalog::{Catalog, Keyspace, Table, TableId};
-use storage::clock::{Clock, SystemClock};
-use storage::read::Row;
-
 use record::Record;
 pub(crate) use schema::cdc_options;
+use storage::Storage;
+use storage::clock::{Clock, SystemClock};
+use storage::read::Row;
 
 /// The name of the one data center, unless the node's options give another.
 pub const DATA_CENTER: &str = "datacenter1";

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use storage::catalog::{Column, ColumnKind, Table};
+use schema::{Column, ColumnKind, Table};
 use storage::read::{Cell, LiveCell, Partition, Position, Row};
 use value::{CqlType, Value, compare, token::routing_key};
 
@@ -131,7 +131,7 @@ fn cells(
     record: &Record,
     kind: ColumnKind,
     written_at_micros: i64,
-) -> Vec<(storage::catalog::ColumnId, Cell)> {
+) -> Vec<(schema::ColumnId, Cell)> {
     let of_kind = table.columns.iter().filter(|column| column.kind == kind);
     let mut cells: Vec<_> = of_kind
         .filter_map(|column| {

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use storage::catalog::{
-    CdcOptions, Column, ColumnKind, DeltaMode, ImageMode, Index, Keyspace, Table,
-};
+use schema::{CdcOptions, Column, ColumnKind, DeltaMode, ImageMode, Index, Keyspace, Table};
 use value::{Value, token::Partitioner};
 
 use super::definition::Declaration;

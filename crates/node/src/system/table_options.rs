@@ -2,7 +2,7 @@
 //! Cassandra's defaults. Most have no effect here, but drivers and tools read all of them.
 
 use cql::ast::{AlterTable, AlterTableChange, OptionValue, Statement};
-use storage::catalog::Table;
+use schema::Table;
 use value::Value;
 
 use super::record::text;

@@ -1,6 +1,6 @@
 //! The table option `cdc`, and its connection with vector indexes.
 
-use storage::catalog::{DeltaMode, ImageMode};
+use schema::{DeltaMode, ImageMode};
 
 use crate::all_invalid;
 use crate::fixture::Fixture;

@@ -1,7 +1,7 @@
 //! CREATE TABLE and DROP TABLE.
 
 use cql::error::ErrorKind;
-use storage::catalog::ColumnKind;
+use schema::ColumnKind;
 
 use crate::fixture::Fixture;
 use crate::{all_invalid, error};

@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
+use schema::log_table::column;
+use schema::{CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, ImageMode};
 use uuid::Uuid;
 use value::{join_elements, join_entries};
 
 use crate::StorageError;
-use crate::catalog::log_table::column;
-use crate::catalog::{CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, ImageMode};
+use crate::layout::TableSchema;
 use crate::mutation::{CellChange, CellOperation, Change};
 use crate::read::{Cell, ClusteringBound, Expiry};
 use crate::record::{CellRecord, ColumnRecord, Content, Lifetime, Record};
-use crate::schema::TableSchema;
 
 /// The values of `cdc$operation`.
 mod operation {
@@ -360,7 +360,7 @@ fn frozen(base: &Column, mut elements: Vec<(&Bytes, &Bytes)>) -> Bytes {
 
 /// Sorts by path; of equal paths the last stays.
 fn sort_paths<T>(base: &Column, items: &mut Vec<T>, path: impl Fn(&T) -> &Bytes) {
-    let path_type = crate::record::path_type(&base.cql_type);
+    let path_type = base.cql_type.path_type();
     let compare = |a: &T, b: &T| value::compare(path_type, path(a), path(b));
     items.reverse();
     items.sort_by(compare);

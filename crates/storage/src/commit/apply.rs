@@ -1,17 +1,17 @@
 //! Merges one change into the stored records.
 
 use bytes::Bytes;
+use schema::ColumnKind;
 
 use super::overlay::Overlay;
 use super::sweep::Sweep;
 use crate::StorageError;
-use crate::catalog::ColumnKind;
 use crate::key::SuffixRange;
+use crate::layout::TableSchema;
 use crate::mutation::{CellChange, CellOperation, Change};
 use crate::ranges;
 use crate::read::Expiry;
 use crate::record::{CellRecord, ColumnRecord, Content, Deletion, Lifetime, Marker, Record};
-use crate::schema::TableSchema;
 
 /// The time of a commit, which all its changes share.
 #[derive(Clone, Copy, Debug)]

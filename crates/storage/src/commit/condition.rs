@@ -6,10 +6,10 @@ use super::apply::Moment;
 use super::overlay::Overlay;
 use crate::StorageError;
 use crate::key::{self, HEADER, ROW};
+use crate::layout::Schema;
 use crate::mutation::{Condition, RowPredicate};
 use crate::read::{Partition, Position, Row};
 use crate::record::{ColumnRecord, Liveness, Record};
-use crate::schema::Schema;
 
 /// The outcome of a check.
 pub(super) enum Checked {

@@ -8,10 +8,10 @@
 use std::ops::Bound;
 
 use bytes::Bytes;
+use schema::TableId;
 use uuid::Uuid;
 
 use crate::StorageError;
-use crate::catalog::TableId;
 use crate::engine::{Engine, SpaceId};
 
 const PREFIX: &[u8] = b"expiring/";

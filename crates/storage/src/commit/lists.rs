@@ -2,14 +2,14 @@
 //! list as it stands when the write commits.
 
 use bytes::Bytes;
+use schema::{Column, ColumnId};
 
 use super::overlay::Overlay;
 use crate::StorageError;
-use crate::catalog::{Column, ColumnId};
+use crate::layout::TableSchema;
 use crate::mutation::{CellChange, CellOperation};
 use crate::read::{Cell, LiveCell};
 use crate::record::{Liveness, Record};
-use crate::schema::TableSchema;
 
 /// A row or head as the write finds it.
 pub(super) struct Found<'a> {

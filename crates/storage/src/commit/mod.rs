@@ -23,19 +23,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use apply::Moment;
+use overlay::Changes;
+use schema::{Catalog, TableId};
+use sweep::Sweep;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
-use crate::catalog::{Catalog, TableId};
 use crate::clock::seconds;
 use crate::engine::{Batch, SpaceId, Sync};
+use crate::layout::Schema;
 use crate::mutation::{Write, WriteOutcome};
-use crate::schema::Schema;
 use crate::shared::Shared;
 use crate::{Durability, Health, StorageError};
-use apply::Moment;
-use overlay::Changes;
-use sweep::Sweep;
 
 pub(crate) use expiring::load as load_expiring;
 pub(crate) use mark::{await_clock, load as load_mark};

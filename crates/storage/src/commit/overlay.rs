@@ -6,15 +6,15 @@
 use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
+use schema::TableId;
 
 use super::pending_ranges::PendingRanges;
 use super::sweep::Sweep;
 use crate::StorageError;
-use crate::catalog::TableId;
 use crate::engine::{Batch, Engine, SpaceId};
 use crate::key::{self, HEADER, ROW};
+use crate::layout::TableSchema;
 use crate::record::{self, Record};
-use crate::schema::TableSchema;
 
 #[derive(Default)]
 pub(super) struct Changes {

@@ -7,8 +7,8 @@ use super::overlay::Overlay;
 use crate::StorageError;
 use crate::engine::{Batch, SpaceId};
 use crate::key::{self, RANGE, SuffixRange};
+use crate::layout::TableSchema;
 use crate::ranges::{Interval, StoredRanges};
-use crate::schema::TableSchema;
 
 /// Changed intervals by their beginning; `None` where one was removed.
 type Layer = BTreeMap<Vec<u8>, Option<Interval>>;

@@ -7,9 +7,9 @@ use super::apply::Moment;
 use super::lists::{self, Found};
 use super::overlay::Overlay;
 use crate::StorageError;
+use crate::layout::{Schema, TableSchema};
 use crate::mutation::{Change, PartitionMutation};
 use crate::record::Liveness;
-use crate::schema::{Schema, TableSchema};
 
 /// A mutation with its table and the place of its partition. Its changes name elements of lists by
 /// their paths, and have their final timestamps.

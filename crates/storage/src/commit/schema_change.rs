@@ -9,15 +9,15 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use schema::{Catalog, Keyspace, Table, TableId};
 use uuid::Uuid;
 use value::timeuuid;
 
 use super::{Committer, Edited, SchemaChange};
 use crate::StorageError;
-use crate::catalog::persist::{self, Generations};
-use crate::catalog::{Catalog, Keyspace, Table, TableId};
 use crate::engine::{Batch, Engine, SpaceId, Sync};
-use crate::schema::Schema;
+use crate::layout::Schema;
+use crate::persist::{self, Generations};
 
 /// Reads the catalog, and converts one of an older format; `None` in a new directory.
 pub(crate) fn load(

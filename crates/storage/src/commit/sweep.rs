@@ -14,17 +14,17 @@ use std::ops::Bound;
 use std::sync::atomic::Ordering;
 
 use bytes::{Buf, Bytes};
+use schema::TableId;
 use uuid::Uuid;
 
 use super::Committer;
 use super::overlay::{Changes, Overlay};
 use crate::StorageError;
-use crate::catalog::TableId;
 use crate::engine::{Engine, SpaceId, Sync};
 use crate::key::{self, ROW, SuffixRange};
+use crate::layout::TableSchema;
 use crate::ranges::{self, Interval};
 use crate::record::{self, Deletion};
-use crate::schema::TableSchema;
 
 const PREFIX: &[u8] = b"sweep/";
 const VERSION: u8 = 1;

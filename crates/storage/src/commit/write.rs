@@ -8,8 +8,8 @@ use super::resolve::resolve;
 use crate::StorageError;
 use crate::cdc::CdcGate;
 use crate::engine::{Batch, Engine};
+use crate::layout::Schema;
 use crate::mutation::{Write, WriteOutcome};
-use crate::schema::Schema;
 
 /// The parts that a write adds to its batch, with its outcome.
 pub(super) struct Prepared {

@@ -1,8 +1,7 @@
 //! The names of spaces.
 
+use schema::TableId;
 use uuid::Uuid;
-
-use crate::catalog::TableId;
 
 /// The space that holds the rows of a table. TRUNCATE gives the table a space of a new generation,
 /// which begins empty.

@@ -20,17 +20,17 @@ mod number;
 #[cfg(test)]
 mod order_tests;
 
+use bits::Reader;
 use bytes::Bytes;
+use component::{AFTER_PREFIX, EMPTY, PRESENT, encode_escaped};
+use schema::{ColumnKind, Table};
 use value::{
     CqlType,
     token::{Partitioner, Token, routing_key},
 };
 
 use crate::StorageError;
-use crate::catalog::{ColumnKind, Table};
 use crate::read::ClusteringBound;
-use bits::Reader;
-use component::{AFTER_PREFIX, EMPTY, PRESENT, encode_escaped};
 
 /// The longest key that the engine takes, in bytes.
 pub(crate) const KEY_BYTES_MAX: usize = 65_535;

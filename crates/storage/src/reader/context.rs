@@ -8,10 +8,10 @@ use value::token::Token;
 use crate::StorageError;
 use crate::engine::{Engine, Snapshot};
 use crate::key::{self, HEADER};
+use crate::layout::TableSchema;
 use crate::ranges::{Cursor, StoredRanges};
 use crate::read::{Partition, Position, Row};
 use crate::record::{self, Liveness, Record};
-use crate::schema::TableSchema;
 
 /// The state that a read sees.
 pub(crate) struct ReadContext {

@@ -8,8 +8,8 @@ use value::token::Token;
 
 use crate::StorageError;
 use crate::key::{self, HEADER, ROW, SuffixRange};
+use crate::layout::TableSchema;
 use crate::read::{ClusteringBound, ClusteringSlice, Partitions, Position, ReadRequest};
-use crate::schema::TableSchema;
 
 pub(super) enum ReadPlan {
     Partition(PartitionPlan),

@@ -25,10 +25,10 @@
 //! marker. Mostly a row is written whole, and then none of its cells repeats them.
 
 use bytes::{Buf, Bytes};
+use schema::ColumnId;
 
 use super::{CellRecord, ColumnRecord, Content, Deletion, Lifetime, Marker, Record};
 use crate::StorageError;
-use crate::catalog::ColumnId;
 use crate::read::Expiry;
 
 const VERSION: u8 = 1;

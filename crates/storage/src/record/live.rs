@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use schema::{Column, ColumnId, ColumnKind, Table};
+
 use super::{CellRecord, ColumnRecord, Content, Record, is_expired};
-use crate::catalog::{Column, ColumnId, ColumnKind, Table};
 use crate::read::{Cell, LiveCell};
 
 /// The columns that exist, by id. Cells of dropped columns are hidden.

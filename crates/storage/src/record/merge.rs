@@ -9,19 +9,10 @@
 use std::cmp::Ordering;
 
 use bytes::Bytes;
+use schema::ColumnId;
 use value::CqlType;
 
 use super::{CellRecord, ColumnRecord, Content, Deletion, Marker, Record};
-use crate::catalog::ColumnId;
-
-/// The type of the paths of a non-frozen collection, which gives their order.
-pub(crate) fn path_type(cql_type: &CqlType) -> &CqlType {
-    match cql_type {
-        CqlType::Set { element, .. } => element,
-        CqlType::Map { key, .. } => key,
-        _ => &CqlType::Timeuuid,
-    }
-}
 
 impl CellRecord {
     fn wins_over(&self, other: &CellRecord) -> bool {
@@ -206,7 +197,7 @@ fn merge_columns(old: &mut ColumnRecord, new: ColumnRecord, cql_type: &CqlType) 
             if let Some(new_deletion) = new_deletion {
                 merge_deletion(deletion, new_deletion);
             }
-            let path_type = path_type(cql_type);
+            let path_type = cql_type.path_type();
             for (path, cell) in new_cells {
                 merge_element(cells, path, cell, path_type);
             }

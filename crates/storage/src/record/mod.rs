@@ -18,9 +18,9 @@ use bytes::Bytes;
 
 pub(crate) use codec::{decode, encode};
 pub(crate) use live::{LiveColumns, Liveness};
-pub(crate) use merge::path_type;
 
-use crate::catalog::ColumnId;
+use schema::ColumnId;
+
 use crate::read::Expiry;
 
 /// The time up to which something lives; `None` for ever.

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use oracle::{Oracle, ShownCell, ShownColumn, ShownRow, token};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use storage::catalog::{ColumnId, Table};
+use schema::{ColumnId, Table};
 use storage::mutation::{
     CellChange, CellOperation, Change, Condition, PartitionMutation, RowPredicate, Write,
     WriteOutcome,

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use storage::catalog::{ColumnId, ColumnKind, Table};
+use schema::{ColumnId, ColumnKind, Table};
 use storage::mutation::{CellChange, CellOperation, Change};
 use storage::read::{ClusteringBound, ClusteringSlice};
 use value::{

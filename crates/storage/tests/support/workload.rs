@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::thread;
 
 use bytes::Bytes;
-use storage::catalog::{ColumnId, Table};
+use schema::{ColumnId, Table};
 use storage::mutation::{CellOperation, Change};
 use storage::{Durability, Storage, StorageOptions};
 use value::CqlType;

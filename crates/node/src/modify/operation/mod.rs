@@ -5,7 +5,7 @@ mod collections;
 mod evaluate;
 mod prepare;
 
-use storage::catalog::{Column, ColumnId};
+use schema::{Column, ColumnId};
 use value::CqlType;
 
 use crate::bind::PreparedTerm;
@@ -91,7 +91,7 @@ impl Operation {
 
 /// Whether a column belongs to the primary key.
 pub(super) fn is_key(column: &Column) -> bool {
-    use storage::catalog::ColumnKind::{Clustering, PartitionKey, Regular, Static};
+    use schema::ColumnKind::{Clustering, PartitionKey, Regular, Static};
     match column.kind {
         PartitionKey { .. } | Clustering { .. } => true,
         Static | Regular => false,

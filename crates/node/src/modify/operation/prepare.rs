@@ -2,7 +2,7 @@
 
 use cql::ast::{Assignment, DeleteTarget, Term};
 use cql::error::CqlError;
-use storage::catalog::{Column, Table};
+use schema::{Column, Table};
 use value::CqlType;
 
 use super::{Action, Collection, Operation, is_key};

@@ -2,7 +2,7 @@
 
 use cql::ast::{Comparand, Operator, Relation, Term};
 use cql::error::CqlError;
-use storage::catalog::Column;
+use schema::Column;
 use value::CqlType;
 
 use crate::bind::{

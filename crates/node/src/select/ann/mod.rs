@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use index::Candidates;
-use storage::catalog::Index;
+use schema::Index;
 
 use super::place::Place;
 use crate::bind::PreparedTerm;
@@ -38,7 +38,7 @@ pub(super) struct AnnPlan {
     /// LIMIT.
     pub limit: PreparedTerm,
     /// All columns of the primary key, partition key first.
-    pub key_columns: Vec<storage::catalog::Column>,
+    pub key_columns: Vec<schema::Column>,
     /// The number of partition key columns, which are the first of `key_columns`.
     pub partition_columns: usize,
     /// The number of candidates to ask for, and whether they are put in order again.

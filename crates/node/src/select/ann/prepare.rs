@@ -7,7 +7,7 @@ use ann_query::{bounds, clauses};
 use cql::ast;
 use cql::error::CqlError;
 use index::Candidates;
-use storage::catalog::{Column, Index, Table};
+use schema::{Column, Index, Table};
 use value::timeuuid;
 
 use super::AnnPlan;

@@ -6,7 +6,7 @@ mod text;
 mod token;
 mod tuple;
 
-use storage::catalog::Column;
+use schema::Column;
 use value::predicate::Comparison;
 
 use crate::bind::{PreparedInList, PreparedTerm};

@@ -2,7 +2,7 @@
 
 use cql::ast::{self, Operator, Subject, Term};
 use cql::error::CqlError;
-use storage::catalog::{Column, Table};
+use schema::{Column, Table};
 use value::CqlType;
 use value::predicate::Comparison;
 

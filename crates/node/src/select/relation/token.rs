@@ -2,7 +2,7 @@
 
 use cql::ast::{self, Term};
 use cql::error::CqlError;
-use storage::catalog::{Column, Table};
+use schema::{Column, Table};
 use value::CqlType;
 
 use super::single_term::single_term;

@@ -2,7 +2,7 @@
 
 use cql::ast::{self, Comparand, Operator, Term};
 use cql::error::CqlError;
-use storage::catalog::{Column, ColumnKind, Table};
+use schema::{Column, ColumnKind, Table};
 use value::CqlType;
 
 use super::single_term::single_term;

@@ -8,17 +8,18 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use schema::{CdcLog, ColumnId, ImageMode, TableId};
+
 use super::states::{ChangedRow, Needs, RowStates, States};
 use crate::StorageError;
-use crate::catalog::{CdcLog, ColumnId, ImageMode, TableId};
 use crate::cdc::{CdcGate, DeleteFate, Group, Growth, ImageRow, Images};
 use crate::commit::apply::Moment;
 use crate::commit::overlay::put_encoded;
 use crate::commit::resolve::ResolvedMutation;
 use crate::engine::{Batch, SpaceId};
+use crate::layout::{Schema, TableSchema};
 use crate::mutation::Change;
 use crate::read::Cell;
-use crate::schema::{Schema, TableSchema};
 
 /// The logs that get rows, with the times of these.
 pub(in crate::commit) type Grown = Vec<(Arc<Growth>, i64)>;

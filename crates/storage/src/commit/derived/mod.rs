@@ -12,14 +12,15 @@
 mod log;
 mod states;
 
+use states::{ChangedRow, RowStates};
+
 use super::apply::Moment;
 use super::overlay::Overlay;
 use super::resolve::ResolvedMutation;
 use crate::StorageError;
 use crate::cdc::CdcGate;
 use crate::engine::Batch;
-use crate::schema::Schema;
-use states::{ChangedRow, RowStates};
+use crate::layout::Schema;
 
 pub(super) use log::Grown;
 

@@ -3,18 +3,18 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
+use schema::ColumnId;
 
 use crate::StorageError;
-use crate::catalog::ColumnId;
 use crate::commit::apply::Moment;
 use crate::commit::lists;
 use crate::commit::overlay::Overlay;
 use crate::commit::resolve::ResolvedMutation;
 use crate::engine::SpaceId;
+use crate::layout::TableSchema;
 use crate::mutation::Change;
 use crate::read::Cell;
 use crate::record::Liveness;
-use crate::schema::TableSchema;
 
 /// The live cells of a row; `None` if the row is dead.
 pub(super) type LiveCells = Option<Vec<(ColumnId, Cell)>>;

@@ -25,12 +25,12 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use records::{KeyspaceRecord, StreamsRecord, TableRecord};
+use schema::{Catalog, Keyspace, Table, TableId};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Catalog, Keyspace, Table, TableId};
 use crate::StorageError;
-use records::{KeyspaceRecord, StreamsRecord, TableRecord};
 
 /// The version of the records. A greater one is refused.
 const FORMAT: u32 = 2;

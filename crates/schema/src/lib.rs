@@ -1,9 +1,12 @@
-//! The schema: keyspaces, tables, columns, indexes, and CDC streams.
+//! The schema: keyspaces, tables, columns, indexes, and CDC streams, as plain data.
 //!
-//! A [`Catalog`] is an immutable snapshot behind an `Arc`; a change makes a new one.
+//! A [`Catalog`] is an immutable snapshot behind an `Arc`; a change makes a new one. The storage
+//! keeps it on disk, and everything that plans a statement or reads rows goes by it. User types and
+//! roles will be further members of [`Keyspace`] and [`Catalog`].
 
-pub(crate) mod log_table;
-pub(crate) mod persist;
+#![warn(clippy::unwrap_used)]
+
+pub mod log_table;
 mod streams;
 
 use std::collections::BTreeMap;
@@ -255,11 +258,11 @@ impl Catalog {
     /// generation, its columns are adapted after ALTER TABLE, or it is dropped with the index that
     /// needed it.
     ///
-    /// This is the one way to change a table inside [`crate::Storage::change_catalog`].
+    /// This is the one way to change a table inside `storage::Storage::change_catalog`.
     ///
     /// # Panics
     /// If the keyspace does not exist, or if the log's name belongs to another table: the caller
-    /// has checked. [`crate::Storage::change_catalog`] turns the panic into an error.
+    /// has checked. `storage::Storage::change_catalog` turns the panic into an error.
     pub fn put_table(&mut self, mut table: Table) {
         let keyspace = self
             .keyspaces

@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use schema::{Catalog, Column, ColumnId, Table, TableId};
 use value::CqlType;
 
 use crate::StorageError;
-use crate::catalog::persist::Generations;
-use crate::catalog::{Catalog, Column, ColumnId, Table, TableId};
 use crate::cdc::Growth;
 use crate::engine::{SpaceId, SpaceOptions};
 use crate::key::KeyCodec;
+use crate::persist::Generations;
 use crate::record::LiveColumns;
 
 /// The values derived from one [`Catalog`]. They never change, as the catalog does not.

@@ -15,19 +15,27 @@ use super::{
 const INDEX_LOG_TTL_S: u32 = 86_400;
 
 /// The names of a log's own columns.
-pub(crate) mod column {
-    pub(crate) const STREAM_ID: &str = "cdc$stream_id";
-    pub(crate) const TIME: &str = "cdc$time";
-    pub(crate) const BATCH_SEQ_NO: &str = "cdc$batch_seq_no";
-    pub(crate) const OPERATION: &str = "cdc$operation";
-    pub(crate) const TTL: &str = "cdc$ttl";
-    pub(crate) const END_OF_BATCH: &str = "cdc$end_of_batch";
+pub mod column {
+    /// The stream that the row lies in.
+    pub const STREAM_ID: &str = "cdc$stream_id";
+    /// The time of the change, a timeuuid.
+    pub const TIME: &str = "cdc$time";
+    /// The position of the row among those of its group.
+    pub const BATCH_SEQ_NO: &str = "cdc$batch_seq_no";
+    /// The kind of the change, as a number.
+    pub const OPERATION: &str = "cdc$operation";
+    /// The time to live of the written cells.
+    pub const TTL: &str = "cdc$ttl";
+    /// Whether the row is the last of its group.
+    pub const END_OF_BATCH: &str = "cdc$end_of_batch";
 
-    pub(crate) fn deleted(name: &str) -> String {
+    /// The column that says whether a column of the base was deleted.
+    pub fn deleted(name: &str) -> String {
         format!("cdc$deleted_{name}")
     }
 
-    pub(crate) fn deleted_elements(name: &str) -> String {
+    /// The column with the keys of the deleted elements of a collection.
+    pub fn deleted_elements(name: &str) -> String {
         format!("cdc$deleted_elements_{name}")
     }
 }
@@ -211,7 +219,7 @@ fn definitions(table: &Table) -> Vec<(String, ColumnKind, CqlType)> {
         ));
         if base.cql_type.is_multi_cell() {
             let keys = CqlType::Set {
-                element: Box::new(crate::record::path_type(&base.cql_type).clone()),
+                element: Box::new(base.cql_type.path_type().clone()),
                 frozen: true,
             };
             definitions.push((
@@ -225,7 +233,7 @@ fn definitions(table: &Table) -> Vec<(String, ColumnKind, CqlType)> {
 }
 
 /// The type of a base column in the log: frozen, with a list as a map from its timeuuids.
-pub(crate) fn logged_type(cql_type: &CqlType) -> CqlType {
+pub fn logged_type(cql_type: &CqlType) -> CqlType {
     match cql_type {
         CqlType::List {
             element,

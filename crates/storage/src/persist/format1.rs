@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use schema::TableId;
 use serde::Deserialize;
 use uuid::Uuid;
 
 use super::records::{self, KeyspaceRecord, TableRecord};
 use super::{Generations, HeadRecord, Loaded, catalog, changes, parse};
 use crate::StorageError;
-use crate::catalog::TableId;
 
 pub(super) const FORMAT: u32 = 1;
 

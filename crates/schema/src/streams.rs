@@ -25,7 +25,7 @@ fn stream_id(token: Token, vnode_index: u64) -> Bytes {
 
 impl StreamGeneration {
     /// The streams of a table in tablets mode: one tablet that holds the whole ring.
-    pub(crate) fn of_one_tablet(since_ms: i64) -> StreamGeneration {
+    pub fn of_one_tablet(since_ms: i64) -> StreamGeneration {
         StreamGeneration {
             since_ms,
             streams: vec![stream_id(Token(i64::MAX), 0)],
@@ -33,7 +33,7 @@ impl StreamGeneration {
     }
 
     /// The streams of all keyspaces without tablets: one for each vnode, with the vnode's token.
-    pub(crate) fn of_vnodes(since_ms: i64) -> StreamGeneration {
+    pub fn of_vnodes(since_ms: i64) -> StreamGeneration {
         StreamGeneration {
             since_ms,
             streams: (0..)
@@ -45,7 +45,7 @@ impl StreamGeneration {
 
     /// The stream whose range holds a token: the first that ends at or behind it. Behind the last
     /// stream the ring begins again.
-    pub(crate) fn stream_of(&self, token: Token) -> Option<&Bytes> {
+    pub fn stream_of(&self, token: Token) -> Option<&Bytes> {
         let last_token = |stream: &Bytes| {
             stream
                 .first_chunk::<8>()

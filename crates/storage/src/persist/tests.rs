@@ -1,10 +1,10 @@
-use value::{CqlType, token::Partitioner};
-
-use super::*;
-use crate::catalog::{
+use schema::{
     CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, DroppedColumn, ImageMode, Index,
     RING_TOKENS, StreamGeneration,
 };
+use value::{CqlType, token::Partitioner};
+
+use super::*;
 
 fn boxed(cql_type: CqlType) -> Box<CqlType> {
     Box::new(cql_type)

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use schema::{
+    CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, DroppedColumn, ImageMode, Index,
+    Keyspace, StreamGeneration, Table, TableId,
+};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use value::{CqlType, token::Partitioner};
 
 use crate::StorageError;
-use crate::catalog::{
-    CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, DroppedColumn, ImageMode, Index,
-    Keyspace, StreamGeneration, Table, TableId,
-};
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct StreamsRecord {
