@@ -149,6 +149,8 @@ impl<I: Iterator<Item = f32> + Clone> Serialize for Numbers<I> {
 mod tests {
     use store_api::types::AnnResponse;
 
+    use super::*;
+
     fn column(name: &str, cql_type: CqlType) -> KeyColumn {
         KeyColumn {
             name: name.into(),

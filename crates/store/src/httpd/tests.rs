@@ -17,7 +17,6 @@ mod local;
 mod long_work;
 mod sockets;
 
-use scylla::frame::response::result::NativeType;
 use value::CqlType;
 
 use super::*;
