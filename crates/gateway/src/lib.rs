@@ -99,6 +99,7 @@ mod stream_set;
 mod writes;
 
 pub use catalog::CatalogOptions;
-pub use gateway::{BindError, Gateway};
+pub use gateway::Gateway;
+pub use net::listener::BindError;
 pub use options::GatewayOptions;
 pub use ring::{Ring, RingError};
