@@ -21,6 +21,10 @@
 //! ends up equal to the table. [`httpd`] serves the API, and [`Store::start`] starts the service.
 
 #![warn(clippy::unwrap_used)]
+#![expect(
+    clippy::too_many_lines,
+    reason = "the run of a table is wiring, from which each part takes its end of a channel"
+)]
 
 mod aside;
 mod cdc;
