@@ -15,6 +15,8 @@
 //! - [`key_value`]: the service's keys, as serialised values;
 //! - [`Nearest`]: putting candidates in order again.
 
+#![warn(clippy::unwrap_used)]
+
 pub mod bounds;
 pub mod clauses;
 mod keys;

@@ -6,6 +6,8 @@
 //! query with `ANN OF` asks the index service (`store_api::Stores`) for primary keys, and reads the
 //! rows here.
 
+#![warn(clippy::unwrap_used)]
+
 pub mod bind;
 pub mod clock;
 mod consistency;

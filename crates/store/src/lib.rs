@@ -20,6 +20,8 @@
 //! A row of the log is only a hint, and the base row is the truth. [`items`] argues why the index
 //! ends up equal to the table. [`httpd`] serves the API, and [`Store::start`] starts the service.
 
+#![warn(clippy::unwrap_used)]
+
 mod apply;
 mod aside;
 mod cluster;

@@ -92,7 +92,7 @@ impl Memory {
                 "the memory limit is reached: new rows wait; give the process more memory, or drop an index"
             ),
             (true, false) => {
-                tracing::info!(used_bytes, limit_bytes, "there is memory for rows again")
+                tracing::info!(used_bytes, limit_bytes, "there is memory for rows again");
             }
             _ => {}
         }

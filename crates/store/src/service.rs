@@ -138,6 +138,10 @@ impl Store {
 }
 
 /// Starts everything but the task that keeps the session to a cluster open.
+#[expect(
+    clippy::too_many_lines,
+    reason = "wiring: each part is made once and handed to those that use it"
+)]
 fn begin(
     bound: Listeners,
     options: StoreOptions,
@@ -407,10 +411,10 @@ impl Drop for StoreHandle {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
 
     #[test]
     fn a_directory_for_indexes_is_made_or_refused() {

@@ -17,7 +17,7 @@ use cql::error::CqlError;
 use cql::quote::Identifier;
 use value::CqlType;
 
-use crate::query::{Answer, ColumnSpec, Database, Outcome, Parameters, Rows};
+use crate::query::{Answer, ColumnSpec, Database, Outcome, Rows};
 use elements::Schema;
 
 /// A prepared DESCRIBE statement.
@@ -122,11 +122,7 @@ fn plan(target: DescribedObject) -> DescribePlan {
 }
 
 /// Executes a DESCRIBE statement. The whole answer is one page.
-pub async fn execute(
-    database: &Database,
-    plan: &DescribePlan,
-    _parameters: Parameters,
-) -> Result<Answer, CqlError> {
+pub fn execute(database: &Database, plan: &DescribePlan) -> Result<Answer, CqlError> {
     let catalog = database.storage.catalog();
     let schema = Schema {
         catalog: &catalog,

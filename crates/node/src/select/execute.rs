@@ -297,20 +297,14 @@ fn cursor(
         filters,
         source,
         output: if is_aggregate {
+            let aggregates = plan.projection.aggregates.iter();
             Output::Aggregate {
-                accumulators: plan
-                    .projection
-                    .aggregates
-                    .iter()
-                    .map(Accumulator::new)
-                    .collect(),
+                accumulators: aggregates.map(Accumulator::new).collect(),
                 first: None,
             }
         } else {
-            Output::Page(Page::new(
-                page_rows.filter(|_| is_paged),
-                &parameters.memory,
-            ))
+            let page_rows = page_rows.filter(|_| is_paged);
+            Output::Page(Page::new(page_rows, &parameters.memory))
         },
         memory: parameters.memory.clone(),
         returned_by_slot,

@@ -140,7 +140,7 @@ impl Keeper {
             loop {
                 tokio::select! {
                     session = &mut opened => return session,
-                    _ = changed(&mut self.targets) => break,
+                    () = changed(&mut self.targets) => break,
                     generation = lost(&mut self.lost) => {
                         if generation == self.generation {
                             self.give_up();

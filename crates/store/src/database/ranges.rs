@@ -38,8 +38,9 @@ pub fn split(range: TokenRange, ring: &[i64], pieces_min: usize) -> Vec<TokenRan
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     proptest! {
         /// The pieces follow each other without a gap, end at every token, and cover the range.

@@ -31,6 +31,8 @@ mod tasks;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::tasks::Registry;
+use answer_budget::AnswerBudget;
 use client_memory::Budget;
 use tokio_util::sync::CancellationToken;
 
@@ -39,8 +41,6 @@ use crate::options::ListenerOptions;
 use crate::repair::{Repairs, Schedules};
 use crate::scrub::Scrubs;
 use crate::search::{Admissions, SearchDoor};
-use ::tasks::Registry;
-use answer_budget::AnswerBudget;
 
 pub use listener::{Bound, Listening, server_tls};
 pub use local::LocalDoor;

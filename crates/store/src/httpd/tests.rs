@@ -17,6 +17,8 @@ mod local;
 mod long_work;
 mod sockets;
 
+use value::CqlType;
+
 use super::*;
 use crate::compute::Compute;
 use crate::database::tests::Silent;
@@ -29,7 +31,6 @@ use crate::metrics::Metrics;
 use crate::observed::Observed;
 use crate::options::{RepairOptions, ScrubOptions};
 use crate::present::Present;
-use value::CqlType;
 
 struct Service {
     base: String,

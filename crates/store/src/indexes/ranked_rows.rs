@@ -147,8 +147,9 @@ impl<I: Iterator<Item = f32> + Clone> Serialize for Numbers<I> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use store_api::types::AnnResponse;
+
+    use super::*;
 
     fn column(name: &str, cql_type: CqlType) -> KeyColumn {
         KeyColumn {

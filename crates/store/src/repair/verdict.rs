@@ -54,9 +54,9 @@ pub fn verdict(look: &Look, now_s: u32) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::time::Duration;
 
+    use super::*;
     use crate::identity::TokenRange;
     use crate::keys::tests::text_schema;
     use crate::repair::digest::Fingerprint;

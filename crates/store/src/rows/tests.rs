@@ -1,7 +1,8 @@
+use uuid::Uuid;
+
 use super::*;
 use crate::keys::tests::text_schema;
 use crate::observed::Form;
-use uuid::Uuid;
 
 /// A reader of a table with two partition key columns, a clustering column, and a vector of two
 /// elements.

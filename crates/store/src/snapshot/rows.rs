@@ -136,9 +136,8 @@ fn each_frame(
     mut take: impl FnMut(u32, &mut Payload<'_>) -> Option<()>,
 ) -> Result<u64, Fault> {
     let mut frames = FrameReader::open(path)?;
-    let header = match frames.next()? {
-        Some((HEADER, payload)) => payload,
-        _ => return Err(frames.damaged("it has no header")),
+    let Some((HEADER, header)) = frames.next()? else {
+        return Err(frames.damaged("it has no header"));
     };
     let mut header = Payload(&header);
     let numbers = header.u64().zip(header.u64());
