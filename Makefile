@@ -123,6 +123,11 @@ histories: $(VENVS)/cassandra/.installed ## Random writes and reads beside a nai
 simulate: ## `serve` in one thread under a seed, with crashes, faults and clock steps: make simulate SEEDS=1000 FIRST_SEED=1
 	SEEDS=$${SEEDS:-300} FIRST_SEED=$${FIRST_SEED:-1} cargo test --workspace --locked --test simulation table_log_and_index -- --nocapture
 
+SECONDS_EACH ?= 60
+.PHONY: fuzz
+fuzz: ## Each fuzz target for a minute: make fuzz SECONDS_EACH=600 TARGETS="frames rows" (needs a nightly toolchain)
+	fuzz/run $(SECONDS_EACH) $(TARGETS)
+
 $(VENVS)/%/.installed: tests/drivers/requirements-%.txt
 	$(PYTHON) -m venv $(VENVS)/$*
 	$(VENVS)/$*/bin/pip install --quiet --disable-pip-version-check -r $<

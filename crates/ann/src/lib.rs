@@ -72,6 +72,8 @@ mod codes;
 mod epoch;
 mod error;
 mod form;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod graph;
 mod id_set;
 mod ids;

@@ -8,7 +8,6 @@
 //! Not implemented are text indexes (every name is missing for `bm25` and `highlight`), and the
 //! test hooks under `/api/internals`, which answer 404. A search with restrictions is refused.
 
-mod admission;
 mod ann;
 mod answer_budget;
 mod connection;
@@ -21,7 +20,7 @@ mod listener;
 mod local;
 mod openapi;
 mod query;
-mod quick_json;
+pub(crate) mod quick_json;
 mod repair;
 mod request;
 mod routes;
@@ -35,13 +34,12 @@ use std::time::Duration;
 use client_memory::Budget;
 use tokio_util::sync::CancellationToken;
 
-use crate::compute::Compute;
-use crate::engine::Engine;
+use crate::indexes::Engine;
 use crate::options::ListenerOptions;
 use crate::repair::{Repairs, Schedules};
 use crate::scrub::Scrubs;
+use crate::search::{Admissions, SearchDoor};
 use ::tasks::Registry;
-use admission::Admissions;
 use answer_budget::AnswerBudget;
 
 pub use listener::{Bound, Listening, server_tls};
@@ -52,8 +50,8 @@ pub use local::LocalDoor;
 pub struct Api {
     /// Every index.
     pub engine: Arc<Engine>,
-    /// The threads on which searches run.
-    pub compute: Compute,
+    /// The door for searches.
+    pub searches: SearchDoor,
     /// Long work.
     pub work: Registry,
     /// Repairs of indexes.

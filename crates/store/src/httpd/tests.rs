@@ -18,13 +18,15 @@ mod long_work;
 mod sockets;
 
 use super::*;
+use crate::compute::Compute;
 use crate::database::tests::Silent;
-use crate::engine::IndexHandle;
-use crate::engine::tests::{identity, in_memory};
 use crate::identity::IndexIdentity;
+use crate::indexes::IndexHandle;
+use crate::indexes::tests::{identity, in_memory};
 use crate::items::Change;
 use crate::keys::{KeyColumn, KeySchema};
 use crate::metrics::Metrics;
+use crate::observed::Observed;
 use crate::options::{RepairOptions, ScrubOptions};
 use crate::present::Present;
 use value::CqlType;
@@ -67,7 +69,7 @@ impl Service {
 
     async fn start_with(change: impl FnOnce(&mut ListenerOptions)) -> Service {
         let engine = Arc::new(Engine::new(Metrics::new(), vec!["fine".into()]));
-        let compute = Compute::new(2, INLINE);
+        let compute = Compute::new(turns::Turns::of_threads(2), INLINE);
         let work = Registry::default();
         let mut options = ListenerOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
         change(&mut options);
@@ -75,7 +77,7 @@ impl Service {
         let base = format!("http://{}", bound.address());
         let api = Api {
             engine: engine.clone(),
-            compute: compute.clone(),
+            searches: SearchDoor::new(engine.clone(), compute.clone()),
             work: work.clone(),
             repairs: Repairs::new(work.clone(), TaskTracker::new(), RepairOptions::default()),
             schedules: Schedules::open(
@@ -134,10 +136,10 @@ impl Service {
                 .keys
                 .encode([id.to_be_bytes().as_slice(), &[b'a' + id as u8]]);
             index.vectors.keys_mut().insert(id, key);
-            let vector = vec![3.0 * id as f32, 4.0 * id as f32];
+            let value = Observed::Vector(vec![3.0 * id as f32, 4.0 * id as f32]);
             index
                 .vectors
-                .apply(&service.compute, vec![Change::Insert { id, vector }])
+                .apply(&service.compute, vec![Change::Insert { id, value }])
                 .await
                 .unwrap();
         }
