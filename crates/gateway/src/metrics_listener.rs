@@ -21,7 +21,7 @@ use crate::shared::Shared;
 const CONNECTIONS_MAX: usize = 16;
 
 /// The time that a connection has to send the head of a request.
-const ASKED_WITHIN: Duration = Duration::from_secs(10);
+const REQUEST_WITHIN: Duration = Duration::from_secs(10);
 
 /// The time that a connection may be open in all.
 const OPEN_MAX: Duration = Duration::from_secs(600);
@@ -51,7 +51,7 @@ pub(crate) async fn serve(listener: Listener, shared: Arc<Shared>) {
             });
             let serving = hyper::server::conn::http1::Builder::new()
                 .timer(TokioTimer::new())
-                .header_read_timeout(ASKED_WITHIN)
+                .header_read_timeout(REQUEST_WITHIN)
                 .serve_connection(TokioIo::new(stream), service);
             tokio::select! {
                 _ = tokio::time::timeout(OPEN_MAX, serving) => {}

@@ -26,6 +26,8 @@ mod cluster;
 mod compute;
 pub mod database;
 mod feed;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod httpd;
 mod identity;
 mod index_options;

@@ -198,6 +198,7 @@ mod tests {
 
     use super::super::answer_budget::AnswerBudget;
     use super::super::guard::Guard;
+    use super::super::table::Routes;
     use super::*;
 
     const LONG: Duration = Duration::from_secs(20);
@@ -206,7 +207,11 @@ mod tests {
     fn front() -> Arc<Front> {
         let guard = Guard::new(([127, 0, 0, 1], 6080).into(), &[]);
         let answers = AnswerBudget::new(1 << 20);
-        Arc::new(Front::new(Router::new(), None, answers, Arc::new(guard)))
+        let routes = Routes {
+            router: Router::new(),
+            direct: None,
+        };
+        Arc::new(Front::new(routes, answers, Arc::new(guard)))
     }
 
     /// Serves a client that sends `sent` and then nothing. Returns the error that ends the
@@ -248,7 +253,8 @@ mod tests {
         assert!(silence.await.is_err(), "it goes on");
     }
 
-    #[tokio::test]
+    /// Time is simulated: it goes on when all that was sent has been read.
+    #[tokio::test(start_paused = true)]
     async fn a_client_of_http2_that_does_not_answer_is_cut_off_at_the_end() {
         let stop = CancellationToken::new();
         let patience = Patience {

@@ -14,7 +14,7 @@ use super::connection::{self, Entrance};
 use super::crowd::{Crowd, Guest};
 use super::front::Front;
 use super::guard::Guard;
-use super::table::{Channel, router};
+use super::table::{Channel, routes_by};
 use super::{Api, Shared};
 use crate::options::ListenerOptions;
 use crate::start_error::StartError;
@@ -168,8 +168,7 @@ fn entrance(
 ) -> Entrance {
     let answers = &shared.answers;
     let open = Front::new(
-        router(shared.clone(), Channel::AsConfigured),
-        Some(shared.clone()),
+        routes_by(shared.clone(), Channel::AsConfigured),
         answers.clone(),
         guard.clone(),
     );
@@ -178,8 +177,7 @@ fn entrance(
         None => Some(open.clone()),
         Some(TlsClients::Anyone) => {
             let guarded = Front::new(
-                router(shared.clone(), Channel::InClear),
-                None,
+                routes_by(shared.clone(), Channel::InClear),
                 answers.clone(),
                 guard.clone(),
             );

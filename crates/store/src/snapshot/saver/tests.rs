@@ -38,7 +38,7 @@ impl World {
         let applier = Applier::new(
             Present::default(),
             index.clone(),
-            Compute::new(1, INLINE_WITHIN),
+            Compute::new(turns::Turns::of_threads(1), INLINE_WITHIN),
             sequencer.clone(),
             hints.clone(),
             Arc::default(),
