@@ -77,10 +77,6 @@
 //! compressions that the gateway can read.
 
 #![warn(clippy::unwrap_used)]
-#![expect(
-    clippy::too_many_lines,
-    reason = "five functions are the steps of one connection, of one definition or of one write"
-)]
 
 mod ann;
 mod catalog;

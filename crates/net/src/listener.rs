@@ -131,7 +131,7 @@ mod tests {
         let listener = Listener::bind("127.0.0.1:0".parse().unwrap());
         let listener = listener.await.unwrap();
         let address = listener.address();
-        let (sender, mut served) = mpsc::unbounded_channel();
+        let (sender, mut served) = mpsc::channel(4);
         let refusals = Arc::new(AtomicUsize::new(0));
         let stop = CancellationToken::new();
         let accepting = tokio::spawn({
@@ -140,7 +140,7 @@ mod tests {
                 let refused = || {
                     refusals.fetch_add(1, Ordering::Relaxed);
                 };
-                let serve = |stream, place| sender.send((stream, place)).unwrap();
+                let serve = |stream, place| sender.try_send((stream, place)).unwrap();
                 listener.accept_up_to(1, stop, refused, serve).await;
             }
         });

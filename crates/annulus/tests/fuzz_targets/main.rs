@@ -15,9 +15,11 @@ use mutate::Mutations;
 const FILES_MAX: usize = 30;
 const BYTES_MAX: usize = 60_000;
 
-/// The entry points by the names of their targets, with the number of changed inputs that each
-/// reads in about a second.
-const TARGETS: [(&str, fn(&[u8]), usize); 9] = [
+/// A target: its name, its entry point, and the number of changed files that it reads in about a
+/// second.
+type Target = (&'static str, fn(&[u8]), usize);
+
+const TARGETS: [Target; 9] = [
     ("frames", cql::fuzzing::frames, 4_000),
     ("journals", storage::fuzzing::journals, 600),
     ("manifest", store::fuzzing::manifest, 3_000),

@@ -129,6 +129,7 @@ impl Vectors {
     }
 
     /// Takes out the last `count` vectors and returns them.
+    #[must_use]
     pub fn split_off(&mut self, count: usize) -> Vectors {
         let keep = self.len() - count;
         Vectors {

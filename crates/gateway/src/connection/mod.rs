@@ -220,6 +220,10 @@ fn loops(
         known_as,
     ));
     let (inquirer, inquiries) = Inquirer::new();
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a step waits for the answer before it, so each statement in flight has at most one"
+    )]
     let (steps_sender, steps) = mpsc::unbounded_channel();
     let context = Context {
         session,
