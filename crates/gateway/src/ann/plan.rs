@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ann_query::ordering::{is_ann, ordering, similarity_columns};
-use ann_query::{bounds, clauses};
 use cql::ast::{Projection, Select, Selector, Statement};
 use cql::error::CqlError;
 use cql::parser::{parse_statement, selection_text};
 use cql::wire::{ColumnSpec, Metadata};
 use index::Candidates;
+use query::ordering::{is_ann, ordering, similarity_columns};
+use query::{bounds, clauses};
 use value::{CqlType, timeuuid};
 
 use super::key_read::KeyRead;

@@ -3,8 +3,6 @@
 
 use std::borrow::Cow;
 
-use ann_query::refill::{self, Refill};
-use ann_query::{bounds, key_value};
 use bytes::Bytes;
 use clock::{Clock, SystemClock};
 use cql::error::{CqlError, ErrorKind};
@@ -12,6 +10,8 @@ use cql::wire::{
     BoundValue, Metadata, QueryParameters, Request, Response, ResponseContext, Values,
 };
 use futures::stream::{self, StreamExt, TryStreamExt};
+use query::refill::{self, Refill};
+use query::{bounds, key_value};
 use store_api::{ClientError, KeyValue, Stores};
 use value::timeuuid;
 

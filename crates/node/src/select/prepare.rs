@@ -1,8 +1,8 @@
 //! Preparation of a SELECT: resolves the parsed statement to a plan.
 
-use ann_query::ordering::is_ann;
 use cql::ast;
 use cql::error::CqlError;
+use query::ordering::is_ann;
 use schema::{ColumnKind, Table};
 
 use super::access::{self, Access, PartitionAccess};

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ann_query::refill::{self, Refill};
-use ann_query::{Nearest, bounds, key_value};
 use bytes::Bytes;
 use cql::error::{CqlError, ErrorKind};
 use futures::stream::{self, StreamExt};
+use query::refill::{self, Refill};
+use query::{Nearest, bounds, key_value};
 use storage::read::{Row, View};
 use store_api::{ClientError, KeyValue};
 

@@ -2,10 +2,10 @@
 //! read here.
 //!
 //! So an answer never holds a stale row. A row that has been deleted or has lost its vector is left
-//! out, and the next neighbours take its place (`ann_query::refill`). If an index keeps its vectors
+//! out, and the next neighbours take its place (`query::refill`). If an index keeps its vectors
 //! quantized and `rescoring` is on, the candidates are put in order again by their stored vectors.
 //!
-//! The crate `ann-query` has the parts that do not depend on where rows lie.
+//! The crate `query` has the parts that do not depend on where rows lie.
 
 mod execute;
 mod prepare;

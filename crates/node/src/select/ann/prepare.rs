@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use ann_query::ordering::ordering;
-use ann_query::{bounds, clauses};
 use cql::ast;
 use cql::error::CqlError;
 use index::Candidates;
+use query::ordering::ordering;
+use query::{bounds, clauses};
 use schema::{Column, Index, Table};
 use value::timeuuid;
 
