@@ -6,14 +6,17 @@
 //! query with `ANN OF` asks the index service (`store_api::Stores`) for primary keys, and reads the
 //! rows here.
 
+mod answer;
 pub mod bind;
 pub mod clock;
 mod consistency;
+mod database;
 pub mod describe;
 pub mod failure;
 pub mod functions;
 pub mod modify;
 pub mod node;
+mod parameters;
 pub mod query;
 pub mod resolve;
 pub mod schema;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use storage::Storage;
 use store_api::Stores;
 
-use crate::query::Database;
+use crate::database::Database;
 use crate::server::{
     BindError, BoundListener, CounterValues, ListenerOptions, NodeOptions, Server, Statements,
     serve,

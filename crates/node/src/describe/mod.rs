@@ -17,7 +17,9 @@ use cql::error::CqlError;
 use cql::quote::Identifier;
 use value::CqlType;
 
-use crate::query::{Answer, ColumnSpec, Database, Outcome, Parameters, Rows};
+use crate::answer::{Answer, ColumnSpec, Outcome, Rows};
+use crate::database::Database;
+use crate::parameters::Parameters;
 use elements::Schema;
 
 /// A prepared DESCRIBE statement.

@@ -23,7 +23,10 @@ use value::CqlType;
 use crate::clock::StatementClock;
 
 pub use cast::Cast;
-pub use resolve::resolve;
+pub use resolve::{
+    Assignability, assignability, literal_assignability, natural_type, own_type, resolve,
+    type_assignability,
+};
 pub use text::{term_excerpt, term_text};
 
 /// An argument of a call, as it is known before the function is chosen.
