@@ -29,8 +29,19 @@ WITHOUT_CASSANDRA ?=
 # Set: leave out the client that is built with Go.
 WITHOUT_GO ?=
 
+# In this order, so that what fails soonest fails first.
+TEST_PARTS := check test-rust $(DRIVERS:%=test-driver-%) test-cqlsh test-compat test-histories test-clients \
+	$(if $(WITHOUT_CASSANDRA),,test-deployment)
+
 .PHONY: test
-test: $(if $(WITHOUT_CASSANDRA),,cassandra) check test-rust test-drivers test-clients $(if $(WITHOUT_CASSANDRA),,test-deployment) ## Formatting, lints and every test
+test: $(if $(WITHOUT_CASSANDRA),,cassandra) ## Formatting, lints and every test; prints how long each part took
+	@times=; trap 'printf "\nminutes:seconds of each part of make test\n%b" "$$times"' EXIT; \
+	for part in $(TEST_PARTS); do \
+		SECONDS=0; ended=; \
+		$(MAKE) --no-print-directory $$part || ended=", failed"; \
+		times+=$$(printf "%5d:%02d  %s" $$((SECONDS / 60)) $$((SECONDS % 60)) $$part)"$$ended\n"; \
+		test -z "$$ended"; \
+	done
 
 .PHONY: check
 check:
@@ -41,13 +52,30 @@ check:
 test-rust:
 	cargo test --workspace --locked
 
-.PHONY: test-drivers
-test-drivers: $(DRIVERS:%=$(VENVS)/%/.installed)
-	@# The same selection as test-rust, so that nothing is built with other features a second time.
+# The programs that the Python suites start: the same selection as test-rust, so that nothing is built with other features a
+# second time.
+.PHONY: test-programs
+test-programs:
 	cargo test --workspace --locked --no-run --quiet
-	$(foreach driver,$(DRIVERS),$(VENVS)/$(driver)/bin/python -m pytest -q tests/drivers &&) true
+
+# The Python suites, each a target of its own.
+.PHONY: test-drivers
+test-drivers: $(DRIVERS:%=test-driver-%) test-cqlsh test-compat test-histories
+
+.PHONY: $(DRIVERS:%=test-driver-%)
+$(DRIVERS:%=test-driver-%): test-driver-%: $(VENVS)/%/.installed test-programs
+	$(VENVS)/$*/bin/python -m pytest -q tests/drivers
+
+.PHONY: test-cqlsh
+test-cqlsh: $(VENVS)/cassandra/.installed test-programs
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/cqlsh
+
+.PHONY: test-compat
+test-compat: $(VENVS)/cassandra/.installed test-programs
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/compat
+
+.PHONY: test-histories
+test-histories: $(VENVS)/cassandra/.installed test-programs
 	SEEDS=12 $(VENVS)/cassandra/bin/python -m pytest -q tests/histories
 
 # Drivers of other languages, each a program of its own with versions of its own. Their packages come from where Go and Cargo
@@ -68,8 +96,7 @@ client-cdrs:
 	cp target/clients/cdrs-build/debug/cdrs target/clients/cdrs
 
 .PHONY: test-clients
-test-clients: clients $(VENVS)/cassandra/.installed ## Drivers of other languages with their own settings: gocql, cdrs-tokio (needs Go; WITHOUT_GO=1)
-	cargo test --workspace --locked --no-run --quiet
+test-clients: clients $(VENVS)/cassandra/.installed test-programs ## Drivers of other languages with their own settings: gocql, cdrs-tokio (needs Go; WITHOUT_GO=1)
 	CLIENTS="$(CLIENTS)" $(VENVS)/cassandra/bin/python -m pytest -q tests/clients
 
 # The tool keeps one version, so that its verdict changes with the tree alone.
@@ -96,6 +123,11 @@ histories: $(VENVS)/cassandra/.installed ## Random writes and reads beside a nai
 simulate: ## `serve` in one thread under a seed, with crashes, faults and clock steps: make simulate SEEDS=1000 FIRST_SEED=1
 	SEEDS=$${SEEDS:-300} FIRST_SEED=$${FIRST_SEED:-1} cargo test --workspace --locked --test simulation table_log_and_index -- --nocapture
 
+SECONDS_EACH ?= 60
+.PHONY: fuzz
+fuzz: ## Each fuzz target for a minute: make fuzz SECONDS_EACH=600 TARGETS="frames rows" (needs a nightly toolchain)
+	fuzz/run $(SECONDS_EACH) $(TARGETS)
+
 $(VENVS)/%/.installed: tests/drivers/requirements-%.txt
 	$(PYTHON) -m venv $(VENVS)/$*
 	$(VENVS)/$*/bin/pip install --quiet --disable-pip-version-check -r $<
@@ -110,8 +142,7 @@ cassandra:
 
 # `make cluster-test` in short: one node of Cassandra, one gateway, two stores and some of the texts.
 .PHONY: test-deployment
-test-deployment: cassandra clients $(VENVS)/cassandra/.installed
-	cargo test --workspace --locked --no-run --quiet
+test-deployment: cassandra clients $(VENVS)/cassandra/.installed test-programs
 	CLIENTS="$(CLIENTS)" $(VENVS)/cassandra/bin/python -m pytest -q tests/deployment
 
 .PHONY: record-compat

@@ -80,6 +80,7 @@ def test_what_was_acknowledged_is_found_at_once(session, gateways, ring, tmp_pat
                 # begin with the first.
                 os.kill(ring.pid(len(gateways) - 1), signal.SIGSTOP)
                 try:
+                    # The node is away for this long.
                     time.sleep(seconds)
                 finally:
                     os.kill(ring.pid(len(gateways) - 1), signal.SIGCONT)

@@ -3,9 +3,6 @@
 mod commands;
 mod contenders;
 mod data;
-/// Reads off the time at equal recall in the same way as `annulus bench compare`.
-#[path = "../../../crates/bench/src/front.rs"]
-mod front;
 mod ratio;
 mod statistics;
 mod sweep;

@@ -6,11 +6,12 @@
 //! shifts from round to round. Ratios are taken within a round, in which all contenders met the
 //! same machine, and then the median over the rounds is taken.
 
+use annulus_bench::front::{self, Measured, Place};
 use contender::{DataSet, Effort, Elapsed, Pick, Searched, Width};
 
 use crate::contenders::Process;
-use crate::front::{self, Measured, Place};
 use crate::statistics::median;
+use annulus_bench::front::{self, Measured, Place};
 
 /// Each beam is wider than the one before by this factor, and at least by one.
 const BEAM_GROWTH: f64 = 1.4;

@@ -66,10 +66,14 @@
 //! - An index has at most 2,147,483,647 slots.
 
 mod answer;
+#[cfg(test)]
+mod baseline;
 mod codes;
 mod epoch;
 mod error;
 mod form;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod graph;
 mod id_set;
 mod ids;

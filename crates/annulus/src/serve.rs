@@ -18,6 +18,7 @@ use node::{ListenerOptions, Node, NodeOptions};
 use storage::{Storage, StorageOptions};
 use store::{IndexesOptions, MemoryOptions, StartError, Store, StoreHandle, StoreOptions};
 use store_api::types::NodeStatus;
+use turns::Turns;
 
 use crate::exit::Failure;
 use crate::heap;
@@ -67,8 +68,10 @@ pub fn run(arguments: ServeArguments) -> anyhow::Result<()> {
 
 async fn serve(settings: Resolved) -> anyhow::Result<()> {
     let mut stop = Stop::listen()?;
-    let storage = open(&settings).await?;
-    let servers = match Servers::start(&settings, storage.clone()).await {
+    // Storage and index service share the processor.
+    let turns = Turns::of_threads(settings.search_threads);
+    let storage = open(&settings, turns.clone()).await?;
+    let servers = match Servers::start(&settings, storage.clone(), turns).await {
         Ok(servers) => servers,
         Err(error) => {
             storage.close().await.context("closing the storage")?;
@@ -91,11 +94,12 @@ async fn serve(settings: Resolved) -> anyhow::Result<()> {
     outcome.map(|_| ())
 }
 
-async fn open(settings: &Resolved) -> anyhow::Result<Storage> {
+async fn open(settings: &Resolved, turns: Turns) -> anyhow::Result<Storage> {
     let directory = settings.data_dir.clone();
     let options = StorageOptions {
         durability: settings.durability,
         cache_bytes: settings.cache_bytes,
+        turns,
         ..StorageOptions::default()
     };
     // Recovery reads files, which takes a while.
@@ -113,7 +117,7 @@ struct Servers {
 }
 
 impl Servers {
-    async fn start(settings: &Resolved, storage: Storage) -> anyhow::Result<Servers> {
+    async fn start(settings: &Resolved, storage: Storage, turns: Turns) -> anyhow::Result<Servers> {
         let shares = settings.memory.shares();
         let http = SocketAddr::new(settings.listen, settings.http_port);
         let mut http = store::ListenerOptions {
@@ -159,7 +163,7 @@ impl Servers {
         };
         let options = StoreOptions {
             service: "annulus".to_owned(),
-            compute_threads: settings.search_threads,
+            turns,
             snapshots: settings.snapshots,
             repair: settings.repair.clone(),
             scrub: settings.scrub,

@@ -4,7 +4,7 @@
 //! It is a program of its own, so that no server carries its readers of data sets and its charts.
 //! `annulus bench` runs it.
 //!
-//! - [`data`]: data sets in the field's formats, and the true neighbours of queries.
+//! - [`annulus_bench::data`]: data sets in the field's formats, and the true neighbours of queries.
 //! - [`load`]: the load generator.
 //! - [`servers`]: servers that requests go to, by HTTP or CQL, and an index in this process.
 //! - [`report`]: prints results, and writes them as JSON lines, an HTML page and charts.
@@ -12,13 +12,10 @@
 
 mod cli;
 mod commands;
-mod data;
-mod front;
 mod load;
 mod proc;
 mod report;
 mod servers;
-mod spread;
 
 use std::process::ExitCode;
 

@@ -12,6 +12,8 @@
 
 pub mod ast;
 pub mod error;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod parser;
 pub mod quote;
 pub mod secret;

@@ -12,6 +12,8 @@ use storage::read::{Cell, Partitions, Position, ReadRequest, Row};
 use store::database::{Page, Part, PrimaryKey, RawCell, ReadRow, RowReader, Rows, aside};
 use value::token::Token;
 
+use turns::{Class, Turn};
+
 use crate::table_of;
 
 /// Number of keys read at a time, on one thread that may wait for the disk.
@@ -39,13 +41,19 @@ impl StoredRows {
         }
     }
 
-    /// Reads files on a thread where waiting holds nobody up.
+    /// Reads files on a thread where waiting holds nobody up, and in a turn if it needs one.
     async fn blocking<T: Send + 'static>(
         &self,
+        turn: Option<Turn>,
         read: impl FnOnce(&Inner) -> anyhow::Result<T> + Send + 'static,
     ) -> anyhow::Result<T> {
         let inner = self.inner.clone();
-        aside(move || read(&inner)).await?
+        let read = move || {
+            let rows = read(&inner);
+            drop(turn);
+            rows
+        };
+        aside(read).await?
     }
 }
 
@@ -56,6 +64,11 @@ impl Rows for StoredRows {
     }
 
     async fn page(&self, part: &Part, from: Option<Bytes>) -> anyhow::Result<Page> {
+        let turn = match part {
+            // A scan or a repair reads, for which nobody waits.
+            Part::Range(_) => Some(self.inner.storage.turns().take(Class::Background).await),
+            Part::Partition(_) => None,
+        };
         let partitions = match part {
             Part::Range(range) => Partitions::Tokens(
                 Bound::Included(Token(range.start)),
@@ -66,13 +79,15 @@ impl Rows for StoredRows {
                 Partitions::One(values.collect())
             }
         };
-        self.blocking(move |inner| inner.page(partitions, from.map(Position)))
-            .await
+        self.blocking(turn, move |inner| {
+            inner.page(partitions, from.map(Position))
+        })
+        .await
     }
 
     async fn by_key(&self, keys: &[PrimaryKey]) -> anyhow::Result<Vec<ReadRow>> {
         let keys = keys.to_vec();
-        self.blocking(move |inner| inner.by_key(&keys)).await
+        self.blocking(None, move |inner| inner.by_key(&keys)).await
     }
 
     fn keys_at_a_time(&self) -> usize {

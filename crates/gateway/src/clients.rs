@@ -37,18 +37,18 @@ impl Client {
     /// decided about the request: whoever replaces the catalog's snapshot and then
     /// [marks](Client::mark) the requests in flight relies on every later request being decided by
     /// the new snapshot.
-    pub(crate) fn asked(&self, stream: i16) {
-        self.in_flight.lock().asked.add(stream);
+    pub(crate) fn request_came(&self, stream: i16) {
+        self.in_flight.lock().due.add(stream);
     }
 
     /// Notes that the request of a stream has its answer. Answers to nothing are ignored, as a node
     /// may send some.
     pub(crate) fn answered(&self, stream: i16) {
         let mut in_flight = self.in_flight.lock();
-        let was_asked = in_flight.asked.remove(stream);
+        let was_due = in_flight.due.remove(stream);
         in_flight.marked.remove(stream);
         drop(in_flight);
-        if was_asked {
+        if was_due {
             // At most one task waits: the loop that reads the client's requests.
             self.freed.notify_one();
         }
@@ -61,14 +61,14 @@ impl Client {
     /// client could give a prepared id that all clients use a wrong meaning. So a stream carries
     /// one request at a time.
     pub(crate) fn is_due_on(&self, stream: i16) -> bool {
-        self.in_flight.lock().asked.holds(stream)
+        self.in_flight.lock().due.holds(stream)
     }
 
     /// Waits until no answer is due except on the stream `but`.
     pub(crate) async fn others_answered(&self, but: Option<i16>) {
         loop {
             let freed = self.freed.notified();
-            if self.in_flight.lock().asked.holds_none_but(but) {
+            if self.in_flight.lock().due.holds_none_but(but) {
                 return;
             }
             freed.await;
@@ -90,14 +90,14 @@ impl Client {
     /// The number of requests that wait for an answer, the gateway's own included.
     pub(crate) fn in_flight(&self) -> usize {
         let in_flight = self.in_flight.lock();
-        in_flight.asked.count() + in_flight.inquiries
+        in_flight.due.count() + in_flight.inquiries
     }
 
     /// Marks the client's requests that are in flight now.
     pub(crate) fn mark(&self) {
         let mut in_flight = self.in_flight.lock();
         let in_flight = &mut *in_flight;
-        in_flight.marked.clone_from(&in_flight.asked);
+        in_flight.marked.clone_from(&in_flight.due);
     }
 
     /// Whether all requests that were marked have their answers.
@@ -124,7 +124,7 @@ struct InFlight {
     /// requests may use the same streams.
     inquiries: usize,
     /// The streams of the client's requests.
-    asked: StreamSet,
+    due: StreamSet,
     /// The streams whose requests were in flight at the last [`Client::mark`] and still are.
     marked: StreamSet,
 }
@@ -200,14 +200,14 @@ mod tests {
         client.mark();
         assert!(client.marked_are_answered());
         for stream in [0, 5, i16::MAX] {
-            client.asked(stream);
+            client.request_came(stream);
         }
         client.mark();
         // A busy client always has requests in flight, but those that were marked are answered some
         // time.
         client.answered(0);
-        client.asked(0);
-        client.asked(70);
+        client.request_came(0);
+        client.request_came(70);
         client.answered(5);
         assert!(!client.marked_are_answered());
         client.answered(i16::MAX);
@@ -234,7 +234,7 @@ mod tests {
         let all = [0, 1, 63, 64, i16::MAX, i16::MIN, -1];
         for stream in all {
             assert!(!client.is_due_on(stream), "{stream}");
-            client.asked(stream);
+            client.request_came(stream);
             assert!(client.is_due_on(stream), "{stream}");
         }
         // No request went out on this stream.
@@ -254,8 +254,8 @@ mod tests {
     async fn who_waits_for_an_answer_goes_on_with_it() {
         let (sender, _receiver) = mpsc::channel(1);
         let client = Client::new(sender.downgrade());
-        client.asked(1);
-        client.asked(2);
+        client.request_came(1);
+        client.request_came(2);
         let answering = async {
             tokio::task::yield_now().await;
             client.answered(1);

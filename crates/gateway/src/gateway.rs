@@ -1,13 +1,12 @@
 //! A gateway: started and stopped as a whole.
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use net::listener::{BindError, Listener};
 use rustls::ServerConfig;
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -31,25 +30,6 @@ pub struct Gateway {
     shared: Arc<Shared>,
 }
 
-/// The gateway cannot listen on an address.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot listen on {address}: {source}")]
-pub struct BindError {
-    /// The address that was to be listened on.
-    pub address: SocketAddr,
-    /// The error of the operating system.
-    pub source: io::Error,
-}
-
-async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), BindError> {
-    let bound = async {
-        let socket = TcpListener::bind(address).await?;
-        let address = socket.local_addr()?;
-        Ok((socket, address))
-    };
-    bound.await.map_err(|source| BindError { address, source })
-}
-
 impl Gateway {
     /// Starts a gateway, which listens and serves from now on. Its node need not be reachable yet.
     /// Must be called within a Tokio runtime.
@@ -57,9 +37,10 @@ impl Gateway {
     /// # Errors
     /// If one of the addresses cannot be listened on.
     pub async fn start(options: GatewayOptions) -> Result<Gateway, BindError> {
-        let (socket, address) = bind(options.address).await?;
+        let listener = Listener::bind(options.address).await?;
+        let address = listener.address();
         let for_metrics = match options.metrics_address {
-            Some(address) => Some(bind(address).await?),
+            Some(address) => Some(Listener::bind(address).await?),
             None => None,
         };
         let metrics = Arc::<Metrics>::default();
@@ -98,10 +79,10 @@ impl Gateway {
             client_tls: ArcSwapOption::new(options.client_tls.clone()),
             options,
         });
-        shared.tasks.spawn(accept(socket, shared.clone()));
-        let metrics_address = for_metrics.as_ref().map(|(_, address)| *address);
-        if let Some((socket, address)) = for_metrics {
-            let serving = metrics_listener::serve(socket, address, shared.clone());
+        shared.tasks.spawn(accept(listener, shared.clone()));
+        let metrics_address = for_metrics.as_ref().map(Listener::address);
+        if let Some(listener) = for_metrics {
+            let serving = metrics_listener::serve(listener, shared.clone());
             shared.tasks.spawn(serving);
         }
         Ok(Gateway {

@@ -97,12 +97,12 @@ mod tests {
     #[test]
     fn an_answer_is_kept_for_a_while_and_for_the_same_question_alone() {
         let kept = KeptAnswers::default();
-        let asked = Question::new(b"asked", 0, None);
+        let question = Question::new(b"asked", 0, None);
         let now = Instant::now();
-        kept.keep_at(asked.clone(), answer(b"answer"), now);
-        let got = kept.get_at(&asked, now + KEPT_FOR / 2).unwrap();
+        kept.keep_at(question.clone(), answer(b"answer"), now);
+        let got = kept.get_at(&question, now + KEPT_FOR / 2).unwrap();
         assert_eq!(got.body, &b"answer"[..]);
-        assert!(kept.get_at(&asked, now + KEPT_FOR).is_none());
+        assert!(kept.get_at(&question, now + KEPT_FOR).is_none());
         for other in [
             Question::new(b"another", 0, None),
             Question::new(b"asked", 2, None),
@@ -117,8 +117,8 @@ mod tests {
         let kept = KeptAnswers::default();
         let now = Instant::now();
         for number in 0..1_000u32 {
-            let asked = Question::new(&number.to_be_bytes(), 0, None);
-            kept.keep_at(asked, answer(b"answer"), now);
+            let question = Question::new(&number.to_be_bytes(), 0, None);
+            kept.keep_at(question, answer(b"answer"), now);
         }
         assert_eq!(kept.answers.lock().len(), ANSWERS_MAX);
         let long = Question::new(&[0; BYTES_MAX], 0, None);

@@ -36,12 +36,14 @@
 //! the cluster's own tables is told for certain by the metadata of its result, so this takes
 //! neither a parser nor the connection's keyspace.
 //!
-//! A prepared statement is recognised when it is prepared, and its id is remembered with its
-//! meaning to the gateway (module `prepared`). An EXECUTE of an unknown id is answered UNPREPARED,
-//! upon which every driver prepares again. So no statement passes unseen, not even after a restart
-//! of the gateway. The same holds for the ids in a BATCH, which passes without a look while no
-//! table has an index. A meaning is forgotten when the facts that it rests on change (module
-//! `grounds`).
+//! A statement that is recognised is a value of a kind (module `statement`), and each kind has a
+//! file that handles its requests and the node's responses to them (`connection::statements`).
+//!
+//! A prepared statement is recognised when it is prepared, and its id is remembered with that value
+//! (module `prepared`). An EXECUTE of an unknown id is answered UNPREPARED, upon which every driver
+//! prepares again. So no statement passes unseen, not even after a restart of the gateway. The same
+//! holds for the ids in a BATCH, which passes without a look while no table has an index. A
+//! statement is forgotten when the facts that it depends on change (module `dependencies`).
 //!
 //! # Writes to tables with an index
 //!
@@ -78,8 +80,10 @@ mod ann;
 mod catalog;
 mod clients;
 mod connection;
+mod dependencies;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod gateway;
-mod grounds;
 mod inquiry;
 mod kept_answers;
 mod listener;
@@ -93,10 +97,12 @@ mod recognise;
 mod ring;
 mod seldom;
 mod shared;
+mod statement;
 mod stream_set;
 mod writes;
 
 pub use catalog::CatalogOptions;
-pub use gateway::{BindError, Gateway};
+pub use gateway::Gateway;
+pub use net::listener::BindError;
 pub use options::GatewayOptions;
 pub use ring::{Ring, RingError};

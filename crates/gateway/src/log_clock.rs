@@ -23,7 +23,7 @@ const MULTICAST: u64 = 1 << 40;
 pub(crate) struct LogClock {
     /// The machine's clock.
     machine: Arc<dyn Clock>,
-    /// The present source of timeuuids, replaced by [`LogClock::begin_anew`].
+    /// The present source of timeuuids, replaced by [`LogClock::reset`].
     source: ArcSwap<Source>,
     /// The reason why no row may be dated now; `None` if rows may be.
     wrong: ArcSwapOption<String>,
@@ -83,9 +83,9 @@ impl LogClock {
         self.source.load().clock.lead_micros()
     }
 
-    /// Begins anew at the time of the machine's clock, which was set forward by mistake and is
+    /// Starts over at the time of the machine's clock, which was set forward by mistake and is
     /// right again. Later timeuuids have another node, as if another gateway made them.
-    pub(crate) fn begin_anew(&self) {
+    pub(crate) fn reset(&self) {
         self.source
             .store(Arc::new(Source::new(self.machine.clone())));
     }
@@ -141,12 +141,12 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_ahead_begins_anew_as_another_one() {
+    fn a_clock_that_was_ahead_is_reset_as_another_one() {
         let (hand, clock) = clocks();
         hand.set_micros(2 * START);
         let ahead = clock.next();
         hand.set_micros(START);
-        clock.begin_anew();
+        clock.reset();
         let now = clock.next();
         assert_eq!(timeuuid::unix_micros(&now), START);
         assert_ne!(now.as_u64_pair().1, ahead.as_u64_pair().1);

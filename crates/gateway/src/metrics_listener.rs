@@ -12,7 +12,7 @@ use hyper::header::{CONTENT_TYPE, HOST};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpListener;
+use net::listener::Listener;
 use tokio::sync::Semaphore;
 
 use crate::shared::Shared;
@@ -21,7 +21,7 @@ use crate::shared::Shared;
 const CONNECTIONS_MAX: usize = 16;
 
 /// The time that a connection has to send the head of a request.
-const ASKED_WITHIN: Duration = Duration::from_secs(10);
+const REQUEST_WITHIN: Duration = Duration::from_secs(10);
 
 /// The time that a connection may be open in all.
 const OPEN_MAX: Duration = Duration::from_secs(600);
@@ -30,20 +30,17 @@ const OPEN_MAX: Duration = Duration::from_secs(600);
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Serves connections until the gateway stops.
-pub(crate) async fn serve(socket: TcpListener, address: SocketAddr, shared: Arc<Shared>) {
+pub(crate) async fn serve(listener: Listener, shared: Arc<Shared>) {
+    let address = listener.address();
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         // The semaphore is never closed.
         let Ok(place) = places.clone().acquire_owned().await else {
             return;
         };
-        let accepted = tokio::select! {
-            accepted = socket.accept() => accepted,
-            () = shared.stop.cancelled() => return,
-        };
-        let Ok((stream, _)) = accepted else {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            continue;
+        let accepted = shared.stop.run_until_cancelled(listener.accept()).await;
+        let Some(stream) = accepted else {
+            return;
         };
         let shared = shared.clone();
         tokio::spawn(async move {
@@ -54,7 +51,7 @@ pub(crate) async fn serve(socket: TcpListener, address: SocketAddr, shared: Arc<
             });
             let serving = hyper::server::conn::http1::Builder::new()
                 .timer(TokioTimer::new())
-                .header_read_timeout(ASKED_WITHIN)
+                .header_read_timeout(REQUEST_WITHIN)
                 .serve_connection(TokioIo::new(stream), service);
             tokio::select! {
                 _ = tokio::time::timeout(OPEN_MAX, serving) => {}

@@ -1,71 +1,42 @@
-//! The meanings of the prepared statements that went through this gateway, by their ids.
+//! The prepared statements that went through this gateway, by their ids.
 //!
 //! An id is the node's, or the gateway's own for a statement that the gateway carries out. Either
-//! is a digest of the keyspace and the text, so one id means the same to every client. All
-//! connections share the table, which is bounded in bytes, by an estimate.
+//! is a digest of the keyspace and the text, so one id means the same statement to every client.
+//! All connections share the table, which is bounded in bytes, by an estimate.
 //!
-//! The meaning of a statement was decided by one snapshot of the catalog, and holds as long as its
-//! [grounds](crate::grounds). After that it counts as forgotten, and the statement is prepared
-//! again.
-
-use std::sync::Arc;
+//! The kind of a statement was decided by one snapshot of the catalog, and holds as long as its
+//! [dependencies](crate::dependencies). After that it counts as forgotten, and the statement is
+//! prepared again.
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use cql::wire::Metadata;
 use quick_cache::sync::Cache;
 use quick_cache::{OptionsBuilder, Weighter};
 
-use crate::ann::AnnStatement;
-use crate::catalog::{LoggedTable, Snapshot};
-use crate::grounds::Grounds;
-use crate::overlay::PreparedConcern;
-use crate::overlay::log_read::PreparedLogRead;
-use crate::writes::PreparedWrite;
+use crate::catalog::Snapshot;
+use crate::dependencies::Dependencies;
+use crate::statement::Statement;
 
-/// The meaning of a prepared statement to the gateway.
-#[derive(Clone, Debug)]
-pub(crate) enum Meaning {
-    /// The statement passes to the node as it is.
-    Plain,
-    /// The statement is a USE.
-    Use,
-    /// The statement truncates a logged table.
-    Truncate(Arc<LoggedTable>),
-    /// The statement writes to logged tables.
-    Write(Arc<PreparedWrite>),
-    /// The statement reads one of the tables that tell of the cluster's nodes. The columns of its
-    /// result are kept for results that come without them.
-    RingRows(Arc<Metadata>),
-    /// The statement is a nearest-neighbour query.
-    Ann(Arc<AnnStatement>),
-    /// The statement polls a change log.
-    LogRead(Arc<PreparedLogRead>),
-    /// The statement may be answered with an answer that is some seconds old.
-    Kept,
-    /// The statement defines, reads or describes vector indexes, or changes what they need.
-    Concern(Arc<PreparedConcern>),
-}
-
-/// Bytes that an entry takes beside its id, grounds and meaning.
+/// Bytes that an entry takes beside its id, dependencies and statement.
 const ENTRY_BYTES: usize = 256;
 
 /// The factor from the bytes of a statement's text and of the node's answer to PREPARE to the bytes
-/// of its meaning, at most about: a bind marker of three characters becomes a term and a name.
+/// of the [`Statement`], at most about: a bind marker of three characters becomes a term and a
+/// name.
 const UNDERSTOOD: usize = 32;
 
-/// The length of a text up to which its meaning is kept. Bytes.
+/// The length of a text up to which a statement that grows with it is kept. Bytes.
 const TEXT_MAX: usize = 128 << 10;
 
 /// The number of parts of the table. Each has an equal share of the bytes, which the largest entry
 /// must fit in.
 const PARTS: usize = 16;
 
-/// Checks the length of a text to be prepared whose meaning is more than [`Meaning::Plain`].
-/// `bytes` is that length.
+/// Checks the length of a text to be prepared whose statement grows with it. `bytes` is that
+/// length.
 ///
 /// # Errors
-/// If the text is too long for its meaning to be kept.
+/// If the text is too long for its statement to be kept.
 pub(crate) fn check_text(bytes: usize) -> Result<(), CqlError> {
     if bytes <= TEXT_MAX {
         return Ok(());
@@ -80,9 +51,9 @@ pub(crate) fn check_text(bytes: usize) -> Result<(), CqlError> {
 /// A remembered prepared statement.
 #[derive(Clone)]
 struct Entry {
-    grounds: Grounds,
-    meaning: Meaning,
-    /// Bytes of grounds and meaning, about.
+    dependencies: Dependencies,
+    statement: Statement,
+    /// Bytes of dependencies and statement, about.
     bytes: usize,
 }
 
@@ -96,11 +67,11 @@ impl Weighter<Bytes, Entry> for ByBytes {
     }
 }
 
-/// The meanings of prepared ids.
+/// The statements of prepared ids.
 pub(crate) struct PreparedStatements {
     by_id: Cache<Bytes, Entry, ByBytes>,
-    /// The most bytes that a meaning counts for: a heavier entry would not be kept at all.
-    meaning_max: usize,
+    /// The most bytes that a statement counts for: a heavier entry would not be kept at all.
+    statement_max: usize,
 }
 
 impl PreparedStatements {
@@ -117,40 +88,45 @@ impl PreparedStatements {
             .expect("both capacities are given");
         PreparedStatements {
             by_id: Cache::with_options(options, ByBytes, Default::default(), Default::default()),
-            meaning_max: bytes_max / PARTS / 2,
+            statement_max: bytes_max / PARTS / 2,
         }
     }
 
-    /// The meaning of a statement under a snapshot; `None` if it is unknown or does not hold any
-    /// more.
-    pub(crate) fn get(&self, id: &[u8], snapshot: &Snapshot) -> Option<Meaning> {
+    /// The statement of an id under a snapshot; `None` if it is unknown or does not hold any more.
+    pub(crate) fn get(&self, id: &[u8], snapshot: &Snapshot) -> Option<Statement> {
         let entry = self.by_id.get(id)?;
-        if entry.grounds.hold_at_once(snapshot) {
-            return Some(entry.meaning);
+        if entry.dependencies.hold_at_once(snapshot) {
+            return Some(entry.statement);
         }
-        let grounds = entry.grounds.found_in(snapshot)?;
-        let meaning = entry.meaning.clone();
-        self.put(id, Entry { grounds, ..entry });
-        Some(meaning)
+        let dependencies = entry.dependencies.revalidated(snapshot)?;
+        let statement = entry.statement.clone();
+        self.put(
+            id,
+            Entry {
+                dependencies,
+                ..entry
+            },
+        );
+        Some(statement)
     }
 
-    /// Remembers the meaning of a statement and its grounds. `made_of` is the length of its text
-    /// and of the node's answer to PREPARE. Bytes.
-    pub(crate) fn insert(&self, id: &[u8], grounds: Grounds, meaning: Meaning, made_of: usize) {
-        let bytes = match &meaning {
-            Meaning::Plain | Meaning::Use | Meaning::Kept => 0,
-            // The table belongs to the snapshot.
-            Meaning::Truncate(_) => 0,
-            Meaning::Write(_)
-            | Meaning::RingRows(_)
-            | Meaning::LogRead(_)
-            | Meaning::Ann(_)
-            | Meaning::Concern(_) => made_of.saturating_mul(UNDERSTOOD).min(self.meaning_max),
+    /// Remembers a statement and its dependencies. `made_of` is the length of its text and of the
+    /// node's answer to PREPARE. Bytes.
+    pub(crate) fn insert(
+        &self,
+        id: &[u8],
+        dependencies: Dependencies,
+        statement: Statement,
+        made_of: usize,
+    ) {
+        let bytes = match statement.grows() {
+            true => made_of.saturating_mul(UNDERSTOOD).min(self.statement_max),
+            false => 0,
         };
         let entry = Entry {
-            bytes: bytes + grounds.bytes().min(self.meaning_max),
-            grounds,
-            meaning,
+            bytes: bytes + dependencies.bytes().min(self.statement_max),
+            dependencies,
+            statement,
         };
         self.put(id, entry);
     }
@@ -159,7 +135,7 @@ impl PreparedStatements {
     /// come late, and a client that prepared meanwhile is about to execute.
     fn put(&self, id: &[u8], entry: Entry) {
         let known = self.by_id.peek(id);
-        if known.is_none_or(|known| known.grounds.epoch() <= entry.grounds.epoch()) {
+        if known.is_none_or(|known| known.dependencies.epoch() <= entry.dependencies.epoch()) {
             self.by_id.insert(Bytes::copy_from_slice(id), entry);
         }
     }
@@ -167,6 +143,10 @@ impl PreparedStatements {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use cql::wire::Metadata;
+
     use super::*;
     use crate::catalog::Catalog;
     use crate::recognise::Verb;
@@ -174,10 +154,10 @@ mod tests {
 
     const MIB: usize = 1 << 20;
 
-    /// The grounds of a statement whose meaning rests on its text.
-    fn of_text() -> Grounds {
+    /// The dependencies of a statement that depends on its text alone.
+    fn of_text() -> Dependencies {
         let snapshot = Snapshot::default();
-        Grounds::of(Verb::Select, b"SELECT 1", None, &snapshot)
+        Dependencies::of(Verb::Select, b"SELECT 1", None, &snapshot)
     }
 
     fn remembered(statements: &PreparedStatements, count: u32) -> usize {
@@ -191,12 +171,12 @@ mod tests {
     fn ids_beyond_the_capacity_are_forgotten() {
         let statements = PreparedStatements::new(MIB);
         for number in 0u32..10_000 {
-            statements.insert(&number.to_be_bytes(), of_text(), Meaning::Plain, 1_000);
+            statements.insert(&number.to_be_bytes(), of_text(), Statement::Plain, 1_000);
         }
         let known = remembered(&statements, 10_000);
         assert!((2_000..=MIB / ENTRY_BYTES).contains(&known), "{known}");
         let last = statements.get(&9_999u32.to_be_bytes(), &Snapshot::default());
-        assert!(matches!(last, Some(Meaning::Plain)));
+        assert!(matches!(last, Some(Statement::Plain)));
     }
 
     #[test]
@@ -204,14 +184,14 @@ mod tests {
         let statements = PreparedStatements::new(64 * MIB);
         let columns = Arc::new(Metadata::default());
         for number in 0u32..1_000 {
-            let meaning = Meaning::RingRows(columns.clone());
-            statements.insert(&number.to_be_bytes(), of_text(), meaning, 32 << 10);
+            let statement = Statement::RingRead(Some(columns.clone()));
+            statements.insert(&number.to_be_bytes(), of_text(), statement, 32 << 10);
         }
         let known = remembered(&statements, 1_000);
         assert!((16..=64).contains(&known), "{known}");
         // An entry that is larger than any other is kept as well.
-        let meaning = Meaning::RingRows(columns);
-        statements.insert(b"large", of_text(), meaning, 100 * MIB);
+        let statement = Statement::RingRead(Some(columns));
+        statements.insert(b"large", of_text(), statement, 100 * MIB);
         assert!(statements.get(b"large", &Snapshot::default()).is_some());
     }
 
@@ -222,13 +202,14 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_forgotten_with_the_grounds_of_its_meaning() {
+    fn an_id_is_forgotten_when_a_dependency_changes() {
         let statements = PreparedStatements::new(MIB);
         let catalog = Catalog::new(Snapshot::default());
         let is_known = |id: &[u8]| statements.get(id, &catalog.snapshot()).is_some();
         let remember = |id: &[u8], text: &[u8]| {
-            let grounds = Grounds::of(Verb::Write, text, Some("shop"), &catalog.snapshot());
-            statements.insert(id, grounds, Meaning::Plain, text.len());
+            let dependencies =
+                Dependencies::of(Verb::Write, text, Some("shop"), &catalog.snapshot());
+            statements.insert(id, dependencies, Statement::Plain, text.len());
         };
         remember(b"write", b"INSERT INTO products (id) VALUES (?)");
         remember(b"batch", b"BEGIN BATCH");
@@ -236,9 +217,9 @@ mod tests {
         let events = Arc::new(events());
         catalog.replace(Snapshot::new([events.clone()], []));
         assert!(is_known(b"write") && !is_known(b"batch"));
-        // From here on the grounds hold without a comparison.
+        // From here on the dependencies hold without a comparison.
         let entry = statements.by_id.peek(&b"write"[..]).unwrap();
-        assert!(entry.grounds.hold_at_once(&catalog.snapshot()));
+        assert!(entry.dependencies.hold_at_once(&catalog.snapshot()));
         catalog.replace(Snapshot::new([events, Arc::new(products())], []));
         assert!(!is_known(b"write"));
     }
@@ -247,11 +228,12 @@ mod tests {
     fn an_answer_that_comes_late_takes_nothing_away() {
         let statements = PreparedStatements::new(MIB);
         let catalog = Catalog::new(Snapshot::default());
-        let grounds = || Grounds::of(Verb::Other, b"LIST ROLES", None, &catalog.snapshot());
-        let late = grounds();
+        let dependencies =
+            || Dependencies::of(Verb::Other, b"LIST ROLES", None, &catalog.snapshot());
+        let late = dependencies();
         catalog.replace(Snapshot::default());
-        statements.insert(b"id", grounds(), Meaning::Plain, 10);
-        statements.insert(b"id", late, Meaning::Plain, 10);
+        statements.insert(b"id", dependencies(), Statement::Plain, 10);
+        statements.insert(b"id", late, Statement::Plain, 10);
         assert!(statements.get(b"id", &catalog.snapshot()).is_some());
     }
 }

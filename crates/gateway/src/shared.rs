@@ -26,7 +26,7 @@ pub(crate) struct Shared {
     pub(crate) client_tls: ArcSwapOption<ServerConfig>,
     /// The gateways before the nodes of the cluster.
     pub(crate) ring: Arc<Ring>,
-    /// The meanings of prepared statements.
+    /// The prepared statements of the gateway.
     pub(crate) prepared: Arc<PreparedStatements>,
     /// The definitions of vector indexes.
     pub(crate) catalog: Arc<Catalog>,

@@ -28,6 +28,7 @@ pub mod system;
 #[cfg(test)]
 mod fixtures;
 
+pub use net::listener::BindError;
 pub use node::Node;
-pub use server::{BindError, ConnectionOptions, ListenerOptions, NodeOptions};
+pub use server::{ConnectionOptions, ListenerOptions, NodeOptions};
 pub use system::DATA_CENTER;

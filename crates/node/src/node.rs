@@ -4,13 +4,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use net::listener::BindError;
 use storage::Storage;
 use store_api::Stores;
 
 use crate::database::Database;
 use crate::server::{
-    BindError, BoundListener, CounterValues, ListenerOptions, NodeOptions, Server, Statements,
-    serve,
+    BoundListener, CounterValues, ListenerOptions, NodeOptions, Server, Statements, serve,
 };
 use crate::system::SystemTables;
 

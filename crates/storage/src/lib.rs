@@ -21,6 +21,8 @@ mod commit;
 mod disk_room;
 mod engine;
 mod forget;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod horizon;
 mod key;
 mod layout;
@@ -42,6 +44,8 @@ pub use engine::SimulatedDisk;
 pub use recover::{Loss, TableLoss, recover};
 pub use scrub::{Pass, Scrubbed, scrub};
 pub use storage::Storage;
+
+use turns::Turns;
 
 /// The moment at which a write is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +72,8 @@ pub struct StorageOptions {
     /// Bytes that a table gathers in memory before they are written out as a file. The value is
     /// fixed when the table is made. A table under fast writes holds up to three times as much.
     pub memtable_bytes: u64,
+    /// The turns on the processor, of which the committer takes those of writes.
+    pub turns: Turns,
 }
 
 impl Default for StorageOptions {
@@ -77,6 +83,7 @@ impl Default for StorageOptions {
             cache_bytes: 256 << 20,
             max_write_bytes: 64 << 20,
             memtable_bytes: 64 << 20,
+            turns: Turns::default(),
         }
     }
 }

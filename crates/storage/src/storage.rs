@@ -11,6 +11,7 @@ use futures::executor::block_on;
 use schema::{Catalog, StreamGeneration, TableId};
 use tokio::sync::watch::Receiver;
 use tokio::sync::{Semaphore, mpsc, oneshot};
+use turns::Turns;
 use uuid::Uuid;
 
 use crate::cdc::{LogEnd, LogSettled};
@@ -51,6 +52,7 @@ struct Inner {
     opened_at_micros: i64,
     waiting_bytes: Arc<Semaphore>,
     max_write_bytes: usize,
+    turns: Turns,
     committer: Mutex<Option<JoinHandle<()>>>,
     watch: Mutex<Option<Watch>>,
 }
@@ -192,7 +194,8 @@ impl Unstarted {
             .statistics
             .sweeps_waiting
             .store(sweeps.len() as u64, Ordering::Relaxed);
-        let committer = Committer::new(Arc::clone(&shared), receiver, sweeps);
+        let turns = options.turns.clone();
+        let committer = Committer::new(Arc::clone(&shared), receiver, sweeps, turns);
         Ok((Unstarted { shared, requests }, committer))
     }
 
@@ -211,6 +214,7 @@ impl Unstarted {
                 requests: Some(self.requests),
                 waiting_bytes: Arc::new(Semaphore::new(WAITING_BYTES_MAX / BYTES_PER_PERMIT)),
                 max_write_bytes: options.max_write_bytes,
+                turns: options.turns.clone(),
                 committer: Mutex::new(committer),
                 watch: Mutex::new(watch),
             }),
@@ -223,6 +227,11 @@ impl Storage {
     /// even over a restart.
     pub fn clock(&self) -> &Arc<ServerClock> {
         &self.inner.shared.clock
+    }
+
+    /// The turns on the processor, for those who read much at a time.
+    pub fn turns(&self) -> &Turns {
+        &self.inner.turns
     }
 
     /// The present schema. Costs one atomic load.

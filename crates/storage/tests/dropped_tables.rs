@@ -7,7 +7,6 @@ mod support;
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use schema::{Catalog, Table};
 use storage::{Storage, StorageOptions};
@@ -218,13 +217,10 @@ fn a_dropped_table_frees_its_disk_while_others_have_not_been_written_out() {
     // The table may be merged just now. Its files are removed when that is over, without a request
     // from outside.
     change(&storage, |catalog| catalog.remove_table("old", "t0"));
-    let started = Instant::now();
     let spaces = directory.path().join("db/keyspaces");
-    while size(&spaces).1 > VALUE_BYTES as u64 {
-        let left = size(&spaces);
-        assert!(started.elapsed() < Duration::from_secs(60), "{left:?}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    eventually("the bytes of the dropped table are gone", || {
+        size(&spaces).1 <= VALUE_BYTES as u64
+    });
     check(&storage, "others", 2);
     drop(storage);
     check(&open(directory.path()), "others", 2);
@@ -258,11 +254,7 @@ fn writers_do_not_wait_until_all_dropped_tables_are_gone() {
             written.unwrap();
             folders() - before
         });
-        let started = Instant::now();
-        while folders() > before {
-            assert!(started.elapsed() < Duration::from_secs(60), "they go");
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        eventually("they go", || folders() <= before);
         left > 1
     });
     assert!(overtook, "a write is done while tables are still to go");

@@ -7,8 +7,6 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use schema::Table;
 use storage::read::Partitions;
@@ -30,11 +28,12 @@ fn insert_row(storage: &Storage, table: &Table, c: i32) -> Result<(), StorageErr
     .map(drop)
 }
 
-fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !done() {
-        assert!(started.elapsed() < Duration::from_secs(20), "{what}");
-        thread::sleep(Duration::from_millis(20));
+/// Waits until the storage has tried to write to the full disk twice more, once after the other.
+fn wait_for_tries(refused: &Path) {
+    let count = || fs::metadata(refused).map_or(0, |file| file.len());
+    for _ in 0..2 {
+        let before = count();
+        eventually("another try", || count() > before);
     }
 }
 
@@ -43,6 +42,7 @@ fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
 #[ignore = "run by the test below as a process of its own"]
 fn on_a_disk_that_fills() {
     let (directory, full) = (path("DISK_ROOT"), path("DISK_FULL"));
+    let refused = path("DISK_REFUSED");
     let options = StorageOptions {
         memtable_bytes: 1 << 20,
         ..options()
@@ -69,23 +69,23 @@ fn on_a_disk_that_fills() {
         assert!(matches!(storage.health(), Health::ReadOnly(_)));
         let again = write_some(&storage, 1);
         assert!(matches!(again, Err(StorageError::ReadOnly(_))));
-        let refused = block_on(storage.change_catalog(|catalog| {
+        let change = block_on(storage.change_catalog(|catalog| {
             catalog.cluster_name.push('!');
             Ok::<(), ()>(())
         }));
         assert!(matches!(
-            refused,
+            change,
             Err(ChangeError::Storage(StorageError::ReadOnly(_)))
         ));
         assert_eq!(read_all(&storage, &table).len(), before as usize);
         assert_eq!(stream.count(), before as usize);
-        // Writes are refused for as long as the disk is full.
-        thread::sleep(Duration::from_millis(2_500));
+        // Writes are refused for as long as the disk is full, however often it is looked at.
+        wait_for_tries(&refused);
         assert!(matches!(storage.health(), Health::ReadOnly(_)));
         assert_eq!(read_all(&storage, &table).len(), before as usize);
 
         fs::remove_file(&full).unwrap();
-        wait_for("writes are taken again", || {
+        eventually("writes are taken again", || {
             storage.health() == Health::Writable
         });
         // A refused write does not take effect later, as readers of a log may have passed its time.
@@ -96,9 +96,9 @@ fn on_a_disk_that_fills() {
     // No write of the test fails, but the engine can't write out what it holds in memory.
     fs::write(&full, []).unwrap();
     assert!(storage.compact(table.id).is_err());
-    wait_for("it is noticed", || storage.health() != Health::Writable);
+    eventually("it is noticed", || storage.health() != Health::Writable);
     fs::remove_file(&full).unwrap();
-    wait_for("writes are taken again", || {
+    eventually("writes are taken again", || {
         storage.health() == Health::Writable
     });
     let total = write_some(&storage, 10).unwrap();
@@ -116,10 +116,11 @@ fn reads_go_on_and_writes_come_back() {
     let home = tempfile::tempdir().unwrap();
     let at = |name: &str| home.path().join(name);
     let library = disk::compile_shim(home.path());
-    let environment: [(&str, &Path); 3] = [
+    let environment: [(&str, &Path); 4] = [
         ("LD_PRELOAD", &library),
         ("DISK_ROOT", &at("data")),
         ("DISK_FULL", &at("full")),
+        ("DISK_REFUSED", &at("refused")),
     ];
     let status = disk::spawn_test("on_a_disk_that_fills", &environment)
         .wait()

@@ -9,9 +9,10 @@ mod workload;
 
 use std::path::PathBuf;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use storage::Durability;
+use support::eventually;
 
 const ROUNDS: u64 = 8;
 
@@ -41,14 +42,7 @@ fn nothing_acknowledged_is_lost() {
                 ("WORK_ACKNOWLEDGED", &acknowledged),
             ],
         );
-        let started = Instant::now();
-        while size(&acknowledged) == before {
-            assert!(
-                started.elapsed() < Duration::from_secs(30),
-                "the writers began"
-            );
-            thread::sleep(Duration::from_millis(2));
-        }
+        eventually("the writers began", || size(&acknowledged) > before);
         // The kill comes sooner or later, and at no round number of milliseconds.
         thread::sleep(Duration::from_micros(round * round * 7_919));
         assert_eq!(child.try_wait().unwrap(), None, "the writers did not fail");

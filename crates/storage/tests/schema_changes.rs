@@ -5,8 +5,6 @@ mod support;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use schema::{Catalog, Column, ColumnId, ColumnKind};
 use storage::{ChangeError, Storage, StorageError};
@@ -29,21 +27,15 @@ fn spaces(directory: &Path) -> usize {
 }
 
 fn wait_for_spaces(directory: &Path, storage: &Storage, count: usize) {
-    let started = Instant::now();
-    while spaces(directory) != count {
-        assert!(
-            started.elapsed() < Duration::from_secs(10),
-            "{} spaces",
-            spaces(directory)
-        );
+    eventually(&format!("{count} spaces"), || {
         // Files are removed between two requests.
         let nothing = storage::mutation::Write {
             mutations: vec![],
             condition: None,
         };
         block_on(storage.write(nothing)).unwrap();
-        thread::sleep(Duration::from_millis(5));
-    }
+        spaces(directory) == count
+    });
 }
 
 #[test]

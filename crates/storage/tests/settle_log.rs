@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use bytes::Bytes;
 use schema::Table;
@@ -119,7 +118,10 @@ fn no_row_is_missed() {
         writer.join().unwrap();
     }
     // Commits in one microsecond take times a little ahead of the clock, so the reader ends later.
-    thread::sleep(Duration::from_millis(5));
+    let latest = storage.clock().latest_micros();
+    eventually("the clock has passed the last commit", || {
+        SystemClock.now_micros() > latest
+    });
     done.store(true, Ordering::SeqCst);
     let (seen, windows) = reader.join().unwrap();
     let expected: BTreeMap<i32, usize> = (0..WRITERS * WRITES).map(|c| (c, 1)).collect();

@@ -8,8 +8,6 @@ mod support;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use schema::Table;
 use storage::Storage;
@@ -53,11 +51,9 @@ impl World {
     }
 
     fn wait_until_swept(&self) {
-        let started = Instant::now();
-        while self.storage.statistics().sweeps_waiting > 0 {
-            assert!(started.elapsed() < Duration::from_secs(10), "it is swept");
-            thread::sleep(Duration::from_millis(2));
-        }
+        eventually("it is swept", || {
+            self.storage.statistics().sweeps_waiting == 0
+        });
     }
 
     fn compact_after(&self, seconds: i64) {

@@ -1,5 +1,4 @@
-//! The threads for searches and builds. Long computations don't run on the threads that serve
-//! sockets.
+//! Runs searches and builds. Long computations don't run on the threads that serve sockets.
 //!
 //! Handing a search over to another thread and its answer back costs two wake-ups. On a busy server
 //! that is about a fifth of the processor time of a search of 20,000 x 1,536 for ten rows
@@ -8,18 +7,18 @@
 //! no more than that. If a large limit, a disk or a scan makes searches slow, they go to threads of
 //! their own again.
 //!
-//! A search waits for one of as many permits as there are threads, but only until its deadline. The
-//! number of waiting searches and the duration of recent ones tell how long a new search would
-//! wait. If that is too long, the search is refused before it waits. So the latency of answers is
-//! bounded however many clients ask.
+//! A search waits for a turn of its class ([`turns`]), but only until its deadline. The number of
+//! waiting searches and the duration of recent ones tell how long a new search would wait. If that
+//! is too long, the search is refused before it waits. So the latency of answers is bounded however
+//! many clients ask.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinError;
+use turns::{Class, Turn, Turns};
 
 use crate::aside::aside;
 
@@ -34,14 +33,11 @@ const INLINE_ROWS_MAX: usize = 128;
 /// took it in as long as recent searches took no longer than this.
 pub const INLINE_WITHIN: Duration = Duration::from_millis(1);
 
-/// The threads for searches and builds. Each kind of work has its own permits, so that a long build
-/// can't keep searches waiting for a turn. The operating system shares the cores between them.
+/// Runs searches and builds, each with turns of its own class.
 #[derive(Clone, Debug)]
 pub struct Compute {
-    threads: usize,
+    turns: Turns,
     inline_within: Duration,
-    searches: Arc<Semaphore>,
-    builds: Arc<Semaphore>,
     queue: Arc<Queue>,
 }
 
@@ -73,26 +69,19 @@ pub enum NotSearched {
 }
 
 impl Compute {
-    /// At most `threads` searches and as many pieces of builds run at a time; 0 stands for the
-    /// number of cores. `inline_within` takes the place of [`INLINE_WITHIN`]; with zero all
-    /// searches are handed over.
-    pub fn new(threads: usize, inline_within: Duration) -> Compute {
-        let threads = match threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            threads => threads,
-        };
+    /// Searches and pieces of builds take their turns from `turns`. `inline_within` takes the place
+    /// of [`INLINE_WITHIN`]; with zero all searches are handed over.
+    pub fn new(turns: Turns, inline_within: Duration) -> Compute {
         Compute {
-            threads,
+            turns,
             inline_within,
-            searches: Arc::new(Semaphore::new(threads)),
-            builds: Arc::new(Semaphore::new(threads)),
             queue: Arc::default(),
         }
     }
 
     /// The number of pieces into which a build is worth splitting.
     pub fn threads(&self) -> usize {
-        self.threads
+        self.turns.at_once(Class::Ingest)
     }
 
     /// Runs a search for `rows` rows, unless it can't begin before the deadline. It yields once
@@ -107,7 +96,7 @@ impl Compute {
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,
     {
-        let permit = self.turn(deadline).await?;
+        let turn = self.turn(deadline).await?;
         let queue = self.queue.clone();
         let work = move || {
             let began = Instant::now();
@@ -120,11 +109,11 @@ impl Compute {
         };
         if self.is_inline(rows) {
             let result = catch_unwind(AssertUnwindSafe(work));
-            drop(permit);
+            drop(turn);
             let result = result.map_err(|_| NotSearched::Panicked)?;
             return result.ok_or(NotSearched::TooLate);
         }
-        match run(permit, work).await {
+        match run(turn, work).await {
             Ok(result) => result.ok_or(NotSearched::TooLate),
             Err(error) if error.is_panic() => Err(NotSearched::Panicked),
             Err(_) => Err(NotSearched::Stopped(Stopped)),
@@ -137,8 +126,8 @@ impl Compute {
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,
     {
-        let permit = self.builds.clone().acquire_owned().await;
-        let built = run(permit.map_err(|_| Stopped)?, work).await;
+        let turn = self.turns.take(Class::Ingest).await;
+        let built = run(turn, work).await;
         built.map_err(|error| match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
             Err(_) => Stopped,
@@ -152,21 +141,20 @@ impl Compute {
         rows <= INLINE_ROWS_MAX && mean > Duration::ZERO && mean <= self.inline_within
     }
 
-    async fn turn(&self, deadline: Instant) -> Result<OwnedSemaphorePermit, NotSearched> {
+    async fn turn(&self, deadline: Instant) -> Result<Turn, NotSearched> {
         let waiting = Waiting::join(&self.queue);
-        if Instant::now() + self.queue.wait(waiting.before, self.threads) > deadline {
+        let at_once = self.turns.at_once(Class::Query);
+        if Instant::now() + self.queue.wait(waiting.before, at_once) > deadline {
             return Err(NotSearched::TooLate);
         }
         // Searches that are computed inline wait at this point.
         tokio::task::yield_now().await;
-        if let Ok(permit) = self.searches.clone().try_acquire_owned() {
-            return Ok(permit);
+        if let Some(turn) = self.turns.try_take(Class::Query) {
+            return Ok(turn);
         }
-        let permit = self.searches.clone().acquire_owned();
-        tokio::time::timeout_at(deadline.into(), permit)
+        tokio::time::timeout_at(deadline.into(), self.turns.take(Class::Query))
             .await
-            .map_err(|_| NotSearched::TooLate)?
-            .map_err(|_| NotSearched::Stopped(Stopped))
+            .map_err(|_| NotSearched::TooLate)
     }
 }
 
@@ -182,9 +170,9 @@ impl Queue {
         self.mean_ns.store(mean_ns, Ordering::Relaxed);
     }
 
-    /// The time that a search waits behind `before` others on all threads.
-    fn wait(&self, before: usize, threads: usize) -> Duration {
-        let rounds = u32::try_from(before / threads).unwrap_or(u32::MAX);
+    /// The time that a search waits behind `before` others, of which so many run at once.
+    fn wait(&self, before: usize, at_once: usize) -> Duration {
+        let rounds = u32::try_from(before / at_once).unwrap_or(u32::MAX);
         self.mean().saturating_mul(rounds)
     }
 
@@ -214,14 +202,14 @@ impl Drop for Waiting<'_> {
     }
 }
 
-async fn run<T, F>(permit: OwnedSemaphorePermit, work: F) -> Result<T, JoinError>
+async fn run<T, F>(turn: Turn, work: F) -> Result<T, JoinError>
 where
     T: Send + 'static,
     F: FnOnce() -> T + Send + 'static,
 {
     aside(move || {
         let result = work();
-        drop(permit);
+        drop(turn);
         result
     })
     .await
@@ -232,17 +220,17 @@ mod tests {
     use super::*;
 
     const NEVER: Duration = Duration::ZERO;
+    const LONG: Duration = Duration::from_secs(20);
 
     fn soon() -> Instant {
-        Instant::now() + Duration::from_secs(20)
+        Instant::now() + LONG
     }
 
     /// Keeps the only thread busy until the returned sender is dropped.
     fn busy(compute: &Compute) -> std::sync::mpsc::Sender<()> {
         let (end, ended) = std::sync::mpsc::channel();
-        let compute = compute.clone();
-        let permit = compute.searches.clone().try_acquire_owned().unwrap();
-        tokio::spawn(run(permit, move || {
+        let turn = compute.turns.try_take(Class::Query).unwrap();
+        tokio::spawn(run(turn, move || {
             let _: Result<(), _> = ended.recv();
         }));
         end
@@ -250,13 +238,19 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn no_more_searches_run_than_threads() {
-        let compute = Compute::new(2, NEVER);
+        let compute = Compute::new(Turns::of_threads(2), NEVER);
         let running = Arc::new(AtomicUsize::new(0));
         let most = Arc::new(AtomicUsize::new(0));
         let searches = (0..8).map(|_| {
             let (running, most) = (running.clone(), most.clone());
             compute.search(soon(), 1, move || {
                 most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                // The first waits for the second, and all last for so long that a third would be
+                // seen.
+                let began = Instant::now();
+                while most.load(Ordering::SeqCst) < 2 && began.elapsed() < LONG {
+                    std::thread::yield_now();
+                }
                 std::thread::sleep(Duration::from_millis(5));
                 running.fetch_sub(1, Ordering::SeqCst);
             })
@@ -268,7 +262,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_search_that_panics_is_an_error_and_leaves_its_place() {
-        let compute = Compute::new(1, NEVER);
+        let compute = Compute::new(Turns::of_threads(1), NEVER);
         let panicked = compute
             .search(soon(), 1, || -> u8 { panic!("a bug") })
             .await;
@@ -285,21 +279,21 @@ mod tests {
 
     #[tokio::test]
     async fn short_searches_stay_where_they_came_in() {
-        let compute = Compute::new(1, INLINE_WITHIN);
+        let compute = Compute::new(Turns::of_threads(1), INLINE_WITHIN);
         assert!(!is_here(&compute, 10).await, "nothing is known yet");
         compute.queue.mean_ns.store(100_000, Ordering::Relaxed);
         assert!(is_here(&compute, INLINE_ROWS_MAX).await);
         assert!(!is_here(&compute, INLINE_ROWS_MAX + 1).await);
         compute.queue.mean_ns.store(50_000_000, Ordering::Relaxed);
         assert!(!is_here(&compute, 1).await, "searches have become slow");
-        let never = Compute::new(1, NEVER);
+        let never = Compute::new(Turns::of_threads(1), NEVER);
         never.queue.mean_ns.store(1, Ordering::Relaxed);
         assert!(!is_here(&never, 1).await);
     }
 
     #[tokio::test]
     async fn a_panic_where_it_came_in_is_an_error_too() {
-        let compute = Compute::new(1, INLINE_WITHIN);
+        let compute = Compute::new(Turns::of_threads(1), INLINE_WITHIN);
         compute.queue.mean_ns.store(100_000, Ordering::Relaxed);
         let panicked = compute
             .search(soon(), 1, || -> u8 { panic!("a bug") })
@@ -313,7 +307,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_search_waits_no_longer_than_it_has_time() {
-        let compute = Compute::new(1, NEVER);
+        let compute = Compute::new(Turns::of_threads(1), NEVER);
         let end = busy(&compute);
         let deadline = Instant::now() + Duration::from_millis(20);
         let late = compute.search(deadline, 1, || ()).await;
@@ -331,7 +325,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_search_that_would_wait_too_long_does_not_wait_at_all() {
-        let compute = Compute::new(1, NEVER);
+        let compute = Compute::new(Turns::of_threads(1), NEVER);
         let end = busy(&compute);
         compute.queue.took(Duration::from_secs(3600));
         let first = compute.search(soon(), 1, || 1);

@@ -357,7 +357,7 @@ mod tests {
     async fn rows_on_their_way_out_are_made_up_for() {
         let identity = identity("idx");
         let index = Arc::new(index(&identity));
-        let compute = Compute::new(1, INLINE_WITHIN);
+        let compute = Compute::new(turns::Turns::of_threads(1), INLINE_WITHIN);
         let inserts = (0..4u32).map(|id| Change::Insert {
             id,
             vector: vec![id as f32, 0.0],
@@ -385,7 +385,7 @@ mod tests {
         identity.options.search_beam_width = Some(1);
         let narrow = Arc::new(index(&identity));
         // A build on one thread makes the same index each time.
-        let compute = Compute::new(1, INLINE_WITHIN);
+        let compute = Compute::new(turns::Turns::of_threads(1), INLINE_WITHIN);
         let mut state = 1u64;
         let mut element = || {
             state = state
@@ -431,7 +431,7 @@ mod tests {
     async fn changes_of_an_id_are_made_in_their_order() {
         let identity = identity("idx");
         let index = Arc::new(index(&identity));
-        let compute = Compute::new(4, INLINE_WITHIN);
+        let compute = Compute::new(turns::Turns::of_threads(4), INLINE_WITHIN);
         let ids = 0..200u32;
         let mut changes = Vec::new();
         for round in 0..3u32 {
@@ -458,7 +458,7 @@ mod tests {
     async fn a_row_whose_new_vector_is_refused_is_not_found_where_it_was() {
         let identity = identity("idx");
         let index = Arc::new(index(&identity));
-        let compute = Compute::new(1, INLINE_WITHIN);
+        let compute = Compute::new(turns::Turns::of_threads(1), INLINE_WITHIN);
         let (id, vector) = (7, vec![1.0, 0.0]);
         let insert = Change::Insert { id, vector };
         assert_eq!(index.apply(&compute, vec![insert]).await.unwrap(), []);

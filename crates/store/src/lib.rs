@@ -28,6 +28,8 @@ pub mod database;
 mod engine;
 mod found;
 mod freshness;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod httpd;
 mod identity;
 mod index_actor;

@@ -145,7 +145,8 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
+    /// Time is simulated: it goes on when the watch and the test both wait.
+    #[tokio::test(start_paused = true)]
     async fn a_look_that_fails_is_not_the_last() {
         let root = tempfile::tempdir().unwrap();
         let status = root.path().join("proc/self/status");

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use client_memory::Shares;
+use turns::Turns;
 
 use crate::compute::INLINE_WITHIN;
 
@@ -47,8 +48,9 @@ pub struct StoreOptions {
     pub scrub: ScrubOptions,
     /// The memory that the process may take.
     pub memory: MemoryOptions,
-    /// The number of threads for searches, and again as many for builds; 0 for the number of cores.
-    pub compute_threads: usize,
+    /// The turns on the processor for searches and builds. A database in the same process may share
+    /// them.
+    pub turns: Turns,
     /// A search for few rows runs on the thread of its socket while recent searches took no longer
     /// than this. Zero hands all searches over to other threads.
     pub inline_searches_within: Duration,
@@ -147,7 +149,7 @@ impl Default for StoreOptions {
             repair: RepairOptions::default(),
             scrub: ScrubOptions::default(),
             memory: MemoryOptions::default(),
-            compute_threads: 0,
+            turns: Turns::default(),
             inline_searches_within: INLINE_WITHIN,
             shutdown_timeout: Duration::from_secs(10),
         }

@@ -146,7 +146,7 @@ fn begin(
 ) -> Result<StoreHandle, StartError> {
     prepare(&options.indexes)?;
     engine.set_database(database.clone());
-    let compute = Compute::new(options.compute_threads, options.inline_searches_within);
+    let compute = Compute::new(options.turns, options.inline_searches_within);
     let tasks = TaskTracker::new();
     let work = Registry::default();
     let repairs = Repairs::new(work.clone(), tasks.clone(), options.repair.clone());

@@ -312,7 +312,17 @@ async fn an_index_equals_its_table_in_the_end(way: Way) {
         assert!(world.status(shape.table).await.unwrap().count > 0);
     }
     // Cells that have expired meanwhile are gone from all indexes.
-    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    common::eventually("no cell is left that expires", async || {
+        for shape in SHAPES {
+            let times = format!("SELECT ttl(v) FROM ks.{}", shape.table);
+            let times = world.rows(&times).await;
+            if times.iter().any(|row| row.columns[0].is_some()) {
+                return false;
+            }
+        }
+        true
+    })
+    .await;
     for shape in SHAPES {
         assert_equal(&world, shape).await;
         world.assert_repair_finds_nothing(shape.table, true).await;

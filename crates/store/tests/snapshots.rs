@@ -187,7 +187,13 @@ async fn what_expires_while_the_service_is_away_is_dropped(way: Way) {
     }
     assert_equal(&world, &rows).await;
     let world = world
-        .restart(async |_| tokio::time::sleep(Duration::from_secs(4)).await)
+        .restart(async |database| {
+            eventually("the rows have expired", async || {
+                let left = "SELECT k FROM ks.t WHERE k < 20 ALLOW FILTERING";
+                database.rows(left).await.is_empty()
+            })
+            .await;
+        })
         .await;
     assert_eq!(scans(&world).await, 0.0);
     // The expired rows are not served even for a moment.
@@ -281,6 +287,7 @@ async fn readers_that_fall_behind_what_the_log_keeps_have_the_index_reconciled()
     assert_eq!(scanned().await, Some(0.0), "all came in by the log");
 
     assert!(world.node.stop(Duration::from_secs(1)).await);
+    // The place up to which the readers have come has to be older than the log keeps.
     tokio::time::sleep(Duration::from_secs(u64::from(TTL_S))).await;
     let node = start_node(world.storage.clone(), world.cql).await;
     eventually("the table is scanned", async || {

@@ -3,18 +3,15 @@
 
 use contender::Metric;
 
-use super::parquet_file::ParquetFile;
-use super::{Made, one_kind};
+use super::{Made, files, one_kind};
 
-const DIMENSIONS: usize = 384;
 const HELD_OUT_EVERY: usize = 20;
 
 /// Reads the films, and splits them into base and queries.
 pub fn make() -> anyhow::Result<Made> {
-    let file = ParquetFile::open("../../../samples/movies/movies.parquet")?;
+    let films = files::vectors("../../../samples/movies/movies.parquet", "plot_embedding")?;
     let (mut base, mut queries) = (Vec::new(), Vec::new());
-    let films = file.floats("plot_embedding")?;
-    for (film, vector) in films.chunks_exact(DIMENSIONS).enumerate() {
+    for (film, vector) in films.rows().enumerate() {
         let side = match film % HELD_OUT_EVERY {
             0 => &mut queries,
             _ => &mut base,
@@ -22,10 +19,10 @@ pub fn make() -> anyhow::Result<Made> {
         side.extend_from_slice(vector);
     }
     Ok(Made {
-        dimensions: DIMENSIONS,
+        dimensions: films.dimensions,
         metric: Metric::Cosine,
         base,
-        kinds: one_kind(queries.len() / DIMENSIONS),
+        kinds: one_kind(queries.len() / films.dimensions),
         queries,
         remark: "real text embeddings, queries held out".into(),
     })

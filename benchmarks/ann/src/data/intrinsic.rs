@@ -1,13 +1,12 @@
 //! Estimates the intrinsic dimension of a data set: how many dimensions its neighbourhoods have. It
 //! makes a set easy or hard to search.
 
-use contender::{Metric, NEIGHBOURS, Vectors};
-
-use super::exact::distance;
+use annulus_bench::data::{Metric, Vectors};
+use contender::NEIGHBOURS;
 
 /// The maximum likelihood estimate from the distances of each query's true neighbours (Levina and
 /// Bickel, 2004), its inverse averaged over the queries (MacKay and Ghahramani, 2005).
-pub fn dimension(base: Vectors<'_>, queries: Vectors<'_>, metric: Metric, ids: &[u32]) -> f64 {
+pub fn dimension(base: &Vectors, queries: &Vectors, metric: Metric, ids: &[u32]) -> f64 {
     let inverses: Vec<f64> = ids
         .chunks_exact(NEIGHBOURS)
         .enumerate()
@@ -15,7 +14,7 @@ pub fn dimension(base: Vectors<'_>, queries: Vectors<'_>, metric: Metric, ids: &
             let squared = ids.iter().map(|&id| {
                 // On the unit sphere twice `1 - cos` is the squared distance. Constant factors
                 // cancel out.
-                distance(metric, queries.row(query), base.row(id as usize))
+                metric.distance(queries.row(query), base.row(id as usize))
             });
             inverse(&squared.collect::<Vec<f64>>())
         })

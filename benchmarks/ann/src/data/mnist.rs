@@ -2,24 +2,18 @@
 
 use contender::Metric;
 
-use super::parquet_file::ParquetFile;
-use super::{Made, one_kind};
-
-const DIMENSIONS: usize = 784;
+use super::{Made, files, one_kind};
 
 /// Reads the pixels of the digits and of the queries.
 pub fn make() -> anyhow::Result<Made> {
-    let pixels = |name: &str| -> anyhow::Result<Vec<f32>> {
-        let pixels = ParquetFile::open(name)?.integers("pixels")?;
-        Ok(pixels.into_iter().map(|x| x as f32).collect())
-    };
-    let queries = pixels("mnist20k_queries.parquet")?;
+    let base = files::vectors("mnist20k_base.parquet", "pixels")?;
+    let queries = files::vectors("mnist20k_queries.parquet", "pixels")?;
     Ok(Made {
-        dimensions: DIMENSIONS,
+        dimensions: base.dimensions,
         metric: Metric::Euclidean,
-        base: pixels("mnist20k_base.parquet")?,
-        kinds: one_kind(queries.len() / DIMENSIONS),
-        queries,
+        base: base.values,
+        kinds: one_kind(queries.len()),
+        queries: queries.values,
         remark: "real images".into(),
     })
 }

@@ -4,13 +4,12 @@
 //! kept as raw files (see [`contender::DataSet`]) that later runs open at once.
 
 mod clustered;
-mod exact;
+mod files;
 mod films;
 mod intrinsic;
 mod lifted;
 mod mnist;
 mod parallel;
-mod parquet_file;
 pub mod random;
 mod texts;
 
@@ -18,8 +17,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
+use annulus_bench::data::{self, Vectors};
 use anyhow::{Context, anyhow};
-use contender::{DataSet, Description, Kind, Metric, NEIGHBOURS, Vectors};
+use contender::{DataSet, Description, Kind, Metric, NEIGHBOURS};
+use indicatif::ProgressBar;
 
 /// Vectors and queries of a set whose true neighbours are not known yet.
 struct Made {
@@ -142,15 +143,24 @@ fn make(name: &str, folder: &Path) -> anyhow::Result<()> {
     let start = Instant::now();
     eprintln!("{name}: making the data set and its true neighbours");
     let made = make_vectors(name)?;
-    let base = Vectors::new(&made.base, made.dimensions);
-    let queries = Vectors::new(&made.queries, made.dimensions);
-    let neighbours = exact::neighbours(base, queries, made.metric, NEIGHBOURS);
-    let intrinsic = intrinsic::dimension(base, queries, made.metric, &neighbours);
+    let vectors = |values| Vectors {
+        dimensions: made.dimensions,
+        values,
+        ids: None,
+    };
+    let (base, queries) = (vectors(made.base), vectors(made.queries));
+    let metric = match made.metric {
+        Metric::Cosine => data::Metric::Cosine,
+        Metric::Euclidean => data::Metric::Euclidean,
+    };
+    let hidden = ProgressBar::hidden();
+    let neighbours = data::nearest(&base, &queries, metric, NEIGHBOURS, &hidden);
+    let intrinsic = intrinsic::dimension(&base, &queries, metric, &neighbours);
     let description = Description {
         name: name.into(),
         dimensions: made.dimensions,
         metric: made.metric,
-        vectors: base.count(),
+        vectors: base.len(),
         kinds: made.kinds,
         remark: format!(
             "{}; intrinsic dimension around the queries {intrinsic:.1}",
@@ -158,8 +168,8 @@ fn make(name: &str, folder: &Path) -> anyhow::Result<()> {
         ),
     };
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    contender::write_floats(folder, false, &made.base)?;
-    contender::write_floats(folder, true, &made.queries)?;
+    contender::write_floats(folder, false, &base.values)?;
+    contender::write_floats(folder, true, &queries.values)?;
     contender::write_ids(folder, &neighbours)?;
     description.save(folder)?;
     eprintln!("{name}: made in {:.1} s", start.elapsed().as_secs_f64());

@@ -4,34 +4,36 @@
 use anyhow::ensure;
 use contender::{Kind, Metric};
 
-use super::Made;
-use super::parquet_file::ParquetFile;
+use super::{Made, files};
 
 /// Elements of a vector.
 pub const DIMENSIONS: usize = 384;
 
+const QUERIES: &str = "texts50k_queries.parquet";
+
+/// The kinds of queries in the file, one after the other.
+const KINDS: [&str; 2] = ["definition", "example"];
+const QUERIES_OF_A_KIND: usize = 1_000;
+
 /// Reads the vectors to be indexed.
 pub fn base() -> anyhow::Result<Vec<f32>> {
-    ParquetFile::open("texts50k_base.parquet")?.halves("embedding")
+    Ok(files::vectors("texts50k_base.parquet", "embedding")?.values)
 }
 
 /// Reads the queries: definitions, then examples. The second value has the number of each kind.
 pub fn queries() -> anyhow::Result<(Vec<f32>, Vec<Kind>)> {
-    let file = ParquetFile::open("texts50k_queries.parquet")?;
-    let of_row = file.texts("kind")?;
-    let kinds: Vec<Kind> = of_row
-        .chunk_by(|a, b| a == b)
-        .map(|rows| Kind {
-            name: rows[0].clone(),
-            queries: rows.len(),
-        })
-        .collect();
-    let names: Vec<&str> = kinds.iter().map(|kind| kind.name.as_str()).collect();
+    let queries = files::vectors(QUERIES, "embedding")?;
+    let expected = KINDS.len() * QUERIES_OF_A_KIND;
     ensure!(
-        names == ["definition", "example"],
-        "kinds of queries: {names:?}"
+        queries.len() == expected,
+        "{} queries instead of {expected}",
+        queries.len()
     );
-    Ok((file.floats("embedding")?, kinds))
+    let kind = |name: &str| Kind {
+        name: name.into(),
+        queries: QUERIES_OF_A_KIND,
+    };
+    Ok((queries.values, KINDS.map(kind).into()))
 }
 
 /// Reads base and queries.
@@ -49,26 +51,30 @@ pub fn make() -> anyhow::Result<Made> {
 
 #[cfg(test)]
 mod tests {
+    use annulus_bench::data::{self, Role, Vectors};
+    use indicatif::ProgressBar;
+
     use super::*;
-    use crate::data::exact::neighbours;
-    use contender::Vectors;
 
     #[test]
     fn neighbours_are_those_published_with_the_vectors() {
-        const QUERIES: usize = 8;
-        let base = base().unwrap();
-        let (queries, _) = queries().unwrap();
-        let file = ParquetFile::open("texts50k_queries.parquet").unwrap();
-        let published = file.integers("gt_ids").unwrap();
-        let found = neighbours(
-            Vectors::new(&base, DIMENSIONS),
-            Vectors::new(&queries[..QUERIES * DIMENSIONS], DIMENSIONS),
-            Metric::Cosine,
-            100,
-        );
-        let found: Vec<i32> = found.into_iter().map(|id| id as i32).collect();
+        const QUERIES_CHECKED: usize = 8;
+        let vectors = |values| Vectors {
+            dimensions: DIMENSIONS,
+            values,
+            ids: None,
+        };
+        let mut queries = vectors(queries().unwrap().0);
+        queries.truncate(QUERIES_CHECKED);
+        let published = files::source(QUERIES, "gt_ids");
+        let published = published.read(Role::Neighbours).unwrap();
+        let published = published.into_neighbours().unwrap();
+        let hidden = ProgressBar::hidden();
+        let base = vectors(base().unwrap());
+        let found = data::nearest(&base, &queries, data::Metric::Cosine, 100, &hidden);
         // Neighbours that are nearly equally far may be ordered differently.
-        let same = found.iter().zip(&published).filter(|(a, b)| a == b).count();
+        let pairs = found.iter().zip(&published.ids);
+        let same = pairs.filter(|(a, b)| i64::from(**a) == **b).count();
         assert!(same >= found.len() * 99 / 100, "{same} of {}", found.len());
     }
 }

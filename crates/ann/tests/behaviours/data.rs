@@ -61,3 +61,27 @@ pub fn clustered(
         })
         .collect()
 }
+
+/// Vectors in `count` heaps, each of which spreads along `directions` directions of its own.
+pub fn heaps(
+    rng: &mut Rng,
+    vectors: usize,
+    dimensions: usize,
+    count: usize,
+    directions: usize,
+) -> Vec<Vec<f32>> {
+    let heaps: Vec<Vec<Vec<f32>>> = (0..count)
+        .map(|_| (0..=directions).map(|_| rng.vector(dimensions)).collect())
+        .collect();
+    let one = |_| {
+        let (centre, directions) = heaps[rng.below(count)].split_first().expect("some");
+        let mut vector: Vec<f32> = centre.iter().map(|x| 4.0 * x).collect();
+        for direction in directions {
+            let along = rng.uniform();
+            let ends = vector.iter_mut().zip(direction);
+            ends.for_each(|(x, d)| *x += along * d);
+        }
+        vector
+    };
+    (0..vectors).map(one).collect()
+}

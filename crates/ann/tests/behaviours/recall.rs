@@ -2,7 +2,7 @@
 
 use ann::{Metric, Options, SearchOptions};
 
-use crate::data::{Rng, SPREAD, clustered};
+use crate::data::{Rng, SPREAD, clustered, heaps};
 use crate::oracle::{Oracle, build};
 
 /// Mean share of the `k` nearest that is found.
@@ -55,31 +55,11 @@ fn cosine_of_the_nearest_hundred() {
     assert!(recall >= 0.995, "{recall}");
 }
 
-/// Vectors in a few heaps, each of which spreads along some directions of its own.
-fn heaps(rng: &mut Rng, vectors: usize) -> Vec<Vec<f32>> {
-    const DIMENSIONS: usize = 96;
-    const DIRECTIONS: usize = 32;
-    let heaps: Vec<Vec<Vec<f32>>> = (0..20)
-        .map(|_| (0..=DIRECTIONS).map(|_| rng.vector(DIMENSIONS)).collect())
-        .collect();
-    let one = |_| {
-        let (centre, directions) = heaps[rng.below(heaps.len())].split_first().expect("some");
-        let mut vector: Vec<f32> = centre.iter().map(|x| 4.0 * x).collect();
-        for direction in directions {
-            let along = rng.uniform();
-            let ends = vector.iter_mut().zip(direction);
-            ends.for_each(|(x, d)| *x += along * d);
-        }
-        vector
-    };
-    (0..vectors).map(one).collect()
-}
-
 /// A narrow walk that begins in one heap has to come to another, and so do the walks that link new
 /// vectors.
 #[test]
 fn a_narrow_walk_begins_near_its_query() {
-    let vectors = heaps(&mut Rng(22), 30_100);
+    let vectors = heaps(&mut Rng(22), 30_100, 96, 20, 32);
     let (queries, base) = vectors.split_at(100);
     let options = Options {
         metric: Metric::Euclidean,

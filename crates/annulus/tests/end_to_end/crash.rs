@@ -94,6 +94,7 @@ async fn nothing_acknowledged_is_lost() {
                 ))
             })
             .collect();
+        // The kill comes at a random moment of the writes.
         tokio::time::sleep(Duration::from_millis(numbers.random_range(5..1_000))).await;
         server.kill();
         for writer in writers {

@@ -7,18 +7,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use scylla::client::session::Session;
 
 use crate::index::Index;
 use crate::server::Server;
+use crate::waiting::eventually;
 
 const CYCLES: usize = 4;
 const WRITERS: usize = 8;
 const DIMENSIONS: usize = 16;
-
-const WAIT: Duration = Duration::from_secs(60);
 
 /// Compiles the library that makes a disk look full. The storage's own tests use it too.
 fn compile_shim(into: &Path) -> PathBuf {
@@ -38,14 +37,6 @@ fn vector(key: i32) -> Vec<f32> {
     let mut vector = vec![1.0; DIMENSIONS];
     vector[0] = key as f32;
     vector
-}
-
-async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + WAIT;
-    while !is_so().await {
-        assert!(Instant::now() < deadline, "not within {WAIT:?}: {what}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
 }
 
 async fn keys(session: &Session) -> BTreeSet<i32> {
@@ -96,6 +87,7 @@ async fn the_index_follows_the_table_over_full_disks() {
                     }
                     Err(_) => {
                         refused.fetch_add(1, Ordering::Relaxed);
+                        // Refused writes come more slowly, so that others get the processor.
                         tokio::time::sleep(Duration::from_millis(5)).await;
                     }
                 }

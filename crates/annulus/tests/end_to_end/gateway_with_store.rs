@@ -4,15 +4,14 @@
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use store_api::types::NodeStatus;
 use store_api::{Client, ClientOptions};
 
 use crate::running::Running;
 use crate::store_alone::free_address;
-
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::waiting::eventually;
 
 /// The longest time that the process may take to stop.
 const STOP: Duration = Duration::from_secs(10);
@@ -48,11 +47,7 @@ async fn wait_for_store(http: SocketAddr) {
         let status = client.expect("a URI").node_status().await;
         status == Ok(NodeStatus::ConnectingToDb)
     };
-    let began = Instant::now();
-    while !answers().await {
-        assert!(began.elapsed() < PATIENCE, "{http} answers");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually(&format!("{http} answers"), answers).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -70,20 +65,18 @@ async fn the_index_service_moves_and_both_stop_as_they_are_told() {
     // A setting that is unknown changes nothing.
     write_settings(directory.path(), cql, after, "urri = 1");
     gateway.signal("-HUP");
-    let began = Instant::now();
-    while !std::fs::read_to_string(&log).unwrap().contains("`urri`") {
-        assert!(began.elapsed() < PATIENCE, "the mistake is told");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually("the mistake is told", async || {
+        std::fs::read_to_string(&log).unwrap().contains("`urri`")
+    })
+    .await;
     assert!(TcpStream::connect(before).is_ok());
     write_settings(directory.path(), cql, after, "");
     gateway.signal("-HUP");
     wait_for_store(after).await;
-    let began = Instant::now();
-    while TcpStream::connect(before).is_ok() {
-        assert!(began.elapsed() < PATIENCE, "the old address is closed");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually("the old address is closed", async || {
+        TcpStream::connect(before).is_err()
+    })
+    .await;
     assert!(TcpStream::connect(cql).is_ok());
     gateway.signal("-TERM");
     assert_eq!(gateway.end(STOP), Some(0));

@@ -21,3 +21,4 @@ mod snapshot_crash;
 mod store_alone;
 mod unreadable_vectors;
 mod upgrades;
+mod waiting;

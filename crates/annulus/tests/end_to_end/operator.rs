@@ -1,15 +1,13 @@
 //! `annulus tasks`, `annulus repair` and `annulus status` against a running service.
 
 use std::process::{Command, Output};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use store_api::types::IndexState;
 use store_api::{Client, ClientOptions};
 
 use crate::server::Server;
-
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::waiting::eventually;
 
 fn ask(http: &str, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_annulus"))
@@ -44,15 +42,11 @@ async fn long_work_is_seen_and_an_index_repaired_from_the_command_line() {
         ..ClientOptions::default()
     })
     .unwrap();
-    let began = Instant::now();
     let serves = async || {
         let status = client.index_status("ks", "i").await;
         status.is_ok_and(|status| status.status == IndexState::Serving)
     };
-    while !serves().await {
-        assert!(began.elapsed() < PATIENCE, "the index serves");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually("the index serves", serves).await;
 
     let repaired = ask(&http, &["repair", "ks.i", "--json"]);
     let repaired: Value = serde_json::from_str(&text(&repaired)).expect("JSON");

@@ -90,7 +90,8 @@ impl Server {
         command
     }
 
-    /// Starts the binary and kills it after that time, ready or not.
+    /// Starts the binary and kills it after that time, ready or not. Callers choose times at which
+    /// a start may be anywhere.
     pub fn kill_after(data_dir: &Path, settings: &[&str], wait: Duration) {
         let mut process = Server::command(data_dir, "warn", settings)
             .stdout(Stdio::null())

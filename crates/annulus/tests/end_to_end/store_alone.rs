@@ -2,15 +2,17 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use store_api::types::NodeStatus;
 use store_api::{Client, ClientOptions, KeyValue};
 
 use crate::running::Running;
 use crate::server::Server;
+use crate::waiting::eventually;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -19,14 +21,21 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Starts `annulus store` with the settings in `.env` of that directory.
 pub fn start(directory: &Path, arguments: &[&str]) -> Running {
-    let process = Command::new(env!("CARGO_BIN_EXE_annulus"))
+    Running(
+        command(directory, arguments)
+            .spawn()
+            .expect("the binary starts"),
+    )
+}
+
+fn command(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_annulus"));
+    command
         .current_dir(directory)
         .args(["store", "--log", "info"])
         .args(arguments)
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
-    Running(process)
+        .stdout(Stdio::piped());
+    command
 }
 
 /// A free port on the loopback address.
@@ -53,11 +62,7 @@ async fn serves(http: SocketAddr) -> bool {
 }
 
 async fn wait_until_serving(http: SocketAddr) {
-    let began = Instant::now();
-    while !serves(http).await {
-        assert!(began.elapsed() < PATIENCE, "{http} serves");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually(&format!("{http} serves"), async || serves(http).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,9 +80,19 @@ async fn it_serves_and_moves_and_stops_as_it_is_told() {
     }
 
     let (before, after) = (free_address(), free_address());
-    let often = format!("VECTOR_STORE_TLS_FILE_CHECK_INTERVAL={CHECK_INTERVAL:?}");
-    write_settings(directory.path(), database.cql, before, &often);
-    let mut store = start(directory.path(), &[]);
+    // The database asks for no password.
+    let password = directory.path().join("password");
+    std::fs::write(&password, "secret").unwrap();
+    let checked = format!(
+        "VECTOR_STORE_TLS_FILE_CHECK_INTERVAL={CHECK_INTERVAL:?}\n\
+         VECTOR_STORE_SCYLLADB_USERNAME=somebody\n\
+         VECTOR_STORE_SCYLLADB_PASSWORD_FILE=password"
+    );
+    write_settings(directory.path(), database.cql, before, &checked);
+    let log = directory.path().join("log");
+    let mut command = command(directory.path(), &[]);
+    command.stderr(std::fs::File::create(&log).unwrap());
+    let mut store = Running(command.spawn().expect("the binary starts"));
     let stdout = store.0.stdout.take().unwrap();
     let ready = tokio::task::spawn_blocking(move || {
         let mut line = String::new();
@@ -96,7 +111,12 @@ async fn it_serves_and_moves_and_stops_as_it_is_told() {
 
     // Settings that are half written or unusable change nothing.
     std::fs::write(directory.path().join(".env"), "").unwrap();
-    tokio::time::sleep(10 * CHECK_INTERVAL).await;
+    std::fs::remove_file(&password).unwrap();
+    eventually("a check of the files has failed", async || {
+        let log = std::fs::read_to_string(&log).unwrap();
+        log.contains("the settings of the index service can't be used")
+    })
+    .await;
     assert!(serves(before).await);
     write_settings(
         directory.path(),
@@ -108,11 +128,10 @@ async fn it_serves_and_moves_and_stops_as_it_is_told() {
     write_settings(directory.path(), database.cql, after, "");
     store.signal("-HUP");
     wait_until_serving(after).await;
-    let began = Instant::now();
-    while std::net::TcpStream::connect(before).is_ok() {
-        assert!(began.elapsed() < PATIENCE, "the old address is closed");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually("the old address is closed", async || {
+        std::net::TcpStream::connect(before).is_err()
+    })
+    .await;
     store.signal("-TERM");
     assert_eq!(store.end(PATIENCE), Some(0));
 }
@@ -123,6 +142,14 @@ fn write_certificate(directory: &Path) -> Vec<u8> {
     std::fs::write(directory.join("key.pem"), own.signing_key.serialize_pem()).unwrap();
     std::fs::write(directory.join("cert.pem"), own.cert.pem()).unwrap();
     own.cert.pem().into_bytes()
+}
+
+/// Opens a pipe for writing; `None` if nobody reads it.
+fn write_end(pipe: &Path) -> Option<std::fs::File> {
+    let mut options = std::fs::OpenOptions::new();
+    let not_blocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    options.write(true).custom_flags(not_blocking);
+    options.open(pipe).ok()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -157,11 +184,10 @@ async fn a_certificate_is_swapped_when_its_file_changes() {
         status == Ok(NodeStatus::ConnectingToDb)
     };
     let wait = async |certificate: &[u8]| {
-        let began = Instant::now();
-        while !answers(certificate).await {
-            assert!(began.elapsed() < PATIENCE, "the certificate is used");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        eventually("the certificate is used", async || {
+            answers(certificate).await
+        })
+        .await;
     };
     wait(&before).await;
     let after = write_certificate(directory.path());
@@ -173,7 +199,12 @@ async fn a_certificate_is_swapped_when_its_file_changes() {
     std::fs::remove_file(&endless).unwrap();
     let made = Command::new("mkfifo").arg(&endless).status();
     assert!(made.expect("mkfifo is there").success());
-    tokio::time::sleep(10 * CHECK_INTERVAL).await;
+    let mut never_written = None;
+    eventually("the file is being read", async || {
+        never_written = write_end(&endless);
+        never_written.is_some()
+    })
+    .await;
     assert!(answers(&after).await);
     store.signal("-TERM");
     assert_eq!(store.end(PATIENCE), Some(0));

@@ -3,18 +3,16 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use scylla::client::session::Session;
 
 use crate::index::{Index, Scores};
 use crate::server::Server;
+use crate::waiting::eventually;
 
 /// The dimensions are so many that a few rows make a mapped file.
 const DIMENSIONS: usize = 4096;
 const ROWS: i32 = 300;
-
-const WAIT: Duration = Duration::from_secs(60);
 
 fn vector(key: i32) -> Vec<f32> {
     let mut vector = vec![0.0; DIMENSIONS];
@@ -50,7 +48,7 @@ async fn a_file_of_vectors_that_is_cut_short_costs_a_search_and_a_build() {
     index.wait_until_serving().await;
     other.wait_until_serving().await;
     // A fault that the verification finds would not be met by a search.
-    let verified = || lines(&log, &["all vectors are as they were saved"]).len() == 2;
+    let verified = async || lines(&log, &["all vectors are as they were saved"]).len() == 2;
     eventually("both indexes are verified", verified).await;
     let found = index.contents().await.expect("it answers");
     assert_eq!(found.len(), expected.len());
@@ -106,14 +104,6 @@ async fn fill(session: &Session) {
             let inserted = session.execute_unpaged(&insert, (key, vector(key))).await;
             inserted.expect("inserted");
         }
-    }
-}
-
-async fn eventually(what: &str, is_so: impl Fn() -> bool) {
-    let deadline = Instant::now() + WAIT;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "not within {WAIT:?}: {what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 

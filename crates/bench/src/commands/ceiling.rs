@@ -18,12 +18,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::arguments::seconds;
-use crate::data::{Neighbours, Vectors};
 use crate::load::{self, Judge, Length, Plan};
 use crate::report::{Measurement, Output, OutputArguments};
 use crate::servers::http::{self, Url};
 use crate::servers::wire::{self, Bodies, Wire};
 use crate::servers::{Names, Questions, Searcher};
+use annulus_bench::data::{Neighbours, Vectors};
 
 const QUERIES: usize = 100;
 const HEADER_END: &[u8] = b"\r\n\r\n";

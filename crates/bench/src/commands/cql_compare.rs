@@ -14,7 +14,7 @@ use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::statement::prepared::PreparedStatement;
 
-use crate::spread::Spread;
+use annulus_bench::spread::Spread;
 
 const DIMENSIONS: usize = 384;
 const TEXT_BYTES: usize = 100;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use crate::data::{DataArguments, Lift, Role, Source, describe};
+use annulus_bench::data::{DataArguments, Lift, Role, Source, describe};
 
 /// The commands of `annulus bench data`.
 #[derive(Debug, Subcommand)]

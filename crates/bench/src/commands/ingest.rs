@@ -14,11 +14,11 @@ use hdrhistogram::Histogram;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::arguments::{CqlArguments, seconds};
-use crate::data::{DataArguments, Vectors};
 use crate::load::{self, Done, Failure, Length, Operation, Plan};
 use crate::report::{Measurement, Output, OutputArguments};
 use crate::servers::Names;
 use crate::servers::cql::{Inserter, Searches};
+use annulus_bench::data::{DataArguments, Vectors};
 
 /// The number of probes that run at once.
 const PROBES_AT_ONCE: usize = 2;

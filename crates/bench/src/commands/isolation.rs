@@ -13,13 +13,13 @@ use indicatif::ProgressBar;
 
 use super::arguments::{CqlArguments, Target};
 use super::searching::{Searching, questions};
-use crate::data::{DataArguments, Vectors};
 use crate::load::{self, Done, Failure, Length, Operation, Plan};
 use crate::report::{Measurement, Output, OutputArguments};
 use crate::servers::Names;
 use crate::servers::cql::{Inserter, Reads};
 use crate::servers::http::Url;
 use crate::servers::wire::Wire;
+use annulus_bench::data::{DataArguments, Vectors};
 
 /// The most point reads or writes that are under way at once.
 const AT_ONCE: usize = 64;

@@ -13,10 +13,10 @@ use indicatif::ProgressBar;
 
 use super::arguments::TargetArguments;
 use super::searching::SearchArguments;
-use crate::data::Vectors;
 use crate::load::{self, Done, Failure, Length, Operation, Plan};
 use crate::report::{Measurement, Output, OutputArguments};
 use crate::servers::cql::Writes;
+use annulus_bench::data::Vectors;
 
 /// The number of writes under way at once.
 const WRITES_AT_ONCE: usize = 32;

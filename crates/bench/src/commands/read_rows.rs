@@ -9,11 +9,11 @@ use anyhow::{Context, ensure};
 use clap::Args;
 
 use super::arguments::{CqlArguments, LoadArguments};
-use crate::data::{DataArguments, Neighbours, SearchSet};
 use crate::load::{self, Done, Failure, Operation};
 use crate::report::{Measurement, Output, OutputArguments};
 use crate::servers::Names;
 use crate::servers::cql::Reads;
+use annulus_bench::data::{DataArguments, Neighbours, SearchSet};
 
 /// The arguments of `read-rows`.
 #[derive(Args, Debug)]

@@ -22,7 +22,7 @@ use super::arguments::CqlArguments;
 use crate::report::{Measurement, Output, OutputArguments};
 use crate::servers::Names;
 use crate::servers::http::{self, Url};
-use crate::spread::Spread;
+use annulus_bench::spread::Spread;
 
 /// The arguments of `restart`.
 #[derive(Args, Debug)]

@@ -8,12 +8,12 @@ use clap::Args;
 
 use super::arguments::CqlArguments;
 use super::waiting::{self, DROPPING_MAX, FORGETTING_MAX};
-use crate::data::{DataArguments, Metric};
 use crate::load::{self, Length, Plan};
 use crate::report::{Measurement, Output, OutputArguments};
 use crate::servers::Names;
 use crate::servers::cql::Inserter;
 use crate::servers::http::Url;
+use annulus_bench::data::{DataArguments, Metric};
 
 /// The arguments of `build-table`.
 #[derive(Args, Debug)]

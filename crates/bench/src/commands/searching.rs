@@ -11,12 +11,12 @@ use anyhow::{Context, ensure};
 use indicatif::ProgressBar;
 
 use super::arguments::{LoadArguments, RequestArguments, Target};
-use crate::data::{DataArguments, SearchSet};
 use crate::load::{self, Judge, Measured, Plan};
 use crate::report::Measurement;
 use crate::servers::cql::{self, Searches};
 use crate::servers::wire::Bodies;
 use crate::servers::{Names, Questions, Searcher, http};
+use annulus_bench::data::{DataArguments, SearchSet};
 
 /// Reads the queries of a data set and the rows that each should find. Rows in `except` are not
 /// expected.

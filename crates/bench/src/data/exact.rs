@@ -43,7 +43,7 @@ impl Metric {
 
     /// The distance of two vectors; smaller is nearer. A zero vector is at cosine distance 1 from
     /// all.
-    fn distance(self, a: &[f32], b: &[f32]) -> f64 {
+    pub fn distance(self, a: &[f32], b: &[f32]) -> f64 {
         let sum = |term: fn(f64, f64) -> f64| -> f64 {
             let pairs = a.iter().zip(b);
             pairs.map(|(&a, &b)| term(a.into(), b.into())).sum()

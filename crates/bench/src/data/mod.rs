@@ -20,8 +20,8 @@ mod source;
 mod vecs;
 
 pub use arguments::{DataArguments, SearchSet};
-pub use array::{Neighbours, Vectors};
+pub use array::{Array, Neighbours, Values, Vectors};
 pub use describe::describe;
-pub use exact::Metric;
+pub use exact::{Metric, nearest};
 pub use lift::Lift;
 pub use source::{Role, Source};

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::data::Neighbours;
+use annulus_bench::data::Neighbours;
 
 /// Judges answers by the true neighbours of the queries.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use super::axis::{Axis, Scale, number};
 use super::canvas::{Anchor, Canvas, Colour, Pen, Place, Png, Svg};
-use crate::spread::Spread;
+use annulus_bench::spread::Spread;
 
 /// Colours that people with colour blindness can tell apart too (Okabe and Ito).
 const COLOURS: &[Colour] = &[

@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::load::Measured;
-use crate::spread::Spread;
+use annulus_bench::spread::Spread;
 
 /// A line of a JSON file of results.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

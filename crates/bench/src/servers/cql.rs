@@ -15,8 +15,8 @@ use scylla::statement::Consistency;
 use scylla::statement::prepared::PreparedStatement;
 
 use super::{Names, Questions};
-use crate::data::Vectors;
 use crate::load::{Done, Failure, Operation};
+use annulus_bench::data::Vectors;
 
 /// A connected CQL server.
 #[derive(Clone)]

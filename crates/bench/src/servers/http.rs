@@ -21,8 +21,8 @@ use tokio::net::TcpStream;
 
 use super::wire::{Bodies, Wire};
 use super::{Names, Questions};
-use crate::data::Metric;
 use crate::load::{Done, Failure};
+use annulus_bench::data::Metric;
 
 /// The URL of a server, `http://HOST:PORT`.
 #[derive(Clone, Debug, PartialEq)]

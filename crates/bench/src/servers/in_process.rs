@@ -9,8 +9,8 @@ use index::{Metric, Quantization};
 use store_api::types::IndexOptions;
 
 use super::Questions;
-use crate::data::Vectors;
 use crate::load::thread_cpu_time;
+use annulus_bench::data::Vectors;
 
 /// An index of the base of a data set.
 pub struct InProcess {
@@ -172,8 +172,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::data::Neighbours;
     use crate::load::Judge;
+    use annulus_bench::data::Neighbours;
 
     fn options(quantization: Quantization) -> IndexOptions {
         IndexOptions::Vector {

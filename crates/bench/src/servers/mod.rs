@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::data::{Metric, Vectors};
 use crate::load::{Done, Failure, Judge, Operation};
+use annulus_bench::data::{Metric, Vectors};
 
 /// Names of the keyspace, table, index and columns.
 #[derive(Args, Clone, Debug)]

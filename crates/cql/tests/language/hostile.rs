@@ -2,46 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use cql::ast::Parsed;
-use cql::error::{CqlError, ErrorKind};
-use cql::parser::{MAX_NESTING, MAX_TOKENS, parse_statement, parse_type};
+use cql::error::ErrorKind;
+use cql::fuzzing;
+use cql::parser::{MAX_NESTING, MAX_TOKENS, parse_statement};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
 use crate::statements::cases;
-
-/// Parses a text and checks what must hold for every outcome.
-fn check(text: &str) {
-    match parse_statement(text) {
-        Ok(parsed) => every_marker_is_in_the_tree(&parsed),
-        Err(error) => every_error_is_short(text, &error),
-    }
-    // Any text is also tried as the text of a type.
-    let _ = parse_type(text);
-}
-
-/// Every marker must be in the tree. A planner finds the type of a marker by walking the tree.
-fn every_marker_is_in_the_tree(parsed: &Parsed) {
-    if !parsed.markers.is_empty() {
-        let tree = format!("{:?}", parsed.statement);
-        let met = tree.matches("Marker(BindMarker {").count();
-        assert_eq!(met, parsed.markers.len(), "{tree}");
-    }
-}
-
-fn every_error_is_short(text: &str, error: &CqlError) {
-    match error.kind {
-        ErrorKind::SyntaxError => assert!(error.message.starts_with("line "), "{error}"),
-        ErrorKind::Invalid => {}
-        _ => panic!("{:?} is no outcome of parsing", error.kind),
-    }
-    assert!(
-        error.message.len() <= 2 * text.len() + 1_000,
-        "a message of {} bytes about a statement of {}",
-        error.message.len(),
-        text.len()
-    );
-}
 
 /// A piece of a statement. Pieces are put together without sense.
 fn token() -> impl Strategy<Value = String> {
@@ -180,13 +147,13 @@ proptest! {
 
     #[test]
     fn arbitrary_text(text: String) {
-        check(&text);
+        fuzzing::statement(text.as_bytes());
     }
 
     #[test]
     fn arbitrary_sequences_of_tokens(tokens in prop::collection::vec(token(), 0..40)) {
-        check(&tokens.join(" "));
-        check(&tokens.concat());
+        fuzzing::statement(tokens.join(" ").as_bytes());
+        fuzzing::statement(tokens.concat().as_bytes());
     }
 
     #[test]
@@ -199,7 +166,7 @@ proptest! {
         for mutation in &mutations {
             text = mutate(&text, mutation);
         }
-        check(&text);
+        fuzzing::statement(text.as_bytes());
     }
 }
 
@@ -281,7 +248,7 @@ fn repeated() -> Vec<String> {
 #[test]
 fn every_statement_of_the_table() {
     for (statement, _) in cases() {
-        check(&statement);
+        fuzzing::statement(statement.as_bytes());
     }
 }
 
@@ -291,7 +258,7 @@ fn long_repetitions_end_soon() {
     const PATIENCE: Duration = Duration::from_secs(5);
     for text in repeated() {
         let start = Instant::now();
-        check(&text);
+        fuzzing::statement(text.as_bytes());
         let head: String = text.chars().take(60).collect();
         assert!(start.elapsed() < PATIENCE, "{head}");
     }

@@ -25,6 +25,7 @@ mod broken;
 mod clock;
 mod database;
 mod model;
+mod pages;
 mod random;
 mod table;
 mod world;

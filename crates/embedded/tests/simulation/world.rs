@@ -18,6 +18,7 @@ use store::{
 use store_api::LocalStore;
 use store_api::binary::Rows;
 use tempfile::TempDir;
+use turns::Turns;
 
 use crate::Broken;
 use crate::clock::SimulatedClock;
@@ -242,7 +243,11 @@ impl World {
     }
 
     async fn open(&mut self) -> Result<Process, Failure> {
-        let options = StorageOptions::default();
+        let turns = Turns::of_threads(1);
+        let options = StorageOptions {
+            turns: turns.clone(),
+            ..StorageOptions::default()
+        };
         let storage = Storage::open_simulated(&self.disk, options, self.clock.clone());
         let storage = storage.map_err(|error| format!("the storage does not open: {error}"))?;
         if storage.catalog().table(table::KEYSPACE, "t").is_none() {
@@ -260,7 +265,7 @@ impl World {
             vectors: self.placement,
         };
         let mut options = StoreOptions::embedded(([127, 0, 0, 1], 0).into(), indexes);
-        options.compute_threads = 1;
+        options.turns = turns;
         options.snapshots.interval = Some(Duration::from_secs(3));
         options.memory = MemoryOptions {
             limit_bytes: Some(u64::MAX),

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_is_named() {
+    fn what_cannot_be_queried_is_named() {
         for (text, named) in [
             ("ORDER BY v ANN OF ?", "must have a limit"),
             ("ORDER BY v ANN OF ? DESC LIMIT 3", "Descending"),

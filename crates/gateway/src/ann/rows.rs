@@ -14,7 +14,7 @@ pub(super) type Row = Vec<Option<Bytes>>;
 
 /// The rows read so far, by their keys.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct ReadRows {
     /// The rows by their keys. `None`: the row is deleted, or it was read with its vector and has
     /// none.
     rows: HashMap<Key, Option<Row>>,
@@ -22,7 +22,7 @@ pub(super) struct Found {
     gone: usize,
 }
 
-impl Found {
+impl ReadRows {
     /// The keys to read next, so that the first `enough` living rows of `keys` become known. Empty
     /// if they are known, or if all keys were read.
     pub(super) fn unread(&self, keys: &[Key], enough: usize) -> Vec<Key> {
@@ -154,17 +154,17 @@ mod tests {
             row("d", "9", Some(b"x")),
         ];
         let keys = keys(&["3", "2", "4", "1"]);
-        let mut found = Found::default();
-        assert_eq!(found.unread(&keys, 2), keys[..2]);
-        found.add(&keys[..2], rows[1..3].to_vec(), &layout());
+        let mut read = ReadRows::default();
+        assert_eq!(read.unread(&keys, 2), keys[..2]);
+        read.add(&keys[..2], rows[1..3].to_vec(), &layout());
         // The row of key 2 has no vector, so it is gone.
-        assert_eq!(found.unread(&keys, 2), keys[2..3]);
-        found.add(&keys[2..3], Vec::new(), &layout());
-        assert_eq!(found.unread(&keys, 2), keys[3..]);
-        found.add(&keys[3..], rows, &layout());
-        assert_eq!(names(&found.in_order(&keys, 4)), "ca");
-        assert_eq!(names(&found.in_order(&keys, 1)), "c");
-        assert!(found.unread(&keys, 4).is_empty());
+        assert_eq!(read.unread(&keys, 2), keys[2..3]);
+        read.add(&keys[2..3], Vec::new(), &layout());
+        assert_eq!(read.unread(&keys, 2), keys[3..]);
+        read.add(&keys[3..], rows, &layout());
+        assert_eq!(names(&read.in_order(&keys, 4)), "ca");
+        assert_eq!(names(&read.in_order(&keys, 1)), "c");
+        assert!(read.unread(&keys, 4).is_empty());
     }
 
     #[test]
@@ -172,16 +172,16 @@ mod tests {
         let keys: Vec<Key> = (0..1000)
             .map(|n: u32| vec![Bytes::copy_from_slice(&n.to_be_bytes())])
             .collect();
-        let (mut found, mut rounds) = (Found::default(), 0);
+        let (mut read, mut rounds) = (ReadRows::default(), 0);
         loop {
-            let unread = found.unread(&keys, 2);
+            let unread = read.unread(&keys, 2);
             if unread.is_empty() {
                 break;
             }
             rounds += 1;
-            found.add(&unread, Vec::new(), &layout());
+            read.add(&unread, Vec::new(), &layout());
         }
-        assert_eq!((found.gone, rounds), (1000, 10));
+        assert_eq!((read.gone, rounds), (1000, 10));
     }
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_client_gets_the_columns_that_it_asked_for() {
+    fn the_client_gets_the_columns_that_it_selected() {
         let columns = Metadata {
             columns: vec![column("name"), column("id"), column("v")],
         };

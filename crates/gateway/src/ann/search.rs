@@ -17,7 +17,7 @@ use value::timeuuid;
 
 use super::key_read::{Key, Layout};
 use super::prepared::prepare_read;
-use super::rows::{self, Found, Row};
+use super::rows::{self, ReadRows, Row};
 use super::{AnnPlan, AnnStatement};
 use crate::catalog::VectorIndex;
 use crate::inquiry::{Failure, Inquirer};
@@ -129,20 +129,20 @@ impl<'a> Search<'a> {
             node,
             context: ResponseContext::default(),
             shape: None,
-            found: Found::default(),
+            rows: ReadRows::default(),
         };
-        let mut asked = self.plan.candidates.wanted(self.limit);
+        let mut wanted = self.plan.candidates.wanted(self.limit);
         let rows = loop {
-            let keys = self.candidates(stores, asked).await?;
+            let keys = self.candidates(stores, wanted).await?;
             let rows = reading.rows(&keys).await?;
-            match Refill::after(self.limit, asked, keys.len(), rows.len()) {
+            match Refill::after(self.limit, wanted, keys.len(), rows.len()) {
                 Refill::Whole => break rows,
                 Refill::Short => {
                     let warning = refill::SHORT_WARNING.to_owned();
                     reading.context.warnings.push(warning);
                     break rows;
                 }
-                Refill::Ask(more) => asked = more,
+                Refill::Ask(more) => wanted = more,
             }
         };
         let shape = reading.shape().await?;
@@ -173,7 +173,7 @@ impl<'a> Search<'a> {
                 &names,
             )
             .await
-            .map_err(|error| self.not_found(error))?;
+            .map_err(|error| self.search_failed(error))?;
         let key = |key: &Vec<KeyValue>| {
             self.key(key)
                 .ok_or_else(|| refused(ClientError::InvalidJson))
@@ -183,7 +183,7 @@ impl<'a> Search<'a> {
 
     /// The error for a search that failed in the index service. A service that does not know a new
     /// index will know it soon; upon that error drivers ask another gateway, or again.
-    fn not_found(&self, error: ClientError) -> CqlError {
+    fn search_failed(&self, error: ClientError) -> CqlError {
         let VectorIndex { name, version, .. } = &*self.plan.index;
         let age = SystemClock.now_micros() - timeuuid::unix_micros(version);
         match error.is_missing() && age < NEW_FOR_MICROS {
@@ -242,8 +242,8 @@ struct Reading<'a> {
     context: ResponseContext,
     /// The shape of the rows; known once something was read.
     shape: Option<Shape<'a>>,
-    /// The rows that were read so far.
-    found: Found,
+    /// The rows that were read so far, by their keys.
+    rows: ReadRows,
 }
 
 impl<'a> Reading<'a> {
@@ -255,13 +255,13 @@ impl<'a> Reading<'a> {
         // More rows than LIMIT help only if they are scored again.
         let enough = rescoring.map_or(*limit, |_| usize::MAX);
         loop {
-            let unread = self.found.unread(keys, enough);
+            let unread = self.rows.unread(keys, enough);
             if unread.is_empty() {
                 break;
             }
             self.read(&unread).await?;
         }
-        let rows = self.found.in_order(keys, enough);
+        let rows = self.rows.in_order(keys, enough);
         Ok(match (rescoring, &self.shape) {
             (Some(similarity), Some(shape)) => {
                 rows::rescored(rows, similarity, &self.search.vector, &shape.layout, *limit)
@@ -270,7 +270,7 @@ impl<'a> Reading<'a> {
         })
     }
 
-    /// Reads the rows of some keys, and adds them to `found`.
+    /// Reads the rows of some keys, and adds them to `rows`.
     async fn read(&mut self, keys: &[Key]) -> Result<(), Failure> {
         let (search, by, node) = (self.search, &self.by, self.node);
         let reads = search.plan.read.values(keys, &search.selection);
@@ -306,7 +306,7 @@ impl<'a> Reading<'a> {
                     "the table was altered while its rows were read: try again",
                 )));
             }
-            self.found.add(keys, read, &shape.layout);
+            self.rows.add(keys, read, &shape.layout);
         }
         Ok(())
     }

@@ -323,10 +323,10 @@ impl Activity {
 
     /// Waits for a look that begins now or later; false if that takes too long.
     pub(crate) async fn look(&self) -> bool {
-        let asked = Instant::now();
+        let wanted_at = Instant::now();
         let mut looked = self.looked.subscribe();
         self.wanted.notify_one();
-        let is_later = |began: &Option<Instant>| began.is_some_and(|began| began >= asked);
+        let is_later = |began: &Option<Instant>| began.is_some_and(|began| began >= wanted_at);
         timeout(LOOKED_WITHIN, looked.wait_for(is_later))
             .await
             .is_ok_and(|looked| looked.is_ok())

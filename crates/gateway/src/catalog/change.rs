@@ -47,33 +47,13 @@ impl Definitions {
              IF revision = ?;"
         );
         let of_row = format!("WHERE scope = '{SCOPE}' AND keyspace_name = ? AND index_name = ?");
+        let update = |set: &str| {
+            format!("{raise} UPDATE {keyspace}.vector_indexes SET {set} {of_row}; APPLY BATCH")
+        };
         match change {
-            Change::Create(index) => {
-                let text = format!(
-                    "{raise} INSERT INTO {keyspace}.vector_indexes (scope, keyspace_name, \
-                     index_name, table_name, table_id, column_name, options, version, state, \
-                     changed_at) VALUES ('{SCOPE}', ?, ?, ?, ?, ?, ?, ?, ?, ?); APPLY BATCH"
-                );
-                let values = (
-                    next,
-                    known,
-                    &index.keyspace,
-                    &index.name,
-                    &index.table,
-                    index.table_id,
-                    &index.column,
-                    &index.options,
-                    CqlTimeuuid::from(index.version),
-                    State::Creating.name(),
-                    next,
-                );
-                cluster.execute_if(&text, values).await
-            }
+            Change::Create(index) => create(cluster, &raise, (next, known), &index).await,
             Change::Turn(index, state) => {
-                let text = format!(
-                    "{raise} UPDATE {keyspace}.vector_indexes SET state = ?, changed_at = ? \
-                     {of_row}; APPLY BATCH"
-                );
+                let text = update("state = ?, changed_at = ?");
                 let (keyspace, name) = (&index.keyspace, &index.name);
                 let values = (next, known, state.name(), next, keyspace, name);
                 cluster.execute_if(&text, values).await
@@ -83,43 +63,23 @@ impl Definitions {
                     Change::Note(..) => '+',
                     _ => '-',
                 };
-                let text = format!(
-                    "{raise} UPDATE {keyspace}.vector_indexes SET truncates = truncates {sign} ? \
-                     {of_row}; APPLY BATCH"
-                );
+                let text = update(&format!("truncates = truncates {sign} ?"));
                 let notes = timeuuids(vec![note]);
                 let values = (next, known, notes, &index.keyspace, &index.name);
                 cluster.execute_if(&text, values).await
             }
             Change::Renew(index, version, notes) => {
-                let text = format!(
-                    "{raise} UPDATE {keyspace}.vector_indexes SET version = ?, \
-                     truncates = truncates - ? {of_row}; APPLY BATCH"
-                );
-                let values = (
-                    next,
-                    known,
-                    CqlTimeuuid::from(version),
-                    timeuuids(notes),
-                    &index.keyspace,
-                    &index.name,
-                );
+                let text = update("version = ?, truncates = truncates - ?");
+                let version = CqlTimeuuid::from(version);
+                let (keyspace, name) = (&index.keyspace, &index.name);
+                let values = (next, known, version, timeuuids(notes), keyspace, name);
                 cluster.execute_if(&text, values).await
             }
             Change::Restart(index, version) => {
-                let text = format!(
-                    "{raise} UPDATE {keyspace}.vector_indexes SET version = ?, state = ?, \
-                     changed_at = ? {of_row}; APPLY BATCH"
-                );
-                let values = (
-                    next,
-                    known,
-                    CqlTimeuuid::from(version),
-                    State::Creating.name(),
-                    next,
-                    &index.keyspace,
-                    &index.name,
-                );
+                let text = update("version = ?, state = ?, changed_at = ?");
+                let (version, state) = (CqlTimeuuid::from(version), State::Creating.name());
+                let (keyspace, name) = (&index.keyspace, &index.name);
+                let values = (next, known, version, state, next, keyspace, name);
                 cluster.execute_if(&text, values).await
             }
             Change::Remove(index) => {
@@ -130,6 +90,36 @@ impl Definitions {
             }
         }
     }
+}
+
+/// Adds the definition of an index, under the revision `next` after the `known` one. `raise` is the
+/// beginning of a batch that raises the revision.
+async fn create(
+    cluster: &Cluster,
+    raise: &str,
+    (next, known): (i64, Option<i64>),
+    index: &VectorIndex,
+) -> Result<bool, ClusterError> {
+    let keyspace = quoted(&cluster.keyspace);
+    let text = format!(
+        "{raise} INSERT INTO {keyspace}.vector_indexes (scope, keyspace_name, index_name, \
+         table_name, table_id, column_name, options, version, state, changed_at) \
+         VALUES ('{SCOPE}', ?, ?, ?, ?, ?, ?, ?, ?, ?); APPLY BATCH"
+    );
+    let values = (
+        next,
+        known,
+        &index.keyspace,
+        &index.name,
+        &index.table,
+        index.table_id,
+        &index.column,
+        &index.options,
+        CqlTimeuuid::from(index.version),
+        State::Creating.name(),
+        next,
+    );
+    cluster.execute_if(&text, values).await
 }
 
 fn timeuuids(ids: Vec<Uuid>) -> Vec<CqlTimeuuid> {

@@ -28,7 +28,7 @@
 //!
 //! If the machine's clock is set back, the log clock goes on at its pace ([`crate::log_clock`]) and
 //! is right for a while. If the machine's clock is set forward, the log clock is wrong from the
-//! next comparison on. Once the machine's clock is right again, the log clock begins anew.
+//! next comparison on. Once the machine's clock is right again, the log clock starts over.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -253,7 +253,7 @@ impl Clocks {
             tracing::warn!(
                 "the machine's clock was ahead and is right again: log rows are dated by it anew"
             );
-            self.own.begin_anew();
+            self.own.reset();
             self.state.lock().node = None;
             return self.judge();
         }

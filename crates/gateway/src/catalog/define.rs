@@ -23,7 +23,7 @@ use super::one_version::of_one_version;
 use super::statement::IndexStatement;
 use super::{Catalog, grants, log_table, timeuuids};
 
-/// The time limit for a statement to wait until all gateways have taken up its change. It is less
+/// The time limit for a statement to wait until all gateways have confirmed its change. It is less
 /// than drivers wait for an answer.
 const WAIT_MAX: Duration = Duration::from_secs(8);
 
@@ -125,18 +125,8 @@ impl Catalog {
                 .await?;
                 continue;
             }
-            let (column, dimensions) = check_column(target, false, |name| table.target(name))?;
-            definition::check_key_columns(table.key().count())?;
-            options::check(&create.options, dimensions)?;
-            let ours = |name: &str| definitions.find(keyspace, name).is_some();
-            let new_name = definition::new_name(
-                create.name.as_deref(),
-                create.if_not_exists,
-                (&table.name, column),
-                |name| ours(name) || theirs.iter().any(|theirs| theirs == name),
-                on_column(&definitions, &table, column),
-            )?;
-            let NewName::Name(name) = new_name else {
+            let checked = checked(&definitions, &table, &theirs, create, target)?;
+            let Some((name, column)) = checked else {
                 return Ok(Outcome::nothing());
             };
             grants::check(cluster, keyspace, &table.name).await?;
@@ -231,12 +221,12 @@ impl Catalog {
         is_so: impl Fn(&Definitions) -> bool,
         why: impl FnOnce() -> String,
     ) -> Result<(), CqlError> {
-        let found = self.wait_for(deadline, |round| {
+        let reached = self.wait_for(deadline, |round| {
             let definitions = &round.definitions;
             (definitions.revision >= known && is_so(definitions)).then_some(())
         });
-        let found = found.await;
-        found.ok_or_else(|| CqlError::server(format!("{}: try again", why())))
+        let reached = reached.await;
+        reached.ok_or_else(|| CqlError::server(format!("{}: try again", why())))
     }
 
     /// Drops an index; `None` if there is no such index.
@@ -284,13 +274,40 @@ impl Catalog {
         let mut rounds = self.rounds.clone();
         self.look_again();
         loop {
-            let found = rounds.borrow_and_update().as_ref().and_then(&mut sought);
-            if found.is_some() {
-                return found;
+            let value = rounds.borrow_and_update().as_ref().and_then(&mut sought);
+            if value.is_some() {
+                return value;
             }
             timeout_at(deadline, rounds.changed()).await.ok()?.ok()?;
         }
     }
+}
+
+/// Checks the definition of an index, and returns its name and its column; `None` if there is such
+/// an index already and the statement says IF NOT EXISTS. `theirs` are the indexes of Cassandra's
+/// own.
+fn checked<'a>(
+    definitions: &Definitions,
+    table: &BaseTable,
+    theirs: &[String],
+    create: &CreateIndex,
+    target: &'a IndexTarget,
+) -> Result<Option<(String, &'a str)>, CqlError> {
+    let (column, dimensions) = check_column(target, false, |name| table.target(name))?;
+    definition::check_key_columns(table.key().count())?;
+    options::check(&create.options, dimensions)?;
+    let ours = |name: &str| definitions.find(&table.keyspace, name).is_some();
+    let new_name = definition::new_name(
+        create.name.as_deref(),
+        create.if_not_exists,
+        (&table.name, column),
+        |name| ours(name) || theirs.iter().any(|theirs| theirs == name),
+        on_column(definitions, table, column),
+    )?;
+    Ok(match new_name {
+        NewName::Name(name) => Some((name, column)),
+        NewName::Exists => None,
+    })
 }
 
 impl Outcome {

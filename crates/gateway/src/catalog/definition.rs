@@ -2,7 +2,7 @@
 //!
 //! All definitions lie in one partition together with a revision. Every change raises the revision
 //! by one, on the condition that nobody else has. So changes come one after another, and a revision
-//! stands for exactly one set of definitions. A gateway has *taken up* a revision once it acts by
+//! stands for exactly one set of definitions. A gateway has *confirmed* a revision once it acts by
 //! it and has no request in flight that an earlier revision decided.
 //!
 //! ```text
@@ -10,14 +10,14 @@
 //!                  |         once all nodes agree on that schema
 //!                  v
 //!                 LOGGING    every gateway logs the table's writes
-//!                  |         once all live gateways have taken up the revision of this change
+//!                  |         once all live gateways have confirmed the revision of this change
 //!                  v
 //!                 USABLE     queries and index services see the index: the scan begins, and every
 //!                  |         write from then on has its log row
 //!                  |         once DROP INDEX comes, or the table is gone
 //!                  v
 //!                 DROPPING   nobody sees the index, and gateways no longer log writes for it
-//!                  |         once all live gateways have taken up the revision of this change
+//!                  |         once all live gateways have confirmed the revision of this change
 //!                  v
 //!                 (nothing)  the log goes, if no other index needs it, and then the definition
 //! ```

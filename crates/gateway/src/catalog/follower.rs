@@ -1,13 +1,13 @@
-//! The follower of the definitions. It takes up what the cluster holds, and takes the steps that
+//! The follower of the definitions. It activates what the cluster holds, and takes the steps that
 //! are due.
 //!
 //! A round begins at intervals, and at once after a change by this gateway. It reads the revision
-//! and the version of the schema, and takes both up if either has changed. Then it takes the steps
+//! and the version of the schema, and activates both if either has changed. Then it takes the steps
 //! of [definitions](super::definition) whose conditions hold. Each step raises the revision, which
-//! the next round takes up. A round only begins while the gateway's [lease](super::lease) is held,
+//! the next round activates. A round only begins while the gateway's [lease](super::lease) is held,
 //! so that no other gateway acts without it.
 //!
-//! A new snapshot is put in place at once. Its revision counts as taken up when all requests that
+//! A new snapshot is put in place at once. Its revision counts as confirmed when all requests that
 //! were in flight at that moment are answered, or Cassandra has given them up. Only then no older
 //! snapshot decides a request that is still in flight.
 
@@ -22,15 +22,15 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::active_revision::{ActiveRevision, Older};
 use super::change::Change;
 use super::cluster::{Cluster, ClusterError};
 use super::define::cassandras_indexes;
 use super::definition::{Definitions, State};
-use super::in_place::{InPlace, Older};
 use super::lease::Lease;
 use super::next_change::next_change;
 use super::options::CatalogOptions;
-use super::take_up::take_up;
+use super::reconcile::reconcile;
 use super::truncation::Notes;
 use super::{Catalog, gateways, generations, grants, history, log_table, timeuuids};
 use crate::clients::Clients;
@@ -38,7 +38,7 @@ use crate::clients::Clients;
 /// The pause between rounds, and so the longest time until a change by another gateway is seen.
 const ROUND_EVERY: Duration = Duration::from_millis(500);
 
-/// The pause between rounds while not all gateways have taken up the revision.
+/// The pause between rounds while not all gateways have confirmed the revision.
 const WAITING_ROUND_EVERY: Duration = Duration::from_millis(50);
 
 /// The pause after a failure.
@@ -49,7 +49,7 @@ const RETRY_EVERY: Duration = Duration::from_secs(1);
 pub(super) struct Round {
     /// All definitions.
     pub(super) definitions: Arc<Definitions>,
-    /// The revision that all live gateways have taken up; -1 if one of them has taken up none.
+    /// The revision that all live gateways have confirmed; -1 if one of them has confirmed none.
     pub(super) confirmed_by_all: i64,
     /// The logs that could not be made.
     pub(super) log_failures: Arc<Vec<LogFailure>>,
@@ -77,7 +77,7 @@ pub(super) struct Follower {
 
 /// The state that a follower keeps from round to round.
 struct Here {
-    in_place: Option<InPlace>,
+    active: Option<ActiveRevision>,
     older: Older,
     notes: Notes,
 }
@@ -86,7 +86,7 @@ impl Follower {
     /// Follows until the future is dropped.
     pub(super) async fn run(self, cluster: &Cluster, lease: &Lease) {
         let mut here = Here {
-            in_place: None,
+            active: None,
             older: Older::of_none(),
             notes: Notes::default(),
         };
@@ -95,7 +95,7 @@ impl Follower {
             lease.held().await;
             let lapses = self.catalog.lapses();
             if self.catalog.snapshot().lapsed() {
-                here.in_place = None;
+                here.active = None;
             }
             let round = self.round(cluster, lease, lapses, &mut here);
             let pause = match round.await {
@@ -122,7 +122,7 @@ impl Follower {
         }
     }
 
-    /// Takes one round; true if all live gateways have taken up the revision.
+    /// Takes one round; true if all live gateways have confirmed the revision.
     async fn round(
         &self,
         cluster: &Cluster,
@@ -138,19 +138,19 @@ impl Follower {
             return Ok(false);
         };
         let definitions = Definitions::read(cluster).await?;
-        let is_new = here.in_place.as_ref().is_none_or(|known| {
+        let is_new = here.active.as_ref().is_none_or(|known| {
             known.schema_version != schema_version
                 || known.definitions.revision != definitions.revision
         });
         if is_new {
             let older = &mut here.older;
-            let new = self.put_in_place(cluster, lapses, definitions, schema_version, older);
+            let new = self.activate(cluster, lapses, definitions, schema_version, older);
             match new.await? {
-                Some(new) => here.in_place = Some(new),
+                Some(new) => here.active = Some(new),
                 None => return Ok(false),
             }
         }
-        let Some(known) = here.in_place.as_mut() else {
+        let Some(known) = here.active.as_mut() else {
             return Ok(false);
         };
         self.catalog.has_looked(began);
@@ -188,26 +188,26 @@ impl Follower {
 
     /// Reads the schema and puts a new snapshot in place. `None` if the lease has lapsed or the
     /// schema has changed meanwhile, as what was read may be out of date.
-    async fn put_in_place(
+    async fn activate(
         &self,
         cluster: &Cluster,
         lapses: u64,
         definitions: Definitions,
         schema_version: Uuid,
         older: &mut Older,
-    ) -> Result<Option<InPlace>, ClusterError> {
+    ) -> Result<Option<ActiveRevision>, ClusterError> {
         let streams = Arc::new(generations::read_or_begin(cluster).await?);
-        let taken = take_up(cluster, &definitions, &streams).await?;
+        let reconciled = reconcile(cluster, &definitions, &streams).await?;
         // Each part of the schema may come from another node: a table from one that has it, its
         // columns from one that has not. A mixture of two versions must not be put in place.
         if cluster.agreed_schema_version().await? != Some(schema_version) {
             tracing::debug!("the schema has changed while it was read");
             return Ok(None);
         }
-        taken.tell_of_what_is_no_log();
+        reconciled.tell_of_what_is_no_log();
         let before = self.catalog.snapshot().clone();
-        if !before.says_the_same(&taken.snapshot) {
-            if !self.catalog.replace_since(lapses, &taken.snapshot) {
+        if !before.says_the_same(&reconciled.snapshot) {
+            if !self.catalog.replace_since(lapses, &reconciled.snapshot) {
                 return Ok(None);
             }
             let busy = self.clients.open();
@@ -215,12 +215,12 @@ impl Follower {
                 client.mark();
             }
             *older = Older::on(busy);
-            self.tell_clients(&before, &taken.snapshot);
+            self.tell_clients(&before, &reconciled.snapshot);
         }
-        Ok(Some(InPlace {
+        Ok(Some(ActiveRevision {
             definitions: Arc::new(definitions),
             schema_version,
-            taken,
+            reconciled,
             is_recorded: false,
         }))
     }
@@ -249,9 +249,9 @@ impl Follower {
     }
 
     /// Makes the missing logs. A log that cannot be made does not hold up the others.
-    async fn make_logs(&self, cluster: &Cluster, known: &InPlace) -> Vec<LogFailure> {
+    async fn make_logs(&self, cluster: &Cluster, known: &ActiveRevision) -> Vec<LogFailure> {
         let mut failures = Vec::new();
-        for table in &known.taken.without_log {
+        for table in &known.reconciled.without_log {
             let ttl = self.options.log_ttl;
             let made = log_table::create(cluster, table, known.schema_version, ttl).await;
             match made {
@@ -271,14 +271,14 @@ impl Follower {
     async fn step(
         &self,
         cluster: &Cluster,
-        known: &InPlace,
+        known: &ActiveRevision,
         notes: &mut Notes,
         confirmed_by_all: i64,
     ) -> Result<(), ClusterError> {
         let definitions = &known.definitions;
         let version = timeuuids::now()?;
         let overdue = notes.overdue(definitions, Instant::now(), version);
-        let next = next_change(definitions, &known.taken, confirmed_by_all, version);
+        let next = next_change(definitions, &known.reconciled, confirmed_by_all, version);
         let Some(change) = next.or(overdue) else {
             return Ok(());
         };

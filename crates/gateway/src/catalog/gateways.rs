@@ -21,7 +21,7 @@ pub(super) struct Word<'a> {
     pub(super) gateway: Uuid,
     /// The address at which drivers reach the gateway.
     pub(super) address: &'a str,
-    /// The revision that the gateway has taken up; `None` before the first.
+    /// The revision that the gateway has confirmed; `None` before the first.
     pub(super) confirmed: Option<i64>,
     /// The time by which the gateway dates log rows. Microseconds since the epoch.
     pub(super) now_micros: i64,
@@ -42,7 +42,7 @@ pub(super) struct LiveGateway {
     pub(super) gateway: Uuid,
     /// The address at which drivers reach the gateway; `None` if it has left.
     pub(super) address: Option<String>,
-    /// The revision that the gateway has taken up, -1 before the first; `None` if it has left.
+    /// The revision that the gateway has confirmed, -1 before the first; `None` if it has left.
     pub(super) confirmed: Option<i64>,
     /// The gateway's time in its last heartbeat, milliseconds since the epoch; `None` from an
     /// earlier version and from a gateway that has left.
@@ -120,8 +120,8 @@ pub(super) async fn read(cluster: &Cluster) -> Result<Vec<LiveGateway>, ClusterE
     Ok(live.collect())
 }
 
-/// The revision that all live gateways have taken up; `None` if no gateway lives, -1 if one of them
-/// has taken up none.
+/// The revision that all live gateways have confirmed; `None` if no gateway lives, -1 if one of
+/// them has confirmed none.
 pub(super) fn confirmed_by_all(live: &[LiveGateway]) -> Option<i64> {
     live.iter().filter_map(|gateway| gateway.confirmed).min()
 }

@@ -15,7 +15,7 @@ use super::index::VectorIndex;
 use super::log_table;
 
 /// The part of Cassandra's error where permissions are not checked. A GRANT has no effect then.
-const NOT_ASKED_FOR: &str = "AllowAllAuthorizer";
+const NO_AUTHORIZER: &str = "AllowAllAuthorizer";
 
 /// The permission by which the gateway's user sees the grants of others.
 const NEEDED: &str = "GRANT SELECT ON system_auth.role_permissions TO";
@@ -51,7 +51,7 @@ pub(super) async fn give(cluster: &Cluster, index: &VectorIndex) -> Result<(), C
                 "the role was granted MODIFY on the log, as it has it on the table"
             ),
             Err(error) => match ClusterError::from(error) {
-                ClusterError::Refused(error) if error.contains(NOT_ASKED_FOR) => return Ok(()),
+                ClusterError::Refused(error) if error.contains(NO_AUTHORIZER) => return Ok(()),
                 error => return Err(error),
             },
         }

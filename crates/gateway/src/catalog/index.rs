@@ -20,8 +20,8 @@ pub(crate) struct VectorIndex {
     /// The user's own options.
     pub(crate) options: BTreeMap<String, String>,
     /// The version of the index, a timeuuid: of the time of CREATE INDEX, or of the time at which
-    /// the index was last begun anew.
+    /// the index was last started over.
     pub(crate) version: Uuid,
-    /// The id of the indexed table. A table that is made anew under the same name has another id.
+    /// The id of the indexed table. A table that is recreated under the same name has another id.
     pub(crate) table_id: Uuid,
 }

@@ -41,7 +41,7 @@ pub(super) struct Lease {
     /// The address at which drivers reach this gateway. It is there for people who read the table
     /// of gateways.
     pub(super) address: String,
-    /// The revision that this gateway has taken up; `None` before the first, and again once the
+    /// The revision that this gateway has confirmed; `None` before the first, and again once the
     /// snapshot has lapsed.
     pub(super) confirmed: watch::Sender<Option<i64>>,
     /// The beginning of the last heartbeat that succeeded; `None` before the first.

@@ -11,9 +11,10 @@
 //! without a look at their tables.
 //!
 //! Each snapshot has an [epoch](Snapshot::epoch), and a statement is prepared by the snapshot of
-//! one epoch. Under a later snapshot the statement holds for as long as everything it rests on is
-//! unchanged (`crate::grounds`). Otherwise its EXECUTE is answered UNPREPARED.
+//! one epoch. Under a later snapshot the statement holds for as long as everything it depends on is
+//! unchanged (`crate::dependencies`). Otherwise its EXECUTE is answered UNPREPARED.
 
+mod active_revision;
 mod activity;
 mod base_table;
 mod change;
@@ -30,21 +31,20 @@ mod gateways;
 mod generations;
 mod grants;
 mod history;
-mod in_place;
 mod index;
 mod indexable;
 mod lease;
-mod life;
 mod log_table;
 mod next_change;
 mod one_version;
 mod options;
+mod reconcile;
 mod snapshot;
 mod statement;
 mod streams;
 mod table;
 mod tables;
-mod take_up;
+mod task;
 mod timeuuids;
 mod truncation;
 mod validity;
@@ -64,7 +64,7 @@ use self::activity::{Activity, mark_of};
 use self::cluster::ClusterError;
 use self::follower::Round;
 use self::gateways::LiveGateway;
-use self::life::Life;
+use self::task::CatalogTask;
 use self::validity::Validity;
 use crate::clients::Clients;
 use crate::log_clock::LogClock;
@@ -145,7 +145,7 @@ impl Catalog {
             trouble,
         });
         if let Some(options) = options {
-            let life = Life {
+            let task = CatalogTask {
                 catalog: catalog.clone(),
                 clients,
                 options,
@@ -155,7 +155,7 @@ impl Catalog {
                 stop,
                 kill,
             };
-            spawn(Box::pin(life.run()));
+            spawn(Box::pin(task.run()));
         }
         catalog
     }
@@ -270,11 +270,11 @@ impl Catalog {
     /// Has the definitions read again, and waits until what the cluster holds now is in place;
     /// false if that takes too long. Callers at the same time share one look.
     pub(crate) async fn look_now(&self) -> bool {
-        let asked = Instant::now();
+        let wanted_at = Instant::now();
         let mut looked = self.looked.subscribe();
         self.look_again();
-        let in_place = looked.wait_for(|began| *began >= asked);
-        timeout(LOOK_WITHIN, in_place)
+        let in_force = looked.wait_for(|began| *began >= wanted_at);
+        timeout(LOOK_WITHIN, in_force)
             .await
             .is_ok_and(|looked| looked.is_ok())
     }
@@ -385,17 +385,16 @@ mod tests {
 
     #[tokio::test]
     async fn who_looks_waits_for_a_look_that_began_later() {
-        const A_LITTLE: Duration = Duration::from_millis(5);
         let catalog = Arc::new(Catalog::new(Snapshot::default()));
-        let began = Instant::now();
+        let began = Instant::now() - Duration::from_millis(5);
         catalog.has_looked(began);
-        tokio::time::sleep(A_LITTLE).await;
         let looking = catalog.clone();
         let looking = tokio::spawn(async move { looking.look_now().await });
         catalog.nudge.notified().await;
         // A look that was under way before does not count.
         catalog.has_looked(began);
-        tokio::time::sleep(A_LITTLE).await;
+        // The other task runs in the same thread, until it waits again.
+        tokio::task::yield_now().await;
         assert!(!looking.is_finished());
         catalog.has_looked(Instant::now());
         let looked = timeout(LATER, looking).await;

@@ -4,23 +4,23 @@ use uuid::Uuid;
 
 use super::change::Change;
 use super::definition::{Definitions, State};
-use super::take_up::Taken;
+use super::reconcile::Reconciled;
 
 /// The next change of the definitions that can be made; `None` if there is none. An index that
-/// begins anew gets `version`.
+/// starts over gets `version`.
 pub(super) fn next_change(
     definitions: &Definitions,
-    taken: &Taken,
+    reconciled: &Reconciled,
     confirmed_by_all: i64,
     version: Uuid,
 ) -> Option<Change> {
-    if let Some(orphan) = taken.orphans.first() {
+    if let Some(orphan) = reconciled.orphans.first() {
         return Some(Change::Turn(orphan.index.clone(), State::Dropping));
     }
-    if let Some(lost) = taken.lost.first() {
+    if let Some(lost) = reconciled.lost.first() {
         return Some(Change::Restart(lost.index.clone(), version));
     }
-    if let Some(ready) = taken.with_log.first() {
+    if let Some(ready) = reconciled.with_log.first() {
         return Some(Change::Turn(ready.index.clone(), State::Logging));
     }
     definitions
@@ -40,23 +40,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_index_whose_log_is_lost_begins_anew() {
+    fn an_index_whose_log_is_lost_starts_over() {
         let definitions = Definitions {
             revision: 7,
             rows: vec![definition(State::Usable)],
         };
         let lost = definitions.rows.clone();
-        let taken = Taken {
+        let reconciled = Reconciled {
             lost,
-            ..Taken::default()
+            ..Reconciled::default()
         };
         let version = Uuid::from_u128(9);
-        let change = next_change(&definitions, &taken, 7, version);
+        let change = next_change(&definitions, &reconciled, 7, version);
         let Some(Change::Restart(index, new)) = change else {
             panic!("{change:?}");
         };
         assert_eq!((index, new), (definitions.rows[0].index.clone(), version));
-        let unchanged = next_change(&definitions, &Taken::default(), 7, version);
+        let unchanged = next_change(&definitions, &Reconciled::default(), 7, version);
         assert!(unchanged.is_none(), "{unchanged:?}");
     }
 }

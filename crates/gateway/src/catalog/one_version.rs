@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_found_in_one_version_is_told_be_it_an_error() {
+    async fn what_is_read_in_one_version_is_told_be_it_an_error() {
         let refused = ClusterError::Refused("another table".to_owned());
         let versions = [None, Some(1), Some(1)];
         assert_eq!(read(&versions, LATER).await, (Err(refused), 1));

@@ -3,7 +3,7 @@
 //! ```text
 //! vector_indexes   one partition: a revision, and one row an index
 //! gateways         one row a live gateway, which expires unless it is written again: the revision
-//!                  that the gateway has taken up, its time, the lead of its node's clock, and the
+//!                  that the gateway has confirmed, its time, the lead of its node's clock, and the
 //!                  tables whose logs may get rows from it
 //! group0_history, cdc_generation_timestamps, cdc_streams_descriptions_v2
 //!                  stand-ins for ScyllaDB's system tables of these names, which Cassandra lacks;

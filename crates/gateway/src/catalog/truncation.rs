@@ -1,4 +1,4 @@
-//! TRUNCATE of tables with vector indexes, which are built anew.
+//! TRUNCATE of tables with vector indexes, which are rebuilt.
 //!
 //! TRUNCATE leaves no log row by which index services could learn of it. So each index of the table
 //! gets another version, and index services take it for a new index: they drop the vectors that
@@ -59,7 +59,7 @@ impl Catalog {
         Ok(note)
     }
 
-    /// Removes a note, as nothing was truncated. If that fails, the indexes are built anew for
+    /// Removes a note, as nothing was truncated. If that fails, the indexes are rebuilt for
     /// nothing.
     pub(crate) async fn forget_truncate(&self, table: &LoggedTable, note: Uuid) {
         let forgotten = self.change_each(table, |row| {
@@ -144,7 +144,7 @@ impl Notes {
         };
         self.since
             .retain(|note, _| live().any(|row| row.truncates.contains(note)));
-        let mut found: Option<(&Arc<VectorIndex>, Vec<Uuid>)> = None;
+        let mut overdue: Option<(&Arc<VectorIndex>, Vec<Uuid>)> = None;
         for row in live() {
             for note in &row.truncates {
                 let since = match self.since.entry(*note) {
@@ -154,15 +154,15 @@ impl Notes {
                 if now.duration_since(since) < FINISHED_WITHIN {
                     continue;
                 }
-                match &mut found {
-                    None => found = Some((&row.index, vec![*note])),
+                match &mut overdue {
+                    None => overdue = Some((&row.index, vec![*note])),
                     Some((index, notes)) if Arc::ptr_eq(index, &row.index) => notes.push(*note),
                     // The next round acts on other indexes.
                     Some(_) => {}
                 }
             }
         }
-        let (index, notes) = found?;
+        let (index, notes) = overdue?;
         tracing::warn!(
             keyspace = index.keyspace,
             index = index.name,

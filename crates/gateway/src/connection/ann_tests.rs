@@ -1,5 +1,5 @@
 //! Tests of nearest-neighbour queries on a whole connection. The client, the node and the index
-//! service are all played by the test.
+//! service are all scripted by the test.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -89,11 +89,11 @@ impl Peer {
     }
 }
 
-/// A played index service. The bodies of requests come out of one channel, and the answers to them
-/// (status and body) go into the other.
+/// A scripted index service. The bodies of requests come out of one channel, and the answers to
+/// them (status and body) go into the other.
 struct Store {
     uri: String,
-    asked: mpsc::Receiver<String>,
+    searches: mpsc::Receiver<String>,
     answers: mpsc::Sender<(&'static str, &'static str)>,
 }
 
@@ -101,13 +101,13 @@ impl Store {
     async fn start() -> Store {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let uri = format!("http://{}", listener.local_addr().unwrap());
-        let (asked_in, asked) = mpsc::channel(8);
+        let (search_in, searches) = mpsc::channel(8);
         let (answers, mut to_answer) = mpsc::channel::<(&str, &str)>(8);
         tokio::spawn(async move {
             let (socket, _) = listener.accept().await.unwrap();
             let mut socket = BufReader::new(socket);
             while let Some(body) = http_body(&mut socket).await {
-                asked_in.send(body).await.unwrap();
+                search_in.send(body).await.unwrap();
                 let (code, body) = to_answer.recv().await.unwrap();
                 let length = body.len();
                 let head = format!("HTTP/1.1 {code}\r\ncontent-length: {length}\r\n\r\n");
@@ -117,15 +117,15 @@ impl Store {
         });
         Store {
             uri,
-            asked,
+            searches,
             answers,
         }
     }
 
     async fn answer(&mut self, code: &'static str, body: &'static str) -> serde_json::Value {
-        let asked = soon(self.asked.recv()).await.unwrap();
+        let search = soon(self.searches.recv()).await.unwrap();
         self.answers.send((code, body)).await.unwrap();
-        serde_json::from_str(&asked).unwrap()
+        serde_json::from_str(&search).unwrap()
     }
 
     /// Answers the next request with status 200 and this body, which names the neighbours.
@@ -262,9 +262,9 @@ impl Setup {
     async fn prepare(&mut self) -> Bytes {
         let statement = SELECT.to_owned();
         self.client.ask(&Request::Prepare { statement }, 7).await;
-        let (stream, asked) = self.node.request().await;
+        let (stream, request) = self.node.request().await;
         let statement = READ.to_owned();
-        assert_eq!(asked, Request::Prepare { statement });
+        assert_eq!(request, Request::Prepare { statement });
         let read = Prepared {
             id: Bytes::from_static(b"the node's own"),
             bind: Metadata {
@@ -318,12 +318,12 @@ async fn a_prepared_query_is_answered_in_the_order_of_the_neighbours() {
     let mut setup = setup().await;
     let id = setup.prepare().await;
     setup.client.ask(&execute(&id, 3), 9).await;
-    let asked = setup
+    let search = setup
         .store
         .neighbours(r#"{"primary_keys":{"id":["b","x","a"]},"similarity_scores":[1,0.9,0.8]}"#)
         .await;
     assert_eq!(
-        asked,
+        search,
         serde_json::json!({"vector":[1.0, 0.5, -2.0],"limit":3})
     );
     let (stream, read) = setup.node.request().await;
@@ -338,24 +338,24 @@ async fn a_prepared_query_is_answered_in_the_order_of_the_neighbours() {
         },
     };
     assert_eq!(read, expected);
-    let found = [
+    let stored = [
         ("Alien", "a", true),
         ("Brazil", "b", true),
         ("Gone", "x", false),
     ];
     let mut said = ResponseContext::new(stream);
     said.warnings = vec!["beware".to_owned()];
-    let answer = Response::Rows(rows(&found, true));
+    let answer = Response::Rows(rows(&stored, true));
     setup.node.answer(&answer, &said).await;
 
     // One row is gone, so the next neighbour takes its place.
-    let asked = setup
+    let search = setup
         .store
         .neighbours(
             r#"{"primary_keys":{"id":["b","x","a","c","d"]},"similarity_scores":[1,0.9,0.8,0.7,0.6]}"#,
         )
         .await;
-    assert_eq!(asked["limit"], 7);
+    assert_eq!(search["limit"], 7);
     let (stream, read) = setup.node.request().await;
     let Request::Execute { parameters, .. } = read else {
         panic!("{read:?}")
@@ -415,8 +415,8 @@ async fn a_query_as_text_needs_no_preparing_unless_there_is_no_neighbour() {
     setup.client.ask(&query(text), 3).await;
     let body = r#"{"primary_keys":{"id":["a"]},"similarity_scores":[1]}"#;
     setup.store.neighbours(body).await;
-    let (stream, asked) = setup.node.request().await;
-    assert!(matches!(asked, Request::Query { statement, .. } if statement == READ));
+    let (stream, request) = setup.node.request().await;
+    assert!(matches!(request, Request::Query { statement, .. } if statement == READ));
     let answer = Response::Rows(rows(&[("Alien", "a", true)], false));
     setup
         .node
@@ -428,8 +428,8 @@ async fn a_query_as_text_needs_no_preparing_unless_there_is_no_neighbour() {
     setup.client.ask(&query(text), 4).await;
     let body = r#"{"primary_keys":{"id":[]},"similarity_scores":[]}"#;
     setup.store.neighbours(body).await;
-    let (stream, asked) = setup.node.request().await;
-    assert!(matches!(asked, Request::Prepare { .. }));
+    let (stream, request) = setup.node.request().await;
+    assert!(matches!(request, Request::Prepare { .. }));
     let read = Prepared {
         id: Bytes::from_static(b"id"),
         bind: Metadata::default(),

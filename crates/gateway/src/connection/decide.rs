@@ -1,247 +1,152 @@
-//! Decides what the gateway does with a request, without waiting. The loop that reads requests
-//! carries the decision out.
+//! Decides the way of a request, without waiting. The loop that reads requests takes that way.
 
-use std::sync::Arc;
+use bytes::Bytes;
+use cql::error::CqlError;
+use cql::wire::{EventKind, Frame, FrameHeader, Opcode, Request, glance};
 
-use bytes::{Bytes, BytesMut};
-use cql::error::{CqlError, ErrorKind};
-use cql::wire::{
-    Compression, EventKind, Frame, FrameHeader, Opcode, Request, Response, ResponseContext, glance,
-};
-
-use super::requests::Requests;
-use super::session::{Expected, Seen};
-use super::work::Work;
-use super::writes::seen_in_prepare;
-use crate::catalog::{LoggedTable, Snapshot};
-use crate::grounds::Grounds;
-use crate::prepared::{Meaning, check_text};
+use super::context::Context;
+use super::errors::{lapsed, not_let_in, unprepared};
+use super::route::Route;
+use super::statements::{self, batch, neighbours, prepare};
 use crate::recognise::{self, Verb};
-use crate::writes::Errand;
+use crate::statement::{Recognised, StatementText};
+use crate::writes::ClientRequest;
 
-/// A decision about a request.
-pub(super) enum Decision {
-    /// The request goes to the node as it is.
-    Pass,
-    /// This frame goes to the node in place of the request, on the same stream.
-    Replace(Bytes),
-    /// The client gets this error from the gateway.
-    Answer(CqlError),
-    /// The gateway carries the request out itself.
-    Begin(Work),
-    /// The request writes to logged tables, and goes to the node in another form.
-    Write(Box<Errand>),
-    /// The request truncates a logged table, and goes to the node once that is noted.
-    Truncate(Arc<LoggedTable>),
-    /// The request is a USE.
-    Use,
-}
-
-impl Decision {
-    /// The decision about a write; without an errand it passes.
-    fn of_write(errand: Option<Errand>) -> Decision {
-        errand.map_or(Decision::Pass, |errand| Decision::Write(Box::new(errand)))
-    }
-}
-
-impl Requests {
-    /// Decides on a request.
-    pub(super) fn decide(&self, header: &FrameHeader, body: &[u8]) -> Decision {
-        self.catalog.lapse_if_over();
-        let decided = match header.opcode {
-            Opcode::Query | Opcode::Prepare | Opcode::Execute | Opcode::Batch
-                if !self.session.is_let_in() =>
-            {
-                Err(not_let_in())
-            }
-            Opcode::Startup => self.startup(header, body),
-            Opcode::Query | Opcode::Prepare => self.text(header, body),
-            Opcode::Execute => self.execute(header, body),
-            Opcode::Batch => self.batch(header, body),
-            Opcode::Register => self.register(header, body),
-            _ => Ok(Decision::Pass),
-        };
-        decided.unwrap_or_else(Decision::Answer)
-    }
-
-    /// Notes the compression that STARTUP asks for. It must be one that the gateway can read.
-    fn startup(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
-        let frame = Frame {
-            header: *header,
-            body: Bytes::copy_from_slice(body),
-        };
-        let request = Request::decode(&frame, None, self.session.body_max())?;
-        if let Request::Startup(startup) = request {
-            self.session.agree_on(startup.compression()?);
-        }
-        Ok(Decision::Pass)
-    }
-
-    /// Decides about a QUERY or PREPARE by its text.
-    fn text(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
-        let mut scratch = Bytes::new();
-        let plain = self.session.plain(header, body, &mut scratch)?;
-        let text = glance::statement_text(header.flags, plain)?;
-        let snapshot = self.catalog.snapshot();
-        let verb = recognise::verb(text);
-        if verb == Verb::Select
-            && let Some(decision) = self.neighbours(header, plain, text, &snapshot)?
+/// Decides the way of a request. `has_room` tells whether the gateway may carry out one more
+/// request of the connection itself.
+pub(super) fn decide(
+    context: &Context,
+    header: &FrameHeader,
+    body: &[u8],
+    has_room: bool,
+) -> Route {
+    context.catalog.lapse_if_over();
+    let decided = match header.opcode {
+        Opcode::Query | Opcode::Prepare | Opcode::Execute | Opcode::Batch
+            if !context.session.is_let_in() =>
         {
-            return Ok(decision);
+            Err(not_let_in())
         }
-        if matches!(verb, Verb::Write | Verb::Truncate) && snapshot.lapsed() {
-            return Err(lapsed());
-        }
-        if let Some(decision) = self.overlaid_text(header, plain, verb, &snapshot)? {
-            return Ok(decision);
-        }
-        let seen = match verb {
-            Verb::Select if recognise::may_read_ring(text) => Seen::RingTable,
-            Verb::Use => Seen::Use,
-            Verb::Write | Verb::Truncate if snapshot.logs_nothing() => Seen::Nothing,
-            Verb::Truncate => match self.truncated_table(text, &snapshot)? {
-                Some(table) => Seen::Truncate(table),
-                None => Seen::Nothing,
-            },
-            Verb::Write if header.opcode == Opcode::Prepare => {
-                let seen = seen_in_prepare(text, self.session.keyspace(), &snapshot)?;
-                if matches!(seen, Seen::Write(_)) {
-                    check_text(text.len())?;
-                }
-                seen
-            }
-            Verb::Write => {
-                let errand = self.writes.query(header, body, plain, &snapshot)?;
-                return Ok(Decision::of_write(errand));
-            }
-            _ => Seen::Nothing,
-        };
-        let expected = match (header.opcode, seen) {
-            (Opcode::Prepare, seen) => self.expected_of_prepare(verb, text, seen, &snapshot),
-            (_, Seen::RingTable) => Expected::RingRows(None),
-            (_, Seen::Truncate(table)) => return Ok(Decision::Truncate(table)),
-            (_, Seen::Use) => return Ok(Decision::Use),
-            (
-                _,
-                Seen::Nothing
-                | Seen::Concern(_)
-                | Seen::Write(_)
-                | Seen::LogRead(_)
-                | Seen::Generations,
-            ) => return Ok(Decision::Pass),
-        };
-        self.session.expect(header.stream, expected);
-        Ok(Decision::Pass)
-    }
+        Opcode::Startup => startup(context, header, body),
+        Opcode::Query | Opcode::Prepare => text(context, header, body, has_room),
+        Opcode::Execute => execute(context, header, body, has_room),
+        Opcode::Batch => batch(context, header, body),
+        Opcode::Register => register(context, header, body),
+        _ => Ok(Route::Pass),
+    };
+    decided.unwrap_or_else(Route::Answer)
+}
 
-    /// The reason to read the answer to a PREPARE.
-    pub(super) fn expected_of_prepare(
-        &self,
-        verb: Verb,
-        text: &[u8],
-        seen: Seen,
-        snapshot: &Snapshot,
-    ) -> Expected {
-        let keyspace = self.session.keyspace();
-        Expected::Prepared {
-            grounds: Grounds::of(verb, text, keyspace.as_deref(), snapshot),
-            seen,
-            text_bytes: text.len(),
-        }
+/// Notes the compression that STARTUP asks for. It must be one that the gateway can read.
+fn startup(context: &Context, header: &FrameHeader, body: &[u8]) -> Result<Route, CqlError> {
+    let frame = Frame {
+        header: *header,
+        body: Bytes::copy_from_slice(body),
+    };
+    let request = Request::decode(&frame, None, context.session.body_max())?;
+    if let Request::Startup(startup) = request {
+        context.session.agree_on(startup.compression()?);
     }
+    Ok(Route::Pass)
+}
 
-    /// Decides about an EXECUTE by the meaning of its id.
-    fn execute(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
-        let mut scratch = Bytes::new();
-        let plain = self.session.plain(header, body, &mut scratch)?;
-        let id = glance::executed_id(header.flags, plain)?;
-        let snapshot = self.catalog.snapshot();
-        match self.prepared.get(id, &snapshot) {
-            Some(Meaning::Plain) => {}
-            Some(Meaning::Use) => return Ok(Decision::Use),
-            Some(Meaning::RingRows(columns)) => {
-                self.session
-                    .expect(header.stream, Expected::RingRows(Some(columns)));
-            }
-            Some(Meaning::LogRead(poll)) => return self.poll(header, plain, poll),
-            Some(Meaning::Kept) => return Ok(self.kept_answer(header, body)),
-            Some(Meaning::Ann(statement)) => return self.search(header, plain, statement),
-            Some(Meaning::Concern(prepared)) => {
-                return self.overlaid_execute(header, body, &prepared, &snapshot);
-            }
-            Some(Meaning::Truncate(table)) => return Ok(Decision::Truncate(table)),
-            Some(Meaning::Write(write)) => {
-                let errand = self
-                    .writes
-                    .execute(header, body, plain, &write, &snapshot)?;
-                return Ok(Decision::of_write(errand));
-            }
-            None => return Ok(Decision::Answer(unprepared(id))),
-        }
-        Ok(Decision::Pass)
+/// Decides about a QUERY or PREPARE by the kind that its text shows.
+fn text(
+    context: &Context,
+    header: &FrameHeader,
+    body: &[u8],
+    has_room: bool,
+) -> Result<Route, CqlError> {
+    let mut scratch = Bytes::new();
+    let plain = context.session.plain(header, body, &mut scratch)?;
+    let text = glance::statement_text(header.flags, plain)?;
+    let snapshot = context.catalog.snapshot();
+    let verb = recognise::verb(text);
+    let keyspace = context.session.keyspace();
+    let request = ClientRequest {
+        header,
+        body,
+        plain,
+        keyspace: keyspace.as_deref(),
+        snapshot: &snapshot,
+    };
+    if verb == Verb::Select
+        && let Some(route) = neighbours::text(&request, text)?
+    {
+        return Ok(route);
     }
-
-    /// Decides about a BATCH.
-    fn batch(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
-        let snapshot = self.catalog.snapshot();
-        if snapshot.lapsed() {
-            return Err(lapsed());
-        }
-        let errand = self.writes.batch(header, body, &snapshot)?;
-        Ok(Decision::of_write(errand))
+    if matches!(verb, Verb::Write | Verb::Truncate) && snapshot.lapsed() {
+        return Err(lapsed());
     }
-
-    /// Notes clients that register for changes of the schema: the gateway tells them about vector
-    /// indexes, which the node knows nothing of.
-    fn register(&self, header: &FrameHeader, body: &[u8]) -> Result<Decision, CqlError> {
-        let frame = Frame {
-            header: *header,
-            body: Bytes::copy_from_slice(body),
-        };
-        // A request that cannot be read goes to the node, which says what is wrong with it.
-        if let Ok(Request::Register { events }) =
-            Request::decode(&frame, self.session.compression(), self.session.body_max())
-            && events.contains(&EventKind::SchemaChange)
-        {
-            self.session.client.hear_schema_changes();
-        }
-        Ok(Decision::Pass)
+    let text = StatementText {
+        text,
+        verb,
+        keyspace: keyspace.as_ref(),
+        snapshot: &snapshot,
+        definitions: context.catalog.keyspace(),
+    };
+    let Recognised {
+        statement,
+        rewritten,
+    } = text.recognise()?;
+    if header.opcode == Opcode::Prepare {
+        return prepare::route(context, &request, &text, statement, rewritten);
+    }
+    match rewritten {
+        Some(rewritten) => Ok(prepare::with_text(&request, text.text, &rewritten)),
+        None => statements::route(context, &request, statement, has_room),
     }
 }
 
-/// Encodes an error response, never compressed: the client may not know yet which compression was
-/// agreed on.
-pub(super) fn encode_error(stream: i16, error: CqlError) -> Bytes {
-    const NONE: Option<Compression> = None;
-    let mut out = BytesMut::new();
-    Response::Error(error).encode(&ResponseContext::new(stream), NONE, &mut out);
-    out.freeze()
+/// Decides about an EXECUTE by the kind of the statement that has its id.
+fn execute(
+    context: &Context,
+    header: &FrameHeader,
+    body: &[u8],
+    has_room: bool,
+) -> Result<Route, CqlError> {
+    let mut scratch = Bytes::new();
+    let plain = context.session.plain(header, body, &mut scratch)?;
+    let id = glance::executed_id(header.flags, plain)?;
+    let snapshot = context.catalog.snapshot();
+    let Some(statement) = context.prepared.get(id, &snapshot) else {
+        return Err(unprepared(id));
+    };
+    let keyspace = context.session.keyspace();
+    let request = ClientRequest {
+        header,
+        body,
+        plain,
+        keyspace: keyspace.as_deref(),
+        snapshot: &snapshot,
+    };
+    statements::route(context, &request, statement, has_room)
 }
 
-/// The error for statements before the node has let the client in. The node would refuse them as
-/// well, unless it lets the client in meanwhile. Then a statement would get through that the
-/// gateway did not look at.
-fn not_let_in() -> CqlError {
-    CqlError::new(
-        ErrorKind::ProtocolError,
-        "the connection is not open yet: send STARTUP, log in if the node asks for it, and wait for its answer",
-    )
+/// Decides about a BATCH.
+fn batch(context: &Context, header: &FrameHeader, body: &[u8]) -> Result<Route, CqlError> {
+    let snapshot = context.catalog.snapshot();
+    if snapshot.lapsed() {
+        return Err(lapsed());
+    }
+    let execution = batch::execution(context, header, body, &snapshot)?;
+    Ok(Route::of_write(execution))
 }
 
-/// The error for writes while the snapshot is out of date. Upon this drivers ask another gateway.
-pub(super) fn lapsed() -> CqlError {
-    CqlError::new(
-        ErrorKind::IsBootstrapping,
-        "the gateway has lost touch with the cluster's definitions of vector indexes and passes no writes: use another one",
-    )
-}
-
-/// The error for an unknown prepared id. Upon this drivers prepare the statement again and execute
-/// it once more.
-pub(super) fn unprepared(id: &[u8]) -> CqlError {
-    let id = Bytes::copy_from_slice(id);
-    let message = format!(
-        "Prepared query with ID {id:02x} was not prepared through this gateway, or was forgotten: prepare it again"
-    );
-    CqlError::new(ErrorKind::Unprepared { id }, message)
+/// Notes clients that register for changes of the schema: the gateway tells them about vector
+/// indexes, which the node knows nothing of.
+fn register(context: &Context, header: &FrameHeader, body: &[u8]) -> Result<Route, CqlError> {
+    let frame = Frame {
+        header: *header,
+        body: Bytes::copy_from_slice(body),
+    };
+    let session = &context.session;
+    // A request that cannot be read goes to the node, which says what is wrong with it.
+    if let Ok(Request::Register { events }) =
+        Request::decode(&frame, session.compression(), session.body_max())
+        && events.contains(&EventKind::SchemaChange)
+    {
+        session.client.hear_schema_changes();
+    }
+    Ok(Route::Pass)
 }

@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use tokio::io::AsyncWrite;
 use tokio::sync::mpsc;
 
-use super::requests::RequestsEnd;
+use super::ends::RequestsEnd;
 use super::session::Session;
 use super::socket::send;
 use crate::inquiry::Inquiry;

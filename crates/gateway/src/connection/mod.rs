@@ -14,32 +14,32 @@
 //! - *The node cannot be reached*: the client's first request is answered with an error that says
 //!   so.
 
-mod anew;
-#[cfg(test)]
-mod anew_tests;
 #[cfg(test)]
 mod ann_tests;
+mod awaited;
+mod context;
 mod decide;
+mod ends;
+mod errors;
 mod inquiries;
 mod intake;
-mod keyspace;
-mod neighbours;
-mod overlaid;
 mod own_streams;
 #[cfg(test)]
 mod pipelining_tests;
-#[cfg(test)]
-mod played;
-mod polls;
+mod reply;
 mod requests;
 mod responses;
+#[cfg(test)]
+mod retry_tests;
+mod route;
 mod session;
 mod socket;
-mod truncate;
+mod statements;
+#[cfg(test)]
+mod test_connection;
 mod work;
 #[cfg(test)]
 mod write_tests;
-mod writes;
 
 use std::io;
 use std::net::SocketAddr;
@@ -57,14 +57,15 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use self::decide::encode_error;
+use self::context::Context;
+use self::ends::{RequestsEnd, ResponsesEnd};
+use self::errors::encode_error;
 use self::intake::Intake;
-use self::requests::{Requests, RequestsEnd};
-use self::responses::{Responses, ResponsesEnd};
+use self::requests::{Requests, write_memory};
+use self::responses::Responses;
 use self::session::Session;
 use self::socket::{Socket, send};
 use self::work::Workshop;
-use self::writes::Writes;
 use crate::clients::Client;
 use crate::inquiry::Inquirer;
 use crate::shared::Shared;
@@ -167,63 +168,10 @@ async fn connect(shared: &Shared) -> io::Result<Socket> {
 
 /// Runs both directions of a connection until one ends it.
 async fn pass(client: Socket, node: Socket, account: Account, shared: &Shared) -> io::Result<()> {
-    let (sender, receiver) = mpsc::channel(ANSWERS_MAX);
-    let known_as = Arc::new(Client::new(sender.downgrade()));
-    shared.clients.enter(&known_as);
-    let session = Arc::new(Session::new(
-        canonical(client.local_addr()?),
-        shared.options.frame_body_max.min(account.bytes_max()),
-        known_as,
-    ));
-    let (inquirer, inquiries) = Inquirer::new();
+    let own_address = canonical(client.local_addr()?);
     let gone = CancellationToken::new();
-    let (steps_sender, steps) = mpsc::unbounded_channel();
-    let writes = Writes {
-        session: session.clone(),
-        prepared: shared.prepared.clone(),
-        catalog: shared.catalog.clone(),
-        log: shared.log.clone(),
-    };
-    let requests = Requests {
-        session: session.clone(),
-        prepared: shared.prepared.clone(),
-        catalog: shared.catalog.clone(),
-        kept_answers: shared.kept_answers.clone(),
-        workshop: Workshop::new(
-            inquirer,
-            shared.options.stores.clone(),
-            shared.prepared.clone(),
-            shared.catalog.clone(),
-            shared.metrics.clone(),
-            sender,
-            gone.clone(),
-        ),
-        inquiries,
-        writes: writes.clone(),
-        steps,
-        steps_sender: steps_sender.downgrade(),
-        write_memory: writes::write_memory(),
-        stop: shared.stop.clone(),
-        charge: account.charge(),
-        has_passed: false,
-        frame_timeout: shared.options.frame_timeout,
-        handshake_timeout: shared.options.handshake_timeout,
-        drain_timeout: shared.options.drain_timeout,
-    };
+    let (requests, responses) = loops(own_address, &account, gone.clone(), shared);
     let _gone = gone.drop_guard();
-    let responses = Responses {
-        session,
-        prepared: shared.prepared.clone(),
-        ring: shared.ring.clone(),
-        catalog: shared.catalog.clone(),
-        answers: receiver,
-        answer_memory: shared.answer_memory.of_connection(),
-        stores: shared.options.stores.clone(),
-        kept_answers: shared.kept_answers.clone(),
-        writes,
-        steps: steps_sender,
-        drain_timeout: shared.options.drain_timeout,
-    };
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_node, mut to_node) = node.into_split();
     let end = {
@@ -253,6 +201,65 @@ async fn pass(client: Socket, node: Socket, account: Account, shared: &Shared) -
     to_client.shutdown().await?;
     linger(&mut from_client).await;
     Ok(())
+}
+
+/// The loops of both directions of a connection. The client reached the gateway at `own_address`.
+/// Whoever closes the connection cancels `gone`.
+fn loops(
+    own_address: SocketAddr,
+    account: &Account,
+    gone: CancellationToken,
+    shared: &Shared,
+) -> (Requests, Responses) {
+    let (sender, receiver) = mpsc::channel(ANSWERS_MAX);
+    let known_as = Arc::new(Client::new(sender.downgrade()));
+    shared.clients.enter(&known_as);
+    let session = Arc::new(Session::new(
+        own_address,
+        shared.options.frame_body_max.min(account.bytes_max()),
+        known_as,
+    ));
+    let (inquirer, inquiries) = Inquirer::new();
+    let (steps_sender, steps) = mpsc::unbounded_channel();
+    let context = Context {
+        session,
+        prepared: shared.prepared.clone(),
+        catalog: shared.catalog.clone(),
+        log: shared.log.clone(),
+        kept_answers: shared.kept_answers.clone(),
+        ring: shared.ring.clone(),
+        stores: shared.options.stores.clone(),
+    };
+    let requests = Requests {
+        context: context.clone(),
+        workshop: Workshop::new(
+            inquirer,
+            shared.options.stores.clone(),
+            shared.prepared.clone(),
+            shared.catalog.clone(),
+            shared.metrics.clone(),
+            sender,
+            gone,
+        ),
+        inquiries,
+        steps,
+        steps_sender: steps_sender.downgrade(),
+        write_memory: write_memory(),
+        stop: shared.stop.clone(),
+        charge: account.charge(),
+        has_passed: false,
+        frame_timeout: shared.options.frame_timeout,
+        handshake_timeout: shared.options.handshake_timeout,
+        drain_timeout: shared.options.drain_timeout,
+    };
+    let responses = Responses {
+        context,
+        answers: receiver,
+        answer_memory: shared.answer_memory.of_connection(),
+        steps: steps_sender,
+        drain_timeout: shared.options.drain_timeout,
+    };
+    (requests, responses)
 }
 
 /// Answers the first request of a client with an error, and closes the connection.

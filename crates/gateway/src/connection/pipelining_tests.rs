@@ -6,10 +6,10 @@ use cql::error::ErrorKind;
 use cql::wire::{BoundValue, Request, Response};
 use tokio::io::AsyncWriteExt;
 
-use super::played::{
+use super::test_connection::{
     Peer, Shared, execute, is_prepare, prepare, prepared_as, query, rest, snapshot,
 };
-use crate::prepared::Meaning;
+use crate::statement::Statement;
 
 const INSERT: &str = "INSERT INTO products (id) VALUES (?)";
 const QUALIFIED: &str = "INSERT INTO shop.products (id) VALUES (?)";
@@ -48,8 +48,11 @@ async fn an_answer_is_remembered_for_the_request_that_it_answers() {
         let answer = client.response().await;
         assert_eq!(answer, (stream, prepared_as(b"insert")));
         assert_eq!(rest(client.socket).await, b"", "the connection ends");
-        let meaning = shared.prepared.get(b"insert", &shared.catalog.snapshot());
-        assert!(matches!(meaning, Some(Meaning::Write(_))), "{meaning:?}");
+        let statement = shared.prepared.get(b"insert", &shared.catalog.snapshot());
+        assert!(
+            matches!(statement, Some(Statement::Write(_))),
+            "{statement:?}"
+        );
     }
 }
 
@@ -86,7 +89,7 @@ async fn a_stream_is_free_again_once_it_is_answered() {
 }
 
 #[tokio::test]
-async fn what_is_asked_behind_a_use_is_understood_in_its_keyspace() {
+async fn a_request_behind_a_use_is_understood_in_its_keyspace() {
     let shared = Shared::new(snapshot());
     let (mut client, mut node) = shared.connect();
     let in_use = (1, query("USE shop"));
@@ -97,7 +100,7 @@ async fn what_is_asked_behind_a_use_is_understood_in_its_keyspace() {
     ];
     ask_together(&mut client, &requests).await;
     assert_eq!(node.request().await, in_use);
-    node.is_asked_nothing().await;
+    node.receives_nothing().await;
     let keyspace = Response::SetKeyspace("shop".to_owned());
     node.answer(&keyspace, 1).await;
     assert_eq!(client.response().await, (1, keyspace));
@@ -115,7 +118,7 @@ async fn what_is_asked_behind_a_use_is_understood_in_its_keyspace() {
 }
 
 #[tokio::test]
-async fn a_use_waits_for_what_was_asked_before_it() {
+async fn a_use_waits_for_the_requests_before_it() {
     let shared = Shared::new(snapshot());
     let (mut client, mut node) = shared.connect();
     let keyspace = |name: &str| Response::SetKeyspace(name.to_owned());
@@ -138,7 +141,7 @@ async fn a_use_waits_for_what_was_asked_before_it() {
     node.answer(&Response::Void, 1).await;
     // The write is carried out in the keyspace that it was understood in.
     assert_eq!(node.request().await, (1, write));
-    node.is_asked_nothing().await;
+    node.receives_nothing().await;
     node.answer(&Response::Void, 1).await;
     node.batch(1).await;
     node.answer(&Response::Void, 1).await;

@@ -4,105 +4,18 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use bytes::Bytes;
-use cql::wire::{Compression, DecodeError, Flags, FrameHeader, Metadata};
+use cql::wire::{Compression, DecodeError, Flags, FrameHeader};
 use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
-use uuid::Uuid;
 
-use crate::catalog::{Entered, LoggedTable};
-use crate::clients::Client;
-use crate::grounds::Grounds;
-use crate::kept_answers::Question;
-use crate::overlay::log_read::LogRead;
-use crate::overlay::{Answering, Concern};
-use crate::writes::{Errand, PreparedWrite};
-
+use super::awaited::Awaited;
 use super::own_streams::OwnStreams;
+use crate::clients::Client;
 
 /// The largest body of a request before the node has let the client in. Such requests hold options,
 /// names and passwords, and the tokens of single sign-on, which are the largest. Bytes.
 const STRANGERS_BODY_MAX: usize = 256 << 10;
-
-/// The request that a response answers, if the response must be read before it goes on.
-#[derive(Debug)]
-pub(super) enum Expected {
-    /// PREPARE.
-    Prepared {
-        /// The facts that the statement is understood by.
-        grounds: Grounds,
-        /// The kind of statement, as its text shows.
-        seen: Seen,
-        /// The length of the text. Bytes.
-        text_bytes: usize,
-    },
-    /// USE.
-    Keyspace,
-    /// A question that many clients ask. Its answer is kept for them.
-    Kept(Question),
-    /// A read that may return rows of a table that tells of nodes. The columns are those of the
-    /// prepared statement, if one was executed.
-    RingRows(Option<Arc<Metadata>>),
-    /// A statement that concerns vector indexes. The response is added to, or decides what the
-    /// gateway does. The sender is the way to the client, if the answer may come later.
-    Answering(Box<(Answering, Option<mpsc::Sender<Bytes>>)>),
-    /// TRUNCATE of a logged table.
-    Truncated(Box<TruncateUnderWay>),
-    /// A step of a write to logged tables.
-    Write(Box<WriteUnderWay>),
-}
-
-/// A write to logged tables, between a request to the node and its answer.
-#[derive(Debug)]
-pub(super) struct WriteUnderWay {
-    /// The steps of the write that are still to be taken.
-    pub(super) errand: Errand,
-    /// The time at which the write began.
-    pub(super) since: Instant,
-    /// The number of times that the write was begun anew because it was decided by outdated
-    /// definitions.
-    pub(super) begun_anew: u32,
-    /// The note that the logs of the write's tables may get rows.
-    pub(super) entered: Entered,
-    /// The write's share of the memory that the connection's writes may hold.
-    pub(super) memory: OwnedSemaphorePermit,
-}
-
-/// A TRUNCATE of a logged table, between the request to the node and its answer.
-#[derive(Debug)]
-pub(super) struct TruncateUnderWay {
-    /// The table that is truncated.
-    pub(super) table: Arc<LoggedTable>,
-    /// The id of the note about the TRUNCATE that is stored with the definitions.
-    pub(super) note: Uuid,
-    /// The way to the client. It is held until the client is answered, so that the other loop does
-    /// not take the client for one that is due no more answers.
-    pub(super) answers: mpsc::Sender<Bytes>,
-}
-
-/// The kind of a statement that is prepared, as its text shows. It is needed when the answer to
-/// PREPARE comes.
-#[derive(Debug)]
-pub(super) enum Seen {
-    /// A statement that the gateway does nothing about.
-    Nothing,
-    /// A USE.
-    Use,
-    /// A statement that may read a table that tells of nodes.
-    RingTable,
-    /// A poll of a change log.
-    LogRead(LogRead),
-    /// A question which generations of streams there are.
-    Generations,
-    /// A statement that concerns vector indexes.
-    Concern(Concern),
-    /// A TRUNCATE of a logged table.
-    Truncate(Arc<LoggedTable>),
-    /// A write to logged tables.
-    Write(Box<PreparedWrite>),
-}
 
 /// The state of a connection that both directions use.
 pub(super) struct Session {
@@ -114,8 +27,8 @@ pub(super) struct Session {
     compression: Mutex<Option<Compression>>,
     /// The keyspace of the last USE that the node has confirmed.
     keyspace: Mutex<Option<Arc<str>>>,
-    /// For streams of the client's requests, why their responses must be read.
-    expected: Mutex<HashMap<i16, Expected>>,
+    /// The responses that must be read, by the streams of the client's requests.
+    awaited: Mutex<HashMap<i16, Awaited>>,
     /// The connection as other parts of the gateway see it.
     pub(super) client: Arc<Client>,
     /// Whether the node has let the client in.
@@ -132,7 +45,7 @@ impl Session {
             body_max,
             compression: Mutex::new(None),
             keyspace: Mutex::new(None),
-            expected: Mutex::default(),
+            awaited: Mutex::default(),
             client,
             let_in: AtomicBool::new(false),
             own_streams: OwnStreams::default(),
@@ -197,20 +110,19 @@ impl Session {
         self.own_streams.answered(stream);
     }
 
-    /// Notes why the response of a stream must be read when it comes. Must be called before the
-    /// request goes on.
-    pub(super) fn expect(&self, stream: i16, expected: Expected) {
-        self.expected.lock().insert(stream, expected);
+    /// Has the response of a stream read when it comes. Must be called before the request goes on.
+    pub(super) fn await_response(&self, stream: i16, awaited: Awaited) {
+        self.awaited.lock().insert(stream, awaited);
     }
 
     /// Whether the response of a stream must be read.
-    pub(super) fn is_expected(&self, stream: i16) -> bool {
-        self.expected.lock().contains_key(&stream)
+    pub(super) fn is_awaited(&self, stream: i16) -> bool {
+        self.awaited.lock().contains_key(&stream)
     }
 
-    /// Takes the reason why the response of a stream must be read.
-    pub(super) fn take_expected(&self, stream: i16) -> Option<Expected> {
-        self.expected.lock().remove(&stream)
+    /// Takes the statement by which the response of a stream must be read.
+    pub(super) fn take_awaited(&self, stream: i16) -> Option<Awaited> {
+        self.awaited.lock().remove(&stream)
     }
 
     /// The body of a frame, decompressed into `scratch` if it is compressed.

@@ -11,13 +11,15 @@ use store_api::Stores;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
+use super::errors::encode_error;
 use crate::ann::{self, AnnPlan, AnnStatement};
 use crate::catalog::Catalog;
-use crate::grounds::Grounds;
+use crate::dependencies::Dependencies;
 use crate::inquiry::{Failure, Inquirer, holding, on_stream};
 use crate::metrics::{Kind, Metrics};
 use crate::overlay::log_read::{LogRead, PreparedLogRead};
-use crate::prepared::{Meaning, PreparedStatements};
+use crate::prepared::PreparedStatements;
+use crate::statement::Statement;
 
 /// Requests of one connection that are carried out at once; more are refused.
 const AT_ONCE_MAX: usize = 1024;
@@ -44,10 +46,10 @@ impl Work {
 
 /// The kinds of requests that the gateway carries out.
 pub(super) enum Job {
-    /// PREPARE of a nearest-neighbour query, which was planned on these grounds and gets this id.
+    /// PREPARE of a nearest-neighbour query, which depends on these facts and gets this id.
     Prepare {
         plan: Box<AnnPlan>,
-        grounds: Grounds,
+        dependencies: Dependencies,
         id: Bytes,
         text_bytes: usize,
     },
@@ -81,7 +83,7 @@ pub(super) struct Workshop {
     pub(super) node: Inquirer,
     /// The index services.
     pub(super) stores: Stores,
-    /// The meanings of prepared statements.
+    /// The prepared statements of the gateway.
     pub(super) prepared: Arc<PreparedStatements>,
     /// The definitions of vector indexes.
     pub(super) catalog: Arc<Catalog>,
@@ -170,7 +172,7 @@ impl Workshop {
                 out.freeze()
             }
             Err(Failure::Node(frame)) => on_stream(&frame, stream),
-            Err(Failure::Cql(error)) => super::decide::encode_error(stream, error),
+            Err(Failure::Cql(error)) => encode_error(stream, error),
         };
         if is_search {
             self.metrics.search_took(began.elapsed());
@@ -185,15 +187,16 @@ impl Workshop {
         match job {
             Job::Prepare {
                 plan,
-                grounds,
+                dependencies,
                 id,
                 text_bytes,
             } => {
                 let prepared = ann::prepare(*plan, id.clone(), &self.node, traced).await?;
                 let (statement, context, response) = prepared;
                 // The node's description of the columns is about as long as the selection.
-                let meaning = Meaning::Ann(Arc::new(statement));
-                self.prepared.insert(&id, grounds, meaning, 2 * text_bytes);
+                let statement = Statement::Neighbours(Arc::new(statement));
+                self.prepared
+                    .insert(&id, dependencies, statement, 2 * text_bytes);
                 Ok((context, response))
             }
             Job::Query { plan, parameters } => {

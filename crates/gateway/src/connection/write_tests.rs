@@ -1,4 +1,4 @@
-//! Tests of writes to logged tables on a whole connection. The client and the node are played by
+//! Tests of writes to logged tables on a whole connection. The client and the node are scripted by
 //! the test.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
 use value::join_elements;
 
-use super::played::{
+use super::test_connection::{
     Shared, execute, is_prepare, prepare, prepared_as, query, rest, snapshot, soon,
 };
 use crate::catalog::Snapshot;
@@ -190,11 +190,11 @@ async fn compressed_requests_are_understood_and_compressed_answers_pass() {
     assert_eq!(client.response().await, (1, answer));
     // A write that goes alone is compressed as it came.
     let conditional = format!("{INSERT} IF NOT EXISTS -- {}", "x".repeat(2_000));
-    let asked = client.ask(&query(&conditional), 2).await;
+    let sent = client.ask(&query(&conditional), 2).await;
     node.batch(1).await;
     node.answer(&Response::Void, 2).await;
     let frame = node.frame(Direction::Request).await;
-    assert_eq!([&frame.header.to_bytes()[..], &frame.body].concat(), asked);
+    assert_eq!([&frame.header.to_bytes()[..], &frame.body].concat(), sent);
 }
 
 #[tokio::test]
@@ -276,7 +276,7 @@ async fn log_rows_are_memory_too() {
             let request = node.request().await;
             assert!(request.0 == stream && is_prepare(&request), "{request:?}");
         }
-        node.is_asked_nothing().await;
+        node.receives_nothing().await;
         let refusal = Response::Error(CqlError::invalid("no such log"));
         node.answer(&refusal, 3).await;
         assert_eq!(node.request().await.0, 7);

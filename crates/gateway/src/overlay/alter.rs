@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_asked_whether_the_client_may() {
+    fn a_probe_shows_whether_the_client_may() {
         let snapshot = Snapshot::new([Arc::new(events())], [index("one", "events", "v")]);
         let refusal = Refusal::of_alter("ALTER TABLE shop.events DROP v", None, &snapshot).unwrap();
         assert_eq!(

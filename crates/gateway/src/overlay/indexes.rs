@@ -114,7 +114,7 @@ impl IndexesRead {
             .iter()
             .map(|restriction| (restriction.column.as_str(), restriction.values(values)));
         let restrictions: Vec<_> = restrictions.collect();
-        let is_asked_for = |index: &&Arc<VectorIndex>| {
+        let is_selected = |index: &&Arc<VectorIndex>| {
             restrictions.iter().all(|(column, values)| {
                 text_of(index, column).is_some_and(|text| values.iter().any(|value| value == text))
             })
@@ -131,7 +131,7 @@ impl IndexesRead {
             indexes: snapshot
                 .all_indexes()
                 .iter()
-                .filter(is_asked_for)
+                .filter(is_selected)
                 .cloned()
                 .collect(),
             selected: self.columns.clone(),

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_found_with_and_without_its_port() {
+    fn a_node_is_known_with_and_without_its_port() {
         let ring = ring(&[
             ("10.0.0.1:9042", "10.0.1.1:9043"),
             ("10.0.0.2:9042", "10.0.1.2:9043"),

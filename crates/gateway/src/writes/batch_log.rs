@@ -67,10 +67,10 @@ mod tests {
     #[test]
     fn it_is_avoided_for_a_while_after_a_timeout() {
         let log = BatchLog::default();
-        let found = Duration::from_secs(100);
-        assert!(!log.is_avoided_at(found));
-        log.timed_out_at(found);
-        assert!(log.is_avoided_at(found + AVOIDED_FOR / 2));
-        assert!(!log.is_avoided_at(found + AVOIDED_FOR));
+        let timed_out_at = Duration::from_secs(100);
+        assert!(!log.is_avoided_at(timed_out_at));
+        log.timed_out_at(timed_out_at);
+        assert!(log.is_avoided_at(timed_out_at + AVOIDED_FOR / 2));
+        assert!(!log.is_avoided_at(timed_out_at + AVOIDED_FOR));
     }
 }

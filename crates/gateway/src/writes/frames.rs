@@ -1,4 +1,4 @@
-//! Encoding of the frames that errands send.
+//! Encoding of the frames that executions send.
 
 use bytes::{Bytes, BytesMut};
 use cql::error::CqlError;

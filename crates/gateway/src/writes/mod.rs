@@ -11,24 +11,24 @@
 //! 2. An execution gives the plan its values, from which *hints* are made (modules `keys` and
 //!    `terms`). Functions such as now() in a key are evaluated by the gateway (module `calls`).
 //! 3. Hints become *log rows* with streams and times (module `hint`, `crate::log_clock`).
-//! 4. An [`Errand`] takes the write and the log rows to the node, in one request where it can. The
-//!    client keeps its prepared id and gets the node's answer to the write.
+//! 4. A [`WriteExecution`] takes the write and the log rows to the node, in one request where it
+//!    can. The client keeps its prepared id and gets the node's answer to the write.
 //!
 //! The time of a log row is the gateway's own, not the write's. Nothing else depends on a clock
 //! here: a write without a timestamp still gets that of its coordinator, as it would without a
 //! gateway.
 
-mod asked;
 mod batch_log;
 mod calls;
-mod errand;
+mod execution;
 #[cfg(test)]
-mod errand_tests;
+mod execution_tests;
 mod frames;
 mod hint;
 mod inserts;
 mod keys;
 mod plan;
+mod request_forms;
 mod rewrite;
 mod statement;
 mod terms;
@@ -48,10 +48,10 @@ use self::inserts::LogInserts;
 use crate::log_clock::LogClock;
 use crate::metrics::Metrics;
 
-pub(crate) use asked::Origin;
-pub(crate) use errand::{Errand, Next};
+pub(crate) use execution::{Next, WriteExecution};
+pub(crate) use request_forms::Origin;
 pub(crate) use rewrite::{ClientRequest, PreparedWrite};
-pub(crate) use statement::{is_logged, of_no_table, read};
+pub(crate) use statement::{is_logged, read, truncated};
 pub(crate) use verdict::nothing_was_written;
 
 /// The bytes that Cassandra counts for a cell in addition to its value: timestamp, lifetime and

@@ -1,4 +1,4 @@
-//! Turns a client's request into an errand.
+//! Turns a client's request into an execution.
 
 use std::sync::Arc;
 
@@ -6,29 +6,58 @@ use bytes::Bytes;
 use cql::error::CqlError;
 use cql::wire::{
     Batch, BatchKind, BatchStatement, BatchedStatement, BoundValue, Consistency, DecodeError,
-    Flags, Frame, FrameHeader, HEADER_LENGTH, QueryParameters, Request, glance,
+    Flags, Frame, FrameHeader, HEADER_LENGTH, Metadata, QueryParameters, Request, glance,
 };
 
-use super::asked::{Asked, Origin};
-use super::errand::Errand;
+use super::execution::WriteExecution;
 use super::frames::encode;
 use super::hint::{Hint, distinct};
 use super::plan::Unplanned;
+use super::request_forms::{Origin, RequestForms};
 use super::statement::{LoggedWrite, read};
 use super::{ChangeLog, calls};
 use crate::catalog::Snapshot;
 
-/// A prepared statement that writes to logged tables.
-#[derive(Debug)]
+/// A statement that writes to logged tables, with everything that its executions need.
+#[derive(Clone, Debug)]
 pub(crate) struct PreparedWrite {
     /// The plans of the statement.
-    pub(crate) write: LoggedWrite,
-    /// The text of the statement, if it must be written anew for each execution.
+    pub(crate) write: Arc<LoggedWrite>,
+    /// The text of the statement, if it must be written again for each execution.
     pub(crate) text: Option<String>,
     /// The keyspace of names without one; `None` if the statement has no such name.
     pub(crate) keyspace: Option<Arc<str>>,
-    /// The names that the node gave the bind markers.
+    /// The names that the node gave the bind markers; none if they are not known.
     pub(crate) names: Vec<Arc<str>>,
+}
+
+impl PreparedWrite {
+    /// Reads a statement, as [`read`] does. The names of its bind markers are not known yet.
+    ///
+    /// # Errors
+    /// As those of [`read`].
+    pub(crate) fn read(
+        text: &str,
+        keyspace: Option<&Arc<str>>,
+        snapshot: &Snapshot,
+    ) -> Result<Option<PreparedWrite>, CqlError> {
+        let write = read(text, keyspace.map(|name| &**name), snapshot)?;
+        Ok(write.map(|write| PreparedWrite {
+            text: write.has_changing_calls().then(|| text.to_owned()),
+            keyspace: keyspace.filter(|_| !write.is_qualified()).cloned(),
+            write: Arc::new(write),
+            names: Vec::new(),
+        }))
+    }
+
+    /// The statement with the names that the node gave its bind markers.
+    pub(crate) fn named(&self, markers: Metadata) -> PreparedWrite {
+        let names = markers.columns.into_iter().map(|column| column.name);
+        PreparedWrite {
+            names: names.collect(),
+            ..self.clone()
+        }
+    }
 }
 
 /// A client's request, with everything that it is understood by.
@@ -47,7 +76,7 @@ pub(crate) struct ClientRequest<'a> {
 }
 
 /// The writes of a request, before the way to the node is chosen.
-struct Found {
+struct RequestWrites {
     /// The statements, with changing calls evaluated and values by position.
     statements: Vec<BatchStatement>,
     hints: Vec<Hint>,
@@ -59,8 +88,8 @@ struct Found {
 }
 
 impl ClientRequest<'_> {
-    /// Turns a QUERY that writes to a logged table into an errand. `None` if Cassandra refuses it
-    /// anyway, or if it touches no row.
+    /// Turns a QUERY that writes to a logged table into an execution. `None` if Cassandra refuses
+    /// it anyway, or if it touches no row.
     ///
     /// # Errors
     /// If the body is malformed, if the gateway cannot know the rows that the statement writes, or
@@ -69,7 +98,7 @@ impl ClientRequest<'_> {
         &self,
         write: &LoggedWrite,
         log: &Arc<ChangeLog>,
-    ) -> Result<Option<Errand>, CqlError> {
+    ) -> Result<Option<WriteExecution>, CqlError> {
         let Request::Query {
             statement,
             parameters,
@@ -78,11 +107,11 @@ impl ClientRequest<'_> {
             return Ok(None);
         };
         let values = write.positional(&parameters.values, None);
-        let found = values.and_then(|values| self.text(statement, write, values, 0, log));
-        self.alone(found, parameters, log)
+        let writes = values.and_then(|values| self.text(statement, write, values, 0, log));
+        self.alone(writes, parameters, log)
     }
 
-    /// Turns an EXECUTE that writes to a logged table into an errand. `None` as in
+    /// Turns an EXECUTE that writes to a logged table into an execution. `None` as in
     /// [`ClientRequest::query`].
     ///
     /// # Errors
@@ -91,19 +120,19 @@ impl ClientRequest<'_> {
         &self,
         prepared: &PreparedWrite,
         log: &Arc<ChangeLog>,
-    ) -> Result<Option<Errand>, CqlError> {
+    ) -> Result<Option<WriteExecution>, CqlError> {
         let Request::Execute { id, parameters } = self.decode()? else {
             return Ok(None);
         };
         let values = prepared
             .write
             .positional(&parameters.values, Some(&prepared.names));
-        let found = values.and_then(|values| self.prepared(id, prepared, values, 0, log));
-        self.alone(found, parameters, log)
+        let writes = values.and_then(|values| self.prepared(id, prepared, values, 0, log));
+        self.alone(writes, parameters, log)
     }
 
-    /// Turns a BATCH into an errand. `prepared` has an entry for each statement of the batch: the
-    /// meaning of its id, or `None` if it is a text or writes to no logged table. The result is
+    /// Turns a BATCH into an execution. `prepared` has an entry for each statement of the batch:
+    /// the write of its id, or `None` if it is a text or writes to no logged table. The result is
     /// `None` as in [`ClientRequest::query`], and if the batch writes to no logged table.
     ///
     /// # Errors
@@ -112,7 +141,7 @@ impl ClientRequest<'_> {
         &self,
         prepared: Vec<Option<Arc<PreparedWrite>>>,
         log: &Arc<ChangeLog>,
-    ) -> Result<Option<Errand>, CqlError> {
+    ) -> Result<Option<WriteExecution>, CqlError> {
         let Request::Batch(mut batch) = self.decode()? else {
             return Ok(None);
         };
@@ -120,7 +149,7 @@ impl ClientRequest<'_> {
         if batch.kind == BatchKind::Counter {
             return Ok(None);
         }
-        let mut found = Found {
+        let mut writes = RequestWrites {
             statements: Vec::with_capacity(batch.statements.len()),
             hints: Vec::new(),
             can_share_a_batch: true,
@@ -130,30 +159,30 @@ impl ClientRequest<'_> {
         let mut prepared = prepared.into_iter();
         for BatchStatement { statement, values } in std::mem::take(&mut batch.statements) {
             let known = prepared.next().flatten();
-            let before = found.hints.len();
+            let before = writes.hints.len();
             let of_statement = match statement {
                 BatchedStatement::Text(text) => match read(&text, self.keyspace, self.snapshot)? {
                     Some(write) => self.text(text, &write, values, before, log),
-                    None => Ok(Found::plain(BatchedStatement::Text(text), values)),
+                    None => Ok(RequestWrites::plain(BatchedStatement::Text(text), values)),
                 },
                 BatchedStatement::Prepared(id) => match known {
                     Some(write) => self.prepared(id, &write, values, before, log),
-                    None => Ok(Found::plain(BatchedStatement::Prepared(id), values)),
+                    None => Ok(RequestWrites::plain(BatchedStatement::Prepared(id), values)),
                 },
             };
             match of_statement {
-                Ok(more) => found.add(more),
+                Ok(more) => writes.add(more),
                 Err(Unplanned::Refused) => return Ok(None),
                 Err(Unplanned::Unreadable(error)) => return Err(error),
             }
         }
-        batch.statements = std::mem::take(&mut found.statements);
-        let changed = found
+        batch.statements = std::mem::take(&mut writes.statements);
+        let changed = writes
             .is_changed
             .then(|| self.encode(&Request::Batch(batch.clone())));
         let (consistency, kind) = (batch.consistency, batch.kind);
-        let batch = found.can_share_a_batch.then_some(batch);
-        self.errand(changed, batch, consistency, Some(kind), found, log)
+        let batch = writes.can_share_a_batch.then_some(batch);
+        self.execution(changed, batch, consistency, Some(kind), writes, log)
     }
 
     /// The writes of a statement given by its text, in a request that needs `before` log rows
@@ -165,14 +194,20 @@ impl ClientRequest<'_> {
         values: Vec<BoundValue>,
         before: usize,
         log: &ChangeLog,
-    ) -> Result<Found, Unplanned> {
+    ) -> Result<RequestWrites, Unplanned> {
         if !write.has_changing_calls() {
-            return Found::write(BatchedStatement::Text(text), write, values, before, false);
+            return RequestWrites::write(
+                BatchedStatement::Text(text),
+                write,
+                values,
+                before,
+                false,
+            );
         }
         let text = calls::evaluated(&text, &log.clock);
         match read(&text, self.keyspace, self.snapshot) {
             Ok(Some(write)) => {
-                Found::write(BatchedStatement::Text(text), &write, values, before, true)
+                RequestWrites::write(BatchedStatement::Text(text), &write, values, before, true)
             }
             Ok(None) => Err(Unplanned::Refused),
             Err(error) => Err(Unplanned::Unreadable(error)),
@@ -188,9 +223,9 @@ impl ClientRequest<'_> {
         values: Vec<BoundValue>,
         before: usize,
         log: &ChangeLog,
-    ) -> Result<Found, Unplanned> {
+    ) -> Result<RequestWrites, Unplanned> {
         match &prepared.text {
-            None => Found::write(
+            None => RequestWrites::write(
                 BatchedStatement::Prepared(id),
                 &prepared.write,
                 values,
@@ -209,58 +244,58 @@ impl ClientRequest<'_> {
         }
     }
 
-    /// Turns a statement that came in no batch into an errand.
+    /// Turns a statement that came in no batch into an execution.
     fn alone(
         &self,
-        found: Result<Found, Unplanned>,
+        writes: Result<RequestWrites, Unplanned>,
         parameters: QueryParameters,
         log: &Arc<ChangeLog>,
-    ) -> Result<Option<Errand>, CqlError> {
-        let mut found = match found {
-            Ok(found) => found,
+    ) -> Result<Option<WriteExecution>, CqlError> {
+        let mut writes = match writes {
+            Ok(writes) => writes,
             Err(Unplanned::Refused) => return Ok(None),
             Err(Unplanned::Unreadable(error)) => return Err(error),
         };
-        let changed = match &found.statements[..] {
+        let changed = match &writes.statements[..] {
             [
                 BatchStatement {
                     statement: BatchedStatement::Text(text),
                     ..
                 },
-            ] if found.is_changed => Some(self.encode(&Request::Query {
+            ] if writes.is_changed => Some(self.encode(&Request::Query {
                 statement: text.clone(),
                 parameters: parameters.clone(),
             })),
             _ => None,
         };
-        let batch = found.can_share_a_batch.then(|| Batch {
+        let batch = writes.can_share_a_batch.then(|| Batch {
             // The kind of the batch in which the statement and its log rows go to the node.
             kind: BatchKind::Logged,
-            statements: std::mem::take(&mut found.statements),
+            statements: std::mem::take(&mut writes.statements),
             consistency: parameters.consistency,
             serial_consistency: parameters.serial_consistency,
             timestamp: parameters.timestamp,
         });
-        self.errand(changed, batch, parameters.consistency, None, found, log)
+        self.execution(changed, batch, parameters.consistency, None, writes, log)
     }
 
-    /// Makes the errand. `changed` is the frame to send if it differs from the client's. `sent` is
-    /// the kind of the client's batch.
-    fn errand(
+    /// Makes the execution. `changed` is the frame to send if it differs from the client's. `sent`
+    /// is the kind of the client's batch.
+    fn execution(
         &self,
         changed: Option<Bytes>,
         batch: Option<Batch>,
         consistency: Consistency,
         sent: Option<BatchKind>,
-        found: Found,
+        writes: RequestWrites,
         log: &Arc<ChangeLog>,
-    ) -> Result<Option<Errand>, CqlError> {
-        if found.hints.is_empty() {
+    ) -> Result<Option<WriteExecution>, CqlError> {
+        if writes.hints.is_empty() {
             return Ok(None);
         }
         log.clock.check()?;
         let frame = self.as_it_came();
-        let asked = Asked {
+        let forms = RequestForms {
             stream: self.header.stream,
             flags: self.flags(),
             payload: Bytes::copy_from_slice(self.payload()?),
@@ -271,11 +306,11 @@ impl ClientRequest<'_> {
             },
             batch,
             sent,
-            is_repeatable: found.is_repeatable,
+            is_repeatable: writes.is_repeatable,
             consistency,
-            hints: distinct(found.hints),
+            hints: distinct(writes.hints),
         };
-        Ok(Some(Errand::new(asked, log.clone())))
+        Ok(Some(WriteExecution::new(forms, log.clone())))
     }
 
     /// The flags of the client's frame without the one for a compressed body.
@@ -287,7 +322,11 @@ impl ClientRequest<'_> {
         glance::custom_payload(self.header.flags, self.plain)
     }
 
-    fn decode(&self) -> Result<Request, DecodeError> {
+    /// Decodes the request.
+    ///
+    /// # Errors
+    /// If the body is malformed.
+    pub(crate) fn decode(&self) -> Result<Request, DecodeError> {
         let header = FrameHeader {
             flags: self.flags(),
             ..*self.header
@@ -309,10 +348,10 @@ impl ClientRequest<'_> {
     }
 }
 
-impl Found {
+impl RequestWrites {
     /// The statement of a table that is not logged.
-    fn plain(statement: BatchedStatement, values: Vec<BoundValue>) -> Found {
-        Found {
+    fn plain(statement: BatchedStatement, values: Vec<BoundValue>) -> RequestWrites {
+        RequestWrites {
             statements: vec![BatchStatement { statement, values }],
             hints: Vec::new(),
             can_share_a_batch: true,
@@ -328,8 +367,8 @@ impl Found {
         values: Vec<BoundValue>,
         before: usize,
         is_changed: bool,
-    ) -> Result<Found, Unplanned> {
-        Ok(Found {
+    ) -> Result<RequestWrites, Unplanned> {
+        Ok(RequestWrites {
             hints: write.hints(&values, before)?,
             statements: vec![BatchStatement { statement, values }],
             can_share_a_batch: write.can_share_a_batch(),
@@ -338,7 +377,7 @@ impl Found {
         })
     }
 
-    fn add(&mut self, more: Found) {
+    fn add(&mut self, more: RequestWrites) {
         self.statements.extend(more.statements);
         self.hints.extend(more.hints);
         self.can_share_a_batch &= more.can_share_a_batch;

@@ -129,11 +129,30 @@ fn is_of_no_table(text: &str, snapshot: &Snapshot) -> bool {
 
 /// The error for a statement that does not show which table it changes. It is not certain what
 /// Cassandra makes of it, so it does not pass.
-pub(crate) fn of_no_table() -> CqlError {
+fn of_no_table() -> CqlError {
     CqlError::syntax(
         "the gateway cannot tell which table this statement changes, and must, as some tables have a vector index: \
          name the table right after INSERT INTO, UPDATE, DELETE ... FROM or TRUNCATE",
     )
+}
+
+/// The logged table that a TRUNCATE empties; `None` if it empties another one.
+///
+/// # Errors
+/// If the text names a logged table, but it cannot be told which table is truncated.
+pub(crate) fn truncated(
+    text: &str,
+    keyspace: Option<&str>,
+    snapshot: &Snapshot,
+) -> Result<Option<Arc<LoggedTable>>, CqlError> {
+    let Some(Changed::All(table)) = changed(text) else {
+        return match snapshot.names_logged_table(text) {
+            true => Err(of_no_table()),
+            false => Ok(None),
+        };
+    };
+    let keyspace = table.keyspace.as_deref().or(keyspace);
+    Ok(keyspace.and_then(|keyspace| snapshot.logged_table(keyspace, &table.name)))
 }
 
 /// Whether a statement may write to a logged table, by its first words.
@@ -166,7 +185,7 @@ impl LoggedWrite {
         self.plans.iter().all(|plan| plan.is_repeatable)
     }
 
-    /// Whether the statement must be written anew for each execution, with its changing calls
+    /// Whether the statement must be written again for each execution, with its changing calls
     /// evaluated.
     pub(crate) fn has_changing_calls(&self) -> bool {
         self.plans.iter().any(WritePlan::has_changing_calls)
@@ -241,14 +260,14 @@ mod tests {
     }
 
     #[test]
-    fn only_logged_tables_are_found_and_in_their_keyspace() {
+    fn only_logged_tables_are_recognised_and_in_their_keyspace() {
         let insert = "INSERT INTO products (id) VALUES (1)";
-        let found = Ok(Some(vec!["products".to_owned()]));
-        assert_eq!(tables(insert, Some("shop")), found);
+        let expected = Ok(Some(vec!["products".to_owned()]));
+        assert_eq!(tables(insert, Some("shop")), expected);
         assert_eq!(tables(insert, Some("other")), Ok(None));
         assert_eq!(tables(insert, None), Ok(None));
         let qualified = "INSERT INTO Shop.\"products\" (id) VALUES (1)";
-        assert_eq!(tables(qualified, Some("other")), found);
+        assert_eq!(tables(qualified, Some("other")), expected);
         assert_eq!(tables("SELECT * FROM shop.products", None), Ok(None));
         assert_eq!(
             tables("UPDATE shop.others SET not a statement", None),
@@ -256,7 +275,7 @@ mod tests {
         );
         assert_eq!(
             tables("DELETE FROM shop.products WHERE id = null", None),
-            found
+            expected
         );
     }
 
@@ -299,7 +318,7 @@ mod tests {
 
     #[test]
     fn values_and_fields_of_user_types_are_understood() {
-        let found = Ok(Some(vec!["products".to_owned()]));
+        let expected = Ok(Some(vec!["products".to_owned()]));
         for text in [
             "INSERT INTO products (id, u) VALUES (1, {street: 'a', zip: ?, \"Inner\": {f: now()}})",
             "INSERT INTO products (id, m) VALUES (1, {'a': {street: 'b'}, 'c': {street: :street}})",
@@ -308,7 +327,7 @@ mod tests {
             "BEGIN BATCH UPDATE products SET u = {zip: 1} WHERE id = 1; \
              INSERT INTO others (id, u) VALUES (1, {zip:?}); APPLY BATCH",
         ] {
-            assert_eq!(tables(text, Some("shop")), found, "{text}");
+            assert_eq!(tables(text, Some("shop")), expected, "{text}");
         }
         let text = "UPDATE products SET u.zip = ?, m = {a: ?} WHERE id = ?";
         let write = read(text, Some("shop"), &snapshot()).unwrap().unwrap();
@@ -344,8 +363,8 @@ mod tests {
     fn a_comment_ends_with_its_line_however_that_ends() {
         for end in ["\n", "\r", "\r\n"] {
             let text = format!("-- x{end}INSERT INTO shop.products (id) VALUES (1)");
-            let found = Ok(Some(vec!["products".to_owned()]));
-            assert_eq!(tables(&text, None), found, "{end:?}");
+            let expected = Ok(Some(vec!["products".to_owned()]));
+            assert_eq!(tables(&text, None), expected, "{end:?}");
         }
     }
 

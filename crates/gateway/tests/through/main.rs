@@ -1,4 +1,4 @@
-//! Tests of a gateway between a client and a node, both played by the test: the bytes that each
+//! Tests of a gateway between a client and a node, both scripted by the test: the bytes that each
 //! gets of the other.
 
 mod ends;

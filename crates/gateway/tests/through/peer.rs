@@ -1,4 +1,4 @@
-//! The two ends of a gateway, played by the test. They send and take frames as bytes, and every
+//! The two ends of a gateway, scripted by the test. They send and take frames as bytes, and every
 //! wait has a limit.
 
 use std::future::Future;

@@ -107,8 +107,8 @@ async fn frames_of_any_size_pass_under_tls_on_both_sides() {
     for size in [0, 1, 20_000, 3_000_000] {
         let text = "x".repeat(size);
         let question = query(&text);
-        let ((), asked) = tokio::join!(client.ask(&question, 3, None), node.request(None));
-        assert_eq!(asked, (3, query(&text)));
+        let ((), request) = tokio::join!(client.ask(&question, 3, None), node.request(None));
+        assert_eq!(request, (3, query(&text)));
         let body = Bytes::from(vec![7; size]);
         let answer = raw_frame(0x84, 0, 3, 0x08, &body);
         let sending = node.send(&answer);
@@ -211,7 +211,7 @@ async fn what_is_renewed_for_the_node_is_used_for_new_connections() {
 }
 
 #[tokio::test]
-async fn clients_are_let_in_under_tls_alone_and_with_a_certificate_where_one_is_asked_for() {
+async fn clients_are_let_in_under_tls_alone_and_with_a_certificate_where_one_is_required() {
     let (gateways, clients) = (Authority::new(), Authority::new());
     let setup = Setup::with(|options| {
         options.client_tls = Some(gateways.server(TlsClients::SignedBy(clients.pem())));

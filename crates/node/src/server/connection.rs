@@ -14,11 +14,12 @@ use cql::wire::{
     Compression, Direction, EVENT_STREAM, EventKind, Frame, FrameDecoder, Opcode, Request,
     Response, ResponseContext, Startup,
 };
+use net::sockets::linger;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::admission::{charge_plain, semaphore};
@@ -42,12 +43,6 @@ const ROOM_WITHIN: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// The bytes that a request is charged beside those of its frame, for its task.
 const REQUEST_BYTES: usize = 2 << 10;
-
-/// The longest time for which a client may go on sending after an error that closes its connection.
-/// If the socket were closed with unread bytes in it, the client would lose the error.
-const LINGER: std::time::Duration = std::time::Duration::from_secs(1);
-/// The most bytes that such a client may go on sending.
-const LINGER_BYTES: u64 = 64 << 20;
 
 /// The reason for which no more requests are read.
 #[derive(Debug)]
@@ -129,12 +124,6 @@ pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>)
         End::Failed(error) => tracing::debug!(%error, "a connection failed"),
         End::Eof | End::Closing => {}
     }
-}
-
-/// Reads on for a while, so that the client gets the last answer before the socket is closed.
-async fn linger(reader: &mut (impl AsyncRead + Unpin)) {
-    let mut rest = reader.take(LINGER_BYTES);
-    let _ = timeout(LINGER, tokio::io::copy(&mut rest, &mut tokio::io::sink())).await;
 }
 
 impl<S: Service> Connection<S> {

@@ -1,37 +1,21 @@
 //! Listeners: they accept connections, bound their number and stop in order.
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use net::sockets::prepare;
-use tokio::net::TcpListener;
+use net::listener::{BindError, Listener};
 
-use super::admission::{Admission, semaphore};
+use super::admission::Admission;
 use super::connection;
 use super::counters::{CounterValues, Counters};
 use super::options::ListenerOptions;
 use super::service::Service;
 use super::shared::{Shared, Shutdown};
 
-/// The pause after a failed accept, whose cause is mostly a lack of file descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-/// The error of an address that could not be listened on.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot listen on {address}: {source}")]
-pub struct BindError {
-    /// The address.
-    pub address: SocketAddr,
-    /// The system's error.
-    pub source: io::Error,
-}
-
 /// A socket that listens but is not served yet.
 pub struct BoundListener {
-    socket: TcpListener,
-    address: SocketAddr,
+    listener: Listener,
     options: ListenerOptions,
 }
 
@@ -41,27 +25,15 @@ impl BoundListener {
     /// # Errors
     /// If the address is in use or is not this machine's.
     pub async fn bind(options: ListenerOptions) -> Result<BoundListener, BindError> {
-        let bound = async {
-            let socket = TcpListener::bind(options.address).await?;
-            let address = socket.local_addr()?;
-            Ok((socket, address))
-        };
-        match bound.await {
-            Ok((socket, address)) => Ok(BoundListener {
-                socket,
-                address,
-                options,
-            }),
-            Err(source) => Err(BindError {
-                address: options.address,
-                source,
-            }),
-        }
+        Ok(BoundListener {
+            listener: Listener::bind(options.address).await?,
+            options,
+        })
     }
 
     /// The address of the socket. If the options say port 0, it has the port that the system chose.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.listener.address()
     }
 }
 
@@ -77,6 +49,7 @@ pub fn serve<S: Service>(listeners: Vec<BoundListener>, service: Arc<S>) -> Serv
     let listeners = listeners
         .into_iter()
         .map(|listener| {
+            let address = listener.address();
             let shared = Arc::new(Shared {
                 service: service.clone(),
                 admission: Admission::new(listener.options.requests_max),
@@ -84,9 +57,9 @@ pub fn serve<S: Service>(listeners: Vec<BoundListener>, service: Arc<S>) -> Serv
                 shutdown: shutdown.clone(),
                 options: listener.options,
             });
-            let accepting = accept(listener.socket, shared.clone());
+            let accepting = accept(listener.listener, shared.clone());
             shutdown.tasks.spawn(accepting);
-            (listener.address, shared)
+            (address, shared)
         })
         .collect();
     Server {
@@ -122,34 +95,10 @@ impl<S: Service> Server<S> {
     }
 }
 
-async fn accept<S: Service>(socket: TcpListener, shared: Arc<Shared<S>>) {
-    let places = semaphore(shared.options.connections_max);
+async fn accept<S: Service>(listener: Listener, shared: Arc<Shared<S>>) {
     let stop = shared.shutdown.stop.clone();
-    loop {
-        let accepted = tokio::select! {
-            accepted = socket.accept() => accepted,
-            () = stop.cancelled() => return,
-        };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                tracing::warn!(%error, listener = shared.options.name, "cannot accept a connection");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-                continue;
-            }
-        };
-        let Ok(place) = places.clone().try_acquire_owned() else {
-            shared.counters.connections_refused.add(1);
-            tracing::warn!(
-                listener = shared.options.name,
-                "too many connections: one refused"
-            );
-            continue;
-        };
-        if let Err(error) = prepare(&stream) {
-            tracing::debug!(%error, "a connection was gone before it was served");
-            continue;
-        }
+    let refused = || shared.counters.connections_refused.add(1);
+    let serve = |stream, place| {
         let shared = shared.clone();
         let tasks = shared.shutdown.tasks.clone();
         tasks.spawn(async move {
@@ -159,5 +108,8 @@ async fn accept<S: Service>(socket: TcpListener, shared: Arc<Shared<S>>) {
             shared.counters.connections_open.subtract(1);
             drop(place);
         });
-    }
+    };
+    let connections_max = shared.options.connections_max;
+    let accepting = listener.accept_up_to(connections_max, stop, refused, serve);
+    accepting.await;
 }

@@ -28,7 +28,7 @@ mod values;
 mod weight;
 
 pub use counters::CounterValues;
-pub use listener::{BindError, BoundListener, Server, serve};
+pub use listener::{BoundListener, Server, serve};
 pub use options::{ConnectionOptions, ListenerOptions, NodeOptions};
 pub use service::{Reply, Service};
 pub(crate) use statements::Statements;

@@ -6,6 +6,7 @@ use bytes::{Buf, Bytes};
 use cql::error::CqlError;
 use node::query::{self, Answer, BoundValue, Database, Outcome, Parameters, Rows, StatementPlan};
 use node::system::SystemTables;
+use storage::clock::{Clock, SystemClock};
 use storage::{Durability, Storage, StorageOptions};
 use store_api::Client;
 use value::Value;
@@ -30,7 +31,16 @@ impl Fixture {
         Fixture::with_stores(Client::disabled())
     }
 
+    /// A database that takes the present from this clock.
+    pub fn at(clock: Arc<dyn Clock>) -> Fixture {
+        Fixture::open(Client::disabled(), clock)
+    }
+
     pub fn with_stores(stores: Client) -> Fixture {
+        Fixture::open(stores, Arc::new(SystemClock))
+    }
+
+    fn open(stores: Client, clock: Arc<dyn Clock>) -> Fixture {
         let directory = tempfile::tempdir().unwrap();
         let options = StorageOptions {
             durability: Durability::Buffered {
@@ -38,7 +48,8 @@ impl Fixture {
             },
             ..StorageOptions::default()
         };
-        let storage = Storage::open(&directory.path().join("data"), options).unwrap();
+        let data = directory.path().join("data");
+        let storage = Storage::open_with_clock(&data, options, clock).unwrap();
         let system = SystemTables::new();
         let fixture = Fixture {
             database: Database {

@@ -1,5 +1,7 @@
 //! Write times and times to live.
 
+use storage::clock::{Clock, HandClock, SystemClock};
+
 use crate::fixture::Fixture;
 
 #[test]
@@ -31,11 +33,14 @@ fn times_to_live_count_down() {
 
 #[test]
 fn expired_rows_are_gone() {
-    let fixture = Fixture::new().with(&[
+    let clock = HandClock::new(SystemClock.now_micros());
+    let fixture = Fixture::at(clock.clone()).with(&[
         "CREATE TABLE t (p int PRIMARY KEY, v int)",
-        "INSERT INTO t (p, v) VALUES (1, 5) USING TTL 1",
+        "INSERT INTO t (p, v) VALUES (1, 5) USING TTL 10",
         "INSERT INTO t (p, v) VALUES (2, 6)",
     ]);
-    std::thread::sleep(std::time::Duration::from_millis(2_100));
+    clock.advance_seconds(9);
+    assert_eq!(fixture.rows("SELECT p, v FROM t"), ["1 | 5", "2 | 6"]);
+    clock.advance_seconds(2);
     assert_eq!(fixture.rows("SELECT p, v FROM t"), ["2 | 6"]);
 }

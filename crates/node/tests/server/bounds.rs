@@ -93,6 +93,8 @@ async fn a_client_that_does_not_read_is_not_read_either() {
     }
     // The sockets' buffers may not hold all of the requests.
     let _ = timeout(Duration::from_secs(5), client.socket.write_all(&out)).await;
+    // Waits until no more requests are answered. A pause of the machine may look like the end, and
+    // then less is tested.
     let mut answered = 0;
     loop {
         tokio::time::sleep(Duration::from_millis(200)).await;

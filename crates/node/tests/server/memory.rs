@@ -79,13 +79,7 @@ async fn answers_that_nobody_reads_are_refused_before_they_fill_the_memory() {
     }
     assert!(whole >= 1, "{whole}");
     drop((deaf, client));
-    for _ in 0..1000 {
-        if memory.used() == 0 {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("{memory:?} when all have gone");
+    echo::until("all memory is free", || memory.used() == 0).await;
 }
 
 #[tokio::test]

@@ -4,6 +4,9 @@
 //! batch, syncs once and acknowledges all of them. As nothing else writes, it reads before it
 //! writes without any lock. A write that is refused, as for an invalid value, leaves no trace in
 //! the batch. A write that was handed over is carried out whether or not its caller still waits.
+//!
+//! A batch is prepared in a turn on the processor ([`turns`]), which is given back before the disk
+//! is waited for.
 
 mod apply;
 mod condition;
@@ -29,6 +32,7 @@ use schema::{Catalog, TableId};
 use sweep::Sweep;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use turns::{Class, Turn, Turns};
 
 use crate::clock::seconds;
 use crate::engine::{Batch, SpaceId, Sync};
@@ -97,6 +101,7 @@ pub(crate) struct Committer {
     retired: Vec<(SpaceId, Arc<()>)>,
     /// Deletions of partitions and ranges whose rows are still stored.
     sweeps: VecDeque<Sweep>,
+    turns: Turns,
 }
 
 struct PendingWrite {
@@ -110,12 +115,14 @@ impl Committer {
         shared: Arc<Shared>,
         requests: mpsc::Receiver<Request>,
         sweeps: Vec<Sweep>,
+        turns: Turns,
     ) -> Committer {
         Committer {
             shared,
             requests,
             retired: Vec::new(),
             sweeps: sweeps.into(),
+            turns,
         }
     }
 
@@ -142,9 +149,11 @@ impl Committer {
                         reply,
                         _permit: permit,
                     };
+                    let turn = self.turns.take(Class::Write).await;
+                    // Those that came while it waited are in the batch, too.
                     let (writes, behind) = self.collect(first, bytes);
                     next = behind;
-                    self.commit(writes).await;
+                    self.commit(writes, turn).await;
                 }
                 Request::Change(change) => self.change(change),
                 Request::Truncate { table, reply } => {
@@ -205,7 +214,8 @@ impl Committer {
                         reply,
                         _permit: permit,
                     };
-                    self.commit(vec![write]).await;
+                    let turn = self.turns.take(Class::Write).await;
+                    self.commit(vec![write], turn).await;
                 }
                 Request::Change(change) => self.change(change),
                 Request::Truncate { table, reply } => {
@@ -300,7 +310,7 @@ impl Committer {
         }
     }
 
-    async fn commit(&mut self, writes: Vec<PendingWrite>) {
+    async fn commit(&mut self, writes: Vec<PendingWrite>, turn: Turn) {
         let started = Instant::now();
         if let Err(error) = self.shared.check_writable() {
             for pending in writes {
@@ -342,7 +352,7 @@ impl Committer {
                 }
             }
         }
-        let result = self.commit_changes(changes, derived_rows).await;
+        let result = self.commit_changes(changes, derived_rows, turn).await;
         if result.is_ok() {
             // Noted before a reader of the logs sees the rows, and before their writers are
             // answered.
@@ -374,6 +384,7 @@ impl Committer {
         &mut self,
         mut changes: Changes,
         derived_rows: Batch,
+        turn: Turn,
     ) -> Result<(), StorageError> {
         let expiring: Vec<TableId> = std::mem::take(&mut changes.expiring)
             .into_iter()
@@ -391,6 +402,7 @@ impl Committer {
         }
         let now_micros = self.shared.clock.now_micros();
         let (engine, sync) = (&self.shared.engine, self.sync());
+        drop(turn);
         engine.commit_writes(batch, sync, now_micros).await?;
         self.carried(mark);
         if !expiring.is_empty() {

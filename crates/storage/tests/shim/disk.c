@@ -4,6 +4,7 @@
  *   DISK_ROOT    only files below this directory are looked at
  *   DISK_SHADOW  the folder for the content that is on the disk for sure, outside of DISK_ROOT
  *   DISK_FULL    while a file of this name exists, writes fail with ENOSPC
+ *   DISK_REFUSED a file, outside of DISK_ROOT, that grows by a byte with each write that fails so
  *
  * These count as being on the disk:
  *   - of a file, its content at its last fsync or fdatasync;
@@ -48,7 +49,7 @@ struct dirty {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dirty *files[FILES_MAX];
-static const char *root, *shadow, *full;
+static const char *root, *shadow, *full, *refused;
 
 static int (*real_open)(const char *, int, ...);
 static int (*real_openat)(int, const char *, int, ...);
@@ -76,6 +77,7 @@ __attribute__((constructor)) static void start(void) {
     root = getenv("DISK_ROOT");
     shadow = getenv("DISK_SHADOW");
     full = getenv("DISK_FULL");
+    refused = getenv("DISK_REFUSED");
 }
 
 /* The path of an open file below the root; 0 if it is another. */
@@ -148,9 +150,19 @@ static void mark_fd(int fd, off_t from, off_t to) {
     }
 }
 
+/* Counts a write that fails. */
+static void count_refused(void) {
+    if (!refused) return;
+    int count = real_open(refused, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (count < 0 || real_write(count, "x", 1) != 1) die("disk.c: counting");
+    close(count);
+}
+
 static int is_full(int fd) {
     char path[PATH_MAX];
-    return full && access(full, F_OK) == 0 && path_of(fd, path);
+    if (!full || access(full, F_OK) || !path_of(fd, path)) return 0;
+    count_refused();
+    return 1;
 }
 
 static void shadow_path(char *path, const char *key, const char *kind) {

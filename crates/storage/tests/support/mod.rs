@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use schema::{
@@ -43,6 +44,19 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         .build()
         .expect("a runtime starts")
         .block_on(future)
+}
+
+/// Waits until a condition holds. Panics with `what` if it does not hold in time.
+pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    const PATIENCE: Duration = Duration::from_secs(60);
+    let began = Instant::now();
+    while !is_so() {
+        assert!(
+            began.elapsed() < PATIENCE,
+            "not within {PATIENCE:?}: {what}"
+        );
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 pub fn int(value: i32) -> Bytes {

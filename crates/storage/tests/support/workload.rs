@@ -206,6 +206,7 @@ fn make_and_drop(storage: &Storage, acknowledged: &Path) {
         }))
         .expect("the table is dropped");
         acknowledge(acknowledged, &format!("d {}\n", n - 2));
+        // Most of the work shall be writes.
         thread::sleep(std::time::Duration::from_millis(5));
     }
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
+use net::sockets::{drop_if_untaken, prepare};
 use rustls::ServerConfig;
-use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
@@ -37,14 +37,8 @@ const HTTP1_BUFFER_BYTES: usize = 64 << 10;
 /// HTTP/2 need not confirm the end.
 const LAST_ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
-/// The time without traffic after which the system probes a connection.
-const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
-/// The interval of further probes.
-const KEEPALIVE_EVERY: Duration = Duration::from_secs(10);
-
 /// A connection is closed, and its answers dropped, if the client takes nothing of what was sent to
 /// it for this long.
-#[cfg(target_os = "linux")]
 const UNTAKEN_MAX: Duration = Duration::from_secs(60);
 
 /// The interval at which HTTP/2 connections without traffic are probed.
@@ -70,7 +64,7 @@ pub struct Entrance {
 pub async fn serve(stream: TcpStream, entrance: Entrance, guest: Arc<Guest>) {
     let stop = guest.end.clone();
     let peer = stream.peer_addr().ok();
-    if let Err(error) = prepare(&stream) {
+    if let Err(error) = prepare(&stream).and_then(|()| drop_if_untaken(&stream, UNTAKEN_MAX)) {
         tracing::debug!(%error, ?peer, "a connection was gone before it was served");
         return;
     }
@@ -105,20 +99,6 @@ pub async fn serve(stream: TcpStream, entrance: Entrance, guest: Arc<Guest>) {
     if let Err(error) = ended {
         tracing::debug!(error, ?peer, "a connection ended");
     }
-}
-
-/// Sets the options of a socket: small answers go out at once, and a client that vanished is
-/// noticed.
-fn prepare(stream: &TcpStream) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    let keepalive = TcpKeepalive::new()
-        .with_time(KEEPALIVE_AFTER)
-        .with_interval(KEEPALIVE_EVERY);
-    let socket = SockRef::from(stream);
-    socket.set_tcp_keepalive(&keepalive)?;
-    #[cfg(target_os = "linux")]
-    socket.set_tcp_user_timeout(Some(UNTAKEN_MAX))?;
-    Ok(())
 }
 
 /// The time limits of a connection.
@@ -218,6 +198,7 @@ mod tests {
 
     use super::super::answer_budget::AnswerBudget;
     use super::super::guard::Guard;
+    use super::super::table::Routes;
     use super::*;
 
     const LONG: Duration = Duration::from_secs(20);
@@ -226,7 +207,11 @@ mod tests {
     fn front() -> Arc<Front> {
         let guard = Guard::new(([127, 0, 0, 1], 6080).into(), &[]);
         let answers = AnswerBudget::new(1 << 20);
-        Arc::new(Front::new(Router::new(), None, answers, Arc::new(guard)))
+        let routes = Routes {
+            router: Router::new(),
+            direct: None,
+        };
+        Arc::new(Front::new(routes, answers, Arc::new(guard)))
     }
 
     /// Serves a client that sends `sent` and then nothing. Returns the error that ends the
@@ -268,7 +253,8 @@ mod tests {
         assert!(silence.await.is_err(), "it goes on");
     }
 
-    #[tokio::test]
+    /// Time is simulated: it goes on when all that was sent has been read.
+    #[tokio::test(start_paused = true)]
     async fn a_client_of_http2_that_does_not_answer_is_cut_off_at_the_end() {
         let stop = CancellationToken::new();
         let patience = Patience {

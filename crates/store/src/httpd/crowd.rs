@@ -107,6 +107,7 @@ mod tests {
             crowd.enter(guest.clone());
         }
         let _busy = guests[0].asks();
+        // Two answers in one microsecond would be equally old.
         std::thread::sleep(std::time::Duration::from_millis(2));
         drop(guests[1].asks());
         let ended = || {

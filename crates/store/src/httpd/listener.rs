@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use net::tls::{ServerTls, TlsClients, TlsOptions};
-use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -15,14 +14,10 @@ use super::connection::{self, Entrance};
 use super::crowd::{Crowd, Guest};
 use super::front::Front;
 use super::guard::Guard;
-use super::table::{Channel, router};
+use super::table::{Channel, routes_by};
 use super::{Api, Shared};
 use crate::options::ListenerOptions;
 use crate::start_error::StartError;
-
-/// The pause after the system refused a connection. Mostly there are no file descriptors left, and
-/// some connection has to end first.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// At the limit of connections, another silent one is ended at this interval until there is a
 /// place.
@@ -30,8 +25,7 @@ const ROOM_EVERY: Duration = Duration::from_millis(100);
 
 /// A socket that is bound but not yet served.
 pub struct Bound {
-    listener: TcpListener,
-    address: SocketAddr,
+    listener: net::listener::Listener,
     tls: Option<ServerTls>,
     options: ListenerOptions,
 }
@@ -39,14 +33,13 @@ pub struct Bound {
 impl Bound {
     /// Binds the socket. Fails if the certificates can't be used or the address can't be bound.
     pub async fn bind(options: ListenerOptions) -> Result<Bound, StartError> {
-        let failed = |source| StartError::Listen {
-            address: options.address,
-            source,
-        };
         let tls = server_tls(options.tls.as_ref())?;
-        let listener = TcpListener::bind(options.address).await.map_err(failed)?;
+        let listener = net::listener::Listener::bind(options.address).await;
+        let listener = listener.map_err(|error| StartError::Listen {
+            address: error.address,
+            source: error.source,
+        })?;
         Ok(Bound {
-            address: listener.local_addr().map_err(failed)?,
             listener,
             tls,
             options,
@@ -55,17 +48,18 @@ impl Bound {
 
     /// The address at which it listens.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.listener.address()
     }
 
     /// Serves the API until the returned listener is stopped.
     pub fn serve(self, api: Api) -> Listening {
         let stop = CancellationToken::new();
         let shared = Arc::new(super::Listener::new(api, &self.options, stop.clone()));
-        let guard = Arc::new(Guard::new(self.address, &self.options.names));
+        let guard = Arc::new(Guard::new(self.address(), &self.options.names));
+        let address = self.address();
         let entrance = entrance(&shared, self.tls, &self.options, &guard);
         let listening = Listening {
-            address: self.address,
+            address,
             entrance: Arc::new(ArcSwap::from_pointee(entrance)),
             shared,
             guard,
@@ -174,8 +168,7 @@ fn entrance(
 ) -> Entrance {
     let answers = &shared.answers;
     let open = Front::new(
-        router(shared.clone(), Channel::AsConfigured),
-        Some(shared.clone()),
+        routes_by(shared.clone(), Channel::AsConfigured),
         answers.clone(),
         guard.clone(),
     );
@@ -184,8 +177,7 @@ fn entrance(
         None => Some(open.clone()),
         Some(TlsClients::Anyone) => {
             let guarded = Front::new(
-                router(shared.clone(), Channel::InClear),
-                None,
+                routes_by(shared.clone(), Channel::InClear),
                 answers.clone(),
                 guard.clone(),
             );
@@ -202,7 +194,7 @@ fn entrance(
 }
 
 async fn accept(
-    listener: TcpListener,
+    listener: net::listener::Listener,
     entrance: Arc<ArcSwap<Entrance>>,
     places: Arc<Semaphore>,
     stop: CancellationToken,
@@ -212,14 +204,7 @@ async fn accept(
     let crowd = Arc::new(Crowd::default());
     let accept_all = async {
         loop {
-            let stream = match listener.accept().await {
-                Ok((stream, _)) => stream,
-                Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                    continue;
-                }
-            };
+            let stream = listener.accept().await;
             let place = loop {
                 if let Ok(place) = places.clone().try_acquire_owned() {
                     break place;

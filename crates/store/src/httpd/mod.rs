@@ -21,7 +21,7 @@ mod listener;
 mod local;
 mod openapi;
 mod query;
-mod quick_json;
+pub(crate) mod quick_json;
 mod repair;
 mod request;
 mod routes;

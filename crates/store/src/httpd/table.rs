@@ -1,10 +1,15 @@
-//! The table of routes.
+//! The table of routes: path, method, whether a request in clear is refused, and the handler.
+//!
+//! Nearly all requests are searches, and each pays for every step on its way to the index. So the
+//! table marks their route as direct, and such a request goes past the router ([`Direct`]).
 
 use axum::Router;
 use axum::handler::Handler;
+use axum::http::Request;
 use axum::routing::{MethodFilter, MethodRouter, on};
 
 use super::{Shared, ann, openapi, repair, routes, scrub, tasks};
+use crate::identity::IndexName;
 
 /// How a request came to a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +26,8 @@ struct Route {
     method: MethodFilter,
     /// A private route tells of rows or changes something, and is refused in clear.
     is_private: bool,
+    /// Requests of a direct route go past the router to [`ann::answer`].
+    is_direct: bool,
     handler: MethodRouter<Shared>,
 }
 
@@ -33,6 +40,7 @@ where
         path,
         method,
         is_private: false,
+        is_direct: false,
         handler: on(method, handler),
     }
 }
@@ -41,6 +49,13 @@ impl Route {
     fn private(self) -> Route {
         Route {
             is_private: true,
+            ..self
+        }
+    }
+
+    fn direct(self) -> Route {
+        Route {
+            is_direct: true,
             ..self
         }
     }
@@ -66,8 +81,7 @@ fn table() -> [Route; 21] {
         route(GET, "/api/v1/indexes", routes::indexes),
         route(GET, INDEX, routes::index),
         route(GET, STATUS, routes::index_status),
-        // Searches take a shorter way where they can (`front`).
-        route(POST, ANN, ann::ann).private(),
+        route(POST, ANN, ann::ann).private().direct(),
         route(POST, BM25, routes::no_text_index).private(),
         route(POST, HIGHLIGHT, routes::no_text_index).private(),
         route(GET, REPAIR, repair::status),
@@ -85,16 +99,100 @@ fn table() -> [Route; 21] {
     ]
 }
 
+/// The routes of a listener for requests that come by one channel.
+pub struct Routes {
+    /// The routes of all requests.
+    pub router: Router,
+    /// The route past the router, and the listener for its handler. `None` where it is refused,
+    /// which the router does.
+    pub direct: Option<(Direct, Shared)>,
+}
+
+/// The route of searches, past the router. A path that has to be decoded first goes through the
+/// router, which finds the handler of the same row.
+pub struct Direct {
+    method: MethodFilter,
+    /// The parts of the path before the keyspace, and behind the index.
+    around: (&'static str, &'static str),
+}
+
+impl Direct {
+    fn of(route: &Route) -> Option<Direct> {
+        let around = route.path.split_once("{keyspace}/{index}")?;
+        let method = route.method;
+        route.is_direct.then_some(Direct { method, around })
+    }
+
+    /// The index that a request searches, if the path names it without escapes. `None` for any
+    /// other request.
+    pub fn index_of<B>(&self, request: &Request<B>) -> Option<IndexName> {
+        let method = MethodFilter::try_from(request.method().clone());
+        method.ok().filter(|method| *method == self.method)?;
+        let (before, behind) = self.around;
+        let name = request.uri().path().strip_prefix(before)?;
+        let (keyspace, index) = name.strip_suffix(behind)?.split_once('/')?;
+        let plain = |segment: &str| !segment.is_empty() && !segment.contains(['/', '%']);
+        (plain(keyspace) && plain(index)).then(|| IndexName {
+            keyspace: keyspace.to_owned(),
+            index: index.to_owned(),
+        })
+    }
+}
+
 /// The routes of a listener for requests that come by this channel.
-pub fn router(shared: Shared, channel: Channel) -> Router {
+pub fn routes_by(shared: Shared, channel: Channel) -> Routes {
     let mut router = Router::new();
+    let mut direct = None;
     for route in table() {
         let is_refused = route.is_private && channel == Channel::InClear;
         let handler = match is_refused {
             true => on(route.method, routes::in_clear),
-            false => route.handler,
+            false => {
+                direct = direct.or(Direct::of(&route));
+                route.handler
+            }
         };
         router = router.route(route.path, handler);
     }
-    router.with_state(shared)
+    Routes {
+        direct: direct.map(|direct| (direct, shared.clone())),
+        router: router.with_state(shared),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::Method;
+
+    use super::*;
+
+    fn wanted(method: Method, uri: &str) -> Option<String> {
+        let request = Request::builder().method(method).uri(uri).body(());
+        let direct = table().iter().find_map(Direct::of).expect("a direct route");
+        let index = direct.index_of(&request.unwrap());
+        index.map(|name| name.to_string())
+    }
+
+    #[test]
+    fn searches_are_known_by_method_and_path() {
+        let search = |uri| wanted(Method::POST, uri);
+        assert_eq!(search("/api/v1/indexes/ks/i/ann"), Some("ks.i".to_owned()));
+        assert_eq!(
+            search("http://h:1/api/v1/indexes/K-s/I/ann?limit=3"),
+            Some("K-s.I".to_owned())
+        );
+        for other in [
+            "/api/v1/indexes/ks/i",
+            "/api/v1/indexes/ks/i/bm25",
+            "/api/v1/indexes/ks/i/ann/",
+            "/api/v1/indexes/ks/i/x/ann",
+            "/api/v1/indexes//i/ann",
+            "/api/v1/indexes/ks//ann",
+            "/api/v1/indexes/ks/ann",
+            "/api/v1/indexes/k%20s/i/ann",
+        ] {
+            assert_eq!(search(other), None, "{other}");
+        }
+        assert_eq!(wanted(Method::GET, "/api/v1/indexes/ks/i/ann"), None);
+    }
 }

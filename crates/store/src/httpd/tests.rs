@@ -67,7 +67,7 @@ impl Service {
 
     async fn start_with(change: impl FnOnce(&mut ListenerOptions)) -> Service {
         let engine = Arc::new(Engine::new(Metrics::new(), vec!["fine".into()]));
-        let compute = Compute::new(2, INLINE);
+        let compute = Compute::new(turns::Turns::of_threads(2), INLINE);
         let work = Registry::default();
         let mut options = ListenerOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
         change(&mut options);

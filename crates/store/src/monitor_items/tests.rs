@@ -69,7 +69,7 @@ impl World {
         let monitor = MonitorItems::new(
             Present::default(),
             index.clone(),
-            Compute::new(2, INLINE_WITHIN),
+            Compute::new(turns::Turns::of_threads(2), INLINE_WITHIN),
             sequencer.clone(),
             hint_sender,
             memory.clone(),
@@ -221,7 +221,7 @@ async fn the_end_of_the_scan_is_seen_while_rereads_keep_coming() {
     let monitor = MonitorItems::new(
         Present::default(),
         handle(identity("idx"), &in_memory()),
-        Compute::new(1, INLINE_WITHIN),
+        Compute::new(turns::Turns::of_threads(1), INLINE_WITHIN),
         sequencer,
         hints,
         Arc::default(),
@@ -262,7 +262,7 @@ async fn rows_that_change_do_not_say_that_there_is_room() {
     let mut monitor = MonitorItems::new(
         Present::default(),
         handle(identity("idx"), &in_memory()),
-        Compute::new(1, INLINE_WITHIN),
+        Compute::new(turns::Turns::of_threads(1), INLINE_WITHIN),
         Arc::default(),
         hints,
         memory.clone(),

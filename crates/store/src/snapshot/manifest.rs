@@ -90,13 +90,13 @@ impl Manifest {
         synced.map_err(Fault::io("write", directory))
     }
 
-    fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut json = serde_json::to_string_pretty(self).expect("strings and numbers");
         json.push('\n');
         format!("{FORMAT}{:032x}\n{json}", xxh3_128(json.as_bytes())).into_bytes()
     }
 
-    fn decode(bytes: &[u8]) -> Result<Manifest, &'static str> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Manifest, &'static str> {
         let rest = bytes
             .strip_prefix(FORMAT.as_bytes())
             .ok_or("it is of another format, or of a version that this program does not know")?;

@@ -57,10 +57,10 @@
 mod check;
 mod fault;
 mod frames;
-mod manifest;
+pub(crate) mod manifest;
 mod open;
 mod place;
-mod rows;
+pub(crate) mod rows;
 mod saver;
 mod verify;
 

@@ -107,6 +107,10 @@ impl Database {
         done.unwrap_or_else(|error| panic!("{statement}: {error}"));
     }
 
+    pub async fn rows(&self, statement: &str) -> Vec<Row> {
+        rows(&self.session, statement).await
+    }
+
     /// Returns the directory of the only snapshot. Panics if there is not exactly one.
     pub fn snapshot(&self) -> PathBuf {
         let [path] = &self.all_snapshots()[..] else {
@@ -281,13 +285,7 @@ impl World {
     }
 
     pub async fn rows(&self, statement: &str) -> Vec<Row> {
-        let result = self.session.query_unpaged(statement, ()).await;
-        let result = result.unwrap_or_else(|error| panic!("{statement}: {error}"));
-        let rows = result.into_rows_result().expect("rows");
-        rows.rows::<Row>()
-            .expect("rows")
-            .collect::<Result<_, _>>()
-            .expect("rows")
+        rows(&self.session, statement).await
     }
 
     /// Creates the index `ks.<index>` on `ks.<table> (v)`.
@@ -391,6 +389,16 @@ pub fn keys(found: Neighbours) -> Vec<Vec<Value>> {
     let rows = found.keys.into_iter();
     rows.map(|row| row.into_iter().map(value).collect())
         .collect()
+}
+
+async fn rows(session: &Session, statement: &str) -> Vec<Row> {
+    let result = session.query_unpaged(statement, ()).await;
+    let result = result.unwrap_or_else(|error| panic!("{statement}: {error}"));
+    let rows = result.into_rows_result().expect("rows");
+    rows.rows::<Row>()
+        .expect("rows")
+        .collect::<Result<_, _>>()
+        .expect("rows")
 }
 
 /// Waits until a condition holds. Panics with `what` if it takes longer than [`PATIENCE`].

@@ -8,6 +8,7 @@ use store::{
     CdcOptions, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions, MemoryOptions,
     Placement, Preferred, ReaderOptions, RepairOptions, RepairSchedule, StoreOptions,
 };
+use turns::Turns;
 
 use super::StoreSettings;
 use crate::exit::Failure;
@@ -78,7 +79,7 @@ impl StoreSettings {
                 ..RepairOptions::default()
             },
             scrub: scrub(self.scrub_interval, self.scrub_rate_mib)?,
-            compute_threads: threads("threads", self.threads.unwrap_or(cores))?,
+            turns: Turns::of_threads(threads("threads", self.threads.unwrap_or(cores))?),
             inline_searches_within: self
                 .inline_searches_us
                 .map_or(defaults.inline_searches_within, Duration::from_micros),

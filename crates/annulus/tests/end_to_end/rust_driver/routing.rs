@@ -2,7 +2,6 @@
 //! asks a replica.
 
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
 
 use scylla::client::session::Session;
 use scylla::serialize::row::SerializeRow;
@@ -10,9 +9,7 @@ use scylla::statement::prepared::PreparedStatement;
 use uuid::Uuid;
 
 use super::target::{Target, execute, rows};
-
-const WAIT: Duration = Duration::from_secs(60);
-const PAUSE: Duration = Duration::from_millis(50);
+use crate::waiting::eventually;
 
 /// The number of keys is large enough for each node of a small ring to have some.
 const KEYS: i32 = 60;
@@ -72,11 +69,10 @@ async fn statements_go_to_a_replica() {
         let insert = session.prepare(insert).await.expect("it is prepared");
         let state = session.get_cluster_state();
         let nodes = state.get_nodes_info();
-        let began = Instant::now();
-        while !nodes.iter().all(|node| node.is_connected()) {
-            assert!(began.elapsed() < WAIT, "all nodes are connected to");
-            tokio::time::sleep(PAUSE).await;
-        }
+        eventually("all nodes are connected to", async || {
+            nodes.iter().all(|node| node.is_connected())
+        })
+        .await;
         // A node tells the places of tablets when it is asked for a row that it doesn't have. A
         // single node never does.
         let metadata = state.get_keyspace(keyspace).expect("the keyspace");

@@ -1,6 +1,7 @@
 //! The states of the changed rows before and after a write.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use bytes::Bytes;
 use schema::ColumnId;
@@ -78,9 +79,8 @@ impl<'w> States<'w> {
         moment: Moment,
     ) -> Result<(), StorageError> {
         let key = (mutation.table.space, &mutation.partition[..], row);
-        if !self.0.contains_key(&key) {
-            self.0
-                .insert(key, live_cells(mutation, row, overlay, moment)?);
+        if let Entry::Vacant(unread) = self.0.entry(key) {
+            unread.insert(live_cells(mutation, row, overlay, moment)?);
         }
         Ok(())
     }

@@ -54,7 +54,7 @@ fn cut(path: &Path, offset: u64) -> io::Result<()> {
 
 /// Judges the journals and cuts off a batch that was being written when the storage stopped.
 /// Returns the number of the last batch, or the damage, which is left as it is.
-pub(super) fn prepare(database: &Path) -> io::Result<Result<u64, Damage>> {
+pub(crate) fn prepare(database: &Path) -> io::Result<Result<u64, Damage>> {
     let survey = survey(database)?;
     if let Some(damage) = survey.damage {
         return Ok(Err(damage));

@@ -37,7 +37,7 @@ impl World {
         let monitor = MonitorItems::new(
             Present::default(),
             index.clone(),
-            Compute::new(1, INLINE_WITHIN),
+            Compute::new(turns::Turns::of_threads(1), INLINE_WITHIN),
             sequencer.clone(),
             hints.clone(),
             Arc::default(),

@@ -20,6 +20,7 @@ use scylla::client::session_builder::SessionBuilder;
 
 use super::target::{Target, cassandra_nodes, execute, select};
 use crate::log::{self, Following};
+use crate::waiting::eventually;
 use delivered::check;
 use writes::writes;
 
@@ -27,10 +28,6 @@ const WRITERS: i32 = 4;
 const WRITING: Duration = Duration::from_secs(8);
 /// The time that the library stays behind writers, which is longer than a write takes.
 const BEHIND: Duration = Duration::from_secs(5);
-
-/// The longest time until all gateways log a table.
-const WAIT: Duration = Duration::from_secs(60);
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// Creates the table, and waits until all gateways log it.
 async fn create(session: &Session, keyspace: &str) {
@@ -41,11 +38,10 @@ async fn create(session: &Session, keyspace: &str) {
     execute(session, index).await;
     let seen =
         format!("SELECT index_name FROM system_schema.indexes WHERE keyspace_name = '{keyspace}'");
-    let began = Instant::now();
-    while select::<(String,)>(session, &seen).await.is_empty() {
-        assert!(began.elapsed() < WAIT, "all gateways log the table");
-        tokio::time::sleep(PAUSE).await;
-    }
+    eventually("all gateways log the table", async || {
+        !select::<(String,)>(session, &seen).await.is_empty()
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,0 +1,50 @@
+//! Pages of a table take turns on the processor.
+
+use clock::HandClock;
+use embedded::Embedded;
+use futures::poll;
+use storage::{SimulatedDisk, Storage, StorageOptions};
+use store::database::{Database as _, KeySchema, Part, RowReader, TableIdentity, TokenRange};
+use turns::{Class, Turns, TurnsOptions};
+
+use crate::table;
+
+#[tokio::test]
+async fn a_page_of_a_range_waits_for_a_turn_in_the_background() {
+    let clock = HandClock::new(1_700_000_000_000_000);
+    let disk = SimulatedDisk::new(1);
+    let turns = Turns::new(TurnsOptions {
+        at_once_max: Some(1),
+        ..TurnsOptions::of_threads(1)
+    });
+    let options = StorageOptions {
+        turns: turns.clone(),
+        ..StorageOptions::default()
+    };
+    let storage = Storage::open_simulated(&disk, options, clock).unwrap();
+    let made = storage.change_catalog(|catalog| table::create(catalog, 1));
+    made.await.unwrap();
+    let reader = RowReader {
+        table: TableIdentity {
+            keyspace: table::KEYSPACE.to_owned(),
+            table: "t".to_owned(),
+            id: table::id().0,
+        },
+        keys: KeySchema {
+            partition: Vec::new(),
+            clustering: Vec::new(),
+        },
+        columns: Vec::new(),
+    };
+    let rows = Embedded::new(storage).rows(&reader, 1 << 20);
+
+    let held = turns.try_take(Class::Query).unwrap();
+    let part = Part::Range(TokenRange::WHOLE_RING);
+    let mut page = rows.page(&part, None);
+    assert!(poll!(&mut page).is_pending());
+    assert_eq!(turns.counts(Class::Background).waiting, 1);
+    drop(held);
+    assert!(page.await.unwrap().rows.is_empty());
+    let counts = turns.counts(Class::Background);
+    assert_eq!((counts.running, counts.given), (0, 1));
+}

@@ -1,0 +1,87 @@
+//! The responses that must be read before they go on, each by the kind of the statement that it
+//! answers.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use cql::wire::Metadata;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use uuid::Uuid;
+
+use crate::catalog::{Entered, IndexStatement, LoggedTable};
+use crate::dependencies::Dependencies;
+use crate::kept_answers::Question;
+use crate::overlay::describe::Description;
+use crate::overlay::indexes::IndexRows;
+use crate::overlay::refusal::Refusal;
+use crate::statement::Statement;
+use crate::writes::WriteExecution;
+
+/// A statement whose response must be read, with everything that the response is handled by.
+#[derive(Debug)]
+pub(super) enum Awaited {
+    /// PREPARE of a statement.
+    Prepared {
+        /// The facts that the statement is understood by.
+        dependencies: Dependencies,
+        /// The statement, as its text shows it.
+        statement: Statement,
+        /// The length of the text. Bytes.
+        text_bytes: usize,
+    },
+    /// USE.
+    Keyspace,
+    /// A question that many clients ask. Its answer is kept for them.
+    Kept(Question),
+    /// A read that may return rows of a table that tells of nodes. The columns are those of the
+    /// prepared statement, if one was executed.
+    RingRows(Option<Arc<Metadata>>),
+    /// The probe of a definition, which is carried out unless the response says that the client may
+    /// not make it.
+    Definition(Arc<IndexStatement>, ToClient),
+    /// The probe of a statement that is refused. If the node says that the client may not make the
+    /// change, the client gets the node's answer.
+    Refused(Arc<Refusal>, ToClient),
+    /// A read to whose rows those of vector indexes are added.
+    IndexRows(Box<IndexRows>),
+    /// A DESCRIBE, to whose rows descriptions of vector indexes are added.
+    Description(Arc<Description>),
+    /// TRUNCATE of a logged table.
+    Truncated(Box<TruncateUnderWay>),
+    /// A step of a write to logged tables.
+    Write(Box<WriteUnderWay>),
+}
+
+/// The way to the client behind a probe. It is held until the node answers, so that the other loop
+/// does not take the client for one that is due no more answers. `None` if the connection is at its
+/// end.
+pub(super) type ToClient = Option<mpsc::Sender<Bytes>>;
+
+/// A write to logged tables, between a request to the node and its answer.
+#[derive(Debug)]
+pub(super) struct WriteUnderWay {
+    /// The steps of the write that are still to be taken.
+    pub(super) execution: WriteExecution,
+    /// The time at which the write began.
+    pub(super) since: Instant,
+    /// The number of times that the write was retried because it was decided by outdated
+    /// definitions.
+    pub(super) retries: u32,
+    /// The note that the logs of the write's tables may get rows.
+    pub(super) entered: Entered,
+    /// The write's share of the memory that the connection's writes may hold.
+    pub(super) memory: OwnedSemaphorePermit,
+}
+
+/// A TRUNCATE of a logged table, between the request to the node and its answer.
+#[derive(Debug)]
+pub(super) struct TruncateUnderWay {
+    /// The table that is truncated.
+    pub(super) table: Arc<LoggedTable>,
+    /// The id of the note about the TRUNCATE that is stored with the definitions.
+    pub(super) note: Uuid,
+    /// The way to the client. It is held until the client is answered, so that the other loop does
+    /// not take the client for one that is due no more answers.
+    pub(super) answers: mpsc::Sender<Bytes>,
+}

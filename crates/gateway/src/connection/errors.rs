@@ -1,0 +1,50 @@
+//! The errors by which the gateway itself answers requests.
+
+use bytes::{Bytes, BytesMut};
+use cql::error::{CqlError, ErrorKind};
+use cql::wire::{Compression, Response, ResponseContext};
+
+/// Encodes an error response, never compressed: the client may not know yet which compression was
+/// agreed on.
+pub(super) fn encode_error(stream: i16, error: CqlError) -> Bytes {
+    const NONE: Option<Compression> = None;
+    let mut out = BytesMut::new();
+    Response::Error(error).encode(&ResponseContext::new(stream), NONE, &mut out);
+    out.freeze()
+}
+
+/// The error for statements before the node has let the client in. The node would refuse them as
+/// well, unless it lets the client in meanwhile. Then a statement would get through that the
+/// gateway did not look at.
+pub(super) fn not_let_in() -> CqlError {
+    CqlError::new(
+        ErrorKind::ProtocolError,
+        "the connection is not open yet: send STARTUP, log in if the node asks for it, and wait for its answer",
+    )
+}
+
+/// The error for writes while the snapshot is out of date. Upon this drivers ask another gateway.
+pub(super) fn lapsed() -> CqlError {
+    CqlError::new(
+        ErrorKind::IsBootstrapping,
+        "the gateway has lost touch with the cluster's definitions of vector indexes and passes no writes: use another one",
+    )
+}
+
+/// The error for an unknown prepared id. Upon this drivers prepare the statement again and execute
+/// it once more.
+pub(super) fn unprepared(id: &[u8]) -> CqlError {
+    let id = Bytes::copy_from_slice(id);
+    let message = format!(
+        "Prepared query with ID {id:02x} was not prepared through this gateway, or was forgotten: prepare it again"
+    );
+    CqlError::new(ErrorKind::Unprepared { id }, message)
+}
+
+/// The error for a request on a stream that is in use: nobody could tell which answer is whose.
+pub(super) fn stream_in_use(stream: i16) -> CqlError {
+    let message = format!(
+        "stream {stream} is in use: the request before on it has no answer yet, so take another stream or wait"
+    );
+    CqlError::new(ErrorKind::ProtocolError, message)
+}

@@ -1,0 +1,102 @@
+//! Begins writes to logged tables: waits for memory and for the marks of their logs, and sends the
+//! first request of each.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use cql::error::CqlError;
+use cql::wire::FrameHeader;
+use tokio::io::AsyncWrite;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::Requests;
+use crate::catalog::Entered;
+use crate::connection::awaited::{Awaited, WriteUnderWay};
+use crate::connection::ends::RequestsEnd;
+use crate::connection::socket::send;
+use crate::writes::WriteExecution;
+
+/// The memory that the writes under way of one connection may hold. With more, the connection's
+/// requests wait. A larger write goes alone. Bytes.
+const MEMORY_MAX: usize = 16 << 20;
+
+/// The number of copies of a write that are held: as it came, and as a batch.
+const COPIES: usize = 2;
+
+/// The memory for the writes of a new connection.
+pub(in crate::connection) fn write_memory() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(MEMORY_MAX))
+}
+
+impl Requests {
+    /// Sends the first request of a write to the node. `length` is the length of the client's
+    /// request. Bytes.
+    pub(super) async fn begin(
+        &mut self,
+        header: &FrameHeader,
+        execution: WriteExecution,
+        length: usize,
+        node: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<(), RequestsEnd> {
+        let bytes = length * COPIES + execution.bytes();
+        let memory = self.memory(bytes, node).await?;
+        let entered = match self.enter(&execution, node).await? {
+            Ok(entered) => entered,
+            Err(error) => {
+                self.context.session.client_is_answered(header.stream);
+                self.answer(header.stream, error).await;
+                return Ok(());
+            }
+        };
+        let (request, execution) = execution.begin();
+        let write = WriteUnderWay {
+            execution,
+            since: Instant::now(),
+            retries: 0,
+            entered,
+            memory,
+        };
+        let awaited = Awaited::Write(Box::new(write));
+        self.context.session.await_response(header.stream, awaited);
+        send(node, &request).await.map_err(RequestsEnd::Node)
+    }
+
+    /// Waits until it is noted in the cluster that the logs of the write's tables may get rows.
+    /// Writes under way go on meanwhile.
+    async fn enter(
+        &mut self,
+        execution: &WriteExecution,
+        node: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<Result<Entered, CqlError>, RequestsEnd> {
+        let mut entered = pin!(self.context.catalog.enter(execution.tables()));
+        loop {
+            tokio::select! {
+                biased;
+                entered = &mut entered => return Ok(entered),
+                Some(step) = self.steps.recv() => {
+                    send(node, &step).await.map_err(RequestsEnd::Node)?;
+                }
+            }
+        }
+    }
+
+    /// Waits until `bytes` more bytes may be held. Writes under way go on meanwhile.
+    async fn memory(
+        &mut self,
+        bytes: usize,
+        node: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<OwnedSemaphorePermit, RequestsEnd> {
+        let bytes = u32::try_from(bytes.min(MEMORY_MAX)).expect("bug: the limit is beyond 4 GiB");
+        loop {
+            let permit = self.write_memory.clone().acquire_many_owned(bytes);
+            tokio::select! {
+                biased;
+                permit = permit => return Ok(permit.expect("bug: the semaphore is closed")),
+                Some(step) = self.steps.recv() => {
+                    send(node, &step).await.map_err(RequestsEnd::Node)?;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! The direction from the client to the node. Every request is looked at; most pass as they came.
+
+mod begin_write;
+mod use_keyspace;
+
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use client_memory::{Charge, FLOOR_BYTES};
+use cql::error::CqlError;
+use cql::wire::{Direction, FrameHeader, HEADER_LENGTH};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::context::Context;
+use super::decide::decide;
+use super::ends::RequestsEnd;
+use super::errors::{encode_error, stream_in_use};
+use super::inquiries::write_inquiries;
+use super::intake::Intake;
+use super::route::Route;
+use super::socket::send;
+use super::statements::truncate;
+use super::work::Workshop;
+use crate::inquiry::Inquiry;
+use crate::metrics::Kind;
+
+pub(super) use begin_write::write_memory;
+
+/// The time for which a request that is coming in waits for memory. Then its connection is closed,
+/// which makes room for others.
+const ROOM_WITHIN: Duration = Duration::from_secs(5);
+
+/// The loop from the client to the node.
+pub(super) struct Requests {
+    /// The state that requests are decided by.
+    pub(super) context: Context,
+    /// The tasks for requests that the gateway carries out itself. The other loop writes their
+    /// answers between two responses, and knows by the end of their channel that there are no more
+    /// requests.
+    pub(super) workshop: Workshop,
+    /// The requests of the workshop to the node.
+    pub(super) inquiries: mpsc::Receiver<Inquiry>,
+    /// Frames that other parts of the connection send to the node, each on the stream of a request
+    /// that the client waits for.
+    pub(super) steps: mpsc::UnboundedReceiver<Bytes>,
+    /// The sender of `steps`. It is weak, so that the channel ends with the other loop.
+    pub(super) steps_sender: mpsc::WeakUnboundedSender<Bytes>,
+    /// The memory that the connection's writes under way may hold. Bytes.
+    pub(super) write_memory: Arc<Semaphore>,
+    /// Whether a request has been dealt with since the last read.
+    pub(super) has_passed: bool,
+    /// Cancelled when the gateway stops.
+    pub(super) stop: CancellationToken,
+    /// The memory charged for the request that is coming in.
+    pub(super) charge: Charge,
+    /// The time that a whole request may take to come in.
+    pub(super) frame_timeout: Duration,
+    /// The time that the client has until the node lets it in.
+    pub(super) handshake_timeout: Duration,
+    /// The time for which work goes on once there are no more requests.
+    pub(super) drain_timeout: Duration,
+}
+
+impl Requests {
+    /// Passes requests on until there are no more.
+    pub(super) async fn run(
+        mut self,
+        client: &mut (impl AsyncRead + Unpin),
+        node: &mut (impl AsyncWrite + Unpin),
+    ) -> RequestsEnd {
+        let end = match self.pass_on(client, node).await {
+            Err(end @ (RequestsEnd::Client(_) | RequestsEnd::Node(_))) => return end,
+            Ok(end) | Err(end) => end,
+        };
+        tracing::debug!(%end, "no more requests");
+        match self.go_on(node).await {
+            Ok(()) => end,
+            Err(failed) => failed,
+        }
+    }
+
+    /// Sends the requests of writes and searches under way to the node, once the client sends no
+    /// more requests.
+    async fn go_on(self, node: &mut (impl AsyncWrite + Unpin)) -> Result<(), RequestsEnd> {
+        let Requests {
+            context,
+            workshop,
+            mut inquiries,
+            mut steps,
+            drain_timeout,
+            ..
+        } = self;
+        // The other loop ends with the last answer that is due. It waits for answers of the
+        // workshop as long as somebody holds their sender: from here on, only work that has begun.
+        let gone = workshop.gone.clone();
+        drop(workshop);
+        let deadline = Instant::now() + drain_timeout;
+        loop {
+            tokio::select! {
+                step = steps.recv() => match step {
+                    Some(step) => send(node, &step).await.map_err(RequestsEnd::Node)?,
+                    None => return Ok(()),
+                },
+                Some(inquiry) = inquiries.recv() => {
+                    write_inquiries(inquiry, &mut inquiries, &context.session, node).await?;
+                }
+                () = sleep_until(deadline), if !gone.is_cancelled() => gone.cancel(),
+            }
+        }
+    }
+
+    /// Passes requests on until the client sends no more or breaks the rules.
+    async fn pass_on(
+        &mut self,
+        client: &mut (impl AsyncRead + Unpin),
+        node: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<RequestsEnd, RequestsEnd> {
+        let mut intake = Intake::new();
+        // Bytes of a refused request's body that are still to come.
+        let mut to_skip = 0;
+        let mut time_is_up = pin!(sleep(self.handshake_timeout));
+        // The time by which a request that has begun to come in must be whole.
+        let mut whole_by: Option<Instant> = None;
+        loop {
+            self.pass_whole_frames(&mut intake, &mut to_skip, node)
+                .await?;
+            let is_stranger = !self.context.session.is_let_in();
+            let came = intake.bytes().len();
+            whole_by = match whole_by {
+                // A request may have waited here because the node took its time for those before.
+                _ if came == 0 || self.has_passed => None,
+                None => Some(Instant::now() + self.frame_timeout),
+                begun => begun,
+            };
+            self.has_passed = false;
+            let deadline = whole_by.unwrap_or_else(Instant::now);
+            if came <= FLOOR_BYTES {
+                // A smaller charge never fails.
+                let _ = self.charge.resize(0);
+            } else {
+                let room = self.charge.resize_when_free(came);
+                tokio::time::timeout(ROOM_WITHIN, room)
+                    .await
+                    .map_err(|_| RequestsEnd::Client(io::ErrorKind::TimedOut.into()))?;
+            }
+            let read = tokio::select! {
+                read = intake.fill(client) => read.map_err(RequestsEnd::Client)?,
+                Some(inquiry) = self.inquiries.recv() => {
+                    write_inquiries(inquiry, &mut self.inquiries, &self.context.session, node).await?;
+                    continue;
+                }
+                Some(step) = self.steps.recv() => {
+                    send(node, &step).await.map_err(RequestsEnd::Node)?;
+                    continue;
+                }
+                () = sleep_until(deadline), if whole_by.is_some() => {
+                    return Err(RequestsEnd::Client(io::ErrorKind::TimedOut.into()));
+                }
+                () = self.stop.cancelled() => return Ok(RequestsEnd::Stopping),
+                () = &mut time_is_up, if is_stranger => {
+                    // While the node owes an answer, the delay is the node's.
+                    if !self.context.session.is_let_in() && self.context.session.client.in_flight() == 0 {
+                        return Err(RequestsEnd::Client(io::ErrorKind::TimedOut.into()));
+                    }
+                    let longer = Instant::now() + self.handshake_timeout;
+                    time_is_up.as_mut().reset(longer);
+                    continue;
+                }
+            };
+            if read == 0 {
+                return Ok(RequestsEnd::Eof);
+            }
+        }
+    }
+
+    /// Handles the frames that are wholly in the buffer. Frames that pass go out in one write.
+    async fn pass_whole_frames(
+        &mut self,
+        intake: &mut Intake,
+        to_skip: &mut usize,
+        node: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<(), RequestsEnd> {
+        // Bytes at the front of the buffer that pass.
+        let mut passing = 0;
+        loop {
+            if *to_skip > 0 {
+                let skipped = (*to_skip).min(intake.bytes().len());
+                intake.advance(skipped);
+                *to_skip -= skipped;
+            }
+            let rest = &intake.bytes()[passing..];
+            let body_max = self.context.session.request_body_max();
+            match FrameHeader::read(rest, Direction::Request, body_max) {
+                Ok(None) => break,
+                Ok(Some(header)) => {
+                    let length = HEADER_LENGTH + header.length as usize;
+                    let Some(body) = rest.get(HEADER_LENGTH..length) else {
+                        break;
+                    };
+                    if self.context.session.client.is_due_on(header.stream) {
+                        write_front(intake, passing, node).await?;
+                        self.answer(header.stream, stream_in_use(header.stream))
+                            .await;
+                        return Err(RequestsEnd::Refused);
+                    }
+                    self.has_passed = true;
+                    self.context.session.client.request_came(header.stream);
+                    let has_room = self.workshop.has_room();
+                    let route = decide(&self.context, &header, body, has_room);
+                    self.count(&route);
+                    passing = self.take(route, &header, intake, passing, node).await?;
+                }
+                Err(refusal) => {
+                    write_front(intake, passing, node).await?;
+                    passing = 0;
+                    let stream = refusal.error.stream();
+                    self.answer(stream, refusal.error.into()).await;
+                    let Some(length) = refusal.body_length else {
+                        return Err(RequestsEnd::Refused);
+                    };
+                    *to_skip = HEADER_LENGTH + length;
+                }
+            }
+        }
+        write_front(intake, passing, node).await
+    }
+
+    /// Takes the way of the request that follows the first `passing` bytes of the buffer. Returns
+    /// how many bytes pass now: with a request that passes they wait for those behind it, before
+    /// any other they are written and the request is removed.
+    async fn take(
+        &mut self,
+        route: Route,
+        header: &FrameHeader,
+        intake: &mut Intake,
+        passing: usize,
+        node: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<usize, RequestsEnd> {
+        let length = HEADER_LENGTH + header.length as usize;
+        let stream = header.stream;
+        match route {
+            Route::Pass => {
+                self.context.session.client_asks(stream).await;
+                return Ok(passing + length);
+            }
+            Route::Replace(frame) => {
+                self.context.session.client_asks(stream).await;
+                write_front(intake, passing, node).await?;
+                intake.advance(length);
+                send(node, &frame).await.map_err(RequestsEnd::Node)?;
+            }
+            Route::Write(execution) => {
+                self.context.session.client_asks(stream).await;
+                write_front(intake, passing, node).await?;
+                intake.advance(length);
+                self.begin(header, *execution, length, node).await?;
+            }
+            Route::Truncate(table) => {
+                self.context.session.client_asks(stream).await;
+                write_front(intake, passing, node).await?;
+                let frame = Bytes::copy_from_slice(&intake.bytes()[..length]);
+                intake.advance(length);
+                truncate::send(&self.context, &self.steps_sender, stream, frame, table);
+            }
+            Route::Use => {
+                write_front(intake, passing, node).await?;
+                self.use_keyspace(header, &intake.bytes()[..length], node)
+                    .await?;
+                intake.advance(length);
+            }
+            Route::Answer(error) => {
+                self.context.session.client.answered(stream);
+                write_front(intake, passing, node).await?;
+                intake.advance(length);
+                self.answer(stream, error).await;
+            }
+            Route::Begin(work) => {
+                // The work writes no rows, so nothing has to wait until it is done.
+                self.context.session.client.answered(stream);
+                let compression = self.context.session.compression();
+                let begun = self.workshop.begin(work, compression);
+                write_front(intake, passing, node).await?;
+                intake.advance(length);
+                if let Err(error) = begun {
+                    self.answer(stream, error).await;
+                }
+            }
+        }
+        Ok(0)
+    }
+
+    /// Counts a request by its way.
+    fn count(&self, route: &Route) {
+        let metrics = &self.context.log.metrics;
+        metrics.request(match route {
+            Route::Pass | Route::Use => Kind::Passed,
+            Route::Replace(_) => Kind::Overlaid,
+            Route::Write(_) => Kind::Write,
+            Route::Truncate(_) => Kind::Truncate,
+            Route::Begin(work) => work.kind(),
+            Route::Answer(_) => Kind::Refused,
+        });
+    }
+
+    /// Refuses a request on a stream.
+    pub(super) async fn answer(&self, stream: i16, error: CqlError) {
+        self.context.log.metrics.refused(&error.kind);
+        // If the other loop has ended, the client is gone.
+        let _ = self
+            .workshop
+            .answers
+            .send(encode_error(stream, error))
+            .await;
+    }
+}
+
+/// Writes the first `count` bytes of the buffer to the node, and removes them.
+async fn write_front(
+    intake: &mut Intake,
+    count: usize,
+    node: &mut (impl AsyncWrite + Unpin),
+) -> Result<(), RequestsEnd> {
+    if count > 0 {
+        let written = send(node, &intake.bytes()[..count]).await;
+        written.map_err(RequestsEnd::Node)?;
+        intake.advance(count);
+    }
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! Definitions of vector indexes. The node is asked by a probe whether the client may make one.
+//! Then the gateway carries it out.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use cql::error::CqlError;
+use cql::wire::{Compression, DecodeError, FrameHeader, Response, ResponseContext};
+
+use super::bound_values;
+use super::probe::{self, is_of_the_statement};
+use crate::catalog::IndexStatement;
+use crate::connection::awaited::{Awaited, ToClient};
+use crate::connection::context::Context;
+use crate::connection::errors::encode_error;
+use crate::connection::reply::Reply;
+use crate::connection::route::Route;
+use crate::writes::ClientRequest;
+
+/// The time for which CREATE INDEX waits until index services serve the index. The index of a large
+/// table takes longer to build; then searches get an error that says so.
+const SERVED_WITHIN: Duration = Duration::from_secs(5);
+
+/// The time after which CREATE INDEX waits no longer, counted from the beginning of its definition.
+/// It is shorter than drivers wait for an answer.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(9);
+
+/// Decides the way of a definition: the node gets a probe.
+///
+/// # Errors
+/// If the body is malformed.
+pub(super) fn route(
+    context: &Context,
+    request: &ClientRequest,
+    statement: Arc<IndexStatement>,
+) -> Result<Route, CqlError> {
+    bound_values(request)?;
+    let probe = statement.probe();
+    let awaited = |to_client| Awaited::Definition(statement, to_client);
+    Ok(probe::route(context, request, probe, awaited))
+}
+
+/// Decides the reply upon the response to the probe. The definition is carried out, unless the
+/// client may not make it.
+///
+/// # Errors
+/// If the response cannot be read.
+pub(super) fn reply(
+    context: &Context,
+    header: &FrameHeader,
+    body: &[u8],
+    statement: Arc<IndexStatement>,
+    to_client: ToClient,
+) -> Result<Reply, DecodeError> {
+    match context.decode(header, body)? {
+        (_, Response::Error(error)) if !is_of_the_statement(&error) => Ok(Reply::Keep),
+        _ => {
+            define(context, header.stream, statement, to_client);
+            Ok(Reply::Replace(Bytes::new()))
+        }
+    }
+}
+
+/// Carries out a definition in a task, which answers the client once it is done.
+fn define(context: &Context, stream: i16, statement: Arc<IndexStatement>, to_client: ToClient) {
+    // Without a sender the connection is at its end.
+    let Some(to_client) = to_client else { return };
+    let (catalog, stores) = (context.catalog.clone(), context.stores.clone());
+    tokio::spawn(async move {
+        let began = Instant::now();
+        let answer = match catalog.define(&statement).await {
+            Ok(outcome) => {
+                if let Some(index) = &outcome.created {
+                    let within = SERVED_WITHIN.min(ANSWERED_WITHIN.saturating_sub(began.elapsed()));
+                    let version = index.version;
+                    stores
+                        .created_everywhere(&index.keyspace, &index.name, version, within)
+                        .await;
+                }
+                const PLAIN: Option<Compression> = None;
+                let context = ResponseContext {
+                    warnings: outcome.warning.into_iter().collect(),
+                    ..ResponseContext::new(stream)
+                };
+                let mut frame = BytesMut::new();
+                outcome.response.encode(&context, PLAIN, &mut frame);
+                frame.freeze()
+            }
+            Err(error) => encode_error(stream, error),
+        };
+        // If the other loop has ended, the client is gone.
+        let _ = to_client.send(answer).await;
+    });
+}

@@ -1,0 +1,53 @@
+//! Reads of `system_schema.indexes`. The gateway adds rows of vector indexes to the node's answer.
+
+use std::sync::Arc;
+
+use cql::error::CqlError;
+use cql::wire::{DecodeError, FrameHeader, Metadata, Response};
+
+use super::bound_values;
+use crate::connection::awaited::Awaited;
+use crate::connection::context::Context;
+use crate::connection::reply::Reply;
+use crate::connection::route::Route;
+use crate::overlay::indexes::{IndexRows, IndexesRead};
+use crate::writes::ClientRequest;
+
+/// Decides the way of the read. `columns` are those of the prepared statement, if one is executed.
+///
+/// # Errors
+/// If the body is malformed.
+pub(super) fn route(
+    context: &Context,
+    request: &ClientRequest,
+    read: &IndexesRead,
+    columns: Option<Arc<Metadata>>,
+) -> Result<Route, CqlError> {
+    let values = bound_values(request)?;
+    let rows = read.rows(&values, columns, request.snapshot);
+    let awaited = Awaited::IndexRows(Box::new(rows));
+    context
+        .session
+        .await_response(request.header.stream, awaited);
+    Ok(Route::Pass)
+}
+
+/// Decides the reply upon the node's rows.
+///
+/// # Errors
+/// If the response cannot be read.
+pub(super) fn reply(
+    context: &Context,
+    header: &FrameHeader,
+    body: &[u8],
+    rows: &IndexRows,
+) -> Result<Reply, DecodeError> {
+    let (of_node, Response::Rows(answer)) = context.decode(header, body)? else {
+        return Ok(Reply::Keep);
+    };
+    let told = rows.add_to(&answer)?;
+    Ok(told.map_or(Reply::Keep, |told| {
+        let compression = context.session.compression();
+        Reply::with(&Response::Rows(told), &of_node, compression)
+    }))
+}

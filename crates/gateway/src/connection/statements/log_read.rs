@@ -1,0 +1,50 @@
+//! Polls of change logs, which readers send all the time. The gateway answers them itself where it
+//! knows that there are no rows, so that idle tables cost the node nothing.
+
+use std::sync::Arc;
+
+use cql::error::CqlError;
+use cql::wire::{Flags, Request};
+
+use crate::connection::context::Context;
+use crate::connection::route::Route;
+use crate::connection::work::{Job, Work};
+use crate::overlay::log_read::{LogRead, PreparedLogRead};
+use crate::writes::ClientRequest;
+
+/// Decides the way of an EXECUTE of a poll. It passes if the log may have rows, if the client wants
+/// something that only the node can do, or if there is no room for more work.
+///
+/// # Errors
+/// If the body is malformed.
+pub(super) fn route(
+    context: &Context,
+    request: &ClientRequest,
+    poll: Arc<PreparedLogRead>,
+    has_room: bool,
+) -> Result<Route, CqlError> {
+    let flags = request.header.flags;
+    if flags.contains(Flags::TRACING) || flags.contains(Flags::CUSTOM_PAYLOAD) || !has_room {
+        return Ok(Route::Pass);
+    }
+    let Request::Execute { id, parameters } = request.decode()? else {
+        return Ok(Route::Pass);
+    };
+    let Some(from_micros) = PreparedLogRead::from_micros(&parameters) else {
+        return Ok(Route::Pass);
+    };
+    let LogRead { keyspace, table } = &poll.of;
+    if !context.catalog.is_idle(keyspace, table, from_micros) {
+        return Ok(Route::Pass);
+    }
+    Ok(Route::Begin(Work {
+        stream: request.header.stream,
+        traced: false,
+        job: Job::Poll {
+            poll,
+            from_micros,
+            id,
+            parameters,
+        },
+    }))
+}

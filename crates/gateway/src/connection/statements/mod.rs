@@ -1,0 +1,120 @@
+//! The handling of statements, a file for each kind: the way of its QUERY or EXECUTE (`route`), and
+//! the reply upon the node's response (`reply`).
+//!
+//! A kind decides and does not wait. Whatever takes time it leaves to a task, which answers the
+//! client later, or to the loop that reads requests (`super::requests`). PREPARE is the same for
+//! all kinds (`prepare`): the value of the kind itself says what it takes from the node's answer
+//! ([`Statement::prepared`]).
+//!
+//! Two values name the kinds, and not one. [`Statement`] is what a text means to the gateway. It is
+//! remembered for all connections by the id of the prepared statement. [`Awaited`] is one request
+//! of one connection between its way to the node and the response, with all that belongs to this
+//! request: bound values, an execution's stage, the way to the client. If they were one type, half
+//! of its variants could not occur in either place.
+
+pub(super) mod batch;
+mod definition;
+mod describe;
+mod generations;
+mod indexes_read;
+mod log_read;
+pub(super) mod neighbours;
+pub(super) mod prepare;
+mod probe;
+mod refused;
+mod retry;
+mod ring_read;
+pub(super) mod truncate;
+mod use_keyspace;
+mod write;
+mod write_step;
+
+use bytes::Bytes;
+use cql::error::CqlError;
+use cql::wire::{DecodeError, FrameHeader, Opcode, Request, Values};
+use tokio::sync::mpsc;
+
+use super::awaited::Awaited;
+use super::context::Context;
+use super::reply::Reply;
+use super::route::Route;
+use crate::statement::Statement;
+use crate::writes::ClientRequest;
+
+/// Decides the way of a QUERY or EXECUTE of a statement. `has_room` tells whether the gateway may
+/// carry out one more request of the connection itself.
+///
+/// # Errors
+/// The error is the answer for the client.
+pub(super) fn route(
+    context: &Context,
+    request: &ClientRequest,
+    statement: Statement,
+    has_room: bool,
+) -> Result<Route, CqlError> {
+    match statement {
+        Statement::Plain => Ok(Route::Pass),
+        Statement::Use => Ok(Route::Use),
+        Statement::RingRead(columns) => Ok(ring_read::route(context, request, columns)),
+        Statement::LogRead(poll) => log_read::route(context, request, poll, has_room),
+        Statement::Generations => Ok(generations::route(context, request)),
+        Statement::Neighbours(statement) => neighbours::execute(request, statement),
+        Statement::Definition(statement) => definition::route(context, request, statement),
+        Statement::IndexesRead(read, columns) => {
+            indexes_read::route(context, request, &read, columns)
+        }
+        Statement::Describe(description) => describe::route(context, request, description),
+        Statement::Refused(refusal) => refused::route(context, request, refusal),
+        Statement::Truncate(table) => Ok(Route::Truncate(table)),
+        Statement::Write(write) => write::route(context, request, &write),
+    }
+}
+
+/// Decides the reply upon a response that was awaited. A task that has more to ask the node sends
+/// it by `to_node`.
+///
+/// # Errors
+/// If the response cannot be read.
+pub(super) fn reply(
+    context: &Context,
+    to_node: &mpsc::UnboundedSender<Bytes>,
+    (header, body): (&FrameHeader, &[u8]),
+    awaited: Awaited,
+) -> Result<Reply, DecodeError> {
+    match awaited {
+        Awaited::Truncated(truncate) => Ok(truncate::reply(context, header, body, *truncate)),
+        Awaited::Write(write) => Ok(write_step::reply(context, to_node, header, body, *write)),
+        Awaited::Definition(statement, to_client) => {
+            definition::reply(context, header, body, statement, to_client)
+        }
+        Awaited::Refused(refusal, to_client) => {
+            refused::reply(context, header, body, &refusal, to_client)
+        }
+        Awaited::IndexRows(rows) => indexes_read::reply(context, header, body, &rows),
+        Awaited::Description(description) => describe::reply(context, header, body, &description),
+        // An error of the node is the client's answer.
+        Awaited::Prepared { .. } | Awaited::Keyspace | Awaited::Kept(_) | Awaited::RingRows(_)
+            if header.opcode != Opcode::Result =>
+        {
+            Ok(Reply::Keep)
+        }
+        Awaited::Prepared {
+            dependencies,
+            statement,
+            text_bytes,
+        } => prepare::reply(context, header, body, (dependencies, statement, text_bytes)),
+        Awaited::Keyspace => use_keyspace::reply(context, header, body),
+        Awaited::Kept(question) => Ok(generations::reply(context, header, body, question)),
+        Awaited::RingRows(columns) => ring_read::reply(context, header, body, columns.as_deref()),
+    }
+}
+
+/// The values that an EXECUTE gives the bind markers; none for a QUERY.
+fn bound_values(request: &ClientRequest) -> Result<Values, CqlError> {
+    if request.header.opcode == Opcode::Execute
+        && let Request::Execute { parameters, .. } = request.decode()?
+    {
+        return Ok(parameters.values);
+    }
+    Ok(Values::Positional(Vec::new()))
+}

@@ -1,0 +1,81 @@
+//! Nearest-neighbour queries: recognises them among the client's requests, and makes them jobs of
+//! the workshop. The node gets none of them, so no response is awaited here.
+
+use std::sync::Arc;
+
+use cql::error::CqlError;
+use cql::wire::{Flags, Request};
+
+use crate::ann::{AnnPlan, AnnStatement, statement_id};
+use crate::connection::route::Route;
+use crate::connection::work::{Job, Work};
+use crate::dependencies::Dependencies;
+use crate::prepared::check_text;
+use crate::recognise::{self, Verb};
+use crate::writes::ClientRequest;
+
+/// Decides the way of a QUERY or PREPARE of a SELECT that may be a nearest-neighbour query; `None`
+/// if it is none, or uses no index of the gateway's.
+///
+/// # Errors
+/// If the query cannot be carried out.
+pub(in crate::connection) fn text(
+    request: &ClientRequest,
+    text: &[u8],
+) -> Result<Option<Route>, CqlError> {
+    let (keyspace, snapshot) = (request.keyspace, request.snapshot);
+    if snapshot.is_empty() || !recognise::may_order_by_ann(text) {
+        return Ok(None);
+    }
+    let Ok(text) = std::str::from_utf8(text) else {
+        return Ok(None);
+    };
+    let Some(plan) = AnnPlan::of(text, keyspace, snapshot)? else {
+        return Ok(None);
+    };
+    tracing::debug!(%plan, "a nearest-neighbour query is planned");
+    let plan = Box::new(plan);
+    let job = match request.decode()? {
+        Request::Prepare { .. } => {
+            check_text(text.len())?;
+            Job::Prepare {
+                plan,
+                dependencies: Dependencies::of(Verb::Select, text.as_bytes(), keyspace, snapshot),
+                id: statement_id(keyspace, text),
+                text_bytes: text.len(),
+            }
+        }
+        Request::Query { parameters, .. } => Job::Query { plan, parameters },
+        _ => return Ok(None),
+    };
+    Ok(Some(begin(request, job)))
+}
+
+/// Decides the way of the EXECUTE of a prepared nearest-neighbour query.
+///
+/// # Errors
+/// If the body is malformed.
+pub(super) fn execute(
+    request: &ClientRequest,
+    statement: Arc<AnnStatement>,
+) -> Result<Route, CqlError> {
+    let Request::Execute { id, parameters } = request.decode()? else {
+        return Ok(Route::Pass);
+    };
+    let job = Job::Execute {
+        statement,
+        id,
+        parameters,
+    };
+    Ok(begin(request, job))
+}
+
+/// The way of a request that is a job of the workshop.
+fn begin(request: &ClientRequest, job: Job) -> Route {
+    let header = request.header;
+    Route::Begin(Work {
+        stream: header.stream,
+        traced: header.flags.contains(Flags::TRACING),
+        job,
+    })
+}

@@ -1,0 +1,40 @@
+//! Probes: the node is asked by one whether the client may change a table, before the gateway acts
+//! on the client's statement.
+
+use bytes::BytesMut;
+use cql::error::{CqlError, ErrorKind};
+use cql::wire::{QueryParameters, Request};
+
+use crate::connection::awaited::{Awaited, ToClient};
+use crate::connection::context::Context;
+use crate::connection::route::Route;
+use crate::writes::ClientRequest;
+
+/// Sends a probe to the node in place of the client's request. `awaited` is what the probe's
+/// response is awaited by, made of the way to the client.
+pub(super) fn route(
+    context: &Context,
+    request: &ClientRequest,
+    probe: String,
+    awaited: impl FnOnce(ToClient) -> Awaited,
+) -> Route {
+    let session = &context.session;
+    let stream = request.header.stream;
+    session.await_response(stream, awaited(session.client.answers()));
+    let request = Request::Query {
+        statement: probe,
+        parameters: QueryParameters::default(),
+    };
+    let mut frame = BytesMut::new();
+    request.encode(stream, None, &mut frame);
+    Route::Replace(frame.freeze())
+}
+
+/// Whether an error is about the statement itself, and not about the client's permissions or the
+/// node's state.
+pub(super) fn is_of_the_statement(error: &CqlError) -> bool {
+    matches!(
+        error.kind,
+        ErrorKind::Invalid | ErrorKind::SyntaxError | ErrorKind::ConfigError
+    )
+}

@@ -1,0 +1,61 @@
+//! The steps of a write to logged tables: the node's answer to each decides about the next.
+
+use bytes::Bytes;
+use cql::wire::{Frame, FrameHeader};
+use tokio::sync::mpsc;
+
+use super::retry::retry;
+use crate::connection::awaited::{Awaited, WriteUnderWay};
+use crate::connection::context::Context;
+use crate::connection::reply::Reply;
+use crate::writes::Next;
+
+/// The number of times that a write is retried because its definitions were outdated: once for a
+/// table that was recreated, and once more for a table that was given an index meanwhile.
+const RETRIES_MAX: u32 = 2;
+
+/// Decides the reply upon the node's answer to a request of a write to logged tables. A retry goes
+/// to the node by `to_node`.
+pub(super) fn reply(
+    context: &Context,
+    to_node: &mpsc::UnboundedSender<Bytes>,
+    header: &FrameHeader,
+    body: &[u8],
+    write: WriteUnderWay,
+) -> Reply {
+    let WriteUnderWay {
+        execution,
+        since,
+        retries,
+        entered,
+        memory,
+    } = write;
+    let session = &context.session;
+    let frame = Frame {
+        header: *header,
+        body: Bytes::copy_from_slice(body),
+    };
+    match execution.answered(&frame, session.compression(), session.body_max()) {
+        Next::Ask(request, execution) => {
+            let write = WriteUnderWay {
+                execution: *execution,
+                since,
+                retries,
+                entered,
+                memory,
+            };
+            session.await_response(header.stream, Awaited::Write(Box::new(write)));
+            Reply::Ask(request)
+        }
+        Next::InDoubt(origin) if retries < RETRIES_MAX => {
+            retry(context, to_node, origin, frame, retries + 1, memory)
+        }
+        next => {
+            context.log.metrics.write_took(since.elapsed());
+            match next {
+                Next::AnswerWith(answer) => Reply::Replace(answer),
+                _ => Reply::Keep,
+            }
+        }
+    }
+}

@@ -1,0 +1,848 @@
+//! Tests of executions, from bytes to bytes: the requests to the node that a client's frame gives,
+//! and the steps that follow from the node's answers.
+
+mod silent_batch_log;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use cql::error::{CqlError, ErrorKind};
+use cql::wire::{
+    Batch, BatchKind, BatchStatement, BatchedStatement, BoundValue, ColumnSpec, Compression,
+    Consistency, Direction, Flags, Frame, FrameHeader, HEADER_LENGTH, Metadata, Prepared,
+    QueryParameters, Request, Response, ResponseContext, RowsEncoder, Values,
+};
+use value::{CqlType, join_elements};
+
+use super::frames::encode;
+use super::test_tables::{events, products};
+use super::*;
+use crate::catalog::Snapshot;
+
+const STREAM: i16 = 77;
+const BODY_MAX: usize = 1 << 20;
+const LOG_ID: &[u8] = b"id of the insert";
+/// A custom payload of one entry.
+const PAYLOAD: &[u8] = b"\0\x01\0\x01a\0\0\0\x02xy";
+
+/// A gateway's state with `shop.products` and `shop.events` logged.
+struct Setup {
+    log: Arc<ChangeLog>,
+    snapshot: Snapshot,
+    prepared: Vec<(&'static [u8], Arc<PreparedWrite>)>,
+}
+
+impl Setup {
+    fn new() -> Setup {
+        Setup {
+            log: Arc::new(ChangeLog::new(
+                5 << 10,
+                Duration::MAX,
+                Arc::default(),
+                Arc::default(),
+            )),
+            snapshot: Snapshot::new([Arc::new(products()), Arc::new(events())], []),
+            prepared: Vec::new(),
+        }
+    }
+
+    /// A [`Setup`] in which the inserts into both logs are prepared.
+    fn prepared() -> Setup {
+        let setup = Setup::new();
+        for table in [products(), events()] {
+            setup.log.inserts.remember(&table, LOG_ID);
+        }
+        setup
+    }
+
+    fn prepare(&mut self, id: &'static [u8], text: &str, names: &[&str]) {
+        let write = read(text, Some("shop"), &self.snapshot).unwrap().unwrap();
+        let write = PreparedWrite {
+            text: write.has_changing_calls().then(|| text.to_owned()),
+            write: Arc::new(write),
+            keyspace: Some("shop".into()),
+            names: names.iter().map(|name| Arc::from(*name)).collect(),
+        };
+        self.prepared.push((id, Arc::new(write)));
+    }
+
+    fn known(&self, id: &[u8]) -> Option<Arc<PreparedWrite>> {
+        let entry = self.prepared.iter().find(|(known, _)| *known == id);
+        entry.map(|(_, write)| write.clone())
+    }
+
+    /// Takes a client's frame, as a connection does.
+    fn take(&self, frame: &Bytes) -> Result<Option<WriteExecution>, CqlError> {
+        let header = header(frame, Direction::Request);
+        let request = ClientRequest {
+            header: &header,
+            body: &frame[HEADER_LENGTH..],
+            plain: &frame[HEADER_LENGTH..],
+            keyspace: Some("shop"),
+            snapshot: &self.snapshot,
+        };
+        match decoded(frame) {
+            Request::Query { statement, .. } => {
+                match read(&statement, Some("shop"), &self.snapshot)? {
+                    Some(write) => request.query(&write, &self.log),
+                    None => Ok(None),
+                }
+            }
+            Request::Execute { id, .. } => {
+                request.execute(&self.known(&id).expect("a prepared statement"), &self.log)
+            }
+            Request::Batch(batch) => {
+                let known = |statement: &BatchStatement| match &statement.statement {
+                    BatchedStatement::Prepared(id) => self.known(id),
+                    BatchedStatement::Text(_) => None,
+                };
+                let known = batch.statements.iter().map(known).collect();
+                request.batch(known, &self.log)
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The execution of a client's frame, with its first request.
+    fn begin(&self, frame: &Bytes) -> (Bytes, WriteExecution) {
+        self.take(frame).unwrap().expect("a logged write").begin()
+    }
+}
+
+fn header(frame: &Bytes, direction: Direction) -> FrameHeader {
+    FrameHeader::read(frame, direction, BODY_MAX)
+        .unwrap()
+        .unwrap()
+}
+
+fn decoded(frame: &Bytes) -> Request {
+    let header = header(frame, Direction::Request);
+    assert_eq!(header.length as usize, frame.len() - HEADER_LENGTH);
+    assert_eq!(header.stream, STREAM);
+    let frame = Frame {
+        header,
+        body: frame.slice(HEADER_LENGTH..),
+    };
+    Request::decode(&frame, None, BODY_MAX).unwrap()
+}
+
+fn batch_of(frame: &Bytes) -> Batch {
+    match decoded(frame) {
+        Request::Batch(batch) => batch,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn frame(request: &Request) -> Bytes {
+    encode(request, STREAM, Flags::default(), &[])
+}
+
+fn query(text: &str, parameters: QueryParameters) -> Bytes {
+    frame(&Request::Query {
+        statement: text.to_owned(),
+        parameters,
+    })
+}
+
+fn plain_query(text: &str) -> Bytes {
+    query(text, QueryParameters::default())
+}
+
+fn execute(id: &'static [u8], values: Values) -> Bytes {
+    frame(&Request::Execute {
+        id: Bytes::from_static(id),
+        parameters: QueryParameters {
+            values,
+            ..QueryParameters::default()
+        },
+    })
+}
+
+fn int(number: i32) -> BoundValue {
+    BoundValue::Value(Bytes::copy_from_slice(&number.to_be_bytes()))
+}
+
+fn text(text: &str) -> BoundValue {
+    BoundValue::Value(Bytes::copy_from_slice(text.as_bytes()))
+}
+
+fn by_text(text: &str, values: Vec<BoundValue>) -> BatchStatement {
+    BatchStatement {
+        statement: BatchedStatement::Text(text.to_owned()),
+        values,
+    }
+}
+
+fn by_id(id: &'static [u8], values: Vec<BoundValue>) -> BatchStatement {
+    BatchStatement {
+        statement: BatchedStatement::Prepared(Bytes::from_static(id)),
+        values,
+    }
+}
+
+fn batch(kind: BatchKind, statements: Vec<BatchStatement>) -> Bytes {
+    frame(&Request::Batch(Batch {
+        kind,
+        statements,
+        consistency: Consistency::Quorum,
+        serial_consistency: None,
+        timestamp: Some(5),
+    }))
+}
+
+/// The `cdc$operation` and the key of a log row.
+fn log_row(statement: &BatchStatement) -> (u8, Vec<BoundValue>) {
+    let id = Bytes::from_static(LOG_ID);
+    assert_eq!(statement.statement, BatchedStatement::Prepared(id));
+    let BoundValue::Value(operation) = &statement.values[3] else {
+        panic!("{statement:?}");
+    };
+    (operation[0], statement.values[5..].to_vec())
+}
+
+fn log_rows_of(frame: &Bytes) -> Vec<(u8, Vec<BoundValue>)> {
+    let batch = batch_of(frame);
+    assert_eq!(batch.kind, BatchKind::Unlogged);
+    batch.statements.iter().map(log_row).collect()
+}
+
+fn response(response: &Response) -> Frame {
+    let mut out = BytesMut::new();
+    response.encode(&ResponseContext::new(STREAM), None, &mut out);
+    let out = out.freeze();
+    Frame {
+        header: header(&out, Direction::Response),
+        body: out.slice(HEADER_LENGTH..),
+    }
+}
+
+fn bytes_of(frame: &Frame) -> Bytes {
+    [&frame.header.to_bytes()[..], &frame.body].concat().into()
+}
+
+fn error(kind: ErrorKind, message: &str) -> Response {
+    Response::Error(CqlError::new(kind, message))
+}
+
+fn timeout() -> Response {
+    let kind = ErrorKind::WriteTimeout {
+        consistency: 1,
+        received: 0,
+        block_for: 1,
+        write_type: "CAS",
+    };
+    error(kind, "late")
+}
+
+fn unprepared(id: &'static [u8]) -> Response {
+    let id = Bytes::from_static(id);
+    error(ErrorKind::Unprepared { id }, "what is that")
+}
+
+fn prepared_as(id: &'static [u8]) -> Response {
+    Response::Prepared(Prepared {
+        id: Bytes::from_static(id),
+        bind: Metadata::default(),
+        partition_key_indexes: Vec::new(),
+        result: None,
+    })
+}
+
+/// The node's answer to a condition.
+fn applied(applied: bool) -> Response {
+    let column = ColumnSpec {
+        keyspace: "shop".into(),
+        table: "products".into(),
+        name: "[applied]".into(),
+        cql_type: CqlType::Boolean,
+    };
+    let columns = vec![column];
+    let mut rows = RowsEncoder::new(&Metadata { columns }, false);
+    rows.cell(Some(&[u8::from(applied)]));
+    rows.end_row();
+    Response::Rows(rows.finish(None))
+}
+
+fn answered(execution: WriteExecution, answer: &Response) -> Next {
+    execution.answered(&response(answer), None::<Compression>, BODY_MAX)
+}
+
+/// The next request. Fails the test if there is none.
+fn goes_on(execution: WriteExecution, answer: &Response) -> (Bytes, WriteExecution) {
+    match answered(execution, answer) {
+        Next::Ask(request, execution) => (request, *execution),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn is_the_answer(execution: WriteExecution, answer: &Response) {
+    let next = answered(execution, answer);
+    assert!(matches!(next, Next::Answer), "{next:?}");
+}
+
+const INSERT: &str = "INSERT INTO products (id, name) VALUES (7, 'tea')";
+
+#[test]
+fn a_query_becomes_a_logged_batch_with_its_log_row() {
+    let setup = Setup::new();
+    let (request, execution) = setup.begin(&plain_query(INSERT));
+    let Request::Prepare { statement } = decoded(&request) else {
+        panic!("{request:?}");
+    };
+    assert!(statement.starts_with("INSERT INTO \"shop\".\"products_scylla_cdc_log\" ("));
+    let (request, execution) = goes_on(execution, &prepared_as(LOG_ID));
+    let batch = batch_of(&request);
+    assert_eq!(batch.kind, BatchKind::Logged);
+    assert_eq!(batch.statements[0], by_text(INSERT, vec![]));
+    assert_eq!(log_row(&batch.statements[1]), (2, vec![int(7)]));
+    assert_eq!(batch.statements.len(), 2);
+    is_the_answer(execution, &Response::Void);
+
+    let (request, _) = setup.begin(&plain_query(INSERT));
+    assert!(
+        matches!(decoded(&request), Request::Batch(_)),
+        "it is prepared once"
+    );
+}
+
+#[test]
+fn all_that_is_said_beside_a_write_stays() {
+    let setup = Setup::prepared();
+    let parameters = QueryParameters {
+        consistency: Consistency::EachQuorum,
+        serial_consistency: Some(Consistency::LocalSerial),
+        timestamp: Some(123),
+        values: Values::Named(vec![
+            ("name".to_owned(), BoundValue::Unset),
+            ("id".to_owned(), int(7)),
+        ]),
+        page_size: Some(100),
+        ..QueryParameters::default()
+    };
+    let request = Request::Query {
+        statement: "INSERT INTO products (id, name) VALUES (:id, :name) USING TTL 5".to_owned(),
+        parameters,
+    };
+    let flags = Flags::TRACING.with(Flags::CUSTOM_PAYLOAD);
+    let (request, _) = setup.begin(&encode(&request, STREAM, flags, PAYLOAD));
+    assert_eq!(header(&request, Direction::Request).flags, flags);
+    assert_eq!(&request[HEADER_LENGTH..][..PAYLOAD.len()], PAYLOAD);
+    let batch = batch_of(&request);
+    assert_eq!(batch.consistency, Consistency::EachQuorum);
+    assert_eq!(batch.serial_consistency, Some(Consistency::LocalSerial));
+    assert_eq!(batch.timestamp, Some(123));
+    assert_eq!(batch.statements[0].values, [int(7), BoundValue::Unset]);
+}
+
+#[test]
+fn an_execution_goes_by_its_own_id_with_its_own_values() {
+    let mut setup = Setup::prepared();
+    let update = "UPDATE products SET name = ? WHERE id = ?";
+    setup.prepare(b"update", update, &["name", "id"]);
+    let named = vec![("id".to_owned(), int(7)), ("name".to_owned(), text("tea"))];
+    for values in [
+        Values::Positional(vec![text("tea"), int(7)]),
+        Values::Named(named),
+    ] {
+        let (request, execution) = setup.begin(&execute(b"update", values));
+        let batch = batch_of(&request);
+        assert_eq!(
+            batch.statements[0],
+            by_id(b"update", vec![text("tea"), int(7)])
+        );
+        assert_eq!(log_row(&batch.statements[1]), (1, vec![int(7)]));
+        // The client has to learn that the node has forgotten the client's own statement.
+        is_the_answer(execution, &unprepared(b"update"));
+    }
+}
+
+#[test]
+fn a_request_is_refused_before_it_needs_too_many_log_rows() {
+    let mut setup = Setup::prepared();
+    setup.prepare(
+        b"delete",
+        "DELETE FROM events WHERE tenant IN ? AND day IN ?",
+        &[],
+    );
+    // Empty elements name very many rows with a few bytes.
+    let empty = vec![&[][..]; 70];
+    let list = BoundValue::Value(join_elements(empty.into_iter()));
+    let rows = "1, ".repeat(4_899);
+    let of = |more: &str| {
+        let text = format!("DELETE FROM products WHERE id IN ({rows} 1{more})");
+        let delete = by_id(b"delete", vec![list.clone(), list.clone()]);
+        batch(
+            BatchKind::Logged,
+            vec![
+                delete,
+                by_text(&text, vec![]),
+                by_text("INSERT INTO others (id) VALUES (1)", vec![]),
+            ],
+        )
+    };
+    assert!(setup.take(&of("")).is_ok());
+    let in_a_text = format!(
+        "BEGIN BATCH {} APPLY BATCH",
+        format!("DELETE FROM products WHERE id IN ({rows} 1); ").repeat(3)
+    );
+    for client_frame in [of(&", 1".repeat(300)), plain_query(&in_a_text)] {
+        let error = setup.take(&client_frame).unwrap_err();
+        assert!(error.message.contains("more than 10000 rows"), "{error}");
+    }
+}
+
+#[test]
+fn a_batch_gets_the_rows_of_its_logged_tables_once_each() {
+    let mut setup = Setup::prepared();
+    let delete = "DELETE FROM events WHERE tenant = ? AND day = ?";
+    setup.prepare(b"delete", delete, &["tenant", "day"]);
+    let statements = vec![
+        by_text("INSERT INTO others (id) VALUES (1)", vec![]),
+        by_text(INSERT, vec![]),
+        by_id(b"delete", vec![int(1), int(2)]),
+        by_id(b"unknown here", vec![int(3)]),
+        by_text(INSERT, vec![]),
+    ];
+    for kind in [BatchKind::Logged, BatchKind::Unlogged] {
+        let (request, execution) = setup.begin(&batch(kind, statements.clone()));
+        let batch = batch_of(&request);
+        assert_eq!(batch.kind, BatchKind::Logged);
+        assert_eq!(
+            (batch.consistency, batch.timestamp),
+            (Consistency::Quorum, Some(5))
+        );
+        assert_eq!(batch.statements[..5], statements);
+        let rows: Vec<_> = batch.statements[5..].iter().map(log_row).collect();
+        let expected = [
+            (2, vec![int(7)]),
+            (
+                4,
+                vec![int(1), int(2), BoundValue::Unset, BoundValue::Unset],
+            ),
+        ];
+        assert_eq!(rows, expected);
+        is_the_answer(execution, &timeout());
+    }
+    // A batch of counters passes unchanged, and so does one that Cassandra refuses.
+    assert!(
+        setup
+            .take(&batch(BatchKind::Counter, statements))
+            .unwrap()
+            .is_none()
+    );
+    let null_key = vec![by_id(b"delete", vec![BoundValue::Null, int(2)])];
+    assert!(
+        setup
+            .take(&batch(BatchKind::Logged, null_key))
+            .unwrap()
+            .is_none()
+    );
+}
+
+#[test]
+fn a_statement_has_no_warning_of_a_batch_that_the_client_did_not_send() {
+    let setup = Setup::prepared();
+    let warned = |warnings: &[&str]| {
+        let context = ResponseContext {
+            stream: STREAM,
+            warnings: warnings.iter().map(|text| (*text).to_owned()).collect(),
+            ..ResponseContext::default()
+        };
+        let mut out = BytesMut::new();
+        Response::Void.encode(&context, None, &mut out);
+        let out = out.freeze();
+        Frame {
+            header: header(&out, Direction::Response),
+            body: out.slice(HEADER_LENGTH..),
+        }
+    };
+    let of_size = "Batch for [shop.products, shop.products_scylla_cdc_log] is of size 6.0KiB";
+    let answer = warned(&["one", of_size]);
+    let begin = |client_frame: &Bytes| setup.begin(client_frame).1;
+    match begin(&plain_query(INSERT)).answered(&answer, None, BODY_MAX) {
+        Next::AnswerWith(told) => assert_eq!(told, bytes_of(&warned(&["one"]))),
+        other => panic!("{other:?}"),
+    }
+    let its_own = batch(BatchKind::Logged, vec![by_text(INSERT, vec![])]);
+    let next = begin(&its_own).answered(&answer, None, BODY_MAX);
+    assert!(matches!(next, Next::Answer), "{next:?}");
+}
+
+#[test]
+fn a_condition_has_its_log_rows_around_it() {
+    let conditional = format!("{INSERT} IF NOT EXISTS");
+    for (answer, is_written) in [
+        (applied(true), true),
+        (timeout(), true),
+        (error(ErrorKind::ServerError, "unknown"), true),
+        (applied(false), false),
+        (error(ErrorKind::Invalid, "no"), false),
+    ] {
+        let setup = Setup::prepared();
+        let client_frame = encode(
+            &Request::Query {
+                statement: conditional.clone(),
+                parameters: QueryParameters::default(),
+            },
+            STREAM,
+            Flags::TRACING,
+            &[],
+        );
+        let (request, execution) = setup.begin(&client_frame);
+        assert_eq!(log_rows_of(&request), [(2, vec![int(7)])]);
+        let first_time = batch_of(&request).statements[0].values[1].clone();
+        let (request, execution) = goes_on(execution, &Response::Void);
+        assert_eq!(request, client_frame, "as it came");
+        if !is_written {
+            is_the_answer(execution, &answer);
+            continue;
+        }
+        let (request, execution) = goes_on(execution, &answer);
+        assert_eq!(log_rows_of(&request), [(2, vec![int(7)])]);
+        assert_ne!(batch_of(&request).statements[0].values[1], first_time);
+        match answered(execution, &Response::Void) {
+            Next::AnswerWith(told) => assert_eq!(told, bytes_of(&response(&answer))),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// A [`Setup`] with both inserts prepared, in which every log row comes late.
+fn late() -> Setup {
+    let setup = Setup {
+        log: Arc::new(ChangeLog::new(
+            5 << 10,
+            Duration::ZERO,
+            Arc::default(),
+            Arc::default(),
+        )),
+        ..Setup::new()
+    };
+    for table in [products(), events()] {
+        setup.log.inserts.remember(&table, LOG_ID);
+    }
+    setup
+}
+
+#[test]
+fn a_log_row_that_came_late_is_written_again_before_the_client_is_answered() {
+    let conditional = format!("{INSERT} IF NOT EXISTS");
+    for (text, requests) in [(INSERT, 1), (conditional.as_str(), 2)] {
+        let setup = late();
+        let (request, mut execution) = setup.begin(&plain_query(text));
+        let mut times = vec![batch_of(&request).statements.last().unwrap().values[1].clone()];
+        for _ in 1..requests {
+            (_, execution) = goes_on(execution, &Response::Void);
+        }
+        let answer = match requests {
+            1 => Response::Void,
+            _ => applied(true),
+        };
+        // Log rows come once after the write, and twice more as those are late too.
+        let (mut request, mut execution) = goes_on(execution, &answer);
+        for more in [true, true, false] {
+            assert_eq!(log_rows_of(&request), [(2, vec![int(7)])], "{text}");
+            times.push(batch_of(&request).statements[0].values[1].clone());
+            if more {
+                (request, execution) = goes_on(execution, &Response::Void);
+                continue;
+            }
+            match answered(execution, &Response::Void) {
+                Next::AnswerWith(told) => assert_eq!(told, bytes_of(&response(&answer))),
+                other => panic!("{other:?}"),
+            }
+            break;
+        }
+        let distinct: std::collections::HashSet<_> =
+            times.iter().map(|time| format!("{time:?}")).collect();
+        assert_eq!(distinct.len(), 4, "each has a time of its own");
+    }
+}
+
+#[test]
+fn a_late_write_that_may_not_have_come_about_is_answered_as_it_is() {
+    let setup = late();
+    let (_, execution) = setup.begin(&plain_query(INSERT));
+    is_the_answer(execution, &timeout());
+}
+
+#[test]
+fn log_rows_around_a_write_have_its_consistency_but_for_any() {
+    let setup = Setup::prepared();
+    for (level, of_rows) in [
+        (Consistency::LocalQuorum, Consistency::LocalQuorum),
+        (Consistency::Any, Consistency::One),
+    ] {
+        let parameters = QueryParameters {
+            consistency: level,
+            ..QueryParameters::default()
+        };
+        let conditional = format!("{INSERT} IF NOT EXISTS");
+        let (request, _) = setup.begin(&query(&conditional, parameters));
+        assert_eq!(batch_of(&request).consistency, of_rows);
+    }
+}
+
+#[test]
+fn a_conditional_batch_and_a_batch_as_text_go_around() {
+    let setup = Setup::prepared();
+    let conditional = format!("{INSERT} IF NOT EXISTS");
+    let as_text = "BEGIN BATCH DELETE FROM products WHERE id = 7; APPLY BATCH";
+    for (client_frame, operation) in [
+        (
+            batch(BatchKind::Logged, vec![by_text(&conditional, vec![])]),
+            2,
+        ),
+        (plain_query(as_text), 4),
+    ] {
+        let (request, execution) = setup.begin(&client_frame);
+        assert_eq!(log_rows_of(&request), [(operation, vec![int(7)])]);
+        assert_eq!(goes_on(execution, &Response::Void).0, client_frame);
+    }
+}
+
+#[test]
+fn what_is_too_large_for_a_batch_goes_around() {
+    let mut setup = Setup::prepared();
+    setup.prepare(
+        b"insert",
+        "INSERT INTO products (id, name) VALUES (?, ?)",
+        &[],
+    );
+    let of_length = |length: usize| {
+        let name = text(&"x".repeat(length));
+        execute(b"insert", Values::Positional(vec![int(7), name]))
+    };
+    let (request, execution) = setup.begin(&of_length(4_000));
+    assert_eq!(batch_of(&request).kind, BatchKind::Logged);
+    // The estimate may be wrong, or Cassandra's limit lower. The write then goes around.
+    let too_large = error(ErrorKind::Invalid, "Batch too large");
+    let (request, execution) = goes_on(execution, &too_large);
+    assert_eq!(log_rows_of(&request), [(2, vec![int(7)])]);
+    assert_eq!(goes_on(execution, &Response::Void).0, of_length(4_000));
+
+    let (request, execution) = setup.begin(&of_length(5_000));
+    assert_eq!(log_rows_of(&request), [(2, vec![int(7)])]);
+    assert_eq!(goes_on(execution, &Response::Void).0, of_length(5_000));
+}
+
+#[test]
+fn many_log_rows_go_in_several_requests_and_all_before_the_write() {
+    let setup = Setup::prepared();
+    let ids: Vec<String> = (0..25).map(|id| id.to_string()).collect();
+    let delete = format!("DELETE FROM products WHERE id IN ({})", ids.join(", "));
+    let client_frame = plain_query(&delete);
+    let (mut request, mut execution) = setup.begin(&client_frame);
+    let mut rows = Vec::new();
+    for expected in [10, 10, 5] {
+        let more = log_rows_of(&request);
+        assert_eq!(more.len(), expected);
+        rows.extend(more);
+        (request, execution) = goes_on(execution, &Response::Void);
+    }
+    let expected: Vec<_> = (0..25).map(|id| (4, vec![int(id)])).collect();
+    assert_eq!(rows, expected);
+    assert_eq!(request, client_frame);
+    let mut after = 0;
+    let mut next = answered(execution, &Response::Void);
+    while let Next::Ask(request, execution) = next {
+        after += log_rows_of(&request).len();
+        next = answered(*execution, &Response::Void);
+    }
+    assert_eq!(after, 25);
+    assert!(matches!(next, Next::AnswerWith(_)));
+}
+
+#[test]
+fn the_insert_of_log_rows_is_prepared_again_without_the_client_seeing_it() {
+    let setup = Setup::prepared();
+    for client_frame in [
+        plain_query(INSERT),
+        plain_query(&format!("{INSERT} IF NOT EXISTS")),
+    ] {
+        let (first, execution) = setup.begin(&client_frame);
+        let (request, execution) = goes_on(execution, &unprepared(LOG_ID));
+        assert!(matches!(decoded(&request), Request::Prepare { .. }));
+        let (again, execution) = goes_on(execution, &prepared_as(LOG_ID));
+        let count = |frame: &Bytes| batch_of(frame).statements.len();
+        assert_eq!(count(&first), count(&again));
+        drop(execution);
+    }
+    // A node that keeps forgetting the statement is not asked forever.
+    let (_, mut execution) = setup.begin(&plain_query(INSERT));
+    for _ in 0..3 {
+        let (_, preparing) = goes_on(execution, &unprepared(LOG_ID));
+        (_, execution) = goes_on(preparing, &prepared_as(LOG_ID));
+    }
+    let Next::AnswerWith(told) = answered(execution, &unprepared(LOG_ID)) else {
+        panic!("the client is told of an id that it never heard of");
+    };
+    let told = Frame {
+        header: header(&told, Direction::Response),
+        body: told.slice(HEADER_LENGTH..),
+    };
+    let (_, told) = Response::decode(&told, None, BODY_MAX).unwrap();
+    assert!(
+        matches!(&told, Response::Error(error) if error.kind == ErrorKind::Overloaded),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn an_id_that_the_node_does_not_know_is_the_clients_or_the_gateways() {
+    let mut setup = Setup::prepared();
+    let insert = "INSERT INTO products (id, name) VALUES (?, 'tea')";
+    setup.prepare(b"insert", insert, &["id"]);
+    let client_frame = execute(b"insert", Values::Positional(vec![int(7)]));
+    let (_, execution) = setup.begin(&client_frame);
+    is_the_answer(execution, &unprepared(b"insert"));
+    // Another connection has already forgotten the id.
+    let (_, execution) = setup.begin(&client_frame);
+    setup.log.inserts.forget(&products());
+    let (request, _) = goes_on(execution, &unprepared(LOG_ID));
+    assert!(matches!(decoded(&request), Request::Prepare { .. }));
+}
+
+#[test]
+fn what_is_refused_is_in_doubt_unless_something_may_have_been_written() {
+    let refusals = [
+        (error(ErrorKind::Invalid, "no such table"), true),
+        (error(ErrorKind::Unauthorized, "may not"), true),
+        (error(ErrorKind::ServerError, "who knows"), false),
+        (timeout(), false),
+    ];
+    let setup = Setup::prepared();
+    let conditional = plain_query(&format!("{INSERT} IF NOT EXISTS"));
+    for (refusal, is_doubtful) in &refusals {
+        // The refused request holds the log rows: together with the write, or before it.
+        for client_frame in [&plain_query(INSERT), &conditional] {
+            let (_, execution) = setup.begin(client_frame);
+            match answered(execution, refusal) {
+                Next::InDoubt(origin) if *is_doubtful => assert_eq!(origin.frame, client_frame),
+                Next::Answer if !is_doubtful => {}
+                other => panic!("{refusal:?} {other:?}"),
+            }
+        }
+        // The refused request is the client's own.
+        let (_, execution) = setup.begin(&conditional);
+        let (_, execution) = goes_on(execution, &Response::Void);
+        let next = answered(execution, refusal);
+        assert!(
+            matches!(
+                (&next, is_doubtful),
+                (Next::Answer, true) | (Next::Ask(..), false)
+            ),
+            "{refusal:?} {next:?}"
+        );
+        // The refused request holds the log rows after the write.
+        let (_, execution) = setup.begin(&conditional);
+        let (_, execution) = goes_on(execution, &Response::Void);
+        let (_, execution) = goes_on(execution, &applied(true));
+        let next = answered(execution, refusal);
+        assert!(matches!(next, Next::AnswerWith(_)), "{refusal:?} {next:?}");
+    }
+}
+
+#[test]
+fn no_write_goes_without_its_log_row() {
+    let setup = Setup::new();
+    let conditional = plain_query(&format!("{INSERT} IF NOT EXISTS"));
+    let missing = error(ErrorKind::Invalid, "unconfigured table");
+    for client_frame in [&conditional, &plain_query(INSERT)] {
+        let (_, execution) = setup.begin(client_frame);
+        let next = answered(execution, &missing);
+        assert!(matches!(next, Next::InDoubt(_)), "{next:?}");
+    }
+
+    let setup = Setup::prepared();
+    let (_, execution) = setup.begin(&conditional);
+    is_the_answer(execution, &timeout());
+    // After the write the client gets the node's answer to it, even if a log row fails.
+    let (_, execution) = setup.begin(&conditional);
+    let (_, execution) = goes_on(execution, &Response::Void);
+    let (_, execution) = goes_on(execution, &applied(true));
+    match answered(execution, &timeout()) {
+        Next::AnswerWith(told) => assert_eq!(told, bytes_of(&response(&applied(true)))),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn now_in_a_key_is_the_same_in_the_row_and_in_its_log_row() {
+    let mut table = products();
+    table.columns[0].cql_type = Some(CqlType::Timeuuid);
+    let mut setup = Setup::prepared();
+    setup.snapshot = Snapshot::new([Arc::new(table)], []);
+    let insert = "INSERT INTO products (id, name) VALUES (now(), ?)";
+    setup.prepare(b"insert", insert, &["name"]);
+    let values = || Values::Positional(vec![text("tea")]);
+    let parameters = QueryParameters {
+        values: values(),
+        ..QueryParameters::default()
+    };
+    let in_a_batch = vec![by_id(b"insert", vec![text("tea")])];
+    for client_frame in [
+        query(insert, parameters.clone()),
+        execute(b"insert", values()),
+        batch(BatchKind::Unlogged, in_a_batch),
+    ] {
+        let (request, _) = setup.begin(&client_frame);
+        let batch = batch_of(&request);
+        let [written, row] = &batch.statements[..] else {
+            panic!("{batch:?}");
+        };
+        let BatchedStatement::Text(told) = &written.statement else {
+            panic!("{written:?}");
+        };
+        assert_eq!(written.values, [text("tea")]);
+        let (_, key) = log_row(row);
+        let BoundValue::Value(id) = &key[0] else {
+            panic!("{key:?}");
+        };
+        let id = uuid::Uuid::from_slice(id).unwrap();
+        let expected = format!("INSERT INTO products (id, name) VALUES ((timeuuid){id}, ?)");
+        assert_eq!(*told, expected);
+    }
+    // When the write goes around, the request without log rows has the value too.
+    let conditional = query(&format!("{insert} IF NOT EXISTS"), parameters);
+    let (request, execution) = setup.begin(&conditional);
+    let (_, key) = &log_rows_of(&request)[0];
+    let (request, _) = goes_on(execution, &Response::Void);
+    let Request::Query {
+        statement,
+        parameters,
+    } = decoded(&request)
+    else {
+        panic!("{request:?}");
+    };
+    assert_eq!(parameters.values, values());
+    let BoundValue::Value(id) = &key[0] else {
+        panic!("{key:?}");
+    };
+    let id = uuid::Uuid::from_slice(id).unwrap();
+    assert!(statement.contains(&id.to_string()), "{statement} {id}");
+}
+
+#[test]
+fn a_write_whose_rows_are_not_known_is_refused() {
+    let setup = Setup::prepared();
+    let json = plain_query("INSERT INTO products JSON '{\"id\": 1}'");
+    assert!(setup.take(&json).unwrap_err().message.contains("JSON"));
+    let function = plain_query("INSERT INTO products (id) VALUES (f(1))");
+    assert!(
+        setup
+            .take(&function)
+            .unwrap_err()
+            .message
+            .contains("function f")
+    );
+    // A statement passes if Cassandra refuses it or if it touches no logged row.
+    for text in [
+        "UPDATE products SET name = 'x' WHERE name = 'y'",
+        "DELETE FROM products WHERE id IN ()",
+        "INSERT INTO others (id) VALUES (now())",
+    ] {
+        assert!(setup.take(&plain_query(text)).unwrap().is_none(), "{text}");
+    }
+}

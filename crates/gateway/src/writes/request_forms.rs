@@ -1,0 +1,48 @@
+//! A client's write request, in the forms that an execution needs.
+
+use bytes::Bytes;
+use cql::wire::{Batch, BatchKind, Consistency, Flags};
+
+use super::hint::Hint;
+
+/// A client's write request, in each form in which it can go to the node.
+#[derive(Debug)]
+pub(super) struct RequestForms {
+    /// The stream of the client's request.
+    pub(super) stream: i16,
+    /// The flags of the client's frame that the node must see.
+    pub(super) flags: Flags,
+    /// The custom payload of the client's frame as it came.
+    pub(super) payload: Bytes,
+    /// The client's frame, with the snapshot that decided it.
+    pub(super) origin: Origin,
+    /// The frame that makes the writes without log rows.
+    pub(super) alone: Bytes,
+    /// The writes as a batch; `None` if they cannot share one with log rows.
+    pub(super) batch: Option<Batch>,
+    /// The kind of the client's batch; `None` if the client sent no batch.
+    pub(super) sent: Option<BatchKind>,
+    /// Whether the result is the same if the writes are carried out twice.
+    pub(super) is_repeatable: bool,
+    /// The consistency level of the writes.
+    pub(super) consistency: Consistency,
+    /// The rows, partitions and ranges that the writes touch, each once.
+    pub(super) hints: Vec<Hint>,
+}
+
+/// The client's frame and the snapshot that decided it, by which it may be decided again.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    /// The client's frame as it came.
+    pub(crate) frame: Bytes,
+    /// The epoch of the snapshot that the frame was decided by.
+    pub(crate) epoch: u64,
+}
+
+impl RequestForms {
+    /// Whether the client itself sent a LOGGED batch. It gets the result of that, even a timeout of
+    /// the batch log.
+    pub(super) fn wants_batch_log(&self) -> bool {
+        self.sent == Some(BatchKind::Logged)
+    }
+}

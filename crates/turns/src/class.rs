@@ -1,0 +1,99 @@
+//! The classes of work, and the limits and shares of each.
+
+/// A class of work on the processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Searches, for which a client waits.
+    Query,
+    /// The committer's batches, for which clients wait, too.
+    Write,
+    /// Changes of an index that follow writes or a scan.
+    Ingest,
+    /// Work for which nobody waits at this moment: the pages of a scan or a repair that the storage
+    /// reads.
+    Background,
+}
+
+impl Class {
+    /// All classes.
+    pub const ALL: [Class; 4] = [Class::Query, Class::Write, Class::Ingest, Class::Background];
+}
+
+/// The limit and the share of one class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassOptions {
+    /// The largest number of turns that the class has at once, at least 1. `None` for no limit.
+    pub at_once_max: Option<usize>,
+    /// The weight of the class against others that wait, at least 1. It has an effect only under
+    /// [`TurnsOptions::at_once_max`].
+    pub share: u32,
+}
+
+/// The limits and shares of all classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TurnsOptions {
+    /// The largest number of turns of all classes together, at least 1. With `None` no class waits
+    /// for another, and shares have no effect.
+    pub at_once_max: Option<usize>,
+    /// The limit and share of [`Class::Query`].
+    pub query: ClassOptions,
+    /// The limit and share of [`Class::Write`].
+    pub write: ClassOptions,
+    /// The limit and share of [`Class::Ingest`].
+    pub ingest: ClassOptions,
+    /// The limit and share of [`Class::Background`].
+    pub background: ClassOptions,
+}
+
+impl TurnsOptions {
+    /// At most `threads` searches and as many pieces of builds run at once; 0 stands for the number
+    /// of cores. The operating system shares the cores between the classes.
+    pub fn of_threads(threads: usize) -> TurnsOptions {
+        let threads = match threads {
+            0 => cores(),
+            threads => threads,
+        };
+        let limited = |at_once_max| ClassOptions {
+            at_once_max,
+            share: 1,
+        };
+        TurnsOptions {
+            at_once_max: None,
+            query: limited(Some(threads)),
+            // A storage has one committer.
+            write: limited(Some(1)),
+            ingest: limited(Some(threads)),
+            // A scan bounds the ranges that it reads at a time by itself.
+            background: limited(None),
+        }
+    }
+
+    /// The limit and share of a class.
+    pub fn of(&self, class: Class) -> ClassOptions {
+        match class {
+            Class::Query => self.query,
+            Class::Write => self.write,
+            Class::Ingest => self.ingest,
+            Class::Background => self.background,
+        }
+    }
+
+    /// The largest number of turns that a class can have at once; the number of cores where no
+    /// limit is set.
+    pub(crate) fn at_once(&self, class: Class) -> usize {
+        let limits = [self.of(class).at_once_max, self.at_once_max];
+        let limit = limits.into_iter().flatten().min();
+        limit.unwrap_or_else(cores).max(1)
+    }
+}
+
+impl Default for TurnsOptions {
+    fn default() -> TurnsOptions {
+        TurnsOptions::of_threads(0)
+    }
+}
+
+/// The number of cores that the process may use.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
