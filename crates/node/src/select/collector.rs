@@ -19,8 +19,8 @@ use super::place::Place;
 use super::plan::Resolved;
 use crate::clock::StatementClock;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 /// The state of a query after a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     /// The page needs more rows.
     Unfinished,

@@ -17,7 +17,7 @@ pub(super) enum Order {
     Clustering(ClusteringOrder),
     /// Rows come by similarity. A vector index names them in this order, and those that the access
     /// path leaves out are passed over.
-    Nearest(NearestOrder),
+    Nearest(Box<NearestOrder>),
 }
 
 /// The order of the rows of a partition.

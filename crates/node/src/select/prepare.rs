@@ -43,7 +43,7 @@ pub(super) fn prepare(
     };
     let access = access(&table, select, &projection, &mut ctx)?;
     let order = match nearest {
-        Some(nearest) => Order::Nearest(nearest),
+        Some(nearest) => Order::Nearest(Box::new(nearest)),
         None => Order::Clustering(order::prepare(&table, &select.order_by, &access)?),
     };
     let per_partition_limit = limit::prepare(
