@@ -65,6 +65,8 @@
 //!   dropped.
 //! - An index has at most 2,147,483,647 slots.
 
+#![warn(clippy::unwrap_used)]
+
 mod answer;
 #[cfg(test)]
 mod baseline;

@@ -38,15 +38,18 @@ pub(crate) enum Plan {
     /// Estimate the distance of every vector that may be an answer, and measure the nearest.
     ScanOfCodes { rescored: usize },
     /// Walk the graph about as wide as this many candidates, and measure the nearest.
-    Walk {
-        beam: usize,
-        rescored: usize,
-        /// Whether candidates lie in heaps, for filters and great widths, and not in a sorted
-        /// array.
-        heaps: bool,
-        /// Number of hops after which the walk is given up, as a scan would have been better.
-        hops_max: usize,
-    },
+    Walk(Walk),
+}
+
+/// A walk through the graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Walk {
+    pub beam: usize,
+    pub rescored: usize,
+    /// Whether candidates lie in heaps, for filters and great widths, and not in a sorted array.
+    pub heaps: bool,
+    /// Number of hops after which the walk is given up, as a scan would have been better.
+    pub hops_max: usize,
 }
 
 /// The facts that a plan is made from.
@@ -99,12 +102,12 @@ impl Plan {
                 Some(_) => (scan_of_codes / SCANNED_PER_BEAM as f64) as usize + beam,
                 None => usize::MAX,
             };
-            return Plan::Walk {
+            return Plan::Walk(Walk {
                 beam,
                 rescored,
                 heaps,
                 hops_max,
-            };
+            });
         }
         match scan_of_codes < scan {
             true => Plan::ScanOfCodes { rescored },

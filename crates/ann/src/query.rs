@@ -9,7 +9,7 @@ use crate::graph::{Batch, Counts, Graph, Heaps, Reach, Space};
 use crate::ids::Entry;
 use crate::index::{Index, Tools, Workspace};
 use crate::nearest::Nearest;
-use crate::plan::{Plan, Question};
+use crate::plan::{Plan, Question, Walk};
 use crate::vectors::{Scorer, UNDIRECTED};
 use crate::{Error, Explanation, Filter, Metric, Neighbour, SearchOptions, Way};
 
@@ -113,45 +113,9 @@ impl Index {
                 codebook,
                 filter: search.filter,
             };
-            explanation.way = match plan {
-                Plan::Scan => return None,
-                Plan::ScanOfCodes { rescored } => {
-                    // SAFETY: the epoch is pinned.
-                    unsafe { find.scan_codes(rescored, space, slots) };
-                    Way::ScanOfCodes
-                }
-                Plan::Walk {
-                    beam,
-                    rescored,
-                    heaps,
-                    hops_max,
-                } => {
-                    let ended = match heaps {
-                        // SAFETY: the epoch is pinned.
-                        true => unsafe {
-                            find.walk_heaps(beam.max(rescored), hops_max, space, slots)
-                        },
-                        false => {
-                            let wide = (search.k, beam);
-                            let (width, reach) =
-                                self.reach(codebook, &space.query, wide, scorer.squared());
-                            let width = width.max(rescored);
-                            // SAFETY: as above.
-                            unsafe { find.walk(reach, width, rescored, space, slots) };
-                            if search.rescored.is_none() {
-                                // Slots that seem much too far are not among the nearest.
-                                slots.truncate(space.in_doubt(reach));
-                            }
-                            true
-                        }
-                    };
-                    if !ended {
-                        return None;
-                    }
-                    slots.truncate(rescored);
-                    Way::Walk
-                }
-            };
+            let found = (&mut *space, &mut *slots);
+            // SAFETY: the epoch is pinned.
+            explanation.way = unsafe { self.find(plan, &find, search, scorer.squared(), found) }?;
             // SAFETY: the epoch has been pinned since before.
             unsafe { contents.rank(slots, search, &mut scorer, ranked) };
             let ranks = undirected.into_iter();
@@ -179,6 +143,69 @@ impl Index {
         });
         explanation.bytes = self.bytes_read(&explanation);
         (nearest, explanation)
+    }
+
+    /// Finds slots as planned, and leaves in `slots` those to measure. Returns the way, or `None`
+    /// if a scan of all vectors is better. `squared` is the query's squared length.
+    ///
+    /// # Safety
+    /// The epoch is pinned until the last use of the slots.
+    unsafe fn find(
+        &self,
+        plan: Plan,
+        find: &Find<'_>,
+        search: &SearchOptions<'_>,
+        squared: f64,
+        (space, slots): (&mut Space, &mut Vec<u32>),
+    ) -> Option<Way> {
+        match plan {
+            Plan::Scan => None,
+            Plan::ScanOfCodes { rescored } => {
+                // SAFETY: the caller's promise.
+                unsafe { find.scan_codes(rescored, space, slots) };
+                Some(Way::ScanOfCodes)
+            }
+            Plan::Walk(walk) => {
+                // SAFETY: the caller's promise.
+                let ended = unsafe { self.walk(walk, find, search, squared, (space, slots)) };
+                ended.then_some(Way::Walk)
+            }
+        }
+    }
+
+    /// Walks the graph as planned, and leaves in `slots` those to measure, the nearest first.
+    /// Returns false if the walk was given up. `squared` is the query's squared length.
+    ///
+    /// # Safety
+    /// The epoch is pinned until the last use of the slots.
+    unsafe fn walk(
+        &self,
+        walk: Walk,
+        find: &Find<'_>,
+        search: &SearchOptions<'_>,
+        squared: f64,
+        (space, slots): (&mut Space, &mut Vec<u32>),
+    ) -> bool {
+        let Walk { beam, rescored, .. } = walk;
+        if walk.heaps {
+            let beam = beam.max(rescored);
+            // SAFETY: the caller's promise.
+            if !unsafe { find.walk_heaps(beam, walk.hops_max, space, slots) } {
+                return false;
+            }
+        } else {
+            let wide = (search.k, beam);
+            let (width, reach) = self.reach(find.codebook, &space.query, wide, squared);
+            let width = width.max(rescored);
+            // SAFETY: the caller's promise.
+            unsafe { find.walk(reach, width, rescored, space, slots) };
+            if search.rescored.is_none() {
+                // Slots that seem much too far are not among the nearest.
+                slots.truncate(space.in_doubt(reach));
+            }
+        }
+        slots.truncate(rescored);
+        true
     }
 
     fn plan(&self, held: usize, search: &SearchOptions<'_>) -> Plan {
@@ -301,8 +328,8 @@ impl Find<'_> {
         // SAFETY: the caller's promise.
         unsafe {
             self.graph
-                .walk(self.codebook, reach, width, rescored, space)
-        };
+                .walk(self.codebook, reach, width, rescored, space);
+        }
         slots.extend(space.found().map(|(_, slot)| slot));
     }
 

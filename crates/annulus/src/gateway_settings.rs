@@ -294,15 +294,7 @@ impl GatewaySettings {
     /// If a setting can't be used.
     pub fn resolve(self) -> Result<Resolved, Failure> {
         self.check_stores()?;
-        let cassandra = self
-            .cassandra
-            .unwrap_or_else(|| "127.0.0.1:9042".to_owned());
-        let port = cassandra.rsplit_once(':').map(|(_, port)| port.parse());
-        if !matches!(port, Some(Ok(1u16..))) {
-            return Err(Failure::Configuration(format!(
-                "cassandra {cassandra:?} is no HOST:PORT; write for instance 10.0.0.1:9042"
-            )));
-        }
+        let cassandra = node_address(self.cassandra)?;
         let tls_for_clients = self.tls.for_clients()?;
         let tls_for_cassandra = match self.tls.for_cassandra()? {
             Some(read) => {
@@ -325,24 +317,12 @@ impl GatewaySettings {
                 log_ttl: log_ttl(self.log_hours)?,
             }),
         };
-        let pairs = match self.gateway_pairs {
-            Some(pairs) => pairs
-                .iter()
-                .map(|pair| (pair.node, pair.gateway))
-                .collect::<Vec<_>>(),
-            None => self.gateways.unwrap_or_default().into_iter().collect(),
-        };
-        let ring = Ring::new(pairs).map_err(|error| Failure::Configuration(error.to_string()))?;
+        let ring = ring(self.gateway_pairs, self.gateways.unwrap_or_default())?;
         let memory = MemoryLimit::resolve(self.memory_limit)?;
         let shares = memory.shares();
         let defaults = GatewayOptions::default();
         let max_frame_mib = self.max_frame_mib.unwrap_or(256) as usize;
         let connections_max = self.max_connections.unwrap_or(defaults.connections_max);
-        // With zero, every write gets log rows before and after it.
-        let batch_bytes_max = match self.max_batch_kib {
-            Some(kib) => (kib as usize) << 10,
-            None => defaults.batch_bytes_max,
-        };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let async_threads = at_least_one("async-threads", self.async_threads.unwrap_or(cores))?;
         let max_frame_mib = at_least_one("max-frame-mib", max_frame_mib)?;
@@ -362,7 +342,7 @@ impl GatewaySettings {
                 connections_max,
                 stores: self.vector_store.client()?.into(),
                 frame_body_max: max_frame_mib << 20,
-                batch_bytes_max,
+                batch_bytes_max: batch_bytes_max(self.max_batch_kib, defaults.batch_bytes_max),
                 memory: Budget::new(shares.cql),
                 answer_bytes_max: shares.internal,
                 prepared_bytes_max: shares.prepared,
@@ -413,6 +393,35 @@ fn read<T: DeserializeOwned>(settings: toml::Table) -> Result<T, Failure> {
     settings
         .try_into()
         .map_err(|error| Failure::Configuration(error.to_string().trim().replace('\n', " ")))
+}
+
+/// The address of the Cassandra node, in the form HOST:PORT.
+fn node_address(cassandra: Option<String>) -> Result<String, Failure> {
+    let cassandra = cassandra.unwrap_or_else(|| "127.0.0.1:9042".to_owned());
+    let port = cassandra.rsplit_once(':').map(|(_, port)| port.parse());
+    match port {
+        Some(Ok(1u16..)) => Ok(cassandra),
+        _ => Err(Failure::Configuration(format!(
+            "cassandra {cassandra:?} is no HOST:PORT; write for instance 10.0.0.1:9042"
+        ))),
+    }
+}
+
+/// The ring of these pairs, or of those in the file if there are none on the command line.
+fn ring(
+    pairs: Option<Vec<GatewayPair>>,
+    in_file: BTreeMap<SocketAddr, SocketAddr>,
+) -> Result<Ring, Failure> {
+    let pairs: Vec<_> = match pairs {
+        Some(pairs) => pairs.iter().map(|pair| (pair.node, pair.gateway)).collect(),
+        None => in_file.into_iter().collect(),
+    };
+    Ring::new(pairs).map_err(|error| Failure::Configuration(error.to_string()))
+}
+
+/// The most bytes of a batch. With zero, every write gets log rows before and after it.
+fn batch_bytes_max(kib: Option<u32>, default: usize) -> usize {
+    kib.map_or(default, |kib| (kib as usize) << 10)
 }
 
 /// The time for which rows of change logs live.

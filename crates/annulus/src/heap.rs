@@ -56,7 +56,8 @@ fn trim() {
     }
 }
 
-#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

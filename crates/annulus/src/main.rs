@@ -1,6 +1,8 @@
 //! The `annulus` binary: command line, configuration, wiring and signals. The crates below do the
 //! work.
 
+#![warn(clippy::unwrap_used)]
+
 mod bench;
 mod cli;
 mod exit;

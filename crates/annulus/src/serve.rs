@@ -157,23 +157,7 @@ impl Servers {
             anyhow::bail!("the node has one listener");
         };
 
-        let indexes = IndexesOptions {
-            directory: settings.index_dir.clone(),
-            vectors: settings.index_vectors,
-        };
-        let options = StoreOptions {
-            service: "annulus".to_owned(),
-            turns,
-            snapshots: settings.snapshots,
-            repair: settings.repair.clone(),
-            scrub: settings.scrub,
-            memory: MemoryOptions {
-                limit_bytes: settings.memory.bytes,
-                ..MemoryOptions::default()
-            },
-            inline_searches_within: settings.inline_searches_within,
-            ..StoreOptions::embedded(http, indexes)
-        };
+        let options = of_store(settings, http, turns);
         let store = match Store::start_with(listeners, Arc::new(Embedded::new(storage)), options) {
             Ok(store) => store,
             Err(error) => {
@@ -197,6 +181,27 @@ impl Servers {
         if !self.node.stop(STOP_GRACE).await {
             tracing::warn!("some requests were still unanswered when their time was up");
         }
+    }
+}
+
+/// The options of the index service with this listener.
+fn of_store(settings: &Resolved, http: SocketAddr, turns: Turns) -> StoreOptions {
+    let indexes = IndexesOptions {
+        directory: settings.index_dir.clone(),
+        vectors: settings.index_vectors,
+    };
+    StoreOptions {
+        service: "annulus".to_owned(),
+        turns,
+        snapshots: settings.snapshots,
+        repair: settings.repair.clone(),
+        scrub: settings.scrub,
+        memory: MemoryOptions {
+            limit_bytes: settings.memory.bytes,
+            ..MemoryOptions::default()
+        },
+        inline_searches_within: settings.inline_searches_within,
+        ..StoreOptions::embedded(http, indexes)
     }
 }
 

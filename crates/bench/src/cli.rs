@@ -192,9 +192,9 @@ mod tests {
         let typed = |arguments: &str| {
             let words = ["annulus bench"].into_iter();
             let parsed = CommandLine::try_parse_from(words.chain(arguments.split_whitespace()));
-            parsed
-                .map(drop)
-                .unwrap_or_else(|error| panic!("{arguments}: {error}"));
+            if let Err(error) = parsed {
+                panic!("{arguments}: {error}");
+            }
         };
         let first_run = FIRST_RUN.lines().map(str::trim);
         let first_run: Vec<&str> = first_run

@@ -10,6 +10,8 @@
 //! - [`report`]: prints results, and writes them as JSON lines, an HTML page and charts.
 //! - [`commands`]: the commands, a file for each.
 
+#![warn(clippy::unwrap_used)]
+
 mod cli;
 mod commands;
 mod load;

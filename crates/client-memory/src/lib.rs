@@ -10,6 +10,8 @@
 //! get a third each, and a part always stays free for the next. The first [`FLOOR_BYTES`] of a
 //! client need no more than room in the budget.
 
+#![warn(clippy::unwrap_used)]
+
 mod shares;
 
 use std::fmt;

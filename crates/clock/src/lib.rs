@@ -4,6 +4,8 @@
 //! made of one and never goes back: everything that orders, expires or follows goes by it. Tests
 //! and simulations put a [`HandClock`] below it.
 
+#![warn(clippy::unwrap_used)]
+
 mod hand;
 mod lead;
 mod offset;
@@ -32,6 +34,7 @@ pub trait Clock: fmt::Debug + Send + Sync {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "the one place")]
     fn now_micros(&self) -> i64 {
         let since_epoch = SystemTime::now()
             .duration_since(UNIX_EPOCH)

@@ -10,6 +10,8 @@
 //! Everything that comes from outside (frames and statements) is read with
 //! bounds on nesting and allocation: the memory taken is a small multiple of the input.
 
+#![warn(clippy::unwrap_used)]
+
 pub mod ast;
 pub mod error;
 #[cfg(feature = "fuzzing")]

@@ -4,6 +4,8 @@
 //! each wake the task that waits for it. Nothing is read while nothing is written, and no timer
 //! runs.
 
+#![warn(clippy::unwrap_used)]
+
 mod log;
 mod rows;
 mod schema;

@@ -153,7 +153,7 @@ impl Inner {
             .collect();
         let cells = columns.iter().map(|column| match row.cell(*column)? {
             Cell::Simple(cell) => Some(RawCell {
-                vector: &cell.value,
+                value: &cell.value,
                 written_us: cell.timestamp,
                 expires_s: cell
                     .expiry

@@ -76,6 +76,12 @@
 //! error that drivers look for when they go down to 4. SUPPORTED names only version 4, and only the
 //! compressions that the gateway can read.
 
+#![warn(clippy::unwrap_used)]
+#![expect(
+    clippy::too_many_lines,
+    reason = "five functions are the steps of one connection, of one definition or of one write"
+)]
+
 mod ann;
 mod catalog;
 mod clients;

@@ -16,6 +16,8 @@
 //! The texts of errors are ScyllaDB's where it has them. The crate knows no table: the caller tells
 //! which names are taken and which column a name means.
 
+#![warn(clippy::unwrap_used)]
+
 mod candidates;
 pub mod definition;
 mod metric;

@@ -1,5 +1,5 @@
-//! `WITH OPTIONS = {...}` of a vector index: one table, by which CREATE INDEX checks the options and
-//! everyone reads them (contract, sections 1.4 and 3.2).
+//! `WITH OPTIONS = {...}` of a vector index: one table, by which CREATE INDEX checks the options
+//! and everyone reads them (contract, sections 1.4 and 3.2).
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -407,6 +407,10 @@ mod tests {
     }
 
     #[test]
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one table: each wrong value with its message"
+    )]
     fn wrong_values_are_explained() {
         let invalid = |key: &str, reason: &str| {
             format!("Invalid value in option '{key}' for vector index: {reason}")

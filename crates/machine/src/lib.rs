@@ -6,6 +6,8 @@
 //! look at a flag. A thread that [simulates](Simulation::enter) does everything itself, and its
 //! files fail, tear and are lost as a seed decides.
 
+#![warn(clippy::unwrap_used)]
+
 pub mod files;
 mod simulation;
 

@@ -5,6 +5,8 @@
 //! - [`sockets`]: the options of a socket, and its end.
 //! - [`tls`]: configurations for either side, which may be renewed.
 
+#![warn(clippy::unwrap_used)]
+
 pub mod listener;
 pub mod reactors;
 pub mod sockets;

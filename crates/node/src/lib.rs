@@ -6,6 +6,8 @@
 //! query with `ANN OF` asks the index service (`store_api::Stores`) for primary keys, and reads the
 //! rows here.
 
+#![warn(clippy::unwrap_used)]
+
 mod answer;
 pub mod bind;
 pub mod clock;

@@ -130,7 +130,7 @@ impl StatementPlan {
             StatementPlan::Select(plan) => select::execute(database, plan, parameters).await,
             StatementPlan::Modify(plan) => modify::execute(database, plan, parameters).await,
             StatementPlan::Schema(plan) => schema::execute(database, plan).await,
-            StatementPlan::Describe(plan) => describe::execute(database, plan, parameters).await,
+            StatementPlan::Describe(plan) => describe::execute(database, plan),
             StatementPlan::Use { keyspace } => Ok(Answer {
                 outcome: Outcome::SetKeyspace(keyspace.clone()),
                 warnings: Vec::new(),

@@ -255,8 +255,8 @@ mod tests {
         edges
     }
 
-    fn edge(owned: &Option<(Vec<Bytes>, bool)>) -> Option<Edge<'_>> {
-        owned.as_ref().map(|(values, inclusive)| Edge {
+    fn edge(owned: Option<&(Vec<Bytes>, bool)>) -> Option<Edge<'_>> {
+        owned.map(|(values, inclusive)| Edge {
             values,
             inclusive: *inclusive,
         })
@@ -264,25 +264,19 @@ mod tests {
 
     fn expected(
         row: &[i8],
-        lower: &Option<(Vec<i8>, bool)>,
-        upper: &Option<(Vec<i8>, bool)>,
+        lower: Option<&(Vec<i8>, bool)>,
+        upper: Option<&(Vec<i8>, bool)>,
     ) -> bool {
-        let above =
-            lower
-                .as_ref()
-                .is_none_or(|(edge, inclusive)| match row[..edge.len()].cmp(edge) {
-                    Ordering::Greater => true,
-                    Ordering::Equal => *inclusive,
-                    Ordering::Less => false,
-                });
-        let below =
-            upper
-                .as_ref()
-                .is_none_or(|(edge, inclusive)| match row[..edge.len()].cmp(edge) {
-                    Ordering::Less => true,
-                    Ordering::Equal => *inclusive,
-                    Ordering::Greater => false,
-                });
+        let above = lower.is_none_or(|(edge, inclusive)| match row[..edge.len()].cmp(edge) {
+            Ordering::Greater => true,
+            Ordering::Equal => *inclusive,
+            Ordering::Less => false,
+        });
+        let below = upper.is_none_or(|(edge, inclusive)| match row[..edge.len()].cmp(edge) {
+            Ordering::Less => true,
+            Ordering::Equal => *inclusive,
+            Ordering::Greater => false,
+        });
         above && below
     }
 
@@ -306,14 +300,15 @@ mod tests {
                             .map(|(edge, inclusive)| (bytes(edge), *inclusive))
                     };
                     let (low, high) = (values(&lower), values(&upper));
-                    let slices = slices_between(&columns, &[], edge(&low), edge(&high));
+                    let slices =
+                        slices_between(&columns, &[], edge(low.as_ref()), edge(high.as_ref()));
                     let got: Vec<&Vec<i8>> = slices
                         .iter()
                         .flat_map(|slice| rows.iter().filter(|row| holds(slice, row, &directions)))
                         .collect();
                     let wanted: Vec<&Vec<i8>> = rows
                         .iter()
-                        .filter(|row| expected(row, &lower, &upper))
+                        .filter(|row| expected(row, lower.as_ref(), upper.as_ref()))
                         .collect();
                     assert_eq!(got, wanted, "{directions:?} {lower:?} {upper:?} {slices:?}");
                 }

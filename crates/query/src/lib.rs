@@ -19,6 +19,8 @@
 //! - [`refill`]: how many more neighbours are asked for when rows of those named are gone;
 //! - [`Nearest`]: putting candidates in order again.
 
+#![warn(clippy::unwrap_used)]
+
 pub mod bounds;
 mod choice;
 pub mod clauses;

@@ -4,6 +4,8 @@
 //! keeps it on disk, and everything that plans a statement or reads rows goes by it. User types and
 //! roles will be further members of [`Keyspace`] and [`Catalog`].
 
+#![warn(clippy::unwrap_used)]
+
 pub mod log_table;
 mod streams;
 
@@ -150,7 +152,8 @@ pub struct DroppedColumn {
     pub cql_type: CqlType,
     /// Whether the column was static.
     pub is_static: bool,
-    /// Cells with this timestamp or a lower one stay hidden when the column comes back. Microseconds.
+    /// Cells with this timestamp or a lower one stay hidden when the column comes back.
+    /// Microseconds.
     pub dropped_at_micros: i64,
 }
 

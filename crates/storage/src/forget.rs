@@ -53,8 +53,8 @@ impl Forgetting {
             .extend(tables);
     }
 
-    /// The function that decides about the records of one compaction; `None` if the space belongs to
-    /// no table.
+    /// The function that decides about the records of one compaction; `None` if the space belongs
+    /// to no table.
     pub(crate) fn examiner(&self, space: SpaceId) -> Option<Examiner> {
         let tables = self.tables.load();
         let table = tables.get(&space.table());

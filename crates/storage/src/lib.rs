@@ -13,6 +13,8 @@
 //! into one batch, syncs once and acknowledges all of them. As nothing else writes, it reads before
 //! it writes without a lock.
 
+#![warn(clippy::unwrap_used)]
+
 pub mod mutation;
 pub mod read;
 

@@ -1,10 +1,5 @@
 //! Writes: changes to partitions, with their timestamps.
 
-#![expect(
-    missing_docs,
-    reason = "what is plain from the names of CQL is not said again"
-)]
-
 use bytes::Bytes;
 use schema::{ColumnId, TableId};
 
@@ -13,6 +8,7 @@ use crate::read::{ClusteringBound, Row};
 /// Mutations that commit together or not at all.
 #[derive(Clone, Debug)]
 pub struct Write {
+    /// The changes, by partition. A partition may come more than once.
     pub mutations: Vec<PartitionMutation>,
     /// Checked in the same step in which the write is applied, so that no other write comes
     /// between.
@@ -41,12 +37,14 @@ pub enum RowPredicate {
     NotExists,
 }
 
+/// How a write ended that did not fail.
 #[derive(Clone, Debug)]
 pub enum WriteOutcome {
+    /// All mutations are committed.
     Applied,
-    /// The condition did not hold. `existing` is the row that it was checked against; `None` if
-    /// there is none.
+    /// The condition did not hold, and nothing was written.
     NotApplied {
+        /// The row that the condition was checked against; `None` if there is none.
         existing: Option<Box<Row>>,
     },
 }
@@ -54,9 +52,11 @@ pub enum WriteOutcome {
 /// The changes to one partition.
 #[derive(Clone, Debug)]
 pub struct PartitionMutation {
+    /// The table of the partition.
     pub table: TableId,
     /// Serialised values of the partition key columns.
     pub partition_key: Vec<Bytes>,
+    /// The changes, merged one after the other by the rules of [`Change`].
     pub changes: Vec<Change>,
 }
 
@@ -69,7 +69,9 @@ pub enum Change {
     Row {
         /// Serialised values of all clustering columns; empty for a table without.
         clustering: Vec<Bytes>,
+        /// The changes to regular columns.
         cells: Vec<CellChange>,
+        /// The write timestamp of the cells and of the marker.
         timestamp: i64,
         /// Seconds to live of the cells and of the marker; `None` for ever.
         ttl_s: Option<u32>,
@@ -79,28 +81,43 @@ pub enum Change {
     },
     /// Cells of the static row.
     Static {
+        /// The changes to static columns.
         cells: Vec<CellChange>,
+        /// The write timestamp of the cells.
         timestamp: i64,
+        /// Seconds to live of the cells; `None` for ever.
         ttl_s: Option<u32>,
     },
+    /// Deletes one row.
     DeleteRow {
+        /// Serialised values of all clustering columns; empty for a table without.
         clustering: Vec<Bytes>,
+        /// The write timestamp of the deletion.
         timestamp: i64,
     },
     /// Deletes every row between the bounds. The start is the bound that comes first on disk, so
     /// `DESC` columns swap the bounds of the statement.
     DeleteRange {
+        /// The bound that comes first on disk.
         start: ClusteringBound,
+        /// The bound that comes last on disk.
         end: ClusteringBound,
+        /// The write timestamp of the deletion.
         timestamp: i64,
     },
     /// Deletes the whole partition, static row included.
-    DeletePartition { timestamp: i64 },
+    DeletePartition {
+        /// The write timestamp of the deletion.
+        timestamp: i64,
+    },
 }
 
+/// A column and its change.
 #[derive(Clone, Debug)]
 pub struct CellChange {
+    /// The column, by its number in the table.
     pub column: ColumnId,
+    /// The change of its value.
     pub change: CellOperation,
 }
 
@@ -121,10 +138,14 @@ pub enum CellOperation {
     /// Sets the list element at a position, counted from 0 in the list as it stands when the write
     /// commits.
     SetListIndex {
+        /// The position.
         index: u32,
+        /// The serialised value of the element.
         value: Bytes,
     },
+    /// Removes the list element at a position, counted as for `SetListIndex`.
     DeleteListIndex {
+        /// The position.
         index: u32,
     },
     /// Removes all list elements that equal one of these values.

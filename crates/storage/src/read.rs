@@ -4,10 +4,10 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use schema::{ColumnId, TableId};
 use value::token::Token;
 
 pub use crate::reader::{RowStream, View};
-use schema::{ColumnId, TableId};
 
 /// A request for the live rows of one table.
 #[derive(Clone, Debug)]

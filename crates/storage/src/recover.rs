@@ -141,7 +141,8 @@ struct Names {
     tables: HashMap<TableId, String>,
 }
 
-/// Reads the engine's table of spaces and the catalog from copies, as opening them may delete files.
+/// Reads the engine's table of spaces and the catalog from copies, as opening them may delete
+/// files.
 fn names(directory: &Directory) -> Result<Names, LsmError> {
     let scratch = directory.path().join(SCRATCH);
     remove(&scratch)?;

@@ -5,7 +5,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The watcher's thread; it ends when this is dropped.
 pub(crate) struct Watch {
-    stop: Option<Sender<()>>,
+    stop: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -35,7 +35,7 @@ impl Drop for Watch {
 }
 
 pub(crate) fn start(shared: Arc<Shared>, requests: WeakSender<Request>) -> io::Result<Watch> {
-    let (stop, stopped) = channel();
+    let (stop, stopped) = sync_channel(1);
     let watcher = Watcher::new(shared, requests);
     let thread = thread::Builder::new()
         .name("storage-watch".to_owned())

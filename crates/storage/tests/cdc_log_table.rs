@@ -123,7 +123,7 @@ fn columns_follow_and_ids_are_never_used_twice() {
     let (old_v, kept) = (id_of("v").unwrap(), id_of("p").unwrap());
 
     alter(&storage, |table| {
-        table.columns.retain(|column| column.name != "v")
+        table.columns.retain(|column| column.name != "v");
     });
     assert_eq!(id_of("v"), None);
     assert_eq!(id_of("cdc$deleted_v"), None);

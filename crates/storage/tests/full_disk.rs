@@ -37,7 +37,8 @@ fn wait_for_tries(refused: &Path) {
     }
 }
 
-/// Fills and frees the disk twice: once while writes come, once while only the engine's own threads write.
+/// Fills and frees the disk twice: once while writes come, once while only the engine's own threads
+/// write.
 #[test]
 #[ignore = "run by the test below as a process of its own"]
 fn on_a_disk_that_fills() {

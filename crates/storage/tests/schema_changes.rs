@@ -49,7 +49,7 @@ fn versions_rise_with_every_change_and_only_then() {
         // The clock stands still or goes back.
         clock.set_micros(START_MICROS - n);
         change(&storage, move |catalog| {
-            catalog.cluster_name = n.to_string()
+            catalog.cluster_name = n.to_string();
         });
         let next = time(&storage.catalog());
         assert!(next > last);

@@ -5,6 +5,8 @@
 //! has the bodies of requests and answers, [`binary`] their form without JSON. [`Stores`] are the
 //! services that a node asks: over sockets by a [`Client`], or one in its own process.
 
+#![warn(clippy::unwrap_used)]
+
 pub mod binary;
 mod client;
 mod error;

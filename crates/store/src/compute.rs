@@ -227,8 +227,8 @@ mod tests {
     }
 
     /// Keeps the only thread busy until the returned sender is dropped.
-    fn busy(compute: &Compute) -> std::sync::mpsc::Sender<()> {
-        let (end, ended) = std::sync::mpsc::channel();
+    fn busy(compute: &Compute) -> std::sync::mpsc::SyncSender<()> {
+        let (end, ended) = std::sync::mpsc::sync_channel(1);
         let turn = compute.turns.try_take(Class::Query).unwrap();
         tokio::spawn(run(turn, move || {
             let _: Result<(), _> = ended.recv();

@@ -6,13 +6,13 @@
 //! full channel holds the sender up, so nothing is dropped.
 //!
 //! ```text
-//!                 monitor_indexes --- starts and ends ---> table (one for each indexed table)
-//!                       |  schema                            |
-//!                       v                                    |    rows
-//!                     engine: every index and its status     |  scan ------> monitor_items
-//!                       ^                                    |                 ^    | changes
-//!                       | reads                              | hints           |    v
-//!   sockets --> httpd --+--> index_actor: search     cdc --------> reread -----+  index_actor
+//!                 schema_watch --- starts and ends ---> table (one for each indexed table)
+//!                       |  schema                         |
+//!                       v                                 |       rows
+//!                 indexes: all of them, their status      |  scan ------> apply
+//!                       ^                                 |                ^   | changes
+//!                       | reads                           | hints          |   v
+//!   sockets --> httpd --+--> index: search     feed::log ------> reread ---+  index
 //! ```
 //!
 //! The service also saves each index now and then ([`snapshot`]), so that a restart needs no scan.
@@ -20,35 +20,34 @@
 //! A row of the log is only a hint, and the base row is the truth. [`items`] argues why the index
 //! ends up equal to the table. [`httpd`] serves the API, and [`Store::start`] starts the service.
 
+#![warn(clippy::unwrap_used)]
+
+mod apply;
 mod aside;
-mod cdc;
 mod cluster;
 mod compute;
 pub mod database;
-mod engine;
-mod found;
-mod freshness;
+mod feed;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod httpd;
 mod identity;
-mod index_actor;
 mod index_options;
+mod indexes;
 mod items;
 mod keys;
 mod long_work;
 mod memory;
+mod message;
 mod metrics;
-mod monitor_indexes;
-mod monitor_items;
+mod observed;
 mod options;
-mod pages;
 mod present;
 mod repair;
-mod reread;
 mod rows;
-mod scan;
+mod schema_watch;
 mod scrub;
+mod search;
 mod service;
 mod snapshot;
 mod start_error;

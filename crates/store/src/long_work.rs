@@ -3,7 +3,6 @@
 use tasks::{Scope, Spec};
 
 use crate::identity::{IndexIdentity, TableIdentity, TokenRange};
-use crate::{repair, scrub};
 
 /// Steps of the build of an index: first it has its rows, by a scan or from a snapshot; then it has
 /// caught up with the log.
@@ -54,11 +53,11 @@ pub fn catch_up(table: &TableIdentity, reader: &str, behind_s: u64) -> Spec {
     }
 }
 
-/// The comparison of an index with its table.
-pub fn repair(index: &IndexIdentity) -> Spec {
+/// The comparison of an index with its table, with the counters of the repair.
+pub fn repair(index: &IndexIdentity, counters: &'static [&'static str]) -> Spec {
     Spec {
         units: "token_ranges",
-        counters: repair::COUNTERS,
+        counters,
         abortable: true,
         ..spec("repair", of_index(index))
     }
@@ -77,11 +76,11 @@ pub fn mend(index: &IndexIdentity, rows: usize) -> Spec {
     }
 }
 
-/// A scrub, which reads and checks all files. Its scope is the whole node.
-pub fn scrub() -> Spec {
+/// A scrub, which reads and checks all files, with its counters. Its scope is the whole node.
+pub fn scrub(counters: &'static [&'static str]) -> Spec {
     Spec {
         units: "bytes",
-        counters: scrub::COUNTERS,
+        counters,
         abortable: true,
         ..spec("scrub", Scope::default())
     }

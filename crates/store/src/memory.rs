@@ -2,7 +2,7 @@
 //!
 //! Only memory that the system can't take back counts; a mapped file may have any size. The use is
 //! measured from time to time, so rows that come between two measurements can overstep the limit;
-//! the default limit leaves room for that. At the limit new rows wait ([`crate::monitor_items`]),
+//! the default limit leaves room for that. At the limit new rows wait ([`crate::apply`]),
 //! and everything else goes on. An index that would overstep the limit as a whole is not opened
 //! from its snapshot ([`claim`]).
 
@@ -92,7 +92,7 @@ impl Memory {
                 "the memory limit is reached: new rows wait; give the process more memory, or drop an index"
             ),
             (true, false) => {
-                tracing::info!(used_bytes, limit_bytes, "there is memory for rows again")
+                tracing::info!(used_bytes, limit_bytes, "there is memory for rows again");
             }
             _ => {}
         }

@@ -17,15 +17,15 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use crate::database::Database;
+use crate::database::{CheckedFiles, Database};
 use crate::long_work;
 use crate::options::ScrubOptions;
 
-pub use files::{CheckedFiles, check_snapshots};
+pub use files::check_snapshots;
 pub use pace::Pace;
 
 /// The counters of a scrub in its task.
-pub const COUNTERS: &[&str] = &[FILES, DAMAGED];
+const COUNTERS: &[&str] = &[FILES, DAMAGED];
 const FILES: &str = "files";
 const DAMAGED: &str = "damaged";
 
@@ -91,7 +91,7 @@ impl Scrubs {
         if state.is_some_and(|status| status.state == State::Running) {
             return Err(Busy);
         }
-        let task = inner.work.start(long_work::scrub());
+        let task = inner.work.start(long_work::scrub(COUNTERS));
         let id = task.id();
         *last = Some(id);
         let rate = bytes_a_second.unwrap_or(inner.options.bytes_a_second);

@@ -14,20 +14,21 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::cluster::{Cluster, Target};
+use crate::cluster::{Cluster, SessionTarget};
 use crate::compute::Compute;
 use crate::database::Database;
-use crate::engine::Engine;
 use crate::httpd::{Api, Bound, Listening, LocalDoor, server_tls};
+use crate::indexes::Engine;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
-use crate::monitor_indexes::MonitorIndexes;
 use crate::options::{
     DatabaseOptions, IndexesOptions, ListenerOptions, MemoryOptions, Placement, StoreOptions,
 };
 use crate::present::Present;
 use crate::repair::{Repairs, Schedules};
+use crate::schema_watch::SchemaWatch;
 use crate::scrub::Scrubs;
+use crate::search::SearchDoor;
 use crate::snapshot::Snapshots;
 use crate::start_error::StartError;
 use crate::table::TableContext;
@@ -41,7 +42,7 @@ pub struct StoreHandle {
     api: Api,
     listening: Vec<Listening>,
     /// The address and credentials of the database, if it is a cluster.
-    cluster: Option<watch::Sender<Target>>,
+    cluster: Option<watch::Sender<SessionTarget>>,
     memory: watch::Sender<MemoryOptions>,
     snapshots: Arc<Snapshots>,
     /// The token that ends everything but the listeners.
@@ -105,7 +106,7 @@ impl Store {
     /// # Errors
     /// If the database's authorities or the directory for indexes can't be used.
     pub fn start_on(bound: Listeners, options: StoreOptions) -> Result<StoreHandle, StartError> {
-        let target = Target::new(options.database.clone())?;
+        let target = SessionTarget::new(options.database.clone())?;
         let (cluster, targets) = watch::channel(target);
         let readers = options.cdc.readers.clone();
         let names = readers.iter().map(|reader| reader.name.clone()).collect();
@@ -137,6 +138,10 @@ impl Store {
 }
 
 /// Starts everything but the task that keeps the session to a cluster open.
+#[expect(
+    clippy::too_many_lines,
+    reason = "wiring: each part is made once and handed to those that use it"
+)]
 fn begin(
     bound: Listeners,
     options: StoreOptions,
@@ -168,7 +173,7 @@ fn begin(
 
     let api = Api {
         engine: engine.clone(),
-        compute: compute.clone(),
+        searches: SearchDoor::new(engine.clone(), compute.clone()),
         work: work.clone(),
         repairs: repairs.clone(),
         schedules: schedules.clone(),
@@ -183,23 +188,11 @@ fn begin(
     let listening = bound.bound.into_iter();
     let listening = listening.map(|bound| bound.serve(api.clone())).collect();
 
-    let memory = Arc::new(Memory::of_process());
-    // The first measurement comes before the first index is opened, which claims memory.
-    memory.look(&options.memory);
-    let (memory_options, receiver) = watch::channel(options.memory);
-    tasks.spawn({
-        let (cancel, memory) = (cancel.clone(), memory.clone());
-        let metrics = engine.metrics().clone();
-        async move {
-            cancel
-                .run_until_cancelled(memory.watch(receiver, metrics))
-                .await;
-        }
-    });
+    let (memory, memory_options) = watch_memory(options.memory, &engine, &tasks, &cancel);
     let snapshots = Arc::new(Snapshots::new(&options.snapshots, &options.indexes));
     let (damaged, damaged_receiver) = mpsc::channel(1);
     let (interrupted, interrupted_receiver) = mpsc::channel(1);
-    let monitor = MonitorIndexes::new(
+    let schema_watch = SchemaWatch::new(
         TableContext {
             database,
             engine: engine.clone(),
@@ -210,7 +203,7 @@ fn begin(
             snapshots: snapshots.clone(),
             damaged,
             interrupted,
-            memory: memory.clone(),
+            memory,
             tasks: tasks.clone(),
             work,
             repairs: repairs.clone(),
@@ -219,26 +212,16 @@ fn begin(
         interrupted_receiver,
         cancel.clone(),
     );
-    tasks.spawn({
-        let (cancel, engine) = (cancel.clone(), engine.clone());
-        async move {
-            cancel
-                .run_until_cancelled(schedules.run(repairs, engine))
-                .await;
-        }
+    spawn(&tasks, &cancel, {
+        let engine = engine.clone();
+        async move { schedules.run(repairs, engine).await }
     });
-    tasks.spawn({
-        let cancel = cancel.clone();
-        async move {
-            cancel.run_until_cancelled(scrubs.run_by_schedule()).await;
-        }
-    });
-    tasks.spawn({
-        let cancel = cancel.clone();
-        async move {
-            cancel.run_until_cancelled(monitor.run()).await;
-        }
-    });
+    spawn(
+        &tasks,
+        &cancel,
+        async move { scrubs.run_by_schedule().await },
+    );
+    spawn(&tasks, &cancel, schema_watch.run());
     Ok(StoreHandle {
         engine,
         api,
@@ -250,6 +233,37 @@ fn begin(
         tasks,
         shutdown_timeout: options.shutdown_timeout,
     })
+}
+
+/// Runs a task of the service until the service ends.
+fn spawn(
+    tasks: &TaskTracker,
+    cancel: &CancellationToken,
+    task: impl Future<Output = ()> + Send + 'static,
+) {
+    let cancel = cancel.clone();
+    tasks.spawn(async move {
+        cancel.run_until_cancelled(task).await;
+    });
+}
+
+/// Begins to watch the memory of the process. The sender changes the limit.
+fn watch_memory(
+    options: MemoryOptions,
+    engine: &Engine,
+    tasks: &TaskTracker,
+    cancel: &CancellationToken,
+) -> (Arc<Memory>, watch::Sender<MemoryOptions>) {
+    let memory = Arc::new(Memory::of_process());
+    // The first measurement comes before the first index is opened, which claims memory.
+    memory.look(&options);
+    let (sender, receiver) = watch::channel(options);
+    let metrics = engine.metrics().clone();
+    let watched = memory.clone();
+    spawn(tasks, cancel, async move {
+        watched.watch(receiver, metrics).await;
+    });
+    (memory, sender)
 }
 
 /// Creates the directory for the files of indexes, if they keep vectors in files, and tries it with
@@ -292,7 +306,7 @@ impl StoreHandle {
         database: DatabaseOptions,
         memory: MemoryOptions,
     ) -> Result<(), StartError> {
-        let target = Target::new(database)?;
+        let target = SessionTarget::new(database)?;
         let next = self.next_listeners(listeners).await?;
         // Nothing fails from here on.
         let mut before: Vec<_> = self.listening.drain(..).map(Some).collect();
@@ -397,10 +411,10 @@ impl Drop for StoreHandle {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
 
     #[test]
     fn a_directory_for_indexes_is_made_or_refused() {

@@ -5,27 +5,16 @@ mod common;
 use std::time::Duration;
 
 use common::{Way, World, eventually};
-use store_api::types::{TaskState, TaskStatus};
+use store_api::types::{TaskState, TaskStatus, TaskTree};
 
 async fn tasks_of(world: &World, kind: &str) -> Vec<TaskStatus> {
     let tasks = world.client.tasks(false).await.expect("a list");
     tasks.into_iter().filter(|task| task.kind == kind).collect()
 }
 
-async fn an_index_being_built_is_seen_with_its_scan_and_each_range(way: Way) {
-    let world = World::start(way).await;
-    world
-        .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)")
-        .await;
-    for k in 0..40 {
-        world
-            .cql(&format!("INSERT INTO ks.t (k, v) VALUES ({k}, [{k}, 1])"))
-            .await;
-    }
-    world.create_index("i", "t").await;
-    world.wait_serving("i").await;
-
-    let build = &tasks_of(&world, "build").await[0];
+/// The first build, once it is done.
+async fn done_build(world: &World) -> TaskStatus {
+    let build = &tasks_of(world, "build").await[0];
     let build = world
         .client
         .wait_for_task(&build.id, Duration::from_secs(5))
@@ -36,12 +25,11 @@ async fn an_index_being_built_is_seen_with_its_scan_and_each_range(way: Way) {
         (build.progress_completed, build.progress_total),
         (2, Some(2))
     );
-    assert_eq!(
-        (build.table.as_deref(), build.index.as_deref()),
-        (Some("t"), Some("i"))
-    );
-    let tree = world.client.task_tree(&build.id).await.unwrap();
-    let scan = &tree.children[0];
+    build
+}
+
+/// Asserts that a scan has found all 40 rows, range by range.
+fn assert_scanned(scan: &TaskTree) {
     assert_eq!(
         (scan.status.kind.as_str(), scan.status.state),
         ("scan", TaskState::Done)
@@ -60,6 +48,28 @@ async fn an_index_being_built_is_seen_with_its_scan_and_each_range(way: Way) {
             .iter()
             .all(|range| range.status.scope == "token_range")
     );
+}
+
+async fn an_index_being_built_is_seen_with_its_scan_and_each_range(way: Way) {
+    let world = World::start(way).await;
+    world
+        .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)")
+        .await;
+    for k in 0..40 {
+        world
+            .cql(&format!("INSERT INTO ks.t (k, v) VALUES ({k}, [{k}, 1])"))
+            .await;
+    }
+    world.create_index("i", "t").await;
+    world.wait_serving("i").await;
+
+    let build = done_build(&world).await;
+    assert_eq!(
+        (build.table.as_deref(), build.index.as_deref()),
+        (Some("t"), Some("i"))
+    );
+    let tree = world.client.task_tree(&build.id).await.unwrap();
+    assert_scanned(&tree.children[0]);
 
     eventually("it has been saved", async || {
         let saves = tasks_of(&world, "snapshot").await;
@@ -87,17 +97,7 @@ async fn an_index_being_built_is_seen_with_its_scan_and_each_range(way: Way) {
 
     let world = world.restart(async |_| {}).await;
     world.wait_serving("i").await;
-    let build = &tasks_of(&world, "build").await[0];
-    let build = world
-        .client
-        .wait_for_task(&build.id, Duration::from_secs(5))
-        .await
-        .unwrap();
-    assert_eq!(build.state, TaskState::Done, "{build:?}");
-    assert_eq!(
-        (build.progress_completed, build.progress_total),
-        (2, Some(2))
-    );
+    let build = done_build(&world).await;
     assert!(
         build.children_ids.is_empty(),
         "its rows came from the snapshot"

@@ -104,7 +104,7 @@ fn key(k: i32) -> String {
 async fn where_nothing_differs_nothing_is_found(way: Way) {
     for small_table_rows in [0, 10_000] {
         let world = world(way, |options| {
-            options.repair.small_table_rows = small_table_rows
+            options.repair.small_table_rows = small_table_rows;
         })
         .await;
         // A row without a vector is not indexed.
@@ -134,7 +134,7 @@ async fn where_nothing_differs_nothing_is_found(way: Way) {
 async fn what_an_index_missed_is_found_and_mended(way: Way) {
     for small_table_rows in [0, 10_000] {
         let world = deaf_world(way, |options| {
-            options.repair.small_table_rows = small_table_rows
+            options.repair.small_table_rows = small_table_rows;
         })
         .await;
         for k in 0..10 {

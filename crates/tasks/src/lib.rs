@@ -16,6 +16,8 @@
 //!
 //! An abort is a request: the work looks for it, unless it can't be stopped.
 
+#![warn(clippy::unwrap_used)]
+
 mod children;
 mod ended;
 mod entry;

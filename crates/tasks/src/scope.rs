@@ -42,6 +42,7 @@ impl Scope {
     }
 
     /// This scope, narrowed down to a part of the ring.
+    #[must_use]
     pub fn in_range(&self, token_range: TokenRange) -> Scope {
         Scope {
             token_range: Some(token_range),

@@ -62,6 +62,7 @@ impl Task {
     }
 
     /// Begins a part of the task. An abort of this task aborts its parts too.
+    #[must_use]
     pub fn child(&self, spec: Spec) -> Task {
         self.registry.begin(spec, Some(&self.entry))
     }

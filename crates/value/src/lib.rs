@@ -12,6 +12,8 @@
 //! of different payload, and tuples that leave out trailing nulls. Partition keys are equal by
 //! their bytes, clustering keys and everything else by [`compare`].
 
+#![warn(clippy::unwrap_used)]
+
 mod calendar;
 mod canonical;
 mod collection;

@@ -94,6 +94,7 @@ impl CqlType {
     }
 
     /// The type with its outermost collection frozen. Inner collections are frozen already.
+    #[must_use]
     pub fn frozen(&self) -> CqlType {
         let mut copy = self.clone();
         if let CqlType::List { frozen, .. }

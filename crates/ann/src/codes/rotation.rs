@@ -165,8 +165,9 @@ impl SplitMix64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn one_hot(dimensions: usize, at: usize) -> Vec<f32> {
         let mut vector = vec![0.0; dimensions];

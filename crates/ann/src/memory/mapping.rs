@@ -63,7 +63,7 @@ mod system {
 
     use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
-    use super::*;
+    use super::{Entered, File, MappedFile, Mapping, NonNull, io};
 
     /// The size of a huge page where it matters (x86-64, and AArch64 with pages of 4 KiB).
     const HUGE_PAGE_BYTES: usize = 2 << 20;
@@ -226,7 +226,8 @@ mod heap {
     }
 }
 
-#[cfg(all(test, not(miri)))]
+#[cfg(not(miri))]
+#[cfg(test)]
 mod tests {
     use std::io::Write;
     use std::sync::Arc;

@@ -132,14 +132,14 @@ mod tests {
             ("option", |c| c.options.dimensions = 0),
             ("dimensions", |c| c.options.dimensions = 3),
             ("Hamming", |c| {
-                c.codebook.as_mut().unwrap().kind = Kind::Bits
+                c.codebook.as_mut().unwrap().kind = Kind::Bits;
             }),
             ("mean has", |c| {
-                c.codebook.as_mut().unwrap().kind = Kind::Floats
+                c.codebook.as_mut().unwrap().kind = Kind::Floats;
             }),
             ("mean has", |c| c.codebook.as_mut().unwrap().mean.push(0.0)),
             ("finite", |c| {
-                c.codebook.as_mut().unwrap().mean[1] = f32::NAN
+                c.codebook.as_mut().unwrap().mean[1] = f32::NAN;
             }),
             ("entry", |c| c.entry = Some(4)),
             ("spread", |c| c.spread = Some(f32::NAN)),

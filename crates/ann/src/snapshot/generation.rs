@@ -98,7 +98,8 @@ pub(super) fn link_or_copy(
     }
 }
 
-#[cfg(all(test, not(miri)))]
+#[cfg(not(miri))]
+#[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::MetadataExt;

@@ -153,16 +153,7 @@ impl Header {
             build_beam_width,
             search_beam_width,
         };
-        let codebook = match kind {
-            NO_CODEBOOK => None,
-            kind => Some(Parts {
-                kind: kind_of(kind)?,
-                metric: metric_of(codebook_metric)?,
-                dimensions,
-                seed,
-                mean: Vec::new(),
-            }),
-        };
+        let codebook = codebook_of(kind, codebook_metric, dimensions, seed)?;
         let of_codebook = |parts: &Parts| mean_elements(parts.kind, dimensions);
         let mean_elements = codebook.as_ref().map_or(0, of_codebook);
         if mean_elements_found as usize != mean_elements {
@@ -231,6 +222,25 @@ fn metric_byte(metric: Metric) -> u8 {
         Metric::DotProduct => 2,
         Metric::Hamming => 3,
     }
+}
+
+/// The codebook, but for its mean, which stands elsewhere; `None` if there is none.
+fn codebook_of(
+    kind: u8,
+    metric: u8,
+    dimensions: usize,
+    seed: u64,
+) -> Result<Option<Parts>, &'static str> {
+    if kind == NO_CODEBOOK {
+        return Ok(None);
+    }
+    Ok(Some(Parts {
+        kind: kind_of(kind)?,
+        metric: metric_of(metric)?,
+        dimensions,
+        seed,
+        mean: Vec::new(),
+    }))
 }
 
 fn metric_of(byte: u8) -> Result<Metric, &'static str> {

@@ -28,7 +28,8 @@ mod layout;
 mod reader;
 mod segment;
 mod source;
-#[cfg(all(test, not(miri)))]
+#[cfg(not(miri))]
+#[cfg(test)]
 mod tests;
 mod writer;
 

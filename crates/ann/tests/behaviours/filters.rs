@@ -51,7 +51,7 @@ fn set(ids: impl IntoIterator<Item = u32>) -> IdSet {
 }
 
 /// A search for `k` neighbours that this filter admits.
-fn filtered<'a>(k: usize, filter: Filter<'a>) -> SearchOptions<'a> {
+fn filtered(k: usize, filter: Filter<'_>) -> SearchOptions<'_> {
     SearchOptions {
         filter: Some(filter),
         ..SearchOptions::new(k)

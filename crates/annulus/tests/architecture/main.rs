@@ -1,5 +1,6 @@
 //! The tree keeps to ARCHITECTURE.md: crates use those below them in its table and no others, and
-//! modules do not use each other in a circle.
+//! modules do not use each other in a circle. The sources keep the form that stable rustfmt does
+//! not hold.
 //!
 //! A circle is looked for among the children of each module: child `a`, with everything inside it,
 //! uses child `b`, and `b` uses `a` by some way. A module and its own children may use each other.
@@ -7,6 +8,7 @@
 
 mod circles;
 mod modules;
+mod sources;
 mod uses;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,4 +93,64 @@ fn modules_use_each_other_one_way() {
     let gone: Vec<&Circle> = listed.difference(&found).collect();
     assert!(new.is_empty(), "new circles of modules: {new:#?}");
     assert!(gone.is_empty(), "circles.txt lists others: {gone:#?}");
+}
+
+/// Asserts that a rule finds nothing in any source, or names file and line.
+fn assert_nowhere(rule: fn(&str) -> Vec<usize>, what: &str) {
+    let mut found = Vec::new();
+    for (name, folder) in crates() {
+        for path in sources::of_crate(&folder) {
+            let lines = rule(&read(&path));
+            let path = path.strip_prefix(&folder).unwrap().display();
+            found.extend(
+                lines
+                    .iter()
+                    .map(|line| format!("crates/{name}/{path}:{line}")),
+            );
+        }
+    }
+    found.sort();
+    assert!(found.is_empty(), "{what}: {found:#?}");
+}
+
+#[test]
+fn comments_keep_to_their_columns() {
+    assert_nowhere(sources::long_comments, "comments longer than 100 columns");
+}
+
+#[test]
+fn docs_begin_with_their_subject() {
+    let what = "docs that begin with What, Who or The same";
+    assert_nowhere(sources::docs_without_subject, what);
+}
+
+#[test]
+fn imports_stand_in_groups() {
+    let what = "imports out of their groups: std, other crates, this crate";
+    assert_nowhere(sources::misplaced_imports, what);
+}
+
+#[test]
+fn a_misplaced_import_is_seen() {
+    let wrong = [
+        "use std::fs;\nuse serde::Serialize;",
+        "use serde::Serialize;\n\nuse std::fs;",
+        "use super::*;\nuse serde::Serialize;",
+        "use std::fs;\n\nuse std::io;",
+        "use a::{\n    B,\n    C,\n};\nuse crate::d;",
+    ];
+    for source in wrong {
+        assert_eq!(sources::misplaced_imports(source).len(), 1, "{source}");
+    }
+    let right = "mod child;\n\nuse std::fs;\n\nuse child::A;\nuse serde::Serialize;\n\nuse crate::b;\n\n\
+                 fn f() {\n    use std::fs;\n}\n";
+    assert_eq!(sources::misplaced_imports(right), []);
+}
+
+#[test]
+fn a_long_comment_and_a_doc_without_subject_are_seen() {
+    let long = format!("let a = 1; // {}\n", "x".repeat(90));
+    assert_eq!(sources::long_comments(&long), [1]);
+    let doc = "/// What it is.\n/// Who knows.\nstruct A;\n/// Whatever.\nstruct B;\n";
+    assert_eq!(sources::docs_without_subject(doc), [1]);
 }

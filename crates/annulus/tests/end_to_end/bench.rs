@@ -19,6 +19,49 @@ const HELD_OUT: &str = "100";
 /// test takes from a DROP to the next step.
 const SELDOM: &str = "3s";
 
+/// Asserts that the log of requests has one line for each.
+fn assert_requests_logged(log: &str) {
+    let requests = std::fs::read_to_string(log).unwrap();
+    let mut lines = requests.lines();
+    assert_eq!(lines.next(), Some("due_ns,ended_ns,answered"));
+    let mut took = lines.map(|line| {
+        let fields: Vec<u64> = line
+            .split(',')
+            .map(|field| field.parse().unwrap())
+            .collect();
+        assert_eq!(fields[2], 1, "{line}");
+        fields[1].checked_sub(fields[0]).unwrap()
+    });
+    assert_eq!(took.clone().count(), 200);
+    assert!(took.all(|ns| ns > 0));
+}
+
+/// Asserts how many measurements there are of each operation, and that each answer is exact.
+fn assert_measured(results: &[Value]) {
+    let counts = |operation: &str| {
+        let of = |result: &&Value| result["operation"] == operation;
+        results.iter().filter(of).count()
+    };
+    assert_eq!((counts("insert"), counts("search")), (1, 13));
+    assert_eq!(
+        (counts("write"), counts("ingest"), counts("ratio")),
+        (1, 1, 3)
+    );
+    let paced = |result: &&Value| result["pacer_lateness_ms"].is_object();
+    // The searches and the writes of `mixed` are paced.
+    assert_eq!(results.iter().filter(paced).count(), 2);
+    for result in results {
+        assert_eq!(paced(&result), result["rate_asked_per_s"].is_number());
+        assert_eq!(result["errors"], serde_json::json!({}), "{result}");
+        if result["operation"] == "search" {
+            assert_eq!(result["operations"], 200, "{result}");
+            // The index scans so few rows, so every answer is exact.
+            let recall = result["recall"].as_f64().unwrap();
+            assert!(recall > 0.999, "{result}");
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_set_is_loaded_indexed_searched_and_reported() {
     let directory = tempfile::tempdir().unwrap();
@@ -55,43 +98,9 @@ async fn a_set_is_loaded_indexed_searched_and_reported() {
     let page = path("report.html");
     bench(&["report", &json, "-o", &page]);
 
-    let requests = std::fs::read_to_string(&log).unwrap();
-    let mut lines = requests.lines();
-    assert_eq!(lines.next(), Some("due_ns,ended_ns,answered"));
-    let mut took = lines.map(|line| {
-        let fields: Vec<u64> = line
-            .split(',')
-            .map(|field| field.parse().unwrap())
-            .collect();
-        assert_eq!(fields[2], 1, "{line}");
-        fields[1].checked_sub(fields[0]).unwrap()
-    });
-    assert_eq!(took.clone().count(), 200);
-    assert!(took.all(|ns| ns > 0));
-
+    assert_requests_logged(&log);
     let results = measurements(Path::new(&json));
-    let counts = |operation: &str| {
-        let of = |result: &&Value| result["operation"] == operation;
-        results.iter().filter(of).count()
-    };
-    assert_eq!((counts("insert"), counts("search")), (1, 13));
-    assert_eq!(
-        (counts("write"), counts("ingest"), counts("ratio")),
-        (1, 1, 3)
-    );
-    let paced = |result: &&Value| result["pacer_lateness_ms"].is_object();
-    // The searches and the writes of `mixed` are paced.
-    assert_eq!(results.iter().filter(paced).count(), 2);
-    for result in &results {
-        assert_eq!(paced(&result), result["rate_asked_per_s"].is_number());
-        assert_eq!(result["errors"], serde_json::json!({}), "{result}");
-        if result["operation"] == "search" {
-            assert_eq!(result["operations"], 200, "{result}");
-            // The index scans so few rows, so every answer is exact.
-            let recall = result["recall"].as_f64().unwrap();
-            assert!(recall > 0.999, "{result}");
-        }
-    }
+    assert_measured(&results);
     let ingest = results
         .iter()
         .find(|result| result["operation"] == "ingest");

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+
+use clock::{Clock, SystemClock};
+use scylla::client::session::Session;
 
 use crate::log::{self, Following, LogRow};
 use crate::server::Server;
-use scylla::client::session::Session;
 
 /// Runs a test with a server that has an empty keyspace `k`, first with one kind of stream and then
 /// with the other.
@@ -35,7 +36,7 @@ async fn execute(session: &Session, statement: &str) {
 
 /// Executes each statement and checks that the log has these rows, and no others, in this order.
 async fn check(session: &Arc<Session>, table: &str, steps: &[(&str, &[&str])]) {
-    let since = SystemTime::now();
+    let since = log::now();
     execute(session, table).await;
     for (statement, _) in steps {
         execute(session, statement).await;
@@ -228,7 +229,7 @@ async fn images_show_the_row_before_and_after() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_log_of_an_index_alone_names_keys() {
     in_both_kinds_of_keyspace(async |session| {
-        let since = SystemTime::now();
+        let since = log::now();
         for statement in [
             "CREATE TABLE k.t (p int, c int, x text, v vector<float, 2>, PRIMARY KEY (p, c))",
             "INSERT INTO k.t (p, c, x) VALUES (0, 0, 'before there is a log')",
@@ -268,10 +269,7 @@ async fn write(session: Arc<Session>, writer: i32) -> Vec<String> {
     let mut expected = Vec::new();
     for n in 0..WRITES {
         let (p, c) = (n % PARTITIONS, writer * WRITES + n);
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .expect("after 1970");
-        let now = now.as_micros() as i64;
+        let now = SystemClock.now_micros();
         let timestamp = match n % 5 {
             0 => now - HOUR_MICROS,
             1 => now + HOUR_MICROS,
@@ -306,7 +304,7 @@ async fn write(session: Arc<Session>, writer: i32) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_missed_or_seen_twice_beside_concurrent_writers_of_any_timestamp() {
     in_both_kinds_of_keyspace(async |session| {
-        let since = SystemTime::now();
+        let since = log::now();
         execute(
             &session,
             "CREATE TABLE k.t (p int, c int, n int, PRIMARY KEY (p, c)) WITH cdc = {'enabled': true}",

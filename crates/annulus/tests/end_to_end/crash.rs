@@ -10,12 +10,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::index::{Index, Scores};
-use crate::server::Server;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scylla::client::session::Session;
 use scylla::statement::prepared::PreparedStatement;
+
+use crate::index::{Index, Scores};
+use crate::server::Server;
 
 const WRITERS: i32 = 8;
 const PARTITIONS_PER_WRITER: i32 = 3;

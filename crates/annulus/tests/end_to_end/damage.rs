@@ -114,19 +114,9 @@ fn kinds(data_dir: &Path) -> Vec<PathBuf> {
     kinds.into_iter().map(find).collect()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_scrub_names_what_rotted_while_a_server_runs_and_afterwards() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let data_dir = directory.path();
+/// Asserts that a scrub of a directory that no server has open names each kind of file that rots.
+fn assert_rot_is_named(data_dir: &Path) {
     let path = data_dir.to_str().expect("plain names");
-    let server = Server::start(data_dir);
-    fill(&server).await;
-    let session = server.connect().await;
-    let index = "CREATE CUSTOM INDEX i ON ks.t (v) USING 'vector_index'";
-    session.query_unpaged(index, ()).await.expect(index);
-    // The stop writes rows out and saves the index.
-    server.stop();
-
     let clean = annulus(&["scrub", path]);
     assert_eq!(code(&clean), 0, "{}", said(&clean));
     for file in kinds(data_dir) {
@@ -144,7 +134,22 @@ async fn a_scrub_names_what_rotted_while_a_server_runs_and_afterwards() {
         assert!(said(&found).contains(folder), "{name}: {}", said(&found));
         flip(&file, middle);
     }
+}
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_scrub_names_what_rotted_while_a_server_runs_and_afterwards() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let data_dir = directory.path();
+    let path = data_dir.to_str().expect("plain names");
+    let server = Server::start(data_dir);
+    fill(&server).await;
+    let session = server.connect().await;
+    let index = "CREATE CUSTOM INDEX i ON ks.t (v) USING 'vector_index'";
+    session.query_unpaged(index, ()).await.expect(index);
+    // The stop writes rows out and saves the index.
+    server.stop();
+
+    assert_rot_is_named(data_dir);
     let server = Server::start(data_dir);
     let locked = annulus(&["scrub", path]);
     assert_eq!(code(&locked), 4, "{}", said(&locked));

@@ -46,6 +46,34 @@ async fn keys(session: &Session) -> BTreeSet<i32> {
     keys.map(|row| row.expect("a key").0).collect()
 }
 
+/// Inserts rows until it is over, and counts those that were taken and those that were refused.
+/// Returns the keys of the rows that were acknowledged.
+async fn write(
+    writer: i32,
+    session: Arc<Session>,
+    over: Arc<AtomicBool>,
+    (taken, refused): (Arc<AtomicI32>, Arc<AtomicI32>),
+) -> Vec<i32> {
+    let insert = session.prepare("INSERT INTO disk.t (k, v) VALUES (?, ?)");
+    let insert = insert.await.expect("prepared");
+    let mut acknowledged = Vec::new();
+    let mut key = writer;
+    while !over.load(Ordering::Relaxed) {
+        key += WRITERS as i32;
+        match session.execute_unpaged(&insert, (key, vector(key))).await {
+            Ok(_) => {
+                acknowledged.push(key);
+                taken.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(_) => {
+                refused.fetch_add(1, Ordering::Relaxed);
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        }
+    }
+    acknowledged
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_index_follows_the_table_over_full_disks() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -72,28 +100,8 @@ async fn the_index_follows_the_table_over_full_disks() {
     let mut writers = Vec::new();
     for writer in 0..WRITERS as i32 {
         let (session, over) = (session.clone(), over.clone());
-        let (taken, refused) = (taken.clone(), refused.clone());
-        writers.push(tokio::spawn(async move {
-            let insert = session.prepare("INSERT INTO disk.t (k, v) VALUES (?, ?)");
-            let insert = insert.await.expect("prepared");
-            let mut acknowledged = Vec::new();
-            let mut key = writer;
-            while !over.load(Ordering::Relaxed) {
-                key += WRITERS as i32;
-                match session.execute_unpaged(&insert, (key, vector(key))).await {
-                    Ok(_) => {
-                        acknowledged.push(key);
-                        taken.fetch_add(1, Ordering::Relaxed);
-                    }
-                    Err(_) => {
-                        refused.fetch_add(1, Ordering::Relaxed);
-                        // Refused writes come more slowly, so that others get the processor.
-                        tokio::time::sleep(Duration::from_millis(5)).await;
-                    }
-                }
-            }
-            acknowledged
-        }));
+        let counts = (taken.clone(), refused.clone());
+        writers.push(tokio::spawn(write(writer, session, over, counts)));
     }
     let more = async |count: &AtomicI32, what: &str| {
         let until = count.load(Ordering::Relaxed) + 100;

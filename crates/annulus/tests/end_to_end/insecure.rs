@@ -21,12 +21,12 @@ fn every_start_with_it_warns() {
             .expect("the binary starts");
         let log = process.stderr.take().expect("stderr is piped");
         let mut running = Running(process);
-        let (send, receive) = mpsc::channel();
+        let (send, receive) = mpsc::sync_channel(1);
         // The thread ends with the process, whose log it reads to the end.
         std::thread::spawn(move || {
             for line in BufReader::new(log).lines().map_while(Result::ok) {
                 if line.contains("WARN") && line.contains("--insecure") {
-                    let _ = send.send(line);
+                    let _ = send.try_send(line);
                 }
             }
         });

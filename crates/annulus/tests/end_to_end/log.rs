@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use clock::{Clock, SystemClock};
 use futures::future::RemoteHandle;
 use scylla::client::session::Session;
 use scylla::response::query_result::QueryResult;
@@ -135,9 +136,14 @@ fn reader(
         .consumer_factory(Arc::new(Collectors(Arc::clone(rows))))
 }
 
+/// The present, as the library takes it.
+pub fn now() -> SystemTime {
+    UNIX_EPOCH + Duration::from_micros(SystemClock.now_micros().unsigned_abs())
+}
+
 /// The present for the library, which counts in milliseconds and leaves the last one out.
 fn end() -> Duration {
-    since_epoch(SystemTime::now()) + Duration::from_millis(2)
+    since_epoch(now()) + Duration::from_millis(2)
 }
 
 fn taken(rows: &Rows) -> Vec<LogRow> {

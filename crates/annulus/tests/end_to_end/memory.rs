@@ -155,6 +155,21 @@ fn attack(cql: SocketAddr, http: SocketAddr) -> Vec<thread::JoinHandle<Vec<TcpSt
     vec![unread, slow_frames, bodies, prepared]
 }
 
+/// Makes a partition of 10 MB.
+fn fill(client: &mut TcpStream) {
+    for statement in [
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE ks.large (p int, c int, b text, PRIMARY KEY (p, c))",
+    ] {
+        assert_eq!(ask(client, statement), 8);
+    }
+    let value = "x".repeat(250_000);
+    for c in 0..40 {
+        let insert = format!("INSERT INTO ks.large (p, c, b) VALUES (1, {c}, '{value}')");
+        assert_eq!(ask(client, &insert), 8);
+    }
+}
+
 #[test]
 fn clients_that_pin_memory_do_not_fill_it() {
     let directory = tempfile::tempdir().unwrap();
@@ -162,17 +177,7 @@ fn clients_that_pin_memory_do_not_fill_it() {
     let server = Server::start_with(directory.path(), &["--memory-limit", &limit]);
     let (process, cql, http) = (server.process_id(), server.cql, server.http);
     let mut client = open(cql);
-    for statement in [
-        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
-        "CREATE TABLE ks.large (p int, c int, b text, PRIMARY KEY (p, c))",
-    ] {
-        assert_eq!(ask(&mut client, statement), 8);
-    }
-    let value = "x".repeat(250_000);
-    for c in 0..40 {
-        let insert = format!("INSERT INTO ks.large (p, c, b) VALUES (1, {c}, '{value}')");
-        assert_eq!(ask(&mut client, &insert), 8);
-    }
+    fill(&mut client);
     // The measurement comes after the largest answer and many prepared statements, as in a server
     // that has run for a while.
     assert_eq!(ask(&mut client, "SELECT * FROM ks.large"), 8);

@@ -49,12 +49,12 @@ impl Server {
             .spawn()
             .expect("the binary starts");
         let stdout = process.stdout.take().expect("stdout is piped");
-        let (send, receive) = mpsc::channel();
+        let (send, receive) = mpsc::sync_channel(1);
         // The thread ends with the process, whose stdout it reads to the end.
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                 if line.contains("ready") {
-                    let _ = send.send(line);
+                    let _ = send.try_send(line);
                 }
             }
         });

@@ -102,6 +102,25 @@ pub async fn run(arguments: IngestArguments) -> anyhow::Result<()> {
     let probed = probes.await?;
 
     let target = format!("cql://{}", database.address());
+    output.add(measurement(
+        &arguments, target, &measured, &probed, caught_up,
+    ))?;
+    output.finish()?;
+    ensure!(
+        all_found && probed.lost == 0,
+        "some rows were not found within {patience:?} of their insert"
+    );
+    Ok(())
+}
+
+/// The rate of the inserts, with the delays until rows were found as its figures.
+fn measurement(
+    arguments: &IngestArguments,
+    target: String,
+    measured: &load::Measured,
+    probed: &Probed,
+    caught_up: Duration,
+) -> Measurement {
     let mut measurement = Measurement {
         operation: "ingest".to_owned(),
         series: target.clone(),
@@ -109,7 +128,7 @@ pub async fn run(arguments: IngestArguments) -> anyhow::Result<()> {
         dataset: arguments.data.name(),
         concurrency: arguments.concurrency,
         rate_asked_per_s: arguments.rate,
-        ..Measurement::of(&measured)
+        ..Measurement::of(measured)
     };
     let figures = &mut measurement.figures;
     let at = |share| probed.delays_ns.value_at_quantile(share) as f64 / 1e6;
@@ -120,13 +139,7 @@ pub async fn run(arguments: IngestArguments) -> anyhow::Result<()> {
     figures.insert("rows not found in time".to_owned(), probed.lost as f64);
     let name = "last row searchable after the last insert, ms";
     figures.insert(name.to_owned(), caught_up.as_secs_f64() * 1e3);
-    output.add(measurement)?;
-    output.finish()?;
-    ensure!(
-        all_found && probed.lost == 0,
-        "some rows were not found within {patience:?} of their insert"
-    );
-    Ok(())
+    measurement
 }
 
 /// A worker that inserts rows, and hands a row to a probe whenever one is free.

@@ -129,17 +129,23 @@ pub async fn run(arguments: IsolationArguments) -> anyhow::Result<()> {
             output.add(beside)?;
             output.add(searched?)?;
         }
-        let mut summary = Measurement {
-            operation: "ratio".to_owned(),
-            series: format!("{operation}s of {label} beside searches, by alone"),
-            ..Measurement::default()
-        };
-        for (name, ratios) in ["P50", "P99"].into_iter().zip(&ratios) {
-            summary.add_spread(name, ratios);
-        }
-        output.add(summary)?;
+        let series = format!("{operation}s of {label} beside searches, by alone");
+        output.add(summary(series, &ratios))?;
     }
     output.finish()
+}
+
+/// The spread of the ratios of the medians and of the 99th percentiles.
+fn summary(series: String, ratios: &[Vec<f64>; 2]) -> Measurement {
+    let mut summary = Measurement {
+        operation: "ratio".to_owned(),
+        series,
+        ..Measurement::default()
+    };
+    for (name, ratios) in ["P50", "P99"].into_iter().zip(ratios) {
+        summary.add_spread(name, ratios);
+    }
+    summary
 }
 
 enum Worker {

@@ -1,11 +1,11 @@
 //! `restart`: measures how soon an index service serves again, from its snapshot and without one.
 //!
-//! The service is `annulus store` of the program beside this one (`--annulus`), beside a database that keeps running, so
-//! the figures have no restart of a database in them. Each round begins without a snapshot: the
-//! index is built, and then the service is stopped and started again. Both times are from the start
-//! of the process until the service says over HTTP that the index serves. With `--behind` the
-//! position of the snapshot is set back at the end. The time is then until the log has been read to
-//! where it was when the process started.
+//! The service is `annulus store` of the program beside this one (`--annulus`), beside a database
+//! that keeps running, so the figures have no restart of a database in them. Each round begins
+//! without a snapshot: the index is built, and then the service is stopped and started again. Both
+//! times are from the start of the process until the service says over HTTP that the index serves.
+//! With `--behind` the position of the snapshot is set back at the end. The time is then until the
+//! log has been read to where it was when the process started.
 
 use std::env::consts::EXE_SUFFIX;
 use std::net::TcpListener;
@@ -114,6 +114,20 @@ pub async fn run(arguments: RestartArguments) -> anyhow::Result<()> {
     let spread = |values: &[f64]| Spread::of(values).context("nothing was measured");
     let (built, restarted) = (spread(&built_s)?, spread(&restarted_s)?);
     let target = format!("cql://{}", arguments.cql.cql);
+    let caught_up = arguments.behind.zip(caught_up_s);
+    output.add(measurement(target, rows, &built, &restarted, caught_up))?;
+    output.finish()
+}
+
+/// The times as a measurement. `caught_up` has the hours of the log that were behind, and the
+/// seconds that reading them took.
+fn measurement(
+    target: String,
+    rows: usize,
+    built: &Spread,
+    restarted: &Spread,
+    caught_up: Option<(f64, f64)>,
+) -> Measurement {
     let mut measurement = Measurement {
         operation: "restart".to_owned(),
         series: target.clone(),
@@ -129,7 +143,7 @@ pub async fn run(arguments: RestartArguments) -> anyhow::Result<()> {
     figure("from the snapshot, median s", restarted.median);
     figure("from the snapshot, longest s", restarted.most);
     figure("times faster, medians", built.median / restarted.median);
-    if let (Some(hours), Some(seconds)) = (arguments.behind, caught_up_s) {
+    if let Some((hours, seconds)) = caught_up {
         figure("hours of the log caught up with", hours);
         figure("caught up, s", seconds);
         figure(
@@ -137,8 +151,7 @@ pub async fn run(arguments: RestartArguments) -> anyhow::Result<()> {
             hours * 3600.0 / seconds,
         );
     }
-    output.add(measurement)?;
-    output.finish()
+    measurement
 }
 
 /// A running `annulus store`, killed when dropped.
@@ -150,6 +163,10 @@ struct Service {
 }
 
 impl Service {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "times of another process are compared with it"
+    )]
     fn start(arguments: &RestartArguments, directory: &Path) -> anyhow::Result<Service> {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         let address = free.context("a free port")?.to_string();

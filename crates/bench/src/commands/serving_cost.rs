@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use clap::Args;
+use indicatif::ProgressBar;
 
 use super::arguments::Target;
 use super::searching::{SearchArguments, Searching, questions};
@@ -76,25 +77,12 @@ pub async fn run(arguments: ServingCostArguments) -> anyhow::Result<()> {
     let index = tokio::task::block_in_place(|| InProcess::build(&info.options, &base))?;
     drop(base);
 
-    let mut targets = vec![
-        (
-            "HTTP binary",
-            Target::Http(arguments.http.clone(), Wire::Binary),
-        ),
-        (
-            "HTTP JSON",
-            Target::Http(arguments.http.clone(), Wire::Json),
-        ),
-    ];
-    if let Some(address) = &arguments.cql {
-        targets.push(("CQL", Target::Cql(address.clone())));
-    }
     let mut ways = vec![Way {
         name: "in process",
         searching: None,
         costs: Vec::new(),
     }];
-    for (name, target) in targets {
+    for (name, target) in targets(&arguments) {
         let dataset = search.data.name();
         let (names, requests) = (&search.names, &search.requests);
         let searching = Searching::new(&target, names, requests, &questions, dataset).await?;
@@ -124,34 +112,7 @@ pub async fn run(arguments: ServingCostArguments) -> anyhow::Result<()> {
                         ..cost(searched.cpu, searched.searches)
                     }
                 }
-                Some(searching) => {
-                    // The warm-up is a load of its own, so that processor time is counted over
-                    // exactly the measured searches.
-                    if plan.warm_up > Duration::ZERO {
-                        let warm_up = Plan {
-                            length: Length::Duration(plan.warm_up),
-                            warm_up: Duration::ZERO,
-                            ..plan.clone()
-                        };
-                        searching
-                            .run(&warm_up, arguments.concurrency, &progress)
-                            .await?;
-                    }
-                    let measured = Plan {
-                        warm_up: Duration::ZERO,
-                        ..plan.clone()
-                    };
-                    let before = process_cpu_time(arguments.server_pid)?;
-                    let found = searching
-                        .run(&measured, arguments.concurrency, &progress)
-                        .await?;
-                    let cpu = process_cpu_time(arguments.server_pid)? - before;
-                    let searches = found.operations;
-                    Measurement {
-                        figures: cost(cpu, searches).figures,
-                        ..found
-                    }
-                }
+                Some(searching) => served(&arguments, searching, &plan, &progress).await?,
             };
             progress.finish_and_clear();
             ensure!(
@@ -166,6 +127,59 @@ pub async fn run(arguments: ServingCostArguments) -> anyhow::Result<()> {
     }
     output.add(summary(&ways, idle))?;
     output.finish()
+}
+
+/// The servers that are measured, by the names of their ways.
+fn targets(arguments: &ServingCostArguments) -> Vec<(&'static str, Target)> {
+    let mut targets = vec![
+        (
+            "HTTP binary",
+            Target::Http(arguments.http.clone(), Wire::Binary),
+        ),
+        (
+            "HTTP JSON",
+            Target::Http(arguments.http.clone(), Wire::Json),
+        ),
+    ];
+    if let Some(address) = &arguments.cql {
+        targets.push(("CQL", Target::Cql(address.clone())));
+    }
+    targets
+}
+
+/// Searches by a server, and measures its processor time.
+async fn served(
+    arguments: &ServingCostArguments,
+    searching: &Searching,
+    plan: &Plan,
+    progress: &ProgressBar,
+) -> anyhow::Result<Measurement> {
+    // The warm-up is a load of its own, so that processor time is counted over exactly the measured
+    // searches.
+    if plan.warm_up > Duration::ZERO {
+        let warm_up = Plan {
+            length: Length::Duration(plan.warm_up),
+            warm_up: Duration::ZERO,
+            ..plan.clone()
+        };
+        searching
+            .run(&warm_up, arguments.concurrency, progress)
+            .await?;
+    }
+    let measured = Plan {
+        warm_up: Duration::ZERO,
+        ..plan.clone()
+    };
+    let before = process_cpu_time(arguments.server_pid)?;
+    let found = searching
+        .run(&measured, arguments.concurrency, progress)
+        .await?;
+    let cpu = process_cpu_time(arguments.server_pid)? - before;
+    let searches = found.operations;
+    Ok(Measurement {
+        figures: cost(cpu, searches).figures,
+        ..found
+    })
 }
 
 /// A measurement with the processor time of a search, and nothing else.

@@ -187,7 +187,7 @@ impl DataArguments {
             Some(queries) => queries,
             None => read_queries(located.queries)?,
         };
-        let neighbours = self.compute(&located.base, &base, &queries, k)?;
+        let neighbours = self.compute(located.base.as_ref(), &base, &queries, k)?;
         Ok(SearchSet {
             queries,
             neighbours,
@@ -197,7 +197,7 @@ impl DataArguments {
 
     fn compute(
         &self,
-        source: &Option<Source>,
+        source: Option<&Source>,
         base: &Vectors,
         queries: &Vectors,
         k: usize,
@@ -221,7 +221,7 @@ impl DataArguments {
         }
         let metric = self.metric()?;
         let k = k.max(COMPUTED_NEIGHBOURS.min(base.len()));
-        let file = source.as_ref().map(|source| source.path.as_path());
+        let file = source.map(|source| source.path.as_path());
         let kept = file.map(|file| cache::path(file, base, queries, metric, k));
         let positions = match &kept {
             Some(path) => cache::read(path, queries.len(), k)?,

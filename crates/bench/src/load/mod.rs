@@ -51,6 +51,16 @@ pub enum Length {
     Requests(u64),
 }
 
+impl Length {
+    /// Counts the requests of a load that sends this many a second.
+    fn requests_at(self, rate_per_s: f64) -> u64 {
+        match self {
+            Length::Duration(duration) => (duration.as_secs_f64() * rate_per_s).round() as u64,
+            Length::Requests(count) => count,
+        }
+    }
+}
+
 /// The request that a worker sends again and again.
 pub trait Operation: Send + 'static {
     /// Sends the `number`th request, counted over all workers. Must end by itself, at the latest by
@@ -182,10 +192,7 @@ impl Phase {
         };
         let due = Arc::new(Semaphore::new(0));
         let pacer = self.rate_per_s.map(|rate| {
-            let total = match self.length {
-                Length::Duration(duration) => (duration.as_secs_f64() * rate).round() as u64,
-                Length::Requests(count) => count,
-            };
+            let total = self.length.requests_at(rate);
             pacer::start(Arc::clone(&due), begin, rate, total, concurrency)
         });
         let total = match (&pacer, self.length) {

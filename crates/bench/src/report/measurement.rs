@@ -113,9 +113,8 @@ pub struct Measurement {
     pub figures: BTreeMap<String, f64>,
 }
 
-/// Latencies in milliseconds.
+/// Latencies in milliseconds: the mean, the quantiles by their names, and the longest.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "the names are those of the quantiles")]
 pub struct LatencyMs {
     pub mean: f64,
     pub p50: f64,

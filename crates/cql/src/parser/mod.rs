@@ -23,10 +23,10 @@ mod terms;
 mod types;
 
 use cursor::Cursor;
+use value::CqlType;
 
 use crate::ast::Parsed;
 use crate::error::CqlError;
-use value::CqlType;
 
 pub use names::is_reserved;
 pub use outline::{Changed, changed, changed_by_batch, replace_calls};

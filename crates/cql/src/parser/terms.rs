@@ -1,13 +1,13 @@
 //! Terms: constants, bind markers, collections, tuples, function calls and type hints.
 
 use bytes::Bytes;
+use value::{Literal, NoDuration, parse_duration};
 
 use super::cursor::{Cursor, Parse, is_symbol, is_word};
 use super::lexer::{Kind, Token};
 use super::names::{is_reserved, unquoted};
 use crate::ast::{FunctionCall, Term};
 use crate::error::CqlError;
-use value::{Literal, NoDuration, parse_duration};
 
 /// The words that are constants.
 const CONSTANTS: [&str; 5] = ["NULL", "TRUE", "FALSE", "NAN", "INFINITY"];

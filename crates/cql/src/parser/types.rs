@@ -1,11 +1,12 @@
 //! Types, with the rules on which type may lie in which.
 
+use value::{CqlType, MAX_VECTOR_DIMENSIONS};
+
 use super::cursor::{Cursor, Parse, is_word};
 use super::lexer::Kind;
 use super::names::unquoted;
 use crate::ast::TableName;
 use crate::error::CqlError;
-use value::{CqlType, MAX_VECTOR_DIMENSIONS};
 
 impl Cursor<'_> {
     /// Whether the current token can begin a type.

@@ -6,7 +6,10 @@ use std::str::FromStr;
 /// A consistency level: the number of replicas that must answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u16)]
-#[allow(missing_docs)] // The variants are the protocol's own names of the levels.
+#[expect(
+    missing_docs,
+    reason = "the variants are the protocol's own names of the levels"
+)]
 pub enum Consistency {
     Any = 0x00,
     #[default]

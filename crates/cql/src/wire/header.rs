@@ -67,7 +67,10 @@ impl fmt::Debug for Flags {
 /// The kind of message that a frame holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-#[allow(missing_docs)] // Each variant is one message. `Request` and `Response` document them.
+#[expect(
+    missing_docs,
+    reason = "each variant is one message, which `Request` or `Response` documents"
+)]
 pub enum Opcode {
     Error = 0x00,
     Startup = 0x01,

@@ -5,8 +5,9 @@
 //! vector by a comma between two blanks. A frozen collection is wrapped in `FrozenType(...)`, but
 //! not within another frozen type or a tuple, and within a vector only if it is declared frozen.
 
-use super::reader::DecodeError;
 use value::{CqlType, MAX_VECTOR_DIMENSIONS};
+
+use super::reader::DecodeError;
 
 /// The package of all classes.
 const PACKAGE: &str = "org.apache.cassandra.db.marshal.";

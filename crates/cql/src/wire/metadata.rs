@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use value::CqlType;
 
 use super::reader::{DecodeError, Reader};
 use super::type_option::{put_type, read_type};
 use super::writer::Writer;
-use value::CqlType;
 
 /// Flags of metadata.
 pub(super) mod flag {

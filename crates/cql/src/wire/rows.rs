@@ -272,9 +272,10 @@ impl RowsEncoder {
 
 #[cfg(test)]
 mod tests {
+    use value::CqlType;
+
     use super::super::metadata::ColumnSpec;
     use super::*;
-    use value::CqlType;
 
     fn metadata() -> Metadata {
         let column = |name: &str, cql_type| ColumnSpec {

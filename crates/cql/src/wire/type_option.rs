@@ -4,11 +4,11 @@
 //! vectors and, as in Cassandra, durations, which have a code since v5.
 
 use bytes::{BufMut, BytesMut};
+use value::CqlType;
 
 use super::marshal::{MAX_TYPE_DEPTH, marshal_name, parse_marshal_name};
 use super::reader::{DecodeError, Reader};
 use super::writer::Writer;
-use value::CqlType;
 
 const CUSTOM: u16 = 0x0000;
 const LIST: u16 = 0x0020;

@@ -122,7 +122,7 @@ fn known_values_have_known_bytes() {
         ),
         (
             vector(CqlType::Text, 2),
-            Value::Vector(vec![Value::Text("ab".into()), Value::Text("".into())]),
+            Value::Vector(vec![Value::Text("ab".into()), Value::Text(String::new())]),
             &[2, b'a', b'b', 0],
         ),
         // Every smallint has two bytes, but Cassandra treats the type as one of variable length.

@@ -145,6 +145,10 @@ fn version_1() -> impl Strategy<Value = Uuid> {
 }
 
 /// A value of the type. Sets and maps may be out of order and hold repeats.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one match: each type with its values"
+)]
 fn raw_value(cql_type: &CqlType) -> BoxedStrategy<Value> {
     match cql_type {
         CqlType::Ascii => "[a-c ']{0,6}".prop_map(Value::Ascii).boxed(),

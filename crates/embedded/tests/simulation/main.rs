@@ -1,6 +1,6 @@
 //! A simulation of `annulus serve`: everything in one thread, under one seed, with simulated time.
 //!
-//! The change log, its reader, the re-reads, the index actor and the snapshots are those of the
+//! The change log, its reader, the re-reads, the index and the snapshots are those of the
 //! product. Below them lie a stand-in for the storage engine whose disk forgets what was not synced
 //! ([`storage::SimulatedDisk`]), files of snapshots that fail, tear and rot
 //! ([`machine::Simulation`]), and a clock that is set forward and back ([`clock`]). A seed decides

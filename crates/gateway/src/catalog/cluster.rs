@@ -4,8 +4,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use value::timeuuid;
-
 use scylla::client::PoolSize;
 use scylla::client::caching_session::{CachingSession, CachingSessionBuilder};
 use scylla::client::execution_profile::ExecutionProfile;
@@ -20,6 +18,7 @@ use scylla::serialize::row::SerializeRow;
 use scylla::statement::{Consistency, SerialConsistency, Statement};
 use scylla::value::CqlTimeuuid;
 use uuid::Uuid;
+use value::timeuuid;
 
 use super::options::CatalogOptions;
 

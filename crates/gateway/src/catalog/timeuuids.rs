@@ -1,7 +1,6 @@
 //! Timeuuids of the present, for versions, notes and the history.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
+use clock::{Clock, SystemClock};
 use uuid::Uuid;
 use value::timeuuid;
 
@@ -12,7 +11,7 @@ use super::cluster::ClusterError;
 /// # Errors
 /// [`ClusterError::Clock`] if the clock shows a time that no timeuuid can have.
 pub(super) fn now() -> Result<Uuid, ClusterError> {
-    of(now_micros())
+    of(SystemClock.now_micros())
 }
 
 /// A timeuuid of the present, or of the microsecond after `newest` if that is later. So it is newer
@@ -22,14 +21,7 @@ pub(super) fn now() -> Result<Uuid, ClusterError> {
 /// [`ClusterError::Clock`] if the clock shows a time that no timeuuid can have.
 pub(super) fn after(newest: Option<Uuid>) -> Result<Uuid, ClusterError> {
     let next = newest.map(|newest| timeuuid::unix_micros(&newest) + 1);
-    of(next.unwrap_or(i64::MIN).max(now_micros()))
-}
-
-fn now_micros() -> i64 {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    now.as_micros() as i64
+    of(next.unwrap_or(i64::MIN).max(SystemClock.now_micros()))
 }
 
 fn of(micros: i64) -> Result<Uuid, ClusterError> {
@@ -43,7 +35,7 @@ mod tests {
 
     #[test]
     fn one_after_another_is_newer_whatever_its_clock() {
-        let now = now_micros();
+        let now = SystemClock.now_micros();
         let later = |at: i64| {
             let newest = of(at).unwrap();
             let after = after(Some(newest)).unwrap();

@@ -73,6 +73,7 @@ impl Shared {
         let session = Arc::new(Session::new(own_address, BODY_MAX, known_as));
         session.let_in();
         let (inquirer, inquiries) = Inquirer::new();
+        #[expect(clippy::disallowed_methods, reason = "as in a connection")]
         let (steps_sender, steps) = mpsc::unbounded_channel();
         let context = Context {
             session,

@@ -79,9 +79,8 @@ impl LogRead {
 /// Whether a relation restricts this column by this operator to a term of this kind.
 fn is(relation: &Relation, column: &str, operator: Operator, term_is: fn(&Term) -> bool) -> bool {
     let of_column = matches!(&relation.subject, Subject::Column(name) if name == column);
-    let term = match &relation.comparand {
-        Comparand::Term(term) => term,
-        _ => return false,
+    let Comparand::Term(term) = &relation.comparand else {
+        return false;
     };
     of_column && relation.operator == operator && term_is(term)
 }

@@ -44,7 +44,6 @@ use cql::wire::{Batch, BatchedStatement, BoundValue};
 use self::batch_log::BatchLog;
 use self::hint::Hint;
 use self::inserts::LogInserts;
-
 use crate::log_clock::LogClock;
 use crate::metrics::Metrics;
 

@@ -62,7 +62,7 @@ async fn who_is_not_let_in_yet_sends_little() {
     node.send(&success).await;
     client.exactly(success.len()).await;
     let batch = raw_frame(4, 0, 3, 0x0D, &[0; 300_000]);
-    let (_, passed) = tokio::join!(client.send(&batch), node.exactly(batch.len()));
+    let ((), passed) = tokio::join!(client.send(&batch), node.exactly(batch.len()));
     assert!(passed == batch, "{} bytes", passed.len());
 }
 
@@ -155,7 +155,7 @@ async fn what_strangers_announce_takes_nothing_from_others() {
     }
     let (mut client, mut node) = setup.connect().await;
     let large = raw_frame(4, 0, 1, 0x0D, &vec![0; 8 << 20]);
-    let (_, passed) = tokio::join!(client.send(&large), node.exactly(large.len()));
+    let ((), passed) = tokio::join!(client.send(&large), node.exactly(large.len()));
     assert!(passed == large, "{} bytes", passed.len());
 }
 

@@ -44,7 +44,7 @@ async fn requests_arrive_as_they_were_sent() {
         None,
     ));
     let sending = send_in_pieces(&mut client, &sent);
-    let (_, arrived) = tokio::join!(sending, node.exactly(sent.len()));
+    let ((), arrived) = tokio::join!(sending, node.exactly(sent.len()));
     assert!(arrived == sent, "{} bytes", arrived.len());
 }
 
@@ -67,7 +67,7 @@ async fn responses_arrive_as_they_were_sent() {
         }
     }
     let sending = send_in_pieces(&mut node, &sent);
-    let (_, arrived) = tokio::join!(sending, client.exactly(sent.len()));
+    let ((), arrived) = tokio::join!(sending, client.exactly(sent.len()));
     assert!(arrived == sent, "{} bytes", arrived.len());
 }
 
@@ -113,7 +113,7 @@ async fn who_does_not_read_is_not_sent_more() {
             .await
             .unwrap();
     };
-    let (_, arrived) = tokio::join!(sending, client.exactly(response.len()));
+    let ((), arrived) = tokio::join!(sending, client.exactly(response.len()));
     assert!(arrived == response, "{} bytes", arrived.len());
 }
 

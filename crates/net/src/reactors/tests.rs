@@ -1,3 +1,5 @@
+#![expect(clippy::disallowed_methods, reason = "a test sends few values")]
+
 use std::collections::HashSet;
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};

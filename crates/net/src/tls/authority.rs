@@ -1,5 +1,7 @@
 //! Certificates for tests.
 
+#![expect(clippy::unwrap_used, reason = "only tests use it")]
+
 use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
 use super::Pem;

@@ -93,122 +93,123 @@ fn constants_are_folded() {
     }
 }
 
+/// Asserts that each of these terms is refused as a value of the type, with this message.
+fn explains(cases: &[(&str, &str, &str)]) {
+    for (text, cql_type, message) in cases {
+        match prepare(text, cql_type) {
+            Err(error) => assert_eq!(error, *message, "{text} as {cql_type}"),
+            Ok(_) => panic!("{text} was taken as {cql_type}"),
+        }
+    }
+}
+
 #[test]
-fn misfits_are_explained() {
-    let nine = "9".repeat(200);
-    for (text, cql_type, message) in [
+fn constants_of_another_type_are_explained() {
+    explains(&[
         (
             "5",
             "text",
-            "Invalid INTEGER constant (5) for \"c\" of type text".to_owned(),
+            "Invalid INTEGER constant (5) for \"c\" of type text",
         ),
         (
             "'x'",
             "int",
-            "Invalid STRING constant ('x') for \"c\" of type int".to_owned(),
+            "Invalid STRING constant ('x') for \"c\" of type int",
         ),
         (
             "true",
             "blob",
-            "Invalid BOOLEAN constant (true) for \"c\" of type blob".to_owned(),
+            "Invalid BOOLEAN constant (true) for \"c\" of type blob",
         ),
         (
             "3000000000",
             "int",
             "Invalid value for c: 3000000000 is out of range of type int, -2147483648 to \
-             2147483647"
-                .to_owned(),
+             2147483647",
         ),
-        (
-            &nine,
-            "text",
-            format!(
-                "Invalid INTEGER constant ({}...) for \"c\" of type text",
-                "9".repeat(60)
-            ),
-        ),
-        (
-            "[1]",
-            "int",
-            "Invalid list literal for c of type int".to_owned(),
-        ),
+    ]);
+}
+
+#[test]
+fn a_long_constant_is_cut_in_its_message() {
+    let message = format!(
+        "Invalid INTEGER constant ({}...) for \"c\" of type text",
+        "9".repeat(60)
+    );
+    explains(&[(&"9".repeat(200), "text", &message)]);
+}
+
+#[test]
+fn collections_of_another_type_are_explained() {
+    explains(&[
+        ("[1]", "int", "Invalid list literal for c of type int"),
         (
             "[1]",
             "set<int>",
-            "Invalid list literal for c of type set<int>".to_owned(),
+            "Invalid list literal for c of type set<int>",
         ),
         (
             "{1}",
             "map<int, int>",
-            "Invalid set literal for c of type map<int, int>".to_owned(),
+            "Invalid set literal for c of type map<int, int>",
         ),
         (
             "{1: 2}",
             "set<int>",
-            "Invalid map literal for c of type set<int>".to_owned(),
+            "Invalid map literal for c of type set<int>",
         ),
-        (
-            "(1, 2)",
-            "int",
-            "Invalid tuple literal for c of type int".to_owned(),
-        ),
+        ("(1, 2)", "int", "Invalid tuple literal for c of type int"),
         (
             "[1, 'x']",
             "list<int>",
-            "Invalid list literal for c: value 'x' is not of type int".to_owned(),
+            "Invalid list literal for c: value 'x' is not of type int",
         ),
         (
             "{'x': 'y'}",
             "map<int, text>",
-            "Invalid map literal for c: key 'x' is not of type int".to_owned(),
+            "Invalid map literal for c: key 'x' is not of type int",
         ),
         (
             "[1, null]",
             "list<int>",
-            "null is not supported inside collections (column c)".to_owned(),
+            "null is not supported inside collections (column c)",
         ),
         (
             "[1, 2]",
             "vector<float, 3>",
             "Invalid vector literal for c of type vector<float, 3>; expected 3 elements, but \
-             given 2"
-                .to_owned(),
+             given 2",
         ),
         (
             "[1, null, 2]",
             "vector<float, 3>",
-            "null is not supported inside vectors (column c)".to_owned(),
+            "null is not supported inside vectors (column c)",
         ),
         (
             "(1, 2, 3)",
             "tuple<int, int>",
             "Invalid tuple literal for c: too many elements. Type frozen<tuple<int, int>> \
-             expects 2 but got 3"
-                .to_owned(),
+             expects 2 but got 3",
         ),
-        (
-            "(int) 'x'",
-            "int",
-            "Cannot cast value 'x' to type int".to_owned(),
-        ),
+    ]);
+}
+
+#[test]
+fn casts_and_functions_of_another_type_are_explained() {
+    explains(&[
+        ("(int) 'x'", "int", "Cannot cast value 'x' to type int"),
         (
             "(bigint) 1",
             "int",
-            "Cannot assign value (bigint)1 to c of type int".to_owned(),
+            "Cannot assign value (bigint)1 to c of type int",
         ),
         (
             "now()",
             "int",
             "Type error: cannot assign result of function system.now (type timeuuid) to c (type \
-             int)"
-                .to_owned(),
+             int)",
         ),
-    ] {
-        match prepare(text, cql_type) {
-            Err(error) => assert_eq!(error, message, "{text} as {cql_type}"),
-            Ok(_) => panic!("{text} was taken as {cql_type}"),
-        }
-    }
+    ]);
 }
 
 #[test]

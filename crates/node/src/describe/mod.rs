@@ -19,7 +19,6 @@ use value::CqlType;
 
 use crate::answer::{Answer, ColumnSpec, Outcome, Rows};
 use crate::database::Database;
-use crate::parameters::Parameters;
 use elements::Schema;
 
 /// A prepared DESCRIBE statement.
@@ -124,11 +123,7 @@ fn plan(target: DescribedObject) -> DescribePlan {
 }
 
 /// Executes a DESCRIBE statement. The whole answer is one page.
-pub async fn execute(
-    database: &Database,
-    plan: &DescribePlan,
-    _parameters: Parameters,
-) -> Result<Answer, CqlError> {
+pub fn execute(database: &Database, plan: &DescribePlan) -> Result<Answer, CqlError> {
     let catalog = database.storage.catalog();
     let schema = Schema {
         catalog: &catalog,

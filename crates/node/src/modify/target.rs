@@ -193,7 +193,12 @@ impl SlicePlan {
             prefixes
                 .iter()
                 .flat_map(|prefix| {
-                    slices_between(clustering, prefix, as_edge(&lower), as_edge(&upper))
+                    slices_between(
+                        clustering,
+                        prefix,
+                        as_edge(lower.as_ref()),
+                        as_edge(upper.as_ref()),
+                    )
                 })
                 .collect(),
         ))
@@ -213,8 +218,8 @@ impl EdgePlan {
     }
 }
 
-fn as_edge(owned: &Option<(Vec<Bytes>, bool)>) -> Option<Edge<'_>> {
-    owned.as_ref().map(|(values, inclusive)| Edge {
+fn as_edge(owned: Option<&(Vec<Bytes>, bool)>) -> Option<Edge<'_>> {
+    owned.map(|(values, inclusive)| Edge {
         values,
         inclusive: *inclusive,
     })

@@ -277,6 +277,10 @@ mod tests {
     }
 
     #[test]
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one table: each wrong value with its message"
+    )]
     fn wrong_values_are_explained() {
         for (name, value, message) in [
             ("foo", "1", "Unknown property 'foo'"),

@@ -88,15 +88,15 @@ fn between(
             upper = Some((edge, inclusive));
         }
     }
-    let (lower, upper) = (as_edge(&lower), as_edge(&upper));
+    let (lower, upper) = (as_edge(lower.as_ref()), as_edge(upper.as_ref()));
     Ok(prefixes
         .iter()
         .flat_map(|prefix| slices::slices_between(clustering, prefix, lower, upper))
         .collect())
 }
 
-fn as_edge(bound: &Option<(Vec<Bytes>, bool)>) -> Option<slices::Edge<'_>> {
-    bound.as_ref().map(|(values, inclusive)| slices::Edge {
+fn as_edge(bound: Option<&(Vec<Bytes>, bool)>) -> Option<slices::Edge<'_>> {
+    bound.map(|(values, inclusive)| slices::Edge {
         values,
         inclusive: *inclusive,
     })

@@ -37,6 +37,10 @@ pub(super) struct Writer {
 /// Makes an outbox and its writer. While more than `unread_bytes_max` bytes of answers wait for the
 /// client, no request gets a [`Turn`].
 pub(super) fn outbox(unread_bytes_max: usize) -> (Outbox, Writer) {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "`Unread` limits the bytes that wait"
+    )]
     let (sender, receiver) = mpsc::unbounded_channel();
     let unread = Arc::new(Unread::new(unread_bytes_max));
     let outbox = Outbox {

@@ -1,10 +1,9 @@
 //! CREATE, ALTER and DROP KEYSPACE.
 
 use cql::error::ErrorKind;
-
-use crate::fixture::Fixture;
 use node::query::Parameters;
 
+use crate::fixture::Fixture;
 use crate::{all_invalid, error};
 
 const SIMPLE: &str = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
@@ -131,7 +130,7 @@ fn drop_takes_the_tables_along() {
 }
 
 #[test]
-fn mistakes_are_explained() {
+fn keyspaces_that_cannot_be_changed_are_explained() {
     let f = Fixture::new();
     all_invalid(
         &f,
@@ -148,7 +147,21 @@ fn mistakes_are_explained() {
             ),
         ],
     );
-    for (cql, kind, message) in [
+}
+
+/// Asserts that each of these statements is refused with this error.
+fn refuses(cases: &[(&str, ErrorKind, &str)]) {
+    let f = Fixture::new();
+    for (cql, kind, message) in cases {
+        let error = error(&f, cql);
+        assert_eq!(error.message, *message, "{cql}");
+        assert_eq!(error.kind, *kind, "{cql}");
+    }
+}
+
+#[test]
+fn wrong_replication_is_explained() {
+    refuses(&[
         (
             "CREATE KEYSPACE a WITH durable_writes = true",
             ErrorKind::ConfigError,
@@ -194,6 +207,12 @@ fn mistakes_are_explained() {
             ErrorKind::Invalid,
             "Unable to use given strategy class: LocalStrategy is reserved for internal use.",
         ),
+    ]);
+}
+
+#[test]
+fn wrong_names_and_options_are_explained() {
+    refuses(&[
         (
             "CREATE KEYSPACE a WITH replication = {'class': 'EverywhereStrategy'} AND tablets = {'enabled': \
              'maybe'}",
@@ -216,9 +235,5 @@ fn mistakes_are_explained() {
             "Keyspace name must not be empty, more than 48 characters long, or contain \
              non-alphanumeric-underscore characters (got \"a-b\")",
         ),
-    ] {
-        let error = error(&f, cql);
-        assert_eq!(error.message, message, "{cql}");
-        assert_eq!(error.kind, kind, "{cql}");
-    }
+    ]);
 }

@@ -133,24 +133,14 @@ fn existing_tables_are_named() {
 }
 
 #[test]
-fn mistakes_are_explained() {
-    let f = Fixture::new().with(&["CREATE TABLE there (k int PRIMARY KEY)"]);
+fn wrong_primary_keys_are_explained() {
+    let f = Fixture::new();
     all_invalid(
         &f,
         &[
             (
-                "CREATE TABLE nowhere.t (k int PRIMARY KEY)",
-                "Keyspace 'nowhere' doesn't exist",
-            ),
-            ("DROP TABLE nothing", "Table 'ks.nothing' doesn't exist"),
-            ("DROP TABLE nowhere.t", "Keyspace 'nowhere' doesn't exist"),
-            (
                 "CREATE TABLE t (k int)",
                 "No PRIMARY KEY specified for table 'ks.t' (exactly one required)",
-            ),
-            (
-                "CREATE TABLE t (k int PRIMARY KEY, v int, v text)",
-                "Duplicate column 'v' declaration for table 't'",
             ),
             (
                 "CREATE TABLE t (k int, PRIMARY KEY (k, x))",
@@ -178,10 +168,6 @@ fn mistakes_are_explained() {
                 "duration type is not supported for PRIMARY KEY column 'd'",
             ),
             (
-                "CREATE TABLE t (k int PRIMARY KEY, n counter)",
-                "Counter columns are not supported yet (column n)",
-            ),
-            (
                 "CREATE TABLE t (k int, a int, b int, PRIMARY KEY (k, a, b)) WITH CLUSTERING \
                  ORDER BY (b DESC, a DESC)",
                 "Clustering key columns must exactly match columns in CLUSTERING ORDER BY \
@@ -192,6 +178,30 @@ fn mistakes_are_explained() {
                  ORDER BY (b DESC)",
                 "Clustering key columns must exactly match columns in CLUSTERING ORDER BY \
                  directive",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn wrong_names_and_columns_are_explained() {
+    let f = Fixture::new();
+    all_invalid(
+        &f,
+        &[
+            (
+                "CREATE TABLE nowhere.t (k int PRIMARY KEY)",
+                "Keyspace 'nowhere' doesn't exist",
+            ),
+            ("DROP TABLE nothing", "Table 'ks.nothing' doesn't exist"),
+            ("DROP TABLE nowhere.t", "Keyspace 'nowhere' doesn't exist"),
+            (
+                "CREATE TABLE t (k int PRIMARY KEY, v int, v text)",
+                "Duplicate column 'v' declaration for table 't'",
+            ),
+            (
+                "CREATE TABLE t (k int PRIMARY KEY, n counter)",
+                "Counter columns are not supported yet (column n)",
             ),
             (
                 "CREATE TABLE t (k int PRIMARY KEY, \"cdc$time\" int)",
@@ -208,6 +218,11 @@ fn mistakes_are_explained() {
             ),
         ],
     );
+}
+
+#[test]
+fn wrong_options_have_their_error_codes() {
+    let f = Fixture::new();
     for (cql, kind, message) in [
         (
             "CREATE TABLE t (k int PRIMARY KEY) WITH foo = 1",

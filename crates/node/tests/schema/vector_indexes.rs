@@ -144,15 +144,10 @@ fn an_index_made_again_has_another_version_and_an_altered_table_the_same() {
 }
 
 #[test]
-fn what_cannot_be_indexed_is_explained() {
-    let f = fixture();
+fn columns_that_cannot_be_indexed_are_explained() {
     all_invalid(
-        &f,
+        &fixture(),
         &[
-            (
-                "CREATE CUSTOM INDEX ON nothing (v) USING 'vector_index'",
-                "Table 'ks.nothing' doesn't exist",
-            ),
             (
                 "CREATE CUSTOM INDEX ON t (x) USING 'vector_index'",
                 "No column definition found for column x",
@@ -190,6 +185,15 @@ fn what_cannot_be_indexed_is_explained() {
                 "CREATE CUSTOM INDEX ON keyed (k) USING 'vector_index'",
                 "Vector indexes are not supported on PRIMARY KEY columns (column k)",
             ),
+        ],
+    );
+}
+
+#[test]
+fn targets_that_are_not_there_yet_are_explained() {
+    all_invalid(
+        &fixture(),
+        &[
             (
                 "CREATE CUSTOM INDEX ON t (v, n) USING 'vector_index'",
                 "Vector indexes with filtering columns are not supported yet: name the vector \
@@ -208,6 +212,15 @@ fn what_cannot_be_indexed_is_explained() {
                 "CREATE CUSTOM INDEX ON t ((k, k), v) USING 'vector_index'",
                 "Duplicate column definition in local vector index: k",
             ),
+        ],
+    );
+}
+
+#[test]
+fn classes_that_are_not_there_are_explained() {
+    all_invalid(
+        &fixture(),
+        &[
             (
                 "CREATE INDEX ON t (n)",
                 "Secondary indexes are not supported yet: only vector indexes, CREATE CUSTOM \
@@ -231,6 +244,15 @@ fn what_cannot_be_indexed_is_explained() {
                  'ORG.apache.cassandra.index.sai.StorageAttachedIndex' provided: use \
                  'vector_index'",
             ),
+        ],
+    );
+}
+
+#[test]
+fn wrong_options_are_explained() {
+    all_invalid(
+        &fixture(),
+        &[
             (
                 "CREATE CUSTOM INDEX ON t (v) USING 'vector_index' WITH OPTIONS = \
                  {'quantization': 'f8'}",
@@ -245,6 +267,19 @@ fn what_cannot_be_indexed_is_explained() {
                 "CREATE CUSTOM INDEX ON t (v) USING 'vector_index' WITH OPTIONS = \
                  {'index_version': 'x'}",
                 "Cannot specify index_version as a CUSTOM option",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn tables_and_indexes_that_do_not_exist_are_explained() {
+    all_invalid(
+        &fixture(),
+        &[
+            (
+                "CREATE CUSTOM INDEX ON nothing (v) USING 'vector_index'",
+                "Table 'ks.nothing' doesn't exist",
             ),
             ("DROP INDEX nothing", "Index 'ks.nothing' doesn't exist"),
         ],

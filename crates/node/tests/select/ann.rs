@@ -225,34 +225,22 @@ fn paging_is_warned_of() {
     assert!(page(3).warnings.is_empty());
 }
 
-#[test]
-fn misuse_is_explained() {
+/// Asserts that each of these queries is refused with a message that contains this.
+fn refuses(cases: &[(&str, &str)]) {
     let (_store, client) = FakeStore::start();
     let films = films(client);
-    let cases = [
+    for (query, fragment) in cases {
+        let message = films.refused(query, &[]);
+        assert!(message.contains(fragment), "{query}: {message}");
+    }
+}
+
+#[test]
+fn wrong_arguments_are_explained() {
+    refuses(&[
         (
             "SELECT * FROM films ORDER BY other ANN OF [1, 2, 3] LIMIT 3",
             "ANN ordering by vector requires the column to be indexed",
-        ),
-        (
-            "SELECT * FROM films ORDER BY v ANN OF [1, 2, 3]",
-            "Vector ANN queries must have a limit specified",
-        ),
-        (
-            "SELECT * FROM films ORDER BY v ANN OF [1, 2, 3] LIMIT 1001",
-            "requires a LIMIT that is not greater than 1000. LIMIT was 1001",
-        ),
-        (
-            "SELECT * FROM films ORDER BY v ANN OF [1, 2, 3] PER PARTITION LIMIT 1 LIMIT 3",
-            "do not support per-partition limits",
-        ),
-        (
-            "SELECT count(*) FROM films ORDER BY v ANN OF [1, 2, 3] LIMIT 3",
-            "cannot be run with aggregation",
-        ),
-        (
-            "SELECT id FROM films GROUP BY id ORDER BY v ANN OF [1, 2, 3] LIMIT 3",
-            "cannot be run with aggregation",
         ),
         (
             "SELECT * FROM films ORDER BY v ANN OF [1, 2] LIMIT 3",
@@ -270,6 +258,52 @@ fn misuse_is_explained() {
             "SELECT * FROM films ORDER BY v ANN OF null LIMIT 3",
             "Unsupported null value for column v",
         ),
+        (
+            "SELECT * FROM films ORDER BY v ANN OF [NaN, 2, 3] LIMIT 3",
+            "NaN",
+        ),
+        (
+            "SELECT * FROM films ORDER BY v ANN OF 'text' LIMIT 3",
+            "vector<float, 3>",
+        ),
+    ]);
+}
+
+#[test]
+fn a_limit_is_needed() {
+    refuses(&[
+        (
+            "SELECT * FROM films ORDER BY v ANN OF [1, 2, 3]",
+            "Vector ANN queries must have a limit specified",
+        ),
+        (
+            "SELECT * FROM films ORDER BY v ANN OF [1, 2, 3] LIMIT 1001",
+            "requires a LIMIT that is not greater than 1000. LIMIT was 1001",
+        ),
+        (
+            "SELECT * FROM films ORDER BY v ANN OF [1, 2, 3] PER PARTITION LIMIT 1 LIMIT 3",
+            "do not support per-partition limits",
+        ),
+    ]);
+}
+
+#[test]
+fn aggregates_are_refused() {
+    refuses(&[
+        (
+            "SELECT count(*) FROM films ORDER BY v ANN OF [1, 2, 3] LIMIT 3",
+            "cannot be run with aggregation",
+        ),
+        (
+            "SELECT id FROM films GROUP BY id ORDER BY v ANN OF [1, 2, 3] LIMIT 3",
+            "cannot be run with aggregation",
+        ),
+    ]);
+}
+
+#[test]
+fn other_orderings_are_refused() {
+    refuses(&[
         (
             "SELECT * FROM films ORDER BY ANN(v, [1, 2, 3]) DESC LIMIT 3",
             "Descending ANN ordering is not supported",
@@ -290,6 +324,12 @@ fn misuse_is_explained() {
             "SELECT * FROM films ORDER BY ANN(v, [1, 2, 3]), BM25(title, 'x') LIMIT 3",
             "BM25 and ANN cannot be combined in the same query",
         ),
+    ]);
+}
+
+#[test]
+fn other_restrictions_are_refused() {
+    refuses(&[
         (
             "SELECT * FROM films WHERE v = [1, 2, 3]",
             "Vector indexes only support ANN queries",
@@ -310,19 +350,13 @@ fn misuse_is_explained() {
             "SELECT * FROM films WHERE id = 3 ORDER BY v ANN OF [1, 2, 3] LIMIT 3",
             "Filters beside ANN OF are not available yet",
         ),
-        (
-            "SELECT * FROM films ORDER BY v ANN OF [NaN, 2, 3] LIMIT 3",
-            "NaN",
-        ),
-        (
-            "SELECT * FROM films ORDER BY v ANN OF 'text' LIMIT 3",
-            "vector<float, 3>",
-        ),
-    ];
-    for (query, fragment) in cases {
-        let message = films.refused(query, &[]);
-        assert!(message.contains(fragment), "{query}: {message}");
-    }
+    ]);
+}
+
+#[test]
+fn wrong_bound_values_are_explained() {
+    let (_store, client) = FakeStore::start();
+    let films = films(client);
     let bound: Vec<(BoundValue, BoundValue, &str)> = vec![
         (
             BoundValue::Null,

@@ -1,8 +1,7 @@
 //! Reads of a CDC log, as the CDC library sends them.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use node::query::BoundValue;
+use storage::clock::{Clock, SystemClock};
 use value::Value;
 
 use crate::fixture::Fixture;
@@ -18,10 +17,7 @@ fn a_window_of_the_log_holds_every_write_before_its_end() {
         "INSERT INTO t (p, v) VALUES (1, 2)",
         "UPDATE t SET v = 3 WHERE p = 1",
     ]);
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap()
-        .as_millis() as i64;
+    let now = SystemClock.now_micros() / 1_000;
     let streams: Vec<Value> = fixture
         .rows("SELECT DISTINCT \"cdc$stream_id\" FROM t_scylla_cdc_log")
         .iter()
@@ -67,10 +63,7 @@ fn no_row_comes_to_lie_in_a_window_that_was_read() {
     let all = "SELECT toUnixTimestamp(\"cdc$time\"), v FROM t_scylla_cdc_log";
     let first = fixture.rows(all);
     assert_eq!(first.len(), 1);
-    let read_at = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap()
-        .as_millis() as i64;
+    let read_at = SystemClock.now_micros() / 1_000;
     fixture.rows(all);
     fixture.run("INSERT INTO t (p, v) VALUES (1, 2) USING TIMESTAMP 1000000");
     let late = fixture

@@ -36,7 +36,7 @@ impl FakeStore {
     pub fn start() -> (FakeStore, Client) {
         let store = FakeStore::default();
         let served = store.clone();
-        let (sender, receiver) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()

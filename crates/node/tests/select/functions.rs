@@ -11,10 +11,17 @@ fn fixture() -> Fixture {
     ])
 }
 
-#[test]
-fn functions_are_computed() {
+/// Asserts that each of these queries returns these rows.
+fn returns(cases: &[(&str, &[&str])]) {
     let fixture = fixture();
-    let cases: &[(&str, &[&str])] = &[
+    for (query, expected) in cases {
+        assert_eq!(fixture.rows(query), *expected, "{query}");
+    }
+}
+
+#[test]
+fn similarities_are_computed() {
+    returns(&[
         (
             "SELECT similarity_cosine(v, w) FROM t WHERE p = 1",
             &["0.5"],
@@ -47,6 +54,12 @@ fn functions_are_computed() {
             "SELECT similarity_euclidean([1, 2], [1, 2]) FROM t WHERE p = 1",
             &["1.0"],
         ),
+    ]);
+}
+
+#[test]
+fn times_casts_and_tokens_are_computed() {
+    returns(&[
         (
             "SELECT toDate(u), toUnixTimestamp(u) FROM t WHERE p = 1",
             &["'2015-07-14' | 1436832018805"],
@@ -80,10 +93,12 @@ fn functions_are_computed() {
             "SELECT token(2) FROM t WHERE p = 1",
             &["-3248873570005575792"],
         ),
-    ];
-    for (query, expected) in cases {
-        assert_eq!(fixture.rows(query), *expected, "{query}");
-    }
+    ]);
+}
+
+#[test]
+fn arguments_may_be_bound() {
+    let fixture = fixture();
     assert_eq!(
         fixture.bound(
             "SELECT similarity_cosine(v, ?), (int)? FROM t WHERE p = ?",

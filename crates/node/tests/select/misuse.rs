@@ -46,176 +46,231 @@ fn restrictions_that_need_filtering_say_so() {
     }
 }
 
-#[test]
-fn wrong_restrictions_are_explained() {
+/// Asserts that these restrictions are refused with these messages.
+fn refuses_restrictions(cases: &[(&str, &str)]) {
     let fixture = fixture();
-    let key = "p = 1 AND q = 1 AND";
-    let cases: Vec<(String, &str)> = vec![
-        (
-            format!("{key} b = 1"),
-            "PRIMARY KEY column \"b\" cannot be restricted as preceding column \"a\" is not restricted",
-        ),
-        (
-            format!("{key} a = 1 AND c = 1"),
-            "PRIMARY KEY column \"c\" cannot be restricted as preceding column \"b\" is not restricted",
-        ),
-        (
-            format!("{key} a > 1 AND b = 1"),
-            "Clustering column \"b\" cannot be restricted (preceding column \"a\" is restricted by a non-EQ relation)",
-        ),
-        (
-            "a = 1 AND c = 1".to_owned(),
-            "PRIMARY KEY column \"c\" cannot be restricted as preceding column \"b\" is not restricted",
-        ),
-        (
-            format!("{key} a = 1 AND a = 2"),
-            "a cannot be restricted by more than one relation if it includes an Equal",
-        ),
-        (
-            format!("{key} a = 1 AND a > 2"),
-            "a cannot be restricted by more than one relation if it includes an Equal",
-        ),
-        (
-            format!("{key} a IN (1) AND a > 2"),
-            "a cannot be restricted by more than one relation if it includes a IN",
-        ),
-        (
-            format!("{key} a > 1 AND a >= 2"),
-            "More than one restriction was found for the start bound on a",
-        ),
-        (
-            format!("{key} a < 1 AND a <= 2"),
-            "More than one restriction was found for the end bound on a",
-        ),
-        (
-            format!("{key} (a, b) > (1, 1) AND a < 5"),
-            "Mixing single column relations and multi column relations on clustering columns is not allowed",
-        ),
-        (
-            format!("{key} (a, b) > (1, 1) AND (b, c) < (5, 5)"),
-            "Column \"b\" cannot be restricted by two inequalities not starting with the same column",
-        ),
-        (
-            format!("{key} (p, a) > (1, 1)"),
-            "Multi-column relations can only be applied to clustering columns but was applied to: p",
-        ),
-        (
-            format!("{key} (a, c) > (1, 1)"),
-            "Clustering columns must appear in the PRIMARY KEY order in multi-column relations: (a, c) > (1, 1)",
-        ),
-        (
-            format!("{key} (a, a) > (1, 1)"),
-            "Column \"a\" appeared twice in a relation: (a, a) > (1, 1)",
-        ),
-        (
-            format!("{key} (a, b) > (1, 2, 3)"),
-            "Expected 2 elements in value tuple, but got 3: (1, 2, 3)",
-        ),
-        (
-            "token(p) > 1".to_owned(),
-            "The token() function must be applied to all partition key components or none of them",
-        ),
-        (
-            "token(q, p) > 1".to_owned(),
-            "The token function arguments must be in the partition key order: p, q",
-        ),
-        (
-            "token(p, q) > token(1)".to_owned(),
-            "Invalid number of arguments in call to function system.token: 2 required but 1 provided",
-        ),
-        (
-            "l = [1] ALLOW FILTERING".to_owned(),
-            "Collection column 'l' (list<int>) cannot be restricted by a '=' relation",
-        ),
-        (
-            "r CONTAINS 1 ALLOW FILTERING".to_owned(),
-            "Cannot use CONTAINS on non-collection column r",
-        ),
-        (
-            "l CONTAINS KEY 1 ALLOW FILTERING".to_owned(),
-            "Cannot use CONTAINS KEY on non-map column l",
-        ),
-        (
-            "l[0] = 1 ALLOW FILTERING".to_owned(),
-            "Indexes on list entries (l[index] = value) are not currently supported.",
-        ),
-        (
-            "r['x'] = 1 ALLOW FILTERING".to_owned(),
-            "Column r cannot be used as a map",
-        ),
-        (
-            "m['x'] > 1 ALLOW FILTERING".to_owned(),
-            "Only EQ relations are supported on map entries",
-        ),
-        (
-            "f CONTAINS 1 AND f = {1} ALLOW FILTERING".to_owned(),
-            "Collection column f can only be restricted by CONTAINS, CONTAINS KEY, or map-entry equality",
-        ),
-        (
-            "d > 1d ALLOW FILTERING".to_owned(),
-            "Slice restrictions are not supported on duration columns",
-        ),
-        (
-            "t > (1, 89h) ALLOW FILTERING".to_owned(),
-            "Slice restrictions are not supported on tuples containing durations",
-        ),
-        (
-            "t <= ? ALLOW FILTERING".to_owned(),
-            "Slice restrictions are not supported on tuples containing durations",
-        ),
-        (
-            "fd > [1h] ALLOW FILTERING".to_owned(),
-            "Slice restrictions are not supported on collections containing durations",
-        ),
-        (
-            "fm[1] = 1 ALLOW FILTERING".to_owned(),
-            "Map-entry equality predicates on frozen map column fm are not supported",
-        ),
-        (
-            "r = 1 ALLOW FILTERING USING TIMEOUT 'hey'".to_owned(),
-            "Invalid STRING constant ('hey') for \"[timeout]\" of type duration",
-        ),
-        (
-            "r = 1 ALLOW FILTERING USING TIMEOUT 5".to_owned(),
-            "Invalid INTEGER constant (5) for \"[timeout]\" of type duration",
-        ),
-        (
-            "r = 1 ALLOW FILTERING USING TIMEOUT -10ms".to_owned(),
-            "Timeout values must be non-negative",
-        ),
-        (
-            "r = 1 ALLOW FILTERING USING TIMEOUT 3us".to_owned(),
-            "Timeout values cannot have a granularity finer than milliseconds",
-        ),
-        (
-            "r = 1 ALLOW FILTERING USING TIMEOUT 1d".to_owned(),
-            "Timeout values cannot be expressed in days or longer units",
-        ),
-        ("r != 1".to_owned(), "Unsupported \"!=\" relation: r != 1"),
-        (
-            "nope = 1".to_owned(),
-            "Undefined column name nope in table ks.t",
-        ),
-    ];
     for (condition, message) in cases {
         assert_eq!(
             fixture.refused(&format!("SELECT * FROM t WHERE {condition}"), &[]),
-            message,
+            *message,
             "{condition}"
         );
     }
 }
 
-#[test]
-fn wrong_selections_and_orders_are_explained() {
+/// Asserts that these statements are refused with these messages.
+fn refuses(cases: &[(&str, &str)]) {
     let fixture = fixture();
-    let cases = [
+    for (statement, message) in cases {
+        assert_eq!(fixture.refused(statement, &[]), *message, "{statement}");
+    }
+}
+
+#[test]
+fn a_clustering_column_needs_those_before_it() {
+    refuses_restrictions(&[
+        (
+            "p = 1 AND q = 1 AND b = 1",
+            "PRIMARY KEY column \"b\" cannot be restricted as preceding column \"a\" is not restricted",
+        ),
+        (
+            "p = 1 AND q = 1 AND a = 1 AND c = 1",
+            "PRIMARY KEY column \"c\" cannot be restricted as preceding column \"b\" is not restricted",
+        ),
+        (
+            "p = 1 AND q = 1 AND a > 1 AND b = 1",
+            "Clustering column \"b\" cannot be restricted (preceding column \"a\" is restricted by a non-EQ relation)",
+        ),
+        (
+            "a = 1 AND c = 1",
+            "PRIMARY KEY column \"c\" cannot be restricted as preceding column \"b\" is not restricted",
+        ),
+    ]);
+}
+
+#[test]
+fn relations_on_one_column_have_to_agree() {
+    refuses_restrictions(&[
+        (
+            "p = 1 AND q = 1 AND a = 1 AND a = 2",
+            "a cannot be restricted by more than one relation if it includes an Equal",
+        ),
+        (
+            "p = 1 AND q = 1 AND a = 1 AND a > 2",
+            "a cannot be restricted by more than one relation if it includes an Equal",
+        ),
+        (
+            "p = 1 AND q = 1 AND a IN (1) AND a > 2",
+            "a cannot be restricted by more than one relation if it includes a IN",
+        ),
+        (
+            "p = 1 AND q = 1 AND a > 1 AND a >= 2",
+            "More than one restriction was found for the start bound on a",
+        ),
+        (
+            "p = 1 AND q = 1 AND a < 1 AND a <= 2",
+            "More than one restriction was found for the end bound on a",
+        ),
+    ]);
+}
+
+#[test]
+fn wrong_relations_of_several_columns_are_explained() {
+    refuses_restrictions(&[
+        (
+            "p = 1 AND q = 1 AND (a, b) > (1, 1) AND a < 5",
+            "Mixing single column relations and multi column relations on clustering columns is not allowed",
+        ),
+        (
+            "p = 1 AND q = 1 AND (a, b) > (1, 1) AND (b, c) < (5, 5)",
+            "Column \"b\" cannot be restricted by two inequalities not starting with the same column",
+        ),
+        (
+            "p = 1 AND q = 1 AND (p, a) > (1, 1)",
+            "Multi-column relations can only be applied to clustering columns but was applied to: p",
+        ),
+        (
+            "p = 1 AND q = 1 AND (a, c) > (1, 1)",
+            "Clustering columns must appear in the PRIMARY KEY order in multi-column relations: (a, c) > (1, 1)",
+        ),
+        (
+            "p = 1 AND q = 1 AND (a, a) > (1, 1)",
+            "Column \"a\" appeared twice in a relation: (a, a) > (1, 1)",
+        ),
+        (
+            "p = 1 AND q = 1 AND (a, b) > (1, 2, 3)",
+            "Expected 2 elements in value tuple, but got 3: (1, 2, 3)",
+        ),
+    ]);
+}
+
+#[test]
+fn wrong_relations_of_tokens_are_explained() {
+    refuses_restrictions(&[
+        (
+            "token(p) > 1",
+            "The token() function must be applied to all partition key components or none of them",
+        ),
+        (
+            "token(q, p) > 1",
+            "The token function arguments must be in the partition key order: p, q",
+        ),
+        (
+            "token(p, q) > token(1)",
+            "Invalid number of arguments in call to function system.token: 2 required but 1 provided",
+        ),
+    ]);
+}
+
+#[test]
+fn wrong_relations_of_collections_are_explained() {
+    refuses_restrictions(&[
+        (
+            "l = [1] ALLOW FILTERING",
+            "Collection column 'l' (list<int>) cannot be restricted by a '=' relation",
+        ),
+        (
+            "r CONTAINS 1 ALLOW FILTERING",
+            "Cannot use CONTAINS on non-collection column r",
+        ),
+        (
+            "l CONTAINS KEY 1 ALLOW FILTERING",
+            "Cannot use CONTAINS KEY on non-map column l",
+        ),
+        (
+            "l[0] = 1 ALLOW FILTERING",
+            "Indexes on list entries (l[index] = value) are not currently supported.",
+        ),
+        (
+            "r['x'] = 1 ALLOW FILTERING",
+            "Column r cannot be used as a map",
+        ),
+        (
+            "m['x'] > 1 ALLOW FILTERING",
+            "Only EQ relations are supported on map entries",
+        ),
+        (
+            "f CONTAINS 1 AND f = {1} ALLOW FILTERING",
+            "Collection column f can only be restricted by CONTAINS, CONTAINS KEY, or map-entry equality",
+        ),
+        (
+            "fm[1] = 1 ALLOW FILTERING",
+            "Map-entry equality predicates on frozen map column fm are not supported",
+        ),
+    ]);
+}
+
+#[test]
+fn durations_have_no_order() {
+    refuses_restrictions(&[
+        (
+            "d > 1d ALLOW FILTERING",
+            "Slice restrictions are not supported on duration columns",
+        ),
+        (
+            "t > (1, 89h) ALLOW FILTERING",
+            "Slice restrictions are not supported on tuples containing durations",
+        ),
+        (
+            "t <= ? ALLOW FILTERING",
+            "Slice restrictions are not supported on tuples containing durations",
+        ),
+        (
+            "fd > [1h] ALLOW FILTERING",
+            "Slice restrictions are not supported on collections containing durations",
+        ),
+    ]);
+}
+
+#[test]
+fn wrong_timeouts_are_explained() {
+    refuses_restrictions(&[
+        (
+            "r = 1 ALLOW FILTERING USING TIMEOUT 'hey'",
+            "Invalid STRING constant ('hey') for \"[timeout]\" of type duration",
+        ),
+        (
+            "r = 1 ALLOW FILTERING USING TIMEOUT 5",
+            "Invalid INTEGER constant (5) for \"[timeout]\" of type duration",
+        ),
+        (
+            "r = 1 ALLOW FILTERING USING TIMEOUT -10ms",
+            "Timeout values must be non-negative",
+        ),
+        (
+            "r = 1 ALLOW FILTERING USING TIMEOUT 3us",
+            "Timeout values cannot have a granularity finer than milliseconds",
+        ),
+        (
+            "r = 1 ALLOW FILTERING USING TIMEOUT 1d",
+            "Timeout values cannot be expressed in days or longer units",
+        ),
+    ]);
+}
+
+#[test]
+fn relations_that_no_column_has_are_explained() {
+    refuses_restrictions(&[
+        ("r != 1", "Unsupported \"!=\" relation: r != 1"),
+        ("nope = 1", "Undefined column name nope in table ks.t"),
+    ]);
+}
+
+#[test]
+fn wrong_names_are_explained() {
+    refuses(&[
         (
             "SELECT nope FROM t",
             "Undefined column name nope in table ks.t",
         ),
         ("SELECT * FROM nope", "unconfigured table nope"),
         ("SELECT * FROM nope.t", "Keyspace 'nope' does not exist"),
+    ]);
+}
+
+#[test]
+fn wrong_selections_are_explained() {
+    refuses(&[
         (
             "SELECT writetime(a) FROM t",
             "Cannot use selection function writeTime on PRIMARY KEY part a",
@@ -249,6 +304,12 @@ fn wrong_selections_and_orders_are_explained() {
             "SELECT sum(p, q) FROM t",
             "Invalid number of arguments in call to function system.sum: 1 required but 2 provided",
         ),
+    ]);
+}
+
+#[test]
+fn wrong_uses_of_distinct_are_explained() {
+    refuses(&[
         (
             "SELECT DISTINCT p FROM t",
             "SELECT DISTINCT queries must request all the partition key columns (missing q)",
@@ -265,14 +326,39 @@ fn wrong_selections_and_orders_are_explained() {
             "SELECT DISTINCT p, q FROM t PER PARTITION LIMIT 1",
             "PER PARTITION LIMIT is not allowed with SELECT DISTINCT queries",
         ),
+    ]);
+}
+
+#[test]
+fn wrong_limits_are_explained() {
+    refuses(&[
         (
             "SELECT count(*) FROM t PER PARTITION LIMIT 1",
             "PER PARTITION LIMIT is not allowed with aggregate queries",
         ),
+        ("SELECT * FROM t LIMIT 0", "LIMIT must be strictly positive"),
         (
-            "SELECT p, s FROM t WHERE p = 1 AND q = 1 AND a = 1",
-            "Cannot restrict clustering columns when selecting only static columns",
+            "SELECT * FROM t LIMIT -1",
+            "LIMIT must be strictly positive",
         ),
+        (
+            "SELECT * FROM t PER PARTITION LIMIT 0",
+            "LIMIT must be strictly positive",
+        ),
+    ]);
+}
+
+#[test]
+fn static_columns_are_not_restricted_by_clustering() {
+    refuses(&[(
+        "SELECT p, s FROM t WHERE p = 1 AND q = 1 AND a = 1",
+        "Cannot restrict clustering columns when selecting only static columns",
+    )]);
+}
+
+#[test]
+fn clauses_that_are_not_there_yet_say_so() {
+    refuses(&[
         (
             "SELECT JSON p FROM t",
             "SELECT JSON is not supported by Annulus yet",
@@ -281,6 +367,12 @@ fn wrong_selections_and_orders_are_explained() {
             "SELECT p, count(*) FROM t GROUP BY p",
             "GROUP BY is not supported by Annulus yet",
         ),
+    ]);
+}
+
+#[test]
+fn wrong_orders_are_explained() {
+    refuses(&[
         (
             "SELECT * FROM t ORDER BY a",
             "ORDER BY is only supported when the partition key is restricted by an EQ or an IN.",
@@ -297,19 +389,7 @@ fn wrong_selections_and_orders_are_explained() {
             "SELECT * FROM t WHERE p = 1 AND q = 1 ORDER BY a ASC, b DESC",
             "Unsupported order by relation",
         ),
-        ("SELECT * FROM t LIMIT 0", "LIMIT must be strictly positive"),
-        (
-            "SELECT * FROM t LIMIT -1",
-            "LIMIT must be strictly positive",
-        ),
-        (
-            "SELECT * FROM t PER PARTITION LIMIT 0",
-            "LIMIT must be strictly positive",
-        ),
-    ];
-    for (statement, message) in cases {
-        assert_eq!(fixture.refused(statement, &[]), message, "{statement}");
-    }
+    ]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::fixture::Fixture;
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table: each query with its plan")]
 fn plans_tell_what_is_served_and_what_is_filtered() {
     let fixture = Fixture::new().with(&[
         "CREATE TABLE t (p int, q int, a int, b int, c int, s int static, r int, v vector<float, 2>, \

@@ -69,7 +69,7 @@ impl Service for Echo {
         vec![("COMPRESSION".to_owned(), vec!["lz4".to_owned()])]
     }
 
-    async fn answer(&self, _: &(), request: Request, _: &Account) -> Result<Reply, CqlError> {
+    async fn answer(&self, (): &(), request: Request, _: &Account) -> Result<Reply, CqlError> {
         let answer = match request {
             Request::Query { statement, .. } | Request::Prepare { statement } => {
                 self.obey(&statement).await

@@ -61,6 +61,6 @@ async fn the_one_who_changes_hears_of_it_too() {
         client.receive().await.0.stream,
         client.receive().await.0.stream,
     ];
-    streams.sort();
+    streams.sort_unstable();
     assert_eq!(streams, [EVENT_STREAM, 7]);
 }

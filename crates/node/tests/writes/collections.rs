@@ -86,16 +86,19 @@ fn maps() {
     );
 }
 
-#[test]
-fn markers_in_brackets_and_for_elements() {
-    let f = fixture();
-    let execute = |cql: &str, values: Vec<BoundValue>| {
-        let parameters = Parameters {
-            values,
-            ..Parameters::default()
-        };
-        f.execute(cql, parameters).map_err(|error| error.message)
+/// Executes a statement with these values. Returns the message of its error.
+fn execute(f: &Fixture, cql: &str, values: Vec<BoundValue>) -> Result<(), String> {
+    let parameters = Parameters {
+        values,
+        ..Parameters::default()
     };
+    let executed = f.execute(cql, parameters);
+    executed.map(drop).map_err(|error| error.message)
+}
+
+#[test]
+fn markers_have_the_types_of_their_elements() {
+    let f = fixture();
     assert_eq!(
         f.variables("UPDATE t SET l[?] = ?, m[?] = ?, s = s - ?, l = l + ? WHERE k = ?"),
         [
@@ -112,14 +115,26 @@ fn markers_in_brackets_and_for_elements() {
         f.variables("UPDATE t SET m = m - ? WHERE k = 1"),
         ["m set<text>"]
     );
+}
+
+#[test]
+fn elements_may_be_bound() {
+    let f = fixture();
     let key = BoundValue::Value(Value::Text("q".to_owned()).serialize());
     execute(
+        &f,
         "UPDATE t SET m[?] = ? WHERE k = 1",
         vec![key.clone(), int(5)],
     )
     .unwrap();
-    execute("UPDATE t SET l = ? + l WHERE k = 1", vec![ints(&[5, 6])]).unwrap();
     execute(
+        &f,
+        "UPDATE t SET l = ? + l WHERE k = 1",
+        vec![ints(&[5, 6])],
+    )
+    .unwrap();
+    execute(
+        &f,
         "UPDATE t SET m[?] = ? WHERE k = 1",
         vec![key, BoundValue::Unset],
     )
@@ -133,8 +148,13 @@ fn markers_in_brackets_and_for_elements() {
         "DELETE l[?] FROM t WHERE k = 1",
         "DELETE s[?] FROM t WHERE k = 1",
     ] {
-        execute(statement, vec![BoundValue::Unset]).unwrap();
+        execute(&f, statement, vec![BoundValue::Unset]).unwrap();
     }
+}
+
+#[test]
+fn wrong_bound_elements_are_explained() {
+    let f = fixture();
     for (statement, value, message) in [
         (
             "UPDATE t SET l[?] = 1 WHERE k = 1",
@@ -154,7 +174,7 @@ fn markers_in_brackets_and_for_elements() {
         (
             "UPDATE t SET l[?] = 1 WHERE k = 1",
             int(4),
-            "List index 4 out of bound, list has size 4",
+            "List index 4 out of bound, list has size 2",
         ),
         (
             "DELETE m[?] FROM t WHERE k = 1",
@@ -168,7 +188,7 @@ fn markers_in_brackets_and_for_elements() {
         ),
     ] {
         assert_eq!(
-            execute(statement, vec![value]).unwrap_err(),
+            execute(&f, statement, vec![value]).unwrap_err(),
             message,
             "{statement}"
         );

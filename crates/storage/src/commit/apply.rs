@@ -90,10 +90,7 @@ pub(super) fn apply(
             clustering,
             timestamp,
         } => {
-            let row = Record {
-                deletion: Some(moment.deletion(*timestamp)),
-                ..Record::default()
-            };
+            let row = deleted(moment.deletion(*timestamp));
             merge_row(overlay, table, partition, clustering, row, moment)
         }
         Change::DeleteRange {
@@ -102,70 +99,95 @@ pub(super) fn apply(
             timestamp,
         } => {
             let range = table.keys.suffix_range(start, end)?;
-            let mut head = overlay.head(table, partition)?;
-            let covered = head
-                .deletion
-                .is_some_and(|deletion| deletion.timestamp >= *timestamp);
-            if range.is_empty() || covered {
-                return Ok(());
-            }
-            // The ends become parts of keys, so their lengths are checked.
-            crate::key::join(partition, crate::key::RANGE, &range.low)?;
-            crate::key::join(partition, crate::key::RANGE, &range.high)?;
-            let old = if head.has_ranges {
-                overlay.ranges_over(table, partition, &range)?
-            } else {
-                Vec::new()
-            };
-            let deletion = moment.deletion(*timestamp);
-            let new = ranges::add(&old, &range, deletion);
-            if new == old {
-                // Newer deletions cover the whole range.
-                return Ok(());
-            }
-            overlay.replace_ranges(table, partition, old, new);
-            overlay
-                .write
-                .sweeps
-                .push(Sweep::new(table.space, partition, range, deletion));
-            if head.has_ranges {
-                return Ok(());
-            }
-            head.has_ranges = true;
-            overlay.put_head(table, partition, head)
+            delete_range(
+                overlay,
+                table,
+                partition,
+                range,
+                moment.deletion(*timestamp),
+            )
         }
         Change::DeletePartition { timestamp } if !table.has_heads() => {
-            let row = Record {
-                deletion: Some(moment.deletion(*timestamp)),
-                ..Record::default()
-            };
+            let row = deleted(moment.deletion(*timestamp));
             merge_row(overlay, table, partition, &[], row, moment)
         }
         Change::DeletePartition { timestamp } => {
-            let mut head = overlay.head(table, partition)?;
-            let deletion = moment.deletion(*timestamp);
-            let all = Record {
-                deletion: Some(deletion),
-                ..Record::default()
-            };
-            head.merge(all, |id| table.type_of(id));
-            if head.deletion == Some(deletion) && !head.swept {
-                let range = SuffixRange::whole();
-                overlay
-                    .write
-                    .sweeps
-                    .push(Sweep::new(table.space, partition, range, deletion));
-            }
-            if head.has_ranges {
-                let old = overlay.ranges_over(table, partition, &SuffixRange::whole())?;
-                let mut new = old.clone();
-                new.retain(|range| range.deletion.timestamp > *timestamp);
-                head.has_ranges = !new.is_empty();
-                overlay.replace_ranges(table, partition, old, new);
-            }
-            overlay.put_head(table, partition, head)
+            delete_partition(overlay, table, partition, moment.deletion(*timestamp))
         }
     }
+}
+
+/// A record that is nothing but a deletion.
+fn deleted(deletion: Deletion) -> Record {
+    Record {
+        deletion: Some(deletion),
+        ..Record::default()
+    }
+}
+
+fn delete_range(
+    overlay: &mut Overlay<'_>,
+    table: &TableSchema,
+    partition: &[u8],
+    range: SuffixRange,
+    deletion: Deletion,
+) -> Result<(), StorageError> {
+    let mut head = overlay.head(table, partition)?;
+    let covered = head
+        .deletion
+        .is_some_and(|of_all| of_all.timestamp >= deletion.timestamp);
+    if range.is_empty() || covered {
+        return Ok(());
+    }
+    // The ends become parts of keys, so their lengths are checked.
+    crate::key::join(partition, crate::key::RANGE, &range.low)?;
+    crate::key::join(partition, crate::key::RANGE, &range.high)?;
+    let old = if head.has_ranges {
+        overlay.ranges_over(table, partition, &range)?
+    } else {
+        Vec::new()
+    };
+    let new = ranges::add(&old, &range, deletion);
+    if new == old {
+        // Newer deletions cover the whole range.
+        return Ok(());
+    }
+    overlay.replace_ranges(table, partition, old, new);
+    overlay
+        .write
+        .sweeps
+        .push(Sweep::new(table.space, partition, range, deletion));
+    if head.has_ranges {
+        return Ok(());
+    }
+    head.has_ranges = true;
+    overlay.put_head(table, partition, head)
+}
+
+/// Deletes a partition that has a head.
+fn delete_partition(
+    overlay: &mut Overlay<'_>,
+    table: &TableSchema,
+    partition: &[u8],
+    deletion: Deletion,
+) -> Result<(), StorageError> {
+    let mut head = overlay.head(table, partition)?;
+    head.merge(deleted(deletion), |id| table.type_of(id));
+    if head.deletion == Some(deletion) && !head.swept {
+        let range = SuffixRange::whole();
+        overlay
+            .write
+            .sweeps
+            .push(Sweep::new(table.space, partition, range, deletion));
+    }
+    if head.has_ranges {
+        let old = overlay.ranges_over(table, partition, &SuffixRange::whole())?;
+        let mut new = old.clone();
+        new.retain(|range| range.deletion.timestamp > deletion.timestamp);
+        head.has_ranges = !new.is_empty();
+        overlay.replace_ranges(table, partition, old, new);
+    }
+    overlay.put_head(table, partition, head)
 }
 
 /// The lifetime of data that is written now with this time to live. Notes that the table has such

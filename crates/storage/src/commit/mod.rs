@@ -395,7 +395,8 @@ impl Committer {
         batch.extend(sweeps.iter().map(Sweep::entry));
         batch.extend(expiring.iter().map(|table| expiring::entry(*table)));
         batch.extend(derived_rows);
-        // A write that changes nothing is acknowledged with a time, too, which has to stay in the past.
+        // A write that changes nothing is acknowledged with a time, too, which has to stay in the
+        // past.
         let mark = self.carry_mark(&mut batch);
         if batch.is_empty() {
             return Ok(());

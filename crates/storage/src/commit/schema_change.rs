@@ -129,8 +129,8 @@ impl Committer {
         Ok(())
     }
 
-    /// Drops the space of a former table that nobody reads any more. Only one, as the engine syncs several files for it and
-    /// writers wait meanwhile. Says whether there was one.
+    /// Drops the space of a former table that nobody reads any more. Only one, as the engine syncs
+    /// several files for it and writers wait meanwhile. Says whether there was one.
     pub(super) fn drop_retired(&mut self) -> bool {
         let is_free = |(_, lease): &(SpaceId, Arc<()>)| Arc::strong_count(lease) == 1;
         let free = self.retired.iter().position(is_free);
@@ -187,7 +187,8 @@ fn same(a: &Catalog, b: &Catalog) -> bool {
         && a.created_at_ms == b.created_at_ms
 }
 
-/// Tables that nobody touched are the same in memory, which is cheaper to see than that they say the same.
+/// Tables that nobody touched are the same in memory, which is cheaper to see than that they say
+/// the same.
 fn same_keyspace(a: &Keyspace, b: &Keyspace) -> bool {
     let Keyspace {
         name,

@@ -6,8 +6,8 @@
 //!
 //! ```text
 //! key       "sweep/" and 16 random bytes in the meta space
-//! value     version (1 byte: 1), table (16), generation (8, big-endian), timestamp (8), local time (8),
-//!           three times length (4) and bytes: partition, start of the range, end of the range
+//! value     version (1 byte: 1), table (16), generation (8, big-endian), timestamp (8), local time
+//!           (8), three times length (4) and bytes: partition, start of the range, end of the range
 //! ```
 
 use std::ops::Bound;
@@ -124,7 +124,9 @@ pub(crate) fn load(engine: &Engine) -> Result<Vec<Sweep>, StorageError> {
         match Sweep::decode(id, value) {
             Some(sweep) => sweeps.push(sweep),
             None => {
-                tracing::warn!("an unfinished deletion can't be read: its rows stay hidden on disk")
+                tracing::warn!(
+                    "an unfinished deletion can't be read: its rows stay hidden on disk"
+                );
             }
         }
     }

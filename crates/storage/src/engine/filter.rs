@@ -66,7 +66,7 @@ struct SpaceFactory {
 }
 
 impl Factory for SpaceFactory {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "annulus"
     }
 

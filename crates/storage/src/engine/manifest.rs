@@ -10,10 +10,14 @@
 //! db/keyspaces/N/current       number of the manifest (8), its xxh3 (16), kind of checksum (1: 0)
 //! db/keyspaces/N/vM            manifest: sections, contents, trailer
 //!   section "tables"           levels (1), for each runs (1), for each tables (4), for each
-//!                              number (8), kind of checksum (1: 0), xxh3 of the file (16), sequence number (8)
-//!   section "blob_files"       files (4), for each number (8), kind of checksum (1: 0), xxh3 of the file (16)
-//!   contents                   "TOC!", sections (4), for each offset (8), length (8), length of name (2), name
-//!   trailer                    "SFA!", 1 (1), 0 (1), xxh3 of the contents (16), their offset (8), their length (8)
+//!                              number (8), kind of checksum (1: 0), xxh3 of the file (16),
+//!                              sequence number (8)
+//!   section "blob_files"       files (4), for each number (8), kind of checksum (1: 0),
+//!                              xxh3 of the file (16)
+//!   contents                   "TOC!", sections (4), for each offset (8), length (8), length
+//!                              of name (2), name
+//!   trailer                    "SFA!", 1 (1), 0 (1), xxh3 of the contents (16), their offset
+//!                              (8), their length (8)
 //! db/keyspaces/N/tables/T, blobs/B
 //! ```
 //!

@@ -16,12 +16,13 @@
 //!   boolean                   00 or 01
 //!   float, double             IEEE bits; all flipped if negative, else the sign bit; NaNs are one
 //!   uuid                      version, then the time reordered (v1) or the first half, second half
-//!   timeuuid                  time reordered, then the second half with the sign bit of each byte flipped
+//!   timeuuid                  time reordered, then the second half with the sign bit of each byte
+//!                             flipped
 //!   varint                    00 or 01 (negative or not), length in 2 bytes (flipped if negative),
 //!                             the shortest two's complement
-//!   decimal                   00, 01 or 02 (negative, zero, positive); but for zero: the exponent e of
-//!                             0.ddd * 10^e in 8 bytes with the sign bit flipped, the digits in pairs
-//!                             plus one, 00; all of it flipped if negative
+//!   decimal                   00, 01 or 02 (negative, zero, positive); but for zero: the exponent
+//!                             e of 0.ddd * 10^e in 8 bytes with the sign bit flipped, the
+//!                             digits in pairs plus one, 00; all of it flipped if negative
 //!   list, set                 for each element: 02 component; then 01
 //!   map                       for each entry: 02 key-component value-component; then 01
 //!   tuple                     for each field of the type: 01 if null, else 02 component
@@ -116,51 +117,14 @@ fn encode_ascending(out: &mut Vec<u8>, cql_type: &CqlType, value: &[u8]) -> Resu
             [byte] => out.push(u8::from(*byte != 0)),
             _ => return Err(NotOfType),
         },
-        CqlType::Float => {
-            let number = f32::from_be_bytes(value.try_into().map_err(|_| NotOfType)?);
-            let bits = if number.is_nan() {
-                f32::NAN.to_bits() & (u32::MAX >> 1)
-            } else {
-                number.to_bits()
-            };
-            let flipped = if bits >> 31 == 1 {
-                !bits
-            } else {
-                bits | 1 << 31
-            };
-            out.extend_from_slice(&flipped.to_be_bytes());
-        }
-        CqlType::Double => {
-            let number = f64::from_be_bytes(value.try_into().map_err(|_| NotOfType)?);
-            let bits = if number.is_nan() {
-                f64::NAN.to_bits() & (u64::MAX >> 1)
-            } else {
-                number.to_bits()
-            };
-            let flipped = if bits >> 63 == 1 {
-                !bits
-            } else {
-                bits | 1 << 63
-            };
-            out.extend_from_slice(&flipped.to_be_bytes());
-        }
+        CqlType::Float => out.extend_from_slice(&ordered_float(value)?),
+        CqlType::Double => out.extend_from_slice(&ordered_double(value)?),
         CqlType::Timeuuid => {
             let (upper, lower) = halves(value)?;
             out.extend_from_slice(&time_first(upper).to_be_bytes());
             out.extend_from_slice(&(lower ^ SIGN_BITS).to_be_bytes());
         }
-        CqlType::Uuid => {
-            let (upper, lower) = halves(value)?;
-            let version = (upper >> 12 & 0xf) as u8;
-            out.push(version);
-            let first = if version == 1 {
-                time_first(upper)
-            } else {
-                upper
-            };
-            out.extend_from_slice(&first.to_be_bytes());
-            out.extend_from_slice(&lower.to_be_bytes());
-        }
+        CqlType::Uuid => encode_uuid(out, value)?,
         CqlType::Varint => number::encode_varint(out, value)?,
         CqlType::Decimal => number::encode_decimal(out, value)?,
         CqlType::List { element, .. } | CqlType::Set { element, .. } => {
@@ -191,6 +155,52 @@ fn encode_ascending(out: &mut Vec<u8>, cql_type: &CqlType, value: &[u8]) -> Resu
         // No key column may be of this type.
         CqlType::Duration => return Err(NotOfType),
     }
+    Ok(())
+}
+
+/// The bits of a float, in an order in which unsigned numbers compare as floats do.
+fn ordered_float(value: &[u8]) -> Result<[u8; 4], NotOfType> {
+    let number = f32::from_be_bytes(value.try_into().map_err(|_| NotOfType)?);
+    let bits = if number.is_nan() {
+        f32::NAN.to_bits() & (u32::MAX >> 1)
+    } else {
+        number.to_bits()
+    };
+    let flipped = if bits >> 31 == 1 {
+        !bits
+    } else {
+        bits | 1 << 31
+    };
+    Ok(flipped.to_be_bytes())
+}
+
+/// The bits of a double, as [`ordered_float`] has those of a float.
+fn ordered_double(value: &[u8]) -> Result<[u8; 8], NotOfType> {
+    let number = f64::from_be_bytes(value.try_into().map_err(|_| NotOfType)?);
+    let bits = if number.is_nan() {
+        f64::NAN.to_bits() & (u64::MAX >> 1)
+    } else {
+        number.to_bits()
+    };
+    let flipped = if bits >> 63 == 1 {
+        !bits
+    } else {
+        bits | 1 << 63
+    };
+    Ok(flipped.to_be_bytes())
+}
+
+fn encode_uuid(out: &mut Vec<u8>, value: &[u8]) -> Result<(), NotOfType> {
+    let (upper, lower) = halves(value)?;
+    let version = (upper >> 12 & 0xf) as u8;
+    out.push(version);
+    let first = if version == 1 {
+        time_first(upper)
+    } else {
+        upper
+    };
+    out.extend_from_slice(&first.to_be_bytes());
+    out.extend_from_slice(&lower.to_be_bytes());
     Ok(())
 }
 
@@ -297,21 +307,11 @@ fn decode_component(reader: &mut Reader<'_>, cql_type: &CqlType) -> Option<Bytes
         CqlType::Date => reader.bytes(4)?.into(),
         CqlType::Boolean => reader.bytes(1)?.into(),
         CqlType::Float => {
-            let flipped = u32::from_be_bytes(reader.array()?);
-            let bits = if flipped >> 31 == 1 {
-                flipped & (u32::MAX >> 1)
-            } else {
-                !flipped
-            };
+            let bits = float_bits(u32::from_be_bytes(reader.array()?));
             Bytes::copy_from_slice(&bits.to_be_bytes())
         }
         CqlType::Double => {
-            let flipped = u64::from_be_bytes(reader.array()?);
-            let bits = if flipped >> 63 == 1 {
-                flipped & (u64::MAX >> 1)
-            } else {
-                !flipped
-            };
+            let bits = double_bits(u64::from_be_bytes(reader.array()?));
             Bytes::copy_from_slice(&bits.to_be_bytes())
         }
         CqlType::Timeuuid => {
@@ -319,19 +319,7 @@ fn decode_component(reader: &mut Reader<'_>, cql_type: &CqlType) -> Option<Bytes
             let lower = u64::from_be_bytes(reader.array()?) ^ SIGN_BITS;
             join_halves(upper, lower)
         }
-        CqlType::Uuid => {
-            let version = reader.byte()?;
-            let first = u64::from_be_bytes(reader.array()?);
-            let lower = u64::from_be_bytes(reader.array()?);
-            join_halves(
-                if version == 1 {
-                    time_last(first)
-                } else {
-                    first
-                },
-                lower,
-            )
-        }
+        CqlType::Uuid => decode_uuid(reader)?,
         CqlType::Varint => number::decode_varint(reader)?,
         CqlType::Decimal => number::decode_decimal(reader)?,
         CqlType::List { element, .. } | CqlType::Set { element, .. } => {
@@ -351,25 +339,56 @@ fn decode_component(reader: &mut Reader<'_>, cql_type: &CqlType) -> Option<Bytes
             }
             value::join_entries(entries.iter().map(|(key, value)| (&key[..], &value[..])))
         }
-        CqlType::Tuple(types) => {
-            let mut out = Vec::new();
-            for cql_type in types {
-                if reader.byte()? == NEXT {
-                    let field = decode_component(reader, cql_type)?;
-                    out.extend_from_slice(&(field.len() as i32).to_be_bytes());
-                    out.extend_from_slice(&field);
-                } else {
-                    out.extend_from_slice(&(-1_i32).to_be_bytes());
-                }
-            }
-            out.into()
-        }
+        CqlType::Tuple(types) => decode_tuple(reader, types)?,
         CqlType::Vector {
             element,
             dimensions,
         } => decode_vector(reader, element, *dimensions)?,
         CqlType::Duration => return None,
     })
+}
+
+/// The bits of a float by those that [`ordered_float`] makes.
+fn float_bits(ordered: u32) -> u32 {
+    if ordered >> 31 == 1 {
+        ordered & (u32::MAX >> 1)
+    } else {
+        !ordered
+    }
+}
+
+/// The bits of a double by those that [`ordered_double`] makes.
+fn double_bits(ordered: u64) -> u64 {
+    if ordered >> 63 == 1 {
+        ordered & (u64::MAX >> 1)
+    } else {
+        !ordered
+    }
+}
+
+fn decode_uuid(reader: &mut Reader<'_>) -> Option<Bytes> {
+    let version = reader.byte()?;
+    let first = u64::from_be_bytes(reader.array()?);
+    let lower = u64::from_be_bytes(reader.array()?);
+    let upper = match version {
+        1 => time_last(first),
+        _ => first,
+    };
+    Some(join_halves(upper, lower))
+}
+
+fn decode_tuple(reader: &mut Reader<'_>, types: &[CqlType]) -> Option<Bytes> {
+    let mut out = Vec::new();
+    for cql_type in types {
+        if reader.byte()? == NEXT {
+            let field = decode_component(reader, cql_type)?;
+            out.extend_from_slice(&(field.len() as i32).to_be_bytes());
+            out.extend_from_slice(&field);
+        } else {
+            out.extend_from_slice(&(-1_i32).to_be_bytes());
+        }
+    }
+    Some(out.into())
 }
 
 fn decode_vector(reader: &mut Reader<'_>, element: &CqlType, dimensions: u16) -> Option<Bytes> {

@@ -71,6 +71,10 @@ fn concat(parts: Vec<Vec<u8>>) -> Bytes {
     parts.concat().into()
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "one match: each type with its values"
+)]
 fn values(cql_type: &CqlType) -> BoxedStrategy<Bytes> {
     let fixed = |length: usize| {
         prop_oneof![bytes(length), vec(any::<u8>(), length)]

@@ -249,29 +249,8 @@ pub(super) fn table_record(table: &Table) -> TableRecord {
 }
 
 pub(super) fn table_of(record: TableRecord, keyspace: &str) -> Result<Table, StorageError> {
-    let columns = record
-        .columns
-        .into_iter()
-        .map(|column| {
-            Ok(Column {
-                id: ColumnId(column.id),
-                cql_type: type_of(&column.cql_type)?,
-                name: column.name,
-                kind: match column.kind {
-                    KindRecord::PartitionKey { position } => ColumnKind::PartitionKey { position },
-                    KindRecord::Clustering {
-                        position,
-                        descending,
-                    } => ColumnKind::Clustering {
-                        position,
-                        descending,
-                    },
-                    KindRecord::Static => ColumnKind::Static,
-                    KindRecord::Regular => ColumnKind::Regular,
-                },
-            })
-        })
-        .collect::<Result<_, StorageError>>()?;
+    let columns = record.columns.into_iter();
+    let columns = columns.map(column_of).collect::<Result<_, _>>()?;
     let dropped_columns = record
         .dropped_columns
         .into_iter()
@@ -324,6 +303,26 @@ pub(super) fn table_of(record: TableRecord, keyspace: &str) -> Result<Table, Sto
         }),
         log_of: record.log_of.map(TableId),
         truncated_at_ms: record.truncated_at_ms,
+    })
+}
+
+fn column_of(column: ColumnRecord) -> Result<Column, StorageError> {
+    Ok(Column {
+        id: ColumnId(column.id),
+        cql_type: type_of(&column.cql_type)?,
+        name: column.name,
+        kind: match column.kind {
+            KindRecord::PartitionKey { position } => ColumnKind::PartitionKey { position },
+            KindRecord::Clustering {
+                position,
+                descending,
+            } => ColumnKind::Clustering {
+                position,
+                descending,
+            },
+            KindRecord::Static => ColumnKind::Static,
+            KindRecord::Regular => ColumnKind::Regular,
+        },
     })
 }
 

@@ -15,11 +15,10 @@ mod live;
 mod merge;
 
 use bytes::Bytes;
+use schema::ColumnId;
 
 pub(crate) use codec::{decode, encode};
 pub(crate) use live::{LiveColumns, Liveness};
-
-use schema::ColumnId;
 
 use crate::read::Expiry;
 

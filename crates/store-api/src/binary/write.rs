@@ -46,7 +46,8 @@ impl Writer {
         Writer { out, rows }
     }
 
-    /// Adds a column: its name, the CQL protocol's id of its type, and its serialised values, one for each row.
+    /// Adds a column: its name, the CQL protocol's id of its type, and its serialised values, one
+    /// for each row.
     ///
     /// # Panics
     ///

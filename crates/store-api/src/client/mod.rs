@@ -204,8 +204,8 @@ impl Client {
         serde_json::from_slice(&answer.body).map_err(|_| ClientError::InvalidJson)
     }
 
-    /// Waits until all services that can be asked serve an index of this version, which was just created, but no
-    /// longer than `within`. Unavailable services are not waited for.
+    /// Waits until all services that can be asked serve an index of this version, which was just
+    /// created, but no longer than `within`. Unavailable services are not waited for.
     pub async fn created(&self, keyspace: &str, index: &str, version: Uuid, within: Duration) {
         let Some(inner) = &self.inner else { return };
         let ask = Ask {

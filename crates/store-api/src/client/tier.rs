@@ -149,8 +149,8 @@ impl Tier {
         None
     }
 
-    /// Waits until each service that can be asked says that the index of this version is serving. `ask` asks for the
-    /// state of the index.
+    /// Waits until each service that can be asked says that the index of this version is serving.
+    /// `ask` asks for the state of the index.
     pub async fn serve(&self, ask: &Ask<'_>, version: Uuid) {
         if !self.has_addresses() {
             self.look_up().await;
@@ -201,7 +201,7 @@ impl Tier {
             match found {
                 Ok(Ok(addresses)) => of_zone.extend(addresses.into_iter().map(|address| {
                     let known = before.find(&member.base, address);
-                    known.unwrap_or_else(|| Arc::new(self.node(member, name, address)))
+                    known.unwrap_or_else(|| Arc::new(self.node(member, name.as_ref(), address)))
                 })),
                 failed => {
                     let error = match failed {
@@ -220,13 +220,13 @@ impl Tier {
     fn node(
         &self,
         member: &Member,
-        name: &Option<ServerName<'static>>,
+        name: Option<&ServerName<'static>>,
         address: SocketAddr,
     ) -> Node {
         let connections = &self.connections;
         let connector = Connector {
             address,
-            tls: name.clone().zip(connections.tls.clone()),
+            tls: name.cloned().zip(connections.tls.clone()),
             timeout: connections.timeout,
         };
         Node::new(member.base.clone(), connector, connections.idle_max)

@@ -69,16 +69,16 @@ pub struct IndexStatus {
     /// Rows that wait for room in memory or on the disk; left out when there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rows_without_room: usize,
-    /// Which index of that name it is: the `index_version` of its definition, a timeuuid that every CREATE INDEX makes anew.
-    /// Absent in answers of ScyllaDB's service.
+    /// Which index of that name it is: the `index_version` of its definition, a timeuuid that every
+    /// CREATE INDEX makes anew. Absent in answers of ScyllaDB's service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub version: Option<Uuid>,
 }
 
 impl IndexStatus {
-    /// Whether searches are answered by the index of that version, or by a later one of its name. A service that tells no
-    /// version is believed.
+    /// Whether searches are answered by the index of that version, or by a later one of its name. A
+    /// service that tells no version is believed.
     pub fn serves(&self, version: Uuid) -> bool {
         let time = |version: Uuid| version.get_timestamp().map(|time| time.to_gregorian().0);
         self.status == IndexState::Serving

@@ -11,9 +11,9 @@ use scylla_cdc::consumer::{CDCRow, Consumer, ConsumerFactory, OperationType};
 use value::CqlType;
 
 use super::native_type::for_driver;
-use crate::cdc::LogRun;
+use crate::database::LogRun;
 use crate::keys::{KeyColumn, KeySchema};
-use crate::reread::{Hint, HintTarget};
+use crate::message::{Hint, HintTarget};
 
 /// The number of 100-nanosecond intervals from the start of the Gregorian calendar to the Unix
 /// epoch.
@@ -54,7 +54,7 @@ impl Consumer for HintConsumer {
         let keys = self.run.keys();
         let scope = scope(&row.operation, keys.has_clustering());
         let noticed_us = time_us(&row.time);
-        let target = match target(keys, scope, |name| row.take_value(name)) {
+        let target = match hint_target(keys, scope, |name| row.take_value(name)) {
             Ok(Some(target)) => target,
             Ok(None) => return Ok(()),
             Err(error) => {
@@ -98,7 +98,7 @@ fn scope(operation: &OperationType, has_clustering: bool) -> Scope {
 /// Returns the row or partition that a log row asks to read again. `None` for an update of static
 /// columns alone, which has no clustering key. Fails if the log row lacks a value of the partition
 /// key or has one of another type.
-fn target(
+fn hint_target(
     keys: &KeySchema,
     scope: Scope,
     mut take: impl FnMut(&str) -> Option<CqlValue>,
@@ -174,20 +174,23 @@ mod tests {
         let keys = text_schema(1, 1);
         let row = take(&[("p0", "a"), ("c0", "b"), ("v", "x")]);
         assert_eq!(
-            target(&keys, Scope::Row, row),
+            hint_target(&keys, Scope::Row, row),
             Ok(Some(HintTarget::Row(keys.encode([b"a".as_slice(), b"b"]))))
         );
         let row = take(&[("p0", "a")]);
         assert_eq!(
-            target(&keys, Scope::Partition, row),
+            hint_target(&keys, Scope::Partition, row),
             Ok(Some(HintTarget::Partition(
                 keys.encode_partition([b"a".as_slice()])
             )))
         );
         // Static columns alone.
-        assert_eq!(target(&keys, Scope::Row, take(&[("p0", "a")])), Ok(None));
-        assert!(target(&keys, Scope::Row, take(&[("c0", "b")])).is_err());
-        assert_eq!(target(&keys, Scope::Nothing, take(&[])), Ok(None));
+        assert_eq!(
+            hint_target(&keys, Scope::Row, take(&[("p0", "a")])),
+            Ok(None)
+        );
+        assert!(hint_target(&keys, Scope::Row, take(&[("c0", "b")])).is_err());
+        assert_eq!(hint_target(&keys, Scope::Nothing, take(&[])), Ok(None));
     }
 
     #[test]

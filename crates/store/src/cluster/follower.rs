@@ -9,7 +9,7 @@ use scylla_cdc::log_reader::CDCLogReaderBuilder;
 
 use super::consumer::HintConsumers;
 use super::session::Db;
-use crate::cdc::LogRun;
+use crate::database::LogRun;
 use crate::options::ReaderOptions;
 
 /// The interval at which a reader saves its position.

@@ -28,7 +28,7 @@ pub enum Round {
     /// The schema is changing, so another look is needed.
     Unsettled,
     /// The indexes of the schema.
-    Found(Discovered),
+    Indexes(Discovered),
 }
 
 /// Looks at the schema, and knows the result of the last look.
@@ -86,7 +86,7 @@ impl Discovery {
         if self.statements.version(db).await? != version {
             let before = self.unsettled.replace(listing.clone());
             return Ok(match before {
-                Some(before) => Round::Found(agreed_by(&before, &listing)),
+                Some(before) => Round::Indexes(agreed_by(&before, &listing)),
                 None => Round::Unsettled,
             });
         }
@@ -97,7 +97,7 @@ impl Discovery {
         } else {
             self.forget();
         }
-        Ok(Round::Found(discovered))
+        Ok(Round::Indexes(discovered))
     }
 
     /// Describes every index.
@@ -224,7 +224,7 @@ fn agreed_by(before: &Listing, now: &Listing) -> Discovered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::tests::identity;
+    use crate::indexes::tests::identity;
 
     #[test]
     fn an_index_that_is_not_ours_takes_no_place_of_one_that_is() {

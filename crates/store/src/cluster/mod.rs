@@ -2,8 +2,8 @@
 //! libraries send the queries that the contract gives.
 //!
 //! ```text
-//!   session: opened, lost, opened again      target: addresses, credentials, TLS
-//!   schema -> look -> schema_statements, describe -> index_target       log_facts
+//!   session: opened, lost, opened again      session_target: addresses, credentials, TLS
+//!   schema -> look -> schema_statements, describe       log_facts
 //!   rows -> statement                         follower -> consumer
 //! ```
 
@@ -18,31 +18,29 @@ mod rows;
 mod schema;
 mod schema_statements;
 mod session;
+mod session_target;
 mod statement;
-mod target;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use rows::CqlRows;
-use schema::{ClusterSchema, Known};
 use scylla::cluster::ClusterState;
 use scylla::routing::Token;
-use session::DbHandle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::cdc::LogRun;
-use crate::database::{Database, LogFacts, LogHead, Piece, Rows, Schema};
-use crate::engine::Engine;
+use crate::database::{Database, LogFacts, LogHead, LogRun, Piece, Rows, Schema, split};
 use crate::identity::{IndexName, TableIdentity, TokenRange};
+use crate::indexes::Engine;
 use crate::options::ReaderOptions;
 use crate::rows::RowReader;
-use crate::scan::ranges;
-pub use target::Target;
+use rows::CqlRows;
+use schema::{ClusterSchema, Known};
+use session::DbHandle;
+pub use session_target::SessionTarget;
 
 /// A database that is reached by CQL: a cluster, or a gateway.
 pub struct Cluster {
@@ -58,7 +56,7 @@ impl Cluster {
     /// A cluster at `targets`, and a future that keeps a session to it open until the token is
     /// cancelled. The future tells `engine` whether there is a session.
     pub fn new(
-        targets: watch::Receiver<Target>,
+        targets: watch::Receiver<SessionTarget>,
         engine: Arc<Engine>,
         readers: Vec<ReaderOptions>,
         discovery_interval: Duration,
@@ -126,7 +124,7 @@ impl Database for Cluster {
         let state = self.state().await;
         let ring = state.replica_locator().ring();
         let ring: Vec<i64> = ring.iter().map(|(token, _)| token.value()).collect();
-        let pieces = ranges::split(range, &ring, pieces_min).into_iter();
+        let pieces = split(range, &ring, pieces_min).into_iter();
         let with_nodes = pieces.map(|range| {
             let token = Token::new(range.end);
             let replicas = state.get_token_endpoints(&table.keyspace, &table.table, token);

@@ -247,11 +247,11 @@ fn decode_row(
     }
     let mut cells = Vec::with_capacity(reader.columns.len());
     for _ in &reader.columns {
-        let vector = next(&mut columns)?.slice;
+        let value = next(&mut columns)?.slice;
         let written_us = fixed(&next(&mut columns)?)?.map_or(0, i64::from_be_bytes);
         let ttl_s = fixed(&next(&mut columns)?)?.map(i32::from_be_bytes);
-        cells.push(vector.map(|vector| RawCell {
-            vector: vector.as_slice(),
+        cells.push(value.map(|value| RawCell {
+            value: value.as_slice(),
             written_us,
             expires_s: ttl_s.map(|ttl_s| expiry_s(now_s, ttl_s)),
         }));

@@ -93,7 +93,7 @@ impl ClusterSchema {
         }
         self.silences = 0;
         match round {
-            Ok(Round::Found(discovered)) => return Some(discovered),
+            Ok(Round::Indexes(discovered)) => return Some(discovered),
             Ok(Round::Unchanged | Round::Unsettled) => {}
             Err(error) => tracing::warn!(%error, "the schema can't be read"),
         }

@@ -17,8 +17,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::target::Target;
-use crate::engine::Engine;
+use super::session_target::SessionTarget;
+use crate::indexes::Engine;
 
 /// The longest pause between two tries, as a multiple of the shortest.
 const BACK_OFF_MAX: u32 = 10;
@@ -81,7 +81,7 @@ impl DbHandle {
 /// Returns the handle of a session and a future that keeps the session open until the token is
 /// cancelled.
 pub fn start(
-    targets: watch::Receiver<Target>,
+    targets: watch::Receiver<SessionTarget>,
     engine: Arc<Engine>,
     cancel: CancellationToken,
 ) -> (DbHandle, impl Future<Output = ()>) {
@@ -105,7 +105,7 @@ pub fn start(
 
 /// Keeps a session open.
 struct Keeper {
-    targets: watch::Receiver<Target>,
+    targets: watch::Receiver<SessionTarget>,
     engine: Arc<Engine>,
     sessions: watch::Sender<Option<Arc<Db>>>,
     lost: mpsc::Receiver<u64>,
@@ -140,7 +140,7 @@ impl Keeper {
             loop {
                 tokio::select! {
                     session = &mut opened => return session,
-                    _ = changed(&mut self.targets) => break,
+                    () = changed(&mut self.targets) => break,
                     generation = lost(&mut self.lost) => {
                         if generation == self.generation {
                             self.give_up();
@@ -186,14 +186,14 @@ async fn lost(lost: &mut mpsc::Receiver<u64>) -> u64 {
 }
 
 /// Waits for the next change of the target. Never returns once nothing can change it.
-async fn changed(targets: &mut watch::Receiver<Target>) {
+async fn changed(targets: &mut watch::Receiver<SessionTarget>) {
     if targets.changed().await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
 /// Tries to open a session until it succeeds.
-async fn connect(target: &Target) -> Session {
+async fn connect(target: &SessionTarget) -> Session {
     let mut told: Option<(Instant, String)> = None;
     let mut pause = target.options.reconnect_interval;
     loop {
@@ -214,7 +214,7 @@ async fn connect(target: &Target) -> Session {
 }
 
 /// Tries once to open a session, for a limited time.
-async fn open_in_time(target: &Target) -> Result<Session, String> {
+async fn open_in_time(target: &SessionTarget) -> Result<Session, String> {
     let options = &target.options;
     let connections = options.contact_points.len() + MORE_CONNECTIONS;
     let connections = u32::try_from(connections).unwrap_or(u32::MAX);
@@ -265,7 +265,7 @@ mod tests {
             certificate_authorities: Some(Authority::new().pem()),
             ..DatabaseOptions::default()
         };
-        let target = Target::new(options).unwrap();
+        let target = SessionTarget::new(options).unwrap();
         let opened = tokio::time::timeout(Duration::from_secs(20), open_in_time(&target));
         let error = opened.await.expect("it ends").err().unwrap();
         assert!(error.contains("no session was open after 120ms"), "{error}");

@@ -1,7 +1,5 @@
 //! The route that searches an index: `POST /api/v1/indexes/{keyspace}/{index}/ann`.
 
-use std::time::Instant;
-
 use axum::BoxError;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Path, State};
@@ -11,21 +9,13 @@ use axum::response::{IntoResponse, Response};
 use store_api::binary::ANSWER_MEDIA_TYPE;
 use store_api::types::{AnnRequest, AnnResponse, Unavailable};
 
-use super::admission::Admission;
 use super::error::ApiError;
 use super::form::Form;
 use super::request::Admitted;
-use super::{Api, Listener, Shared};
-use crate::compute::NotSearched;
-use crate::engine::Routed;
-use crate::found::Found;
+use super::{Listener, Shared};
 use crate::identity::IndexName;
-use crate::index_actor::SearchError;
-
-/// The most rows of an answer. A limit has no upper bound (contract, section 1.3), but the database
-/// asks for no more than this: 1000 rows, oversampled 100 times. More would be memory and time
-/// without bounds.
-const ROWS_MAX: usize = 100_000;
+use crate::indexes::RankedRows;
+use crate::search::SearchError;
 
 /// Finds the rows whose vectors are nearest: as many as the limit says, 100,000 at most.
 ///
@@ -87,93 +77,32 @@ where
     B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
 {
     let request = Admitted::take(request, shared).await?;
-    found(shared, name, request)
+    search(shared, name, request)
         .await
-        .map_err(IntoResponse::into_response)
+        .map_err(|error| ApiError::from(error).into_response())
 }
 
-async fn found(
+async fn search(
     shared: &Listener,
     name: IndexName,
     request: Admitted,
-) -> Result<Response, ApiError> {
+) -> Result<Response, SearchError> {
     let Admitted {
         search,
         answer,
         admission,
     } = request;
-    let write = move |found: Found<'_>| match answer {
-        Form::Json => serde_json::to_vec(&found)
+    let write = move |rows: RankedRows<'_>| match answer {
+        Form::Json => serde_json::to_vec(&rows)
             .map(Bytes::from)
-            .map_err(|error| ApiError::Internal(error.to_string())),
-        Form::Binary => Ok(found.binary()),
+            .map_err(|error| error.to_string()),
+        Form::Binary => Ok(rows.binary()),
     };
-    let body = self::search(&shared.api, name, search, admission, write).await?;
+    let searches = &shared.api.searches;
+    let body = searches.search(name, search, admission, write).await?;
     let media_type = HeaderValue::from_static(match answer {
         Form::Json => "application/json",
         Form::Binary => ANSWER_MEDIA_TYPE,
     });
     Ok(([(CONTENT_TYPE, media_type)], body).into_response())
-}
-
-/// Searches an index. `write` turns the result into the body of the answer, on the thread that
-/// searched.
-pub async fn search(
-    api: &Api,
-    name: IndexName,
-    search: AnnRequest,
-    admission: Admission,
-    write: impl FnOnce(Found<'_>) -> Result<Bytes, ApiError> + Send + 'static,
-) -> Result<Bytes, ApiError> {
-    let began = Instant::now();
-    let Routed { index, requested } = api
-        .engine
-        .route(&name)
-        .map_err(|no_route| ApiError::no_route(name, &no_route))?;
-    check(&search, index.identity.options.dimensions)?;
-    index.freshness.take_up_acknowledged().await;
-    let rows = search.limit.get().min(ROWS_MAX);
-    let work = move || -> Result<Bytes, ApiError> {
-        let found = index.vectors.search(&search.vector, rows);
-        write(found.map_err(|error| match error {
-            SearchError::Query(error) => ApiError::BadRequest(error.to_string()),
-            SearchError::Internal(text) => ApiError::Internal(text),
-        })?)
-    };
-    let answer = api.compute.search(admission.deadline, rows, work).await;
-    let answer = answer.map_err(|error| match error {
-        NotSearched::TooLate => {
-            api.engine.metrics().search_refused("deadline");
-            ApiError::Overloaded
-        }
-        NotSearched::Stopped(_) | NotSearched::Panicked => ApiError::Internal(error.to_string()),
-    })??;
-    drop(admission);
-    let took = began.elapsed().as_secs_f64();
-    requested.metrics.request_latency.observe(took);
-    Ok(answer)
-}
-
-/// Refuses a search that no index of these dimensions can serve.
-fn check(request: &AnnRequest, dimensions: usize) -> Result<(), ApiError> {
-    let actual = request.vector.len();
-    if actual != dimensions {
-        return Err(ApiError::BadRequest(format!(
-            "Wrong embedding dimension: expected {dimensions}, got {actual}"
-        )));
-    }
-    if let Some(position) = ann::first_not_finite(&request.vector) {
-        return Err(ApiError::BadRequest(format!(
-            "vector[{position}] is not a finite 32-bit number"
-        )));
-    }
-    if let Some(filter) = &request.filter
-        && !filter.restrictions.is_empty()
-    {
-        return Err(ApiError::BadRequest(
-            "this index can't be searched with restrictions yet: leave out the WHERE clause"
-                .to_owned(),
-        ));
-    }
-    Ok(())
 }

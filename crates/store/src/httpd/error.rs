@@ -5,15 +5,14 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Json, Response};
 use store_api::types::{Unavailable, UnavailableReason};
 
-use crate::engine::NoRoute;
-use crate::identity::IndexName;
+use crate::search::SearchError;
 
 /// The reason why a request fails.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ApiError {
-    /// There is no such index.
-    #[error("missing index: {0}")]
-    MissingIndex(IndexName),
+    /// A search has no answer, or there is no such index.
+    #[error(transparent)]
+    Search(#[from] SearchError),
     /// There is no such task, or no longer.
     #[error("missing task: {0}")]
     MissingTask(String),
@@ -52,20 +51,6 @@ pub enum ApiError {
     /// The body did not arrive in time.
     #[error("the request body did not arrive in time")]
     SlowBody,
-    /// The service is still starting.
-    #[error("the index service is still starting")]
-    NodeBootstrapping,
-    /// The index is still being built.
-    #[error("Index {name} is still being constructed: {progress:.3}% done")]
-    IndexBuilding {
-        /// The index of the request.
-        name: IndexName,
-        /// The part of the scan that is done, per cent.
-        progress: f64,
-    },
-    /// There are more searches than the listener admits, or than can begin in time.
-    #[error("too many searches in flight; try again later, or ask another index service")]
-    Overloaded,
     /// There is no room for the answer, as clients don't take theirs.
     #[error(
         "answers that their clients have not yet taken fill this listener's room for them; try again later"
@@ -81,17 +66,15 @@ pub enum ApiError {
     Internal(String),
 }
 
-impl ApiError {
-    /// The error for a request that no index can answer.
-    pub fn no_route(name: IndexName, no_route: &NoRoute) -> ApiError {
-        match no_route {
-            NoRoute::Missing => ApiError::MissingIndex(name),
-            NoRoute::NodeBootstrapping => ApiError::NodeBootstrapping,
-            NoRoute::Building { progress } => ApiError::IndexBuilding {
-                name,
-                progress: *progress,
-            },
-        }
+/// The status of the answer that tells why a search has none.
+pub fn status_of(error: &SearchError) -> StatusCode {
+    match error {
+        SearchError::MissingIndex(_) => StatusCode::NOT_FOUND,
+        SearchError::Unsuitable(_) => StatusCode::BAD_REQUEST,
+        SearchError::NodeBootstrapping
+        | SearchError::IndexBuilding { .. }
+        | SearchError::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
+        SearchError::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
@@ -99,9 +82,8 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let text = self.to_string();
         match self {
-            ApiError::MissingIndex(_) | ApiError::MissingTask(_) => {
-                (StatusCode::NOT_FOUND, text).into_response()
-            }
+            ApiError::Search(error) => no_answer(&error, text),
+            ApiError::MissingTask(_) => (StatusCode::NOT_FOUND, text).into_response(),
             ApiError::Conflict(_) => (StatusCode::CONFLICT, text).into_response(),
             ApiError::BadRequest(_) => (StatusCode::BAD_REQUEST, text).into_response(),
             ApiError::UnknownForm => (StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response(),
@@ -122,22 +104,37 @@ impl IntoResponse for ApiError {
                 ];
                 (StatusCode::SERVICE_UNAVAILABLE, headers, text).into_response()
             }
-            ApiError::NodeBootstrapping => unavailable(UnavailableReason::NodeBootstrapping, None),
-            ApiError::IndexBuilding { .. } => {
-                unavailable(UnavailableReason::IndexBuilding, Some(text))
-            }
-            // The answer is plain text. A reason of a name that it doesn't know would make a
-            // database fail over, which moves the load.
-            ApiError::Overloaded | ApiError::AnswersWait => {
-                let retry_after = [(RETRY_AFTER, HeaderValue::from_static("1"))];
-                (StatusCode::SERVICE_UNAVAILABLE, retry_after, text).into_response()
-            }
-            ApiError::Internal(_) => {
-                tracing::error!(text, "a request failed");
-                (StatusCode::INTERNAL_SERVER_ERROR, text).into_response()
-            }
+            ApiError::AnswersWait => overloaded(text),
+            ApiError::Internal(_) => failed(text),
         }
     }
+}
+
+/// The answer to a search that has none.
+fn no_answer(error: &SearchError, text: String) -> Response {
+    match error {
+        SearchError::NodeBootstrapping => unavailable(UnavailableReason::NodeBootstrapping, None),
+        SearchError::IndexBuilding { .. } => {
+            unavailable(UnavailableReason::IndexBuilding, Some(text))
+        }
+        SearchError::Overloaded => overloaded(text),
+        SearchError::Internal(_) => failed(text),
+        SearchError::MissingIndex(_) | SearchError::Unsuitable(_) => {
+            (status_of(error), text).into_response()
+        }
+    }
+}
+
+fn failed(text: String) -> Response {
+    tracing::error!(text, "a request failed");
+    (StatusCode::INTERNAL_SERVER_ERROR, text).into_response()
+}
+
+/// The answer is plain text. A reason of a name that it doesn't know would make a database fail
+/// over, which moves the load.
+fn overloaded(text: String) -> Response {
+    let retry_after = [(RETRY_AFTER, HeaderValue::from_static("1"))];
+    (StatusCode::SERVICE_UNAVAILABLE, retry_after, text).into_response()
 }
 
 fn unavailable(reason: UnavailableReason, message: Option<String>) -> Response {

@@ -98,9 +98,10 @@ fn filter(text: &str) -> Result<Filter, ApiError> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use axum::http::HeaderValue;
     use axum::http::header::HeaderName;
+
+    use super::*;
 
     fn headers(name: HeaderName, values: &[&'static str]) -> HeaderMap {
         let values = values.iter().map(|value| HeaderValue::from_static(value));

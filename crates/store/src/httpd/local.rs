@@ -9,18 +9,18 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::response::IntoResponse;
+use axum::http::StatusCode;
 use futures::future::BoxFuture;
 use store_api::types::AnnRequest;
 use store_api::{ClientError, LocalStore};
 use uuid::Uuid;
 
-use super::admission::Admissions;
-use super::error::ApiError;
-use super::{Api, ann};
-use crate::found::Found;
+use super::Api;
+use super::error::status_of;
 use crate::identity::IndexName;
+use crate::indexes::RankedRows;
 use crate::options::ListenerOptions;
+use crate::search::{Admissions, SearchError};
 
 /// The longest time that the statement which creates an index waits for it. Drivers give a
 /// statement ten seconds.
@@ -67,7 +67,7 @@ impl LocalStore for LocalDoor {
                 keyspace: keyspace.to_owned(),
                 index: index.to_owned(),
             };
-            open.search(name, vector, limit).await.map_err(refused)
+            open.search(name, vector, limit).await
         })
     }
 
@@ -99,30 +99,37 @@ impl Open {
         name: IndexName,
         vector: Vec<f32>,
         limit: usize,
-    ) -> Result<Bytes, ApiError> {
-        let limit = NonZeroUsize::new(limit)
-            .ok_or_else(|| ApiError::Unprocessable("the limit is zero".to_owned()))?;
+    ) -> Result<Bytes, ClientError> {
+        let limit = NonZeroUsize::new(limit).ok_or_else(|| {
+            let status = StatusCode::UNPROCESSABLE_ENTITY;
+            ClientError::of_answer(status, "the limit is zero".to_owned())
+        })?;
         let search = AnnRequest {
             vector,
             limit,
             filter: None,
         };
-        let admission = self.admissions.take(None, self.api.engine.metrics())?;
-        let write = |found: Found<'_>| Ok(found.binary());
-        ann::search(&self.api, name, search, admission, write).await
+        let admission = self.admissions.take(None, self.api.engine.metrics());
+        let admission = admission.map_err(refused)?;
+        let write = |rows: RankedRows<'_>| Ok(rows.binary());
+        let searches = &self.api.searches;
+        let answer = searches.search(name, search, admission, write).await;
+        answer.map_err(refused)
     }
 }
 
 /// The error that a client over HTTP would give for the same answer.
-fn refused(error: ApiError) -> ClientError {
-    match error {
-        ApiError::NodeBootstrapping => ClientError::Unavailable,
-        ApiError::Overloaded | ApiError::AnswersWait | ApiError::BodiesWait => {
-            ClientError::overloaded(error.to_string())
+fn refused(error: SearchError) -> ClientError {
+    let message = error.to_string();
+    match &error {
+        SearchError::NodeBootstrapping => ClientError::Unavailable,
+        SearchError::Overloaded => ClientError::overloaded(message),
+        SearchError::Internal(text) => {
+            tracing::error!(text, "a request failed");
+            ClientError::of_answer(status_of(&error), message)
         }
-        error => {
-            let message = error.to_string();
-            ClientError::of_answer(error.into_response().status(), message)
-        }
+        SearchError::MissingIndex(_)
+        | SearchError::IndexBuilding { .. }
+        | SearchError::Unsuitable(_) => ClientError::of_answer(status_of(&error), message),
     }
 }

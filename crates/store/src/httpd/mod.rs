@@ -8,7 +8,6 @@
 //! Not implemented are text indexes (every name is missing for `bm25` and `highlight`), and the
 //! test hooks under `/api/internals`, which answer 404. A search with restrictions is refused.
 
-mod admission;
 mod ann;
 mod answer_budget;
 mod connection;
@@ -32,17 +31,16 @@ mod tasks;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::tasks::Registry;
+use answer_budget::AnswerBudget;
 use client_memory::Budget;
 use tokio_util::sync::CancellationToken;
 
-use crate::compute::Compute;
-use crate::engine::Engine;
+use crate::indexes::Engine;
 use crate::options::ListenerOptions;
 use crate::repair::{Repairs, Schedules};
 use crate::scrub::Scrubs;
-use ::tasks::Registry;
-use admission::Admissions;
-use answer_budget::AnswerBudget;
+use crate::search::{Admissions, SearchDoor};
 
 pub use listener::{Bound, Listening, server_tls};
 pub use local::LocalDoor;
@@ -52,8 +50,8 @@ pub use local::LocalDoor;
 pub struct Api {
     /// Every index.
     pub engine: Arc<Engine>,
-    /// The threads on which searches run.
-    pub compute: Compute,
+    /// The door for searches.
+    pub searches: SearchDoor,
     /// Long work.
     pub work: Registry,
     /// Repairs of indexes.

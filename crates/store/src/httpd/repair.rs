@@ -13,10 +13,11 @@ use super::Shared;
 use super::error::ApiError;
 use super::request::AdmittedJson;
 use super::tasks::shown;
-use crate::engine::IndexHandle;
 use crate::identity::IndexName;
+use crate::indexes::IndexHandle;
 use crate::options;
 use crate::repair::{Creation, RepairError, ScheduleError, Speed, Update};
+use crate::search::SearchError;
 
 /// Begins to compare an index with its table, and to mend the index.
 #[utoipa::path(
@@ -164,11 +165,11 @@ pub async fn update(
     }
 }
 
-/// Finds an index, or fails with [`ApiError::MissingIndex`].
+/// Finds an index, or fails with [`SearchError::MissingIndex`].
 fn known(shared: &Shared, keyspace: String, index: String) -> Result<Arc<IndexHandle>, ApiError> {
     let name = IndexName { keyspace, index };
     let index = shared.api.engine.index(&name);
-    index.ok_or(ApiError::MissingIndex(name))
+    index.ok_or(SearchError::MissingIndex(name).into())
 }
 
 fn conflict(error: RepairError) -> ApiError {

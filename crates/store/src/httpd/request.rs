@@ -15,10 +15,10 @@ use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 use store_api::types::AnnRequest;
 
-use super::admission::Admission;
 use super::error::ApiError;
 use super::form::{self, Form};
 use super::{Listener, Shared};
+use crate::search::Admission;
 
 /// A body that was admitted. The place is taken when the whole body has arrived but is not yet
 /// parsed. So a slow client takes no place, and an overloaded service does no parsing.

@@ -9,8 +9,9 @@ use store_api::types::{ClockStatus, IndexInfo, IndexState, IndexStatus, Info, No
 
 use super::Shared;
 use super::error::ApiError;
-use crate::engine::NoRoute;
 use crate::identity::IndexName;
+use crate::indexes::NoRoute;
+use crate::search::SearchError;
 
 /// Returns the state of the service.
 #[utoipa::path(
@@ -76,7 +77,7 @@ pub async fn index(
     let name = IndexName { keyspace, index };
     match shared.api.engine.find(&name) {
         Ok(index) => Ok(Json(index.identity.info())),
-        Err(no_route) => Err(ApiError::no_route(name, &no_route)),
+        Err(no_route) => Err(SearchError::no_route(name, &no_route).into()),
     }
 }
 
@@ -100,7 +101,7 @@ pub async fn index_status(
     let name = IndexName { keyspace, index };
     match shared.api.engine.find(&name) {
         Ok(index) => Ok(Json(index.status())),
-        Err(NoRoute::Missing) => Err(ApiError::MissingIndex(name)),
+        Err(NoRoute::Missing) => Err(SearchError::MissingIndex(name).into()),
         Err(_) => Ok(Json(IndexStatus {
             status: IndexState::Initializing,
             count: 0,
@@ -113,7 +114,7 @@ pub async fn index_status(
 
 /// Answers every text search: the index is missing, as all indexes are vector indexes.
 pub async fn no_text_index(Path((keyspace, index)): Path<(String, String)>) -> ApiError {
-    ApiError::MissingIndex(IndexName { keyspace, index })
+    SearchError::MissingIndex(IndexName { keyspace, index }).into()
 }
 
 /// Refuses a search or a change that comes in clear where it could be encrypted.

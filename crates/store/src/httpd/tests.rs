@@ -17,17 +17,20 @@ mod local;
 mod long_work;
 mod sockets;
 
+use value::CqlType;
+
 use super::*;
+use crate::compute::Compute;
 use crate::database::tests::Silent;
-use crate::engine::IndexHandle;
-use crate::engine::tests::{identity, in_memory};
 use crate::identity::IndexIdentity;
+use crate::indexes::IndexHandle;
+use crate::indexes::tests::{identity, in_memory};
 use crate::items::Change;
 use crate::keys::{KeyColumn, KeySchema};
 use crate::metrics::Metrics;
+use crate::observed::Observed;
 use crate::options::{RepairOptions, ScrubOptions};
 use crate::present::Present;
-use value::CqlType;
 
 struct Service {
     base: String,
@@ -75,7 +78,7 @@ impl Service {
         let base = format!("http://{}", bound.address());
         let api = Api {
             engine: engine.clone(),
-            compute: compute.clone(),
+            searches: SearchDoor::new(engine.clone(), compute.clone()),
             work: work.clone(),
             repairs: Repairs::new(work.clone(), TaskTracker::new(), RepairOptions::default()),
             schedules: Schedules::open(
@@ -134,10 +137,10 @@ impl Service {
                 .keys
                 .encode([id.to_be_bytes().as_slice(), &[b'a' + id as u8]]);
             index.vectors.keys_mut().insert(id, key);
-            let vector = vec![3.0 * id as f32, 4.0 * id as f32];
+            let value = Observed::Vector(vec![3.0 * id as f32, 4.0 * id as f32]);
             index
                 .vectors
-                .apply(&service.compute, vec![Change::Insert { id, vector }])
+                .apply(&service.compute, vec![Change::Insert { id, value }])
                 .await
                 .unwrap();
         }

@@ -2,7 +2,7 @@
 //!
 //! # Which observation wins
 //!
-//! An [`Observation`] is the result of reading a key: a vector, or none. Reads run beside each
+//! An [`Observation`] is the result of reading a key: a value, or none. Reads run beside each
 //! other (a scan in many ranges, the re-reads that the log asks for). Their results arrive in any
 //! order, more than once, and late. Each read takes a number from a [`Sequencer`] *before* it is
 //! issued, and **of all observations of a key the one with the highest number stands**, whatever
@@ -53,6 +53,7 @@ use std::hash::{BuildHasher, RandomState};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::keys::{KeySchema, KeyTable, PartitionKey, PrimaryKey};
+use crate::observed::{Cell, Observed};
 use absence::Absences;
 use expiry::Expiries;
 pub use saved::{Restored, SavedRow, SavedRows, Unread};
@@ -64,46 +65,35 @@ use waiting::Waiting;
 pub struct Observation {
     /// The row's primary key.
     pub key: PrimaryKey,
-    /// The vector of the row, if it has one.
+    /// The content of the row.
     pub state: RowState,
 }
 
 /// The content of a row as far as the index goes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RowState {
-    /// The row has a vector that can be indexed.
+    /// The row has a value that can be indexed.
     Present(Cell),
-    /// There is no such row, or it has no vector, or none that can be indexed.
+    /// There is no such row, or it has no value, or none that can be indexed.
     Absent,
-}
-
-/// A vector cell.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Cell {
-    /// The vector, with as many finite elements as the index has dimensions.
-    pub vector: Vec<f32>,
-    /// The cell's write timestamp, microseconds since the epoch.
-    pub written_us: i64,
-    /// The time at which the cell expires, in seconds since the epoch; `None` for never.
-    pub expires_s: Option<u32>,
 }
 
 /// A change to the index.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// A vector under an id that the index doesn't hold.
+    /// A value under an id that the index doesn't hold.
     Insert {
         /// The new id.
         id: u32,
-        /// The vector of the id.
-        vector: Vec<f32>,
+        /// The value of the id.
+        value: Observed,
     },
-    /// Another vector under an id that the index holds.
+    /// Another value under an id that the index holds.
     Replace {
         /// The changed id.
         id: u32,
-        /// The new vector of the id.
-        vector: Vec<f32>,
+        /// The new value of the id.
+        value: Observed,
     },
     /// An id that the index forgets. The id isn't given out again before it is passed to
     /// [`Items::reuse`].
@@ -147,18 +137,18 @@ impl Change {
 pub struct Known {
     /// The number of the observation that stands.
     pub sequence: u64,
-    /// A hash of the vector, so that a row that is read again unchanged changes nothing. A
+    /// A hash of the value, so that a row that is read again unchanged changes nothing. A
     /// comparison of write times is not enough: of two writes with the same timestamp the greater
     /// value wins.
-    pub vector_hash: u64,
+    pub value_hash: u64,
     /// The cell's write timestamp, microseconds since the epoch.
     pub written_us: i64,
     /// The time at which the cell expires, in seconds since the epoch; 0 for never.
     pub expires_s: u32,
 }
 
-/// The hash function for the vectors of an index, by which a vector that is read again is
-/// recognised. It has a secret seed, so that nobody can make two vectors with the same hash.
+/// The hash function for the values of an index, by which a value that is read again is recognised.
+/// It has a secret seed, so that nobody can make two values with the same hash.
 #[derive(Clone, Debug)]
 pub struct Hashing {
     seed: u64,
@@ -178,8 +168,14 @@ impl Hashing {
         self.seed
     }
 
-    /// The hash of a vector.
-    pub fn of(&self, vector: &[f32]) -> u64 {
+    /// The hash of a value.
+    pub fn of(&self, value: &Observed) -> u64 {
+        match value {
+            Observed::Vector(vector) => self.of_vector(vector),
+        }
+    }
+
+    fn of_vector(&self, vector: &[f32]) -> u64 {
         let mut state = Xxh3::with_seed(self.seed);
         // Elements are hashed in blocks, as one by one takes many times as long.
         let mut bytes = [0_u8; 4 * HASHED_AT_A_TIME];
@@ -291,7 +287,7 @@ impl Items {
                 self.note(id, sequence, &cell);
                 Some(Change::Insert {
                     id,
-                    vector: cell.vector,
+                    value: cell.value,
                 })
             }
             (Some(id), RowState::Present(cell)) => {
@@ -302,13 +298,13 @@ impl Items {
                 let before = self.known[id as usize];
                 self.regressions += u64::from(cell.written_us < before.written_us);
                 self.note(id, sequence, &cell);
-                if self.known[id as usize].vector_hash == before.vector_hash {
+                if self.known[id as usize].value_hash == before.value_hash {
                     return None;
                 }
                 self.touch(id);
                 Some(Change::Replace {
                     id,
-                    vector: cell.vector,
+                    value: cell.value,
                 })
             }
         }
@@ -454,7 +450,7 @@ impl Items {
         }
         *known = Known {
             sequence,
-            vector_hash: self.hashing.of(&cell.vector),
+            value_hash: self.hashing.of(&cell.value),
             written_us: cell.written_us,
             expires_s,
         };

@@ -18,6 +18,7 @@ use proptest::prelude::*;
 use super::{Cell, Change, Issue, Items, Observation, RowState, Sequencer};
 use crate::keys::tests::text_schema;
 use crate::keys::{KeySchema, KeyTable, PartitionKey, PrimaryKey};
+use crate::observed::Observed;
 
 const PARTITIONS: u8 = 3;
 const ROWS: u8 = 4;
@@ -231,7 +232,7 @@ impl World {
         for ((p, c), vector) in read.found {
             let state = match vector {
                 Some(vector) => RowState::Present(Cell {
-                    vector: vec![f32::from(vector)],
+                    value: Observed::Vector(vec![f32::from(vector)]),
                     written_us: 0,
                     expires_s: None,
                 }),
@@ -261,13 +262,15 @@ impl World {
                     self.items.without_room(&mut self.keys, id);
                     self.items.reuse([id]);
                 }
-                Change::Insert { vector, .. } => {
+                Change::Insert { value, .. } => {
+                    let Observed::Vector(vector) = value;
                     assert!(
                         self.index.insert(id, vector).is_none(),
                         "id {id} was in use"
                     );
                 }
-                Change::Replace { vector, .. } => {
+                Change::Replace { value, .. } => {
+                    let Observed::Vector(vector) = value;
                     assert!(self.index.insert(id, vector).is_some(), "id {id} was free");
                 }
                 Change::Remove { .. } => {

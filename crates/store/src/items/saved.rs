@@ -28,7 +28,7 @@ pub struct SavedRow {
     /// The id of the row.
     pub id: u32,
     /// A hash of the row's vector, by the [seed](Items::hash_seed).
-    pub vector_hash: u64,
+    pub value_hash: u64,
     /// The write time of the vector, in microseconds since the epoch.
     pub written_us: i64,
     /// The time at which the vector expires, in seconds since the epoch; 0 for never.
@@ -83,7 +83,7 @@ impl Items {
             if let Some(key) = keys.shown(id) {
                 let row = SavedRow {
                     id,
-                    vector_hash: known.vector_hash,
+                    value_hash: known.value_hash,
                     written_us: known.written_us,
                     expires_s: known.expires_s,
                 };
@@ -171,7 +171,7 @@ impl Restored {
         }
         self.items.known[at] = Known {
             sequence: 0,
-            vector_hash: row.vector_hash,
+            value_hash: row.value_hash,
             written_us: row.written_us,
             expires_s: row.expires_s,
         };
@@ -348,7 +348,7 @@ mod tests {
         let mut restored = Restored::new(&schema, 1, 0);
         let row = |id| SavedRow {
             id,
-            vector_hash: 0,
+            value_hash: 0,
             written_us: 0,
             expires_s: 0,
         };

@@ -11,7 +11,7 @@ fn partition(p: &str) -> PartitionKey {
 
 pub(super) fn present(vector: &[f32], expires_s: Option<u32>) -> RowState {
     RowState::Present(Cell {
-        vector: vector.to_vec(),
+        value: Observed::Vector(vector.to_vec()),
         written_us: 1,
         expires_s,
     })
@@ -67,7 +67,7 @@ fn a_vector_is_hashed_as_its_bytes_are() {
         let some = &vector[..length];
         let bytes: Vec<u8> = some.iter().flat_map(|x| x.to_le_bytes()).collect();
         let hash = xxhash_rust::xxh3::xxh3_64_with_seed(&bytes, 7);
-        assert_eq!(Hashing::of_seed(7).of(some), hash, "{length}");
+        assert_eq!(Hashing::of_seed(7).of_vector(some), hash, "{length}");
     }
 }
 
@@ -146,7 +146,7 @@ fn write_times_that_fall_are_counted_and_stand() {
     let mut table = Table::new();
     let written = |written_us| {
         RowState::Present(Cell {
-            vector: vec![written_us as f32],
+            value: Observed::Vector(vec![written_us as f32]),
             written_us,
             expires_s: None,
         })
@@ -155,7 +155,9 @@ fn write_times_that_fall_are_counted_and_stand() {
     table.observe(2, key("p", "a"), written(11));
     assert_eq!(table.items.take_regressions(), 0);
     let change = table.observe(3, key("p", "a"), written(5));
-    assert!(matches!(change, Some(Change::Replace { vector, .. }) if vector == [5.0]));
+    assert!(
+        matches!(change, Some(Change::Replace { value, .. }) if value == Observed::Vector(vec![5.0]))
+    );
     assert_eq!(table.items.take_regressions(), 1);
     assert_eq!(table.items.take_regressions(), 0);
 }
@@ -207,7 +209,7 @@ fn the_same_expiry_a_second_earlier_is_the_same() {
     assert_eq!(table.items.expired(&table.keys, 102, 10).len(), 1);
     // The row is written anew, to live a second shorter.
     let anew = Cell {
-        vector: vec![1.0],
+        value: Observed::Vector(vec![1.0]),
         written_us: 2,
         expires_s: Some(101),
     };

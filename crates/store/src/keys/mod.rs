@@ -302,8 +302,9 @@ fn pull_length(bytes: &[u8]) -> (usize, &[u8]) {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     /// A schema of text columns.
     pub(crate) fn text_schema(partition: usize, clustering: usize) -> KeySchema {

@@ -266,10 +266,12 @@ impl Partitions {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
     use super::*;
     use crate::keys::tests::text_schema;
-    use proptest::prelude::*;
-    use std::collections::BTreeMap;
 
     #[derive(Clone, Debug)]
     enum Step {

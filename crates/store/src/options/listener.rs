@@ -69,6 +69,7 @@ impl ListenerOptions {
 
     /// Sets the budgets for memory to this listener's part of the shares. `listeners` is the number
     /// of listeners that divide them.
+    #[must_use]
     pub fn with_memory(self, shares: Shares, listeners: usize) -> ListenerOptions {
         ListenerOptions {
             answer_bytes_max: shares.http_answers / listeners,

@@ -26,7 +26,7 @@ pub struct Suspect {
     /// The row in the index; `None` if it was not there.
     pub in_index: Option<Fingerprint>,
     /// The time at which the difference was found, since the epoch.
-    pub found: Duration,
+    pub seen_at: Duration,
 }
 
 /// The table and the index that are compared.
@@ -65,7 +65,7 @@ impl Sides {
             range,
             in_table,
             in_index,
-            found: self.present.now(),
+            seen_at: self.present.now(),
         };
         let mut index_alone: HashSet<PrimaryKey> =
             self.index.keys(range).await.into_iter().collect();

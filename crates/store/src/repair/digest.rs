@@ -4,15 +4,15 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use crate::items::Hashing;
 use crate::keys::PrimaryKey;
-use crate::rows::ReadCell;
+use crate::observed::ReadCell;
 
 /// The part of a row that is compared beside its key. The write time shows writes that leave the
 /// vector as it is but change when it expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
-    /// A hash of the vector. Hashes are comparable only if both were made with the same
+    /// A hash of the value. Hashes are comparable only if both were made with the same
     /// [`Hashing`].
-    pub vector_hash: u64,
+    pub value_hash: u64,
     /// The cell's write timestamp, microseconds since the epoch.
     pub written_us: i64,
 }
@@ -21,8 +21,8 @@ impl Fingerprint {
     /// The fingerprint of a cell. `None` if the index is to hold nothing for the cell.
     pub fn of(cell: &ReadCell, hashing: &Hashing) -> Option<Fingerprint> {
         match cell {
-            ReadCell::Vector(cell) => Some(Fingerprint {
-                vector_hash: hashing.of(&cell.vector),
+            ReadCell::Value(cell) => Some(Fingerprint {
+                value_hash: hashing.of(&cell.value),
                 written_us: cell.written_us,
             }),
             ReadCell::Null | ReadCell::Unusable(_) => None,
@@ -45,7 +45,7 @@ impl Digest {
     pub fn add(&mut self, hasher: &RandomState, key: &PrimaryKey, row: Fingerprint) {
         let mut state = hasher.build_hasher();
         state.write(key.as_bytes());
-        state.write_u64(row.vector_hash);
+        state.write_u64(row.value_hash);
         state.write_i64(row.written_us);
         self.rows += 1;
         self.sum = self.sum.wrapping_add(state.finish());
@@ -61,9 +61,9 @@ mod tests {
     fn digests_differ_with_anything_but_the_order() {
         let hasher = RandomState::new();
         let keys = text_schema(1, 0);
-        let row = |key: &str, vector_hash, written_us| {
+        let row = |key: &str, value_hash, written_us| {
             let row = Fingerprint {
-                vector_hash,
+                value_hash,
                 written_us,
             };
             (keys.encode([key.as_bytes()]), row)

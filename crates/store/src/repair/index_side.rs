@@ -15,10 +15,11 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 use super::digest::{Digest, Fingerprint};
 use super::token::token;
 use crate::aside::aside;
-use crate::engine::IndexHandle;
 use crate::identity::TokenRange;
+use crate::indexes::IndexHandle;
+use crate::items::{Hashing, Known};
 use crate::keys::PrimaryKey;
-use crate::monitor_items::{Hashing, Known, Message};
+use crate::message::Message;
 
 /// The number of ids that are read while changes of keys wait: about 0.1 ms.
 const IDS_AT_A_TIME: usize = 1024;
@@ -175,7 +176,7 @@ impl List {
 /// The fingerprint of a row that the index holds.
 pub fn fingerprint(known: &Known) -> Fingerprint {
     Fingerprint {
-        vector_hash: known.vector_hash,
+        value_hash: known.value_hash,
         written_us: known.written_us,
     }
 }
@@ -195,7 +196,7 @@ async fn ask(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::tests::{identity, in_memory};
+    use crate::indexes::tests::{identity, in_memory};
     use crate::metrics::Metrics;
 
     #[tokio::test]

@@ -1,7 +1,8 @@
 //! Compares an index with its table, range by range, and mends the index where they differ.
 //!
 //! ```text
-//!   plan: ranges to compare at a time -> compare: digests, then rows -> settle: look again, mend
+//!   range_plan: ranges to compare at a time
+//!     -> compare: digests, then rows -> settle: look again, mend
 //! ```
 //!
 //! An index misses a write that bypassed the writer of the log, or one whose log row appeared too
@@ -15,7 +16,7 @@
 mod compare;
 mod digest;
 mod index_side;
-mod plan;
+mod range_plan;
 mod report;
 mod run;
 mod schedule;
@@ -34,18 +35,17 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use crate::cdc::Progress;
 use crate::database::Database;
-use crate::engine::IndexHandle;
+use crate::database::Progress;
 use crate::identity::IndexName;
+use crate::indexes::IndexHandle;
 use crate::long_work;
-use crate::monitor_items::Message;
+use crate::message::HintMessage;
+use crate::message::Message;
 use crate::options::RepairOptions;
-use crate::reread::HintMessage;
 use crate::rows::RowReader;
 use run::Run;
 
-pub use report::COUNTERS;
 pub use schedule::{Creation, ScheduleError, Schedules, Update};
 
 /// The speed of a repair.
@@ -190,7 +190,7 @@ impl Repairs {
         let task = self
             .inner
             .work
-            .start(long_work::repair(&access.index.identity));
+            .start(long_work::repair(&access.index.identity, report::COUNTERS));
         let id = task.id();
         let (sender, receiver) = watch::channel(speed);
         let run = Run {
@@ -300,9 +300,9 @@ mod tests {
     fn the_last_repair_is_known_however_much_has_ended_since() {
         let work = Registry::default();
         let repairs = Repairs::new(work.clone(), TaskTracker::new(), RepairOptions::default());
-        let identity = crate::engine::tests::identity("i");
+        let identity = crate::indexes::tests::identity("i");
         let name = &identity.name;
-        let task = work.start(long_work::repair(&identity));
+        let task = work.start(long_work::repair(&identity, report::COUNTERS));
         let id = task.id();
         let last = Last::Running(id);
         repairs.state().last.insert(name.clone(), last);
@@ -311,7 +311,8 @@ mod tests {
         task.done();
         repairs.has_run(name, id);
         for _ in 0..1000 {
-            work.start(long_work::repair(&identity)).done();
+            work.start(long_work::repair(&identity, report::COUNTERS))
+                .done();
         }
         assert!(work.status(id).is_none(), "it is forgotten");
         assert_eq!(state(), Some(State::Done));

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::compare::{Sides, Suspect};
 use super::index_side::{Gone, IndexSide};
-use super::plan::{Plan, Ticket};
+use super::range_plan::{RangePlan, Ticket};
 use super::settle::{SUSPECTS_MAX, Settler};
 use super::table_side::TableSide;
 use super::{Access, Speed, report};
@@ -90,6 +90,7 @@ impl Run {
             sides: &sides,
             task: &self.task,
             index: access.index.clone(),
+            items: access.items.clone(),
             hints: access.hints.clone(),
             readers: access.readers.clone(),
             settle_max: self.options.settle_max,
@@ -101,7 +102,7 @@ impl Run {
 
     /// Compares all ranges, as many at a time as the present speed allows.
     async fn compare(&self, sides: &Sides, suspects: mpsc::Sender<Suspect>) -> Result<(), Gone> {
-        let mut plan = self.plan().await;
+        let mut plan = self.range_plan().await;
         self.task.set_total(plan.waiting() as u64);
         let mut speed = self.speed.clone();
         let mut in_flight = FuturesUnordered::new();
@@ -143,21 +144,21 @@ impl Run {
     }
 
     /// Splits the ring into ranges, and finds the nodes that hold each.
-    async fn plan(&self) -> Plan {
+    async fn range_plan(&self) -> RangePlan {
         let identity = &self.access.index.identity;
         let database = &self.access.database;
         let rows = self.access.index.vectors.len();
         let shards = database.shards().await;
         if rows <= self.options.small_table_rows {
             let all = shards.keys().copied().collect();
-            return Plan::new([(identity.range, all)], |_| 1);
+            return RangePlan::new([(identity.range, all)], |_| 1);
         }
         let pieces = rows
             .div_ceil(self.options.range_rows.max(1))
             .max(RANGES_MIN);
         let with_replicas = database.pieces(&identity.table, identity.range, pieces);
         // The number of ranges at a time follows from the node with the fewest shards.
-        Plan::new(with_replicas.await, |nodes| {
+        RangePlan::new(with_replicas.await, |nodes| {
             let shards = nodes.iter().filter_map(|node| shards.get(node));
             RANGES_A_SHARD * shards.min().copied().unwrap_or(1)
         })

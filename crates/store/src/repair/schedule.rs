@@ -19,8 +19,8 @@ use store_api::types::NodeStatus;
 
 use super::{RepairError, Repairs, Speed};
 use crate::aside::aside;
-use crate::engine::Engine;
 use crate::identity::IndexName;
+use crate::indexes::Engine;
 use crate::options::RepairSchedule;
 use crate::present::Present;
 use kept::{Entries, Kept, Own};

@@ -20,12 +20,12 @@ use super::index_side::Gone;
 use super::report::{self, Fault};
 use super::table_side::TableRow;
 use super::verdict::{Look, Verdict, verdict};
-use crate::cdc::Progress;
-use crate::engine::IndexHandle;
+use crate::database::Progress;
 use crate::identity::TokenRange;
+use crate::indexes::IndexHandle;
 use crate::keys::PrimaryKey;
 use crate::long_work;
-use crate::reread::{Hint, HintMessage, HintTarget};
+use crate::message::{Hint, HintMessage, HintTarget, Message};
 
 /// The number of suspects that are settled at a time.
 pub const SUSPECTS_MAX: usize = 65_536;
@@ -47,6 +47,8 @@ pub struct Settler<'a> {
     pub task: &'a Task,
     /// The index.
     pub index: Arc<IndexHandle>,
+    /// The sender to the task that owns the index's rows.
+    pub items: mpsc::WeakSender<Message>,
     /// The sender by which rows that the log names are read again.
     pub hints: mpsc::Sender<HintMessage>,
     /// The progress of each reader of the table's log.
@@ -62,8 +64,8 @@ impl Settler<'_> {
         while let Some(first) = suspects.recv().await {
             let mut batch = vec![first];
             self.gather(&mut suspects, &mut batch).await;
-            let found = batch.iter().map(|suspect| suspect.found).max();
-            self.readers_pass(found.unwrap_or_default()).await;
+            let seen_at = batch.iter().map(|suspect| suspect.seen_at).max();
+            self.readers_pass(seen_at.unwrap_or_default()).await;
             self.settle(batch, &mut differed).await?;
         }
         Ok(())
@@ -72,7 +74,7 @@ impl Settler<'_> {
     /// Receives more suspects until the readers have passed the time of the first, there are too
     /// many, or no more can come.
     async fn gather(&self, suspects: &mut mpsc::Receiver<Suspect>, batch: &mut Vec<Suspect>) {
-        let ripe = self.readers_pass(batch[0].found);
+        let ripe = self.readers_pass(batch[0].seen_at);
         tokio::pin!(ripe);
         while batch.len() < SUSPECTS_MAX {
             tokio::select! {
@@ -189,7 +191,7 @@ impl Settler<'_> {
     async fn hints_are_in(&self) -> Result<(), Gone> {
         let (answer, answered) = oneshot::channel();
         let marker = HintMessage::Marker {
-            index: self.index.clone(),
+            index: self.items.clone(),
             answer,
         };
         self.hints.send(marker).await.map_err(|_| Gone)?;

@@ -7,10 +7,10 @@ use tasks::Task;
 
 use super::digest::{Digest, Fingerprint};
 use crate::database::{Database, Part, Rows};
+use crate::feed::{Pages, rows_of};
 use crate::identity::TokenRange;
 use crate::items::Hashing;
 use crate::keys::PrimaryKey;
-use crate::pages::{Pages, rows_of};
 use crate::rows::{ReadRow, RowReader};
 
 /// The aim for the size of a page.

@@ -54,18 +54,18 @@ pub fn verdict(look: &Look, now_s: u32) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::time::Duration;
 
+    use super::*;
     use crate::identity::TokenRange;
     use crate::keys::tests::text_schema;
     use crate::repair::digest::Fingerprint;
 
     const NOW_S: u32 = 1_000_000;
 
-    fn print(vector_hash: u64) -> Fingerprint {
+    fn print(value_hash: u64) -> Fingerprint {
         Fingerprint {
-            vector_hash,
+            value_hash,
             written_us: 1,
         }
     }
@@ -73,7 +73,7 @@ mod tests {
     /// Judges a row by the table at first, the table now, and the index, which is the same at both
     /// looks: vector hash and expiry.
     fn judged(before: Option<u64>, now: Option<u64>, index: Option<(u64, u32)>) -> Verdict {
-        let in_index = index.map(|(vector_hash, _)| print(vector_hash));
+        let in_index = index.map(|(value_hash, _)| print(value_hash));
         judged_of_index(before, now, in_index, index)
     }
 
@@ -90,14 +90,14 @@ mod tests {
                 range: TokenRange::WHOLE_RING,
                 in_table: before.map(print),
                 in_index,
-                found: Duration::ZERO,
+                seen_at: Duration::ZERO,
             },
             row: TableRow {
                 key,
                 fingerprint: now.map(print),
             },
-            known: index.map(|(vector_hash, expires_s)| Known {
-                vector_hash,
+            known: index.map(|(value_hash, expires_s)| Known {
+                value_hash,
                 written_us: 1,
                 expires_s,
                 ..Known::default()

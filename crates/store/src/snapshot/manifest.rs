@@ -189,7 +189,7 @@ pub fn difference(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::tests::identity;
+    use crate::indexes::tests::identity;
 
     /// The id of the table that is the log.
     const LOG: Uuid = Uuid::from_u128(5);

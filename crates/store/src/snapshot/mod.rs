@@ -38,15 +38,15 @@
 //! # Opening
 //!
 //! An index with the identity of the snapshot is opened and subscribes to the hints of its table.
-//! It has the readers go back to its position ([`crate::cdc::Progress::rewind`]). Rows that changed
-//! while the snapshot was taken are missing in it. The index serves as soon as these have been
-//! read. Later writes come by the log. Rows that have expired since are dropped on opening.
+//! It has the readers go back to its position ([`crate::database::Progress::rewind`]). Rows that
+//! changed while the snapshot was taken are missing in it. The index serves as soon as these have
+//! been read. Later writes come by the log. Rows that have expired since are dropped on opening.
 //!
 //! If rows of the log may have expired since the position, or the clock was set back behind it, the
 //! rows are *reconciled*. The index scans the table as a new one does, and takes in the rows of the
 //! scan as usual (most of them change nothing). Rows that neither scan nor log have shown by the
 //! end of the scan are removed. Until then the index doesn't serve. The same is done when readers
-//! fall behind that far while the service runs ([`crate::cdc::Progress::fell_behind`]).
+//! fall behind that far while the service runs ([`crate::database::Progress::fell_behind`]).
 //!
 //! An index is not opened before the facts about its log are known ([`LogFacts`]). It is not opened
 //! either if the process would exceed its memory limit. Then it is built anew under that limit, and
@@ -61,6 +61,7 @@ pub(crate) mod manifest;
 mod open;
 mod place;
 pub(crate) mod rows;
+mod save_request;
 mod saver;
 mod verify;
 
@@ -81,6 +82,7 @@ use fault::Fault;
 pub use open::Opened;
 use place::Place;
 pub use rows::put_row;
+pub use save_request::{Beginning, SaveRequest, SomeRows};
 pub use saver::{Saved, Saver};
 pub use verify::{verify, watch};
 

@@ -156,7 +156,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::engine::tests::identity;
+    use crate::indexes::tests::identity;
     use crate::options::{IndexesOptions, Placement, SnapshotOptions};
 
     fn snapshots(directory: &Path) -> Snapshots {

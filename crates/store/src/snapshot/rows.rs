@@ -81,7 +81,7 @@ pub fn encoded_bytes(keys: &KeyTable) -> u64 {
 /// Adds a row to the payload of a frame.
 pub fn put_row(payload: &mut Vec<u8>, row: SavedRow, key: &[u8]) {
     payload.extend(row.id.to_le_bytes());
-    payload.extend(row.vector_hash.to_le_bytes());
+    payload.extend(row.value_hash.to_le_bytes());
     payload.extend(row.written_us.to_le_bytes());
     payload.extend(row.expires_s.to_le_bytes());
     put_key(payload, key);
@@ -136,9 +136,8 @@ fn each_frame(
     mut take: impl FnMut(u32, &mut Payload<'_>) -> Option<()>,
 ) -> Result<u64, Fault> {
     let mut frames = FrameReader::open(path)?;
-    let header = match frames.next()? {
-        Some((HEADER, payload)) => payload,
-        _ => return Err(frames.damaged("it has no header")),
+    let Some((HEADER, header)) = frames.next()? else {
+        return Err(frames.damaged("it has no header"));
     };
     let mut header = Payload(&header);
     let numbers = header.u64().zip(header.u64());
@@ -186,7 +185,7 @@ impl Payload<'_> {
     fn row(&mut self, schema: &KeySchema) -> Option<(SavedRow, PrimaryKey)> {
         let row = SavedRow {
             id: self.u32()?,
-            vector_hash: self.u64()?,
+            value_hash: self.u64()?,
             written_us: self.take().map(i64::from_le_bytes)?,
             expires_s: self.u32()?,
         };
@@ -202,7 +201,7 @@ mod tests {
     fn row(id: u32) -> SavedRow {
         SavedRow {
             id,
-            vector_hash: u64::from(id) << 40,
+            value_hash: u64::from(id) << 40,
             written_us: -7,
             expires_s: 0,
         }

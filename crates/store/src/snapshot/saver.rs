@@ -13,14 +13,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::fault::Fault;
 use super::manifest::{Manifest, words};
+use super::save_request::SaveRequest;
 use super::{LogFacts, Snapshots};
 use crate::aside::aside;
-use crate::cdc::Progress;
-use crate::engine::IndexHandle;
+use crate::database::Progress;
+use crate::indexes::IndexHandle;
 use crate::long_work;
-use crate::monitor_items::SaveRequest;
+use crate::message::{HintMessage, Message};
 use crate::present::Present;
-use crate::reread::HintMessage;
 
 /// The longest wait until the hints that were handed over are in the index. If they take longer,
 /// the database is slow or away, and the position stays where it was.
@@ -69,7 +69,9 @@ pub struct Saver {
     pub readers: Vec<Arc<Progress>>,
     /// The sender of hints, by which markers follow them.
     pub hints: mpsc::Sender<HintMessage>,
-    /// The sender to the task that owns the index's rows.
+    /// The sender of messages to the task that owns the index's rows.
+    pub items: mpsc::WeakSender<Message>,
+    /// The sender of requests to that task.
     pub rows: mpsc::Sender<SaveRequest>,
     /// Facts about the table's log.
     pub log: LogFacts,
@@ -202,7 +204,7 @@ impl Saver {
         self.heard = self.heard_by_now();
         let (answer, settled) = oneshot::channel();
         let marker = HintMessage::Marker {
-            index: self.index.clone(),
+            index: self.items.clone(),
             answer,
         };
         let come_through = async {

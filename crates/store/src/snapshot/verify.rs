@@ -8,7 +8,7 @@ use ann::VectorsState;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::engine::IndexHandle;
+use crate::indexes::IndexHandle;
 
 /// The pause after each MiB, as searches read from the same disk.
 const PAUSE: Duration = Duration::from_millis(1);

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::cdc::Interrupted;
+use crate::feed::Interrupted;
 use crate::identity::TableIdentity;
 use crate::keys::KeySchema;
 
@@ -74,7 +74,7 @@ impl Watched {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::tests::identity;
+    use crate::indexes::tests::identity;
 
     #[tokio::test]
     async fn a_task_that_panics_has_its_table_followed_anew() {

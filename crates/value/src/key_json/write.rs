@@ -172,9 +172,10 @@ fn inet(value: &[u8]) -> Result<IpAddr, KeyError> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value as Json, json};
+
     use super::*;
     use crate::calendar::iso_date as date;
-    use serde_json::{Value as Json, json};
 
     fn told(cql_type: &CqlType, bytes: &[u8]) -> Result<Json, KeyError> {
         to_key_json(cql_type, bytes).map(|shown| serde_json::to_value(shown).unwrap())

@@ -1,8 +1,9 @@
 //! Lengths at the ends of what an `f32` holds, and dimensions that fill no block.
 
+use proptest::prelude::*;
+
 use super::vectors::*;
 use super::*;
-use proptest::prelude::*;
 
 #[test]
 fn zeros_and_the_shortest_vectors_are_measured() {

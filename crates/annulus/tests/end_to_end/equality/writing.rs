@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
+use clock::{Clock, SystemClock};
 use futures::{StreamExt, stream};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -175,8 +176,5 @@ impl Writing {
 
 /// The present in microseconds since the epoch.
 pub fn micros_now() -> i64 {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .expect("after 1970");
-    now.as_micros() as i64
+    SystemClock.now_micros()
 }

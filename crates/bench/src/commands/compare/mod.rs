@@ -94,7 +94,18 @@ pub async fn run(arguments: CompareArguments) -> anyhow::Result<()> {
             }
         }
     }
-    let [a, b] = &found;
+    compare(&arguments, &found, &mut output)?;
+    output.finish()
+}
+
+/// Adds the ratios of both sides to the output: at each recall that was named, and of the rounds as
+/// they are if each side has one index.
+fn compare(
+    arguments: &CompareArguments,
+    [a, b]: &[Vec<Rounds>; 2],
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let sides = [&arguments.a, &arguments.b];
     let names = format!("{} / {}", sides[0].name, sides[1].name);
     for &recall in &arguments.recall {
         match at_recall([a, b], recall) {
@@ -121,5 +132,5 @@ pub async fn run(arguments: CompareArguments) -> anyhow::Result<()> {
             );
         }
     }
-    output.finish()
+    Ok(())
 }

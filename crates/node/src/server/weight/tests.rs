@@ -49,31 +49,10 @@ async fn run(database: &Database, text: &str) {
     plan.execute(database, Parameters::default()).await.unwrap();
 }
 
-/// Long statements of all shapes: the estimate is not below the bytes that they hold, nor many
-/// times as high.
-#[tokio::test]
-async fn estimates_are_about_what_the_allocator_says() {
-    let directory = tempfile::tempdir().unwrap();
-    let database = Database {
-        storage: Storage::open(directory.path(), StorageOptions::default()).unwrap(),
-        system: SystemTables::new(),
-        stores: store_api::Stores::disabled(),
-    };
-    run(&database, "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}").await;
-    let names: Vec<String> = (0..300).map(|n| format!("column_{n}")).collect();
-    let columns: String = names.iter().map(|name| format!("{name} int, ")).collect();
-    run(
-        &database,
-        &format!("CREATE TABLE ks.wide ({columns} k int PRIMARY KEY)"),
-    )
-    .await;
-    run(
-        &database,
-        "CREATE TABLE ks.t (p int, c int, l list<int>, m map<int, text>, v vector<float, 500>, PRIMARY KEY (p, c))",
-    )
-    .await;
+/// Long statements of all shapes.
+fn statements(names: &[String]) -> Vec<String> {
     let repeated = |unit: &str| vec![unit; 500].join(",");
-    let texts = [
+    vec![
         "SELECT * FROM ks.wide".to_owned(),
         format!("SELECT {} FROM ks.wide", names.join(",")),
         format!("SELECT {} FROM ks.t", repeated("p")),
@@ -115,9 +94,34 @@ async fn estimates_are_about_what_the_allocator_says() {
             "x".repeat(20_000)
         ),
         "SELECT p FROM ks.t WHERE p = ?".to_owned(),
-    ];
+    ]
+}
+
+/// Of long statements of all shapes the estimate is not below the bytes that they hold, nor many
+/// times as high.
+#[tokio::test]
+async fn estimates_are_about_what_the_allocator_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = Database {
+        storage: Storage::open(directory.path(), StorageOptions::default()).unwrap(),
+        system: SystemTables::new(),
+        stores: store_api::Stores::disabled(),
+    };
+    run(&database, "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}").await;
+    let names: Vec<String> = (0..300).map(|n| format!("column_{n}")).collect();
+    let columns: String = names.iter().map(|name| format!("{name} int, ")).collect();
+    run(
+        &database,
+        &format!("CREATE TABLE ks.wide ({columns} k int PRIMARY KEY)"),
+    )
+    .await;
+    run(
+        &database,
+        "CREATE TABLE ks.t (p int, c int, l list<int>, m map<int, text>, v vector<float, 500>, PRIMARY KEY (p, c))",
+    )
+    .await;
     let mut wrong = Vec::new();
-    for text in texts {
+    for text in statements(&names) {
         let (before, _) = HELD.get();
         HELD.set((before, before));
         let parsed = cql::parser::parse_statement(&text).unwrap();
@@ -125,7 +129,7 @@ async fn estimates_are_about_what_the_allocator_says() {
         let parsing = (most - before) as usize;
         let prepared = match Prepared::new(&database, None, &text, parsed) {
             Ok(prepared) => std::sync::Arc::new(prepared),
-            Err(error) => panic!("{error}: {:.80}", text),
+            Err(error) => panic!("{error}: {text:.80}"),
         };
         let held = (HELD.get().0 - before) as usize;
         let (estimate, while_parsed) = (prepared.bytes(), while_parsed(&text));

@@ -79,8 +79,8 @@ impl<'w> States<'w> {
         moment: Moment,
     ) -> Result<(), StorageError> {
         let key = (mutation.table.space, &mutation.partition[..], row);
-        if let Entry::Vacant(unread) = self.0.entry(key) {
-            unread.insert(live_cells(mutation, row, overlay, moment)?);
+        if let Entry::Vacant(vacant) = self.0.entry(key) {
+            vacant.insert(live_cells(mutation, row, overlay, moment)?);
         }
         Ok(())
     }

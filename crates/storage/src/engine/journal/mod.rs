@@ -5,9 +5,9 @@
 //!
 //! - A batch that was being written when the process or the power went is cut off. It was not
 //!   acknowledged.
-//! - A broken batch is *damage* if a whole batch behind it says in its [record](Record) that the broken one was
-//!   synced, if it stands in an older journal, which was synced whole before the next was begun, or if it
-//!   has the form of a whole write (`tear.rs`).
+//! - A broken batch is *damage* if a whole batch behind it says in its [record](Record) that the
+//!   broken one was synced, if it stands in an older journal, which was synced whole before the
+//!   next was begun, or if it has the form of a whole write (`tear.rs`).
 //! - The head of a batch is in no checksum. Its number of items must agree with what follows. Its
 //!   sequence number must rise from batch to batch, through all journals, and lie at or shortly
 //!   above the number that the record says.

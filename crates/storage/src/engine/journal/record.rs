@@ -4,8 +4,9 @@
 //!
 //! ```text
 //! key     "journal"
-//! value   version (1 byte: 1), number (8), number through which all was synced (8), the engine's next
-//!         sequence number before the batch was written (8), microseconds since the epoch (8)
+//! value   version (1 byte: 1), number (8), number through which all was synced (8), the
+//!         engine's next sequence number before the batch was written (8), microseconds since the
+//!         epoch (8)
 //! ```
 //!
 //! All numbers are little-endian.

@@ -153,7 +153,7 @@ fn judge(
     for path in later {
         let content = content_from(path, 0)?;
         scan(&content, 0, &mut |_| {}, &mut |batch| {
-            behind.push(batch.record)
+            behind.push(batch.record);
         })?;
     }
     let is_damage = stop.cause.is_some()

@@ -103,7 +103,7 @@ async fn service() -> Service {
     }
     let changes = (0..ROWS).map(|id| Change::Insert {
         id,
-        vector: row(id),
+        value: Observed::Vector(row(id)),
     });
     let refused = index.vectors.apply(&service.compute, changes.collect());
     assert_eq!(refused.await.unwrap(), []);

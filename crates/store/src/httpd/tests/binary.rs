@@ -135,7 +135,7 @@ async fn refusals_are_the_same_for_who_accepts_binary_answers() {
     assert_eq!(body, "Wrong embedding dimension: expected 2, got 0");
 
     let starting = Service::start(100).await;
-    starting.set_connected_with_index().await;
+    starting.set_connected_with_index();
     let asked = starting.post("", SEARCH_MEDIA_TYPE, ANSWER_MEDIA_TYPE, vector(&[0.0; 2]));
     let (status, content_type, body) = asked.await;
     assert_eq!((status, content_type.as_str()), (503, "application/json"));
@@ -144,7 +144,7 @@ async fn refusals_are_the_same_for_who_accepts_binary_answers() {
 
 impl Service {
     /// Puts the service into the state in which it builds its first index.
-    async fn set_connected_with_index(&self) {
+    fn set_connected_with_index(&self) {
         self.engine.set_connected(true);
         self.add(identity("idx"));
         self.engine.first_discovery();

@@ -9,10 +9,10 @@ use tokio::time::Instant;
 
 use super::{Saver, blocking};
 use crate::aside::aside;
-use crate::monitor_items::SaveRequest;
 use crate::snapshot::fault::Fault;
 use crate::snapshot::place::NewGeneration;
 use crate::snapshot::rows::{RowsWriter, encoded_bytes};
+use crate::snapshot::save_request::SaveRequest;
 
 impl Saver {
     /// Writes a generation and makes it the current one. After an abort or a failure the one before

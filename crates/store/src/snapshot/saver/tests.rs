@@ -4,14 +4,15 @@ use std::path::PathBuf;
 use ::tasks::{State, Status};
 
 use super::*;
+use crate::apply::Applier;
 use crate::compute::{Compute, INLINE_WITHIN};
-use crate::engine::tests::{identity, in_memory};
-use crate::items::{Cell, Sequencer};
+use crate::indexes::tests::{identity, in_memory};
+use crate::items::Sequencer;
+use crate::message::{Message, RowBatch};
 use crate::metrics::Metrics;
-use crate::monitor_items::{Message, MonitorItems, RowBatch};
+use crate::observed::{Cell, Observed, ReadCell};
 use crate::options::{IndexesOptions, SnapshotOptions};
 use crate::present::Present;
-use crate::rows::ReadCell;
 use crate::snapshot::manifest::Manifest;
 
 /// An index of some rows and its saver.
@@ -21,7 +22,7 @@ struct World {
     sequencer: Arc<Sequencer>,
     rereads: mpsc::Sender<Message>,
     /// The sender to the task that owns the rows. Requests of the saver are passed on to it.
-    monitor: mpsc::Sender<SaveRequest>,
+    applier: mpsc::Sender<SaveRequest>,
     asked: mpsc::Receiver<SaveRequest>,
     _directory: tempfile::TempDir,
 }
@@ -34,7 +35,7 @@ impl World {
         let index = Arc::new(IndexHandle::new(identity, &in_memory(), metrics).unwrap());
         let sequencer = Arc::<Sequencer>::default();
         let (hints, _) = mpsc::channel(1);
-        let monitor = MonitorItems::new(
+        let applier = Applier::new(
             Present::default(),
             index.clone(),
             Compute::new(turns::Turns::of_threads(1), INLINE_WITHIN),
@@ -44,9 +45,9 @@ impl World {
         );
         let (rereads, reread_receiver) = mpsc::channel(1);
         let (_, scan_receiver) = mpsc::channel(1);
-        let (to_monitor, save_receiver) = mpsc::channel(1);
+        let (to_applier, save_receiver) = mpsc::channel(1);
         let (scanned, _) = oneshot::channel();
-        tokio::spawn(monitor.run(reread_receiver, scan_receiver, save_receiver, scanned));
+        tokio::spawn(applier.run(reread_receiver, scan_receiver, save_receiver, scanned));
         let indexes = IndexesOptions {
             directory: directory.path().to_owned(),
             ..in_memory()
@@ -61,6 +62,7 @@ impl World {
                 work: work.clone(),
                 readers: Vec::new(),
                 hints,
+                items: rereads.downgrade(),
                 rows,
                 log: LogFacts {
                     id: uuid::Uuid::from_u128(9),
@@ -75,7 +77,7 @@ impl World {
             work,
             sequencer,
             rereads,
-            monitor: to_monitor,
+            applier: to_applier,
             asked,
             _directory: directory,
         }
@@ -84,13 +86,13 @@ impl World {
     async fn put_row(&self, key: &str) {
         let keys = &self.saver.index.identity.keys;
         let cell = Cell {
-            vector: vec![1.0, 2.0],
+            value: Observed::Vector(vec![1.0, 2.0]),
             written_us: 1,
             expires_s: None,
         };
         let batch = RowBatch {
             issue: self.sequencer.issue(),
-            rows: vec![(keys.encode([key.as_bytes()]), ReadCell::Vector(cell))],
+            rows: vec![(keys.encode([key.as_bytes()]), ReadCell::Value(cell))],
             noticed_us: Vec::new(),
         };
         self.rereads.send(Message::Rows(batch)).await.unwrap();
@@ -101,11 +103,11 @@ impl World {
 
     /// Saves once. Calls `on` with each request before it is passed on.
     async fn save(&mut self, mut on: impl FnMut(&SaveRequest)) -> Result<(), Fault> {
-        let (monitor, asked) = (&self.monitor, &mut self.asked);
+        let (applier, asked) = (&self.applier, &mut self.asked);
         let pass_on = async {
             while let Some(request) = asked.recv().await {
                 on(&request);
-                monitor.send(request).await.unwrap();
+                applier.send(request).await.unwrap();
             }
         };
         let save = async {
@@ -170,8 +172,8 @@ async fn each_save_is_a_task_that_counts_what_it_writes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_stands_is_current_until_something_happens_or_its_log_gets_old() {
     let mut world = World::start();
-    let monitor = world.monitor.clone();
-    world.saver.rows = monitor;
+    let applier = world.applier.clone();
+    world.saver.rows = applier;
     world.put_row("a").await;
     assert!(!world.saver.is_current().await, "nothing stands");
     world.saver.position = world.saver.present.now();
@@ -244,7 +246,8 @@ async fn an_index_that_has_outgrown_its_snapshot_is_saved_before_its_time() {
         work: world.work.clone(),
         readers: Vec::new(),
         hints: world.saver.hints.clone(),
-        rows: world.monitor.clone(),
+        items: world.saver.items.clone(),
+        rows: world.applier.clone(),
         log: world.saver.log,
         saved: None,
         position: Duration::ZERO,

@@ -13,7 +13,7 @@ mod delivered;
 mod writes;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
@@ -49,7 +49,7 @@ async fn create(session: &Session, keyspace: &str) {
 async fn every_kind_of_write_is_seen_in_its_place() {
     let keyspace = "rust_log";
     let scenario = async |session: Session| {
-        let since = SystemTime::now();
+        let since = log::now();
         create(&session, keyspace).await;
         let writes = writes();
         for (write, _) in &writes {
@@ -104,7 +104,7 @@ async fn write(session: Arc<Session>, writer: i32) -> Vec<Vec<String>> {
 async fn nothing_is_missed_beside_concurrent_writers() {
     let keyspace = "rust_log_followed";
     let scenario = async |session: Session| {
-        let since = SystemTime::now();
+        let since = log::now();
         create(&session, keyspace).await;
         let session = Arc::new(session);
         let following = Following::behind(BEHIND, &session, keyspace, "t", since).await;

@@ -46,6 +46,10 @@ fn text(statement: &str) -> Write {
 
 /// All writes in order, each with the log rows that it has to make. Two neighbours never make the
 /// same.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one table: each write with its log rows"
+)]
 pub fn writes() -> Vec<(Write, Vec<&'static str>)> {
     use Write::{Batch, Bound};
     let large = "x".repeat(6_000);

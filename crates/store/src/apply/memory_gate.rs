@@ -1,0 +1,111 @@
+//! The gate that keeps rows out while there is no memory for them.
+
+use std::sync::Arc;
+
+use crate::indexes::Refused;
+use crate::items::{Change, Operation};
+use crate::memory::Memory;
+
+/// The gate between changes and the index.
+///
+/// At the limit as many rows may come in as have gone since it was reached, as the index uses their
+/// places again. A row that changes takes no more room than before.
+#[derive(Debug)]
+pub struct MemoryGate {
+    memory: Arc<Memory>,
+    /// The number of rows that have gone since the limit was reached, less those that have come in.
+    places: u64,
+}
+
+impl MemoryGate {
+    /// Makes a gate that has seen no change.
+    pub fn new(memory: Arc<Memory>) -> MemoryGate {
+        MemoryGate { memory, places: 0 }
+    }
+
+    /// Splits changes into those that may be made and refusals of the others.
+    pub fn sift(&mut self, changes: Vec<Change>) -> (Vec<Change>, Vec<Refused>) {
+        if !self.memory.is_full() {
+            self.places = 0;
+            return (changes, Vec::new());
+        }
+        let mut refused = Vec::new();
+        let mut pass = changes;
+        pass.retain(|change| {
+            let stays = match change.operation() {
+                Operation::Insert if self.places == 0 => false,
+                Operation::Insert => {
+                    self.places -= 1;
+                    true
+                }
+                Operation::Replace | Operation::Remove => true,
+            };
+            if !stays {
+                let mib = self.memory.limit_bytes() >> 20;
+                refused.push(Refused {
+                    id: change.id(),
+                    operation: Operation::Insert,
+                    error: ann::Error::NoRoom(format!(
+                        "the process has reached its memory limit of {mib} MiB"
+                    )),
+                });
+            }
+            stays
+        });
+        (pass, refused)
+    }
+
+    /// Notes the number of rows that the index has removed.
+    pub fn gone(&mut self, rows: u64) {
+        if self.memory.is_full() {
+            self.places += rows;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observed::Observed;
+
+    fn insert(id: u32) -> Change {
+        let value = Observed::Vector(vec![0.0]);
+        Change::Insert { id, value }
+    }
+
+    fn ids(changes: Vec<Change>) -> Vec<u32> {
+        changes.iter().map(Change::id).collect()
+    }
+
+    #[test]
+    fn at_the_limit_only_as_many_come_as_have_gone() {
+        let memory = Arc::new(Memory::default());
+        let mut gate = MemoryGate::new(memory.clone());
+        memory.note(1, 2);
+        gate.gone(5);
+        let (pass, refused) = gate.sift(vec![insert(0), insert(1)]);
+        assert_eq!((ids(pass), refused), (vec![0, 1], vec![]));
+
+        memory.note(2 << 20, 1 << 20);
+        let value = Observed::Vector(vec![0.0]);
+        let replace = Change::Replace { id: 9, value };
+        let remove = Change::Remove { id: 8 };
+        let (pass, refused) = gate.sift(vec![insert(2), replace, remove]);
+        assert_eq!(
+            ids(pass),
+            [9, 8],
+            "rows that went before the limit don't count"
+        );
+        assert_eq!(refused[0].id, 2);
+        assert!(refused[0].for_want_of_room());
+        let error = refused[0].error.to_string();
+        assert!(error.contains("memory limit of 1 MiB"), "{error}");
+
+        gate.gone(1);
+        let (pass, refused) = gate.sift(vec![insert(3), insert(4)]);
+        assert_eq!((ids(pass), refused[0].id), (vec![3], 4));
+        memory.note(1, 1 << 20);
+        let (pass, _) = gate.sift(vec![insert(5)]);
+        assert_eq!(ids(pass), [5]);
+    }
+}

@@ -1,0 +1,485 @@
+//! The task that owns the rows of an index. It puts the results of reads in order and changes the
+//! index.
+//!
+//! Two channels lead to the task: one from the scan, one from the re-reads of rows that the log
+//! names. Re-reads go first, so that an index that is being built follows the table closely. After
+//! each of their messages the scan has a turn, or heavy writing would keep an index from ever being
+//! complete. [`crate::items`] tells why the order of arrival doesn't matter.
+//!
+//! The task looks at its rows a second after a change, and when a row expires. While nothing can
+//! change by itself the task has no timer.
+
+mod memory_gate;
+mod room;
+mod saving;
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc::Permit;
+use tokio::sync::mpsc::error::TryRecvError;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use crate::compute::{Compute, Stopped};
+use crate::indexes::{IndexHandle, Refused, Retired};
+use crate::items::{Change, Issue, Items, Observation, Operation, RowState, Sequencer};
+use crate::keys::{PartitionKey, PrimaryKey};
+use crate::memory::Memory;
+use crate::message::{Hint, HintMessage, HintTarget, Message, RowBatch};
+use crate::observed::{ReadCell, Unusable};
+use crate::present::Present;
+use crate::snapshot::SaveRequest;
+use memory_gate::MemoryGate;
+use room::Room;
+
+/// The time from a change to the next look at the rows, and the interval of looks while there is
+/// something to do.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
+
+/// The longest time between two looks while a row is to expire, as the clock may be set forward
+/// meanwhile.
+const LOOK_FOR_EXPIRY_WITHIN: Duration = Duration::from_secs(60);
+
+/// The number of rows of a kind that are named to the re-reader at a time, if it has room.
+const NAMED_MAX: usize = 1024;
+
+/// The number of ids that are checked at a time for rows that the scan has not found.
+const UNSEEN_AT_A_TIME: usize = 4096;
+
+/// The number of observations that are taken in while searches wait for keys.
+const OBSERVED_AT_A_TIME: usize = 64;
+
+/// The number of rows whose unusable vector is logged. Beyond that they are only counted.
+const LOGGED_MAX: usize = 1000;
+
+/// The rows of one index, with the state of the task that owns them.
+pub struct Applier {
+    present: Present,
+    index: Arc<IndexHandle>,
+    compute: Compute,
+    sequencer: Arc<Sequencer>,
+    hints: mpsc::Sender<HintMessage>,
+    items: Items,
+    retired: Retired,
+    /// Rows that have to be read again, for which the re-reader has had no room yet.
+    due: Vec<PrimaryKey>,
+    /// Rows that had expired when a snapshot was opened. They are named last, as no search finds
+    /// them.
+    expired_before: Vec<PrimaryKey>,
+    /// The number of a read from before the scan, if rows that the scan doesn't find have to be
+    /// removed.
+    reconciling: Option<Arc<Issue>>,
+    gate: MemoryGate,
+    room: Room,
+    logged: HashSet<u64>,
+    hasher: RandomState,
+}
+
+impl Applier {
+    /// Makes the task without rows. `present` is the clock for expiry. `hints` takes the rows that
+    /// have to be read again.
+    pub fn new(
+        present: Present,
+        index: Arc<IndexHandle>,
+        compute: Compute,
+        sequencer: Arc<Sequencer>,
+        hints: mpsc::Sender<HintMessage>,
+        memory: Arc<Memory>,
+    ) -> Applier {
+        Applier {
+            present,
+            items: Items::new(index.identity.keys.clone()),
+            index,
+            compute,
+            sequencer,
+            hints,
+            retired: Retired::default(),
+            due: Vec::new(),
+            expired_before: Vec::new(),
+            reconciling: None,
+            gate: MemoryGate::new(memory),
+            room: Room::default(),
+            logged: HashSet::new(),
+            hasher: RandomState::new(),
+        }
+    }
+
+    /// Goes on with the rows of a snapshot. `expired` are rows that are not among them and have to
+    /// be read. With `to_reconcile`, rows that the coming scan does not find are removed.
+    pub fn reopened(self, items: Items, expired: Vec<PrimaryKey>, to_reconcile: bool) -> Applier {
+        Applier {
+            items,
+            expired_before: expired,
+            reconciling: to_reconcile.then(|| self.sequencer.issue()),
+            ..self
+        }
+    }
+
+    /// Takes in messages until the table's re-reader is gone. Answers `scanned` when the scan has
+    /// ended and each of its rows has been taken in or found no room. So an index that is too large
+    /// serves what it holds, and keeps nothing else from serving.
+    pub async fn run(
+        mut self,
+        mut rereads: mpsc::Receiver<Message>,
+        mut scan: mpsc::Receiver<RowBatch>,
+        mut saves: mpsc::Receiver<SaveRequest>,
+        scanned: oneshot::Sender<()>,
+    ) -> Result<(), Stopped> {
+        let mut scanned = Some(scanned);
+        let mut scan_ended = false;
+        let mut looks = Looks::default();
+        looks.within(LOOK_AFTER);
+        let hints = self.hints.clone();
+        // The wait is kept from turn to turn. Begun anew, it would lose its place among all that
+        // wait for room, and never end.
+        let room = hints.reserve();
+        tokio::pin!(room);
+        loop {
+            tokio::select! {
+                biased;
+                () = looks.due() => {
+                    self.look();
+                    looks.next = self.next_look();
+                    continue;
+                }
+                Some(request) = saves.recv() => {
+                    self.serve_save(request);
+                    continue;
+                }
+                permit = &mut room, if self.has_due() => {
+                    let Ok(permit) = permit else {
+                        return Ok(());
+                    };
+                    self.name_due(permit, &hints);
+                    room.set(hints.reserve());
+                }
+                message = rereads.recv() => {
+                    let Some(message) = message else {
+                        return Ok(());
+                    };
+                    self.take_in_reread(message).await?;
+                    match scan.try_recv() {
+                        Ok(batch) => self.take_in(batch).await?,
+                        // While re-reads keep coming, nothing else notices the end of the scan.
+                        Err(TryRecvError::Disconnected) => scan_ended = true,
+                        Err(TryRecvError::Empty) => {}
+                    }
+                }
+                batch = scan.recv(), if !scan_ended => match batch {
+                    Some(batch) => self.take_in(batch).await?,
+                    None => scan_ended = true,
+                },
+            }
+            looks.within(LOOK_AFTER);
+            if scan_ended && let Some(scanned) = scanned.take() {
+                self.end_reconciling().await?;
+                // An index that serves tells at once what it lacks.
+                self.show_waiting();
+                // The receiver may be gone.
+                let _ = scanned.send(());
+            }
+        }
+    }
+
+    async fn take_in_reread(&mut self, message: Message) -> Result<(), Stopped> {
+        match message {
+            Message::Rows(batch) => self.take_in(batch).await,
+            Message::PartitionEnd { issue, partition } => {
+                self.end_partition(issue, partition).await
+            }
+            Message::Known { keys, answer } => {
+                let table = self.index.vectors.keys();
+                let known = keys.iter().map(|key| self.items.known(&table, key));
+                let known = known.collect();
+                // The asker may be gone.
+                let _ = answer.send((known, self.items.hashing().clone()));
+                Ok(())
+            }
+            Message::Marker(answer) => {
+                // The asker may be gone.
+                let _ = answer.send(());
+                Ok(())
+            }
+            Message::Position(time_us) => {
+                self.index.freshness.taken_up(time_us);
+                Ok(())
+            }
+        }
+    }
+
+    async fn take_in(&mut self, batch: RowBatch) -> Result<(), Stopped> {
+        let RowBatch {
+            issue,
+            rows,
+            noticed_us,
+        } = batch;
+        let observations: Vec<Observation> = rows
+            .into_iter()
+            .map(|(key, cell)| {
+                let state = self.state(&key, cell);
+                Observation { key, state }
+            })
+            .collect();
+        let changes = self.observe(issue.sequence(), observations);
+        self.apply(changes).await?;
+        drop(issue);
+        self.items.forget(self.sequencer.oldest_in_flight());
+        let now_us = self.present.now_us();
+        for noticed_us in noticed_us {
+            let lag_us = now_us.saturating_sub(noticed_us).max(0);
+            self.index.metrics.lag.observe(lag_us as f64 / 1e6);
+        }
+        Ok(())
+    }
+
+    /// Makes the changes of a read's observations. Searches wait for keys meanwhile.
+    fn observe(&mut self, sequence: u64, observations: Vec<Observation>) -> Vec<Change> {
+        let mut changes = Vec::new();
+        let mut observations = observations.into_iter();
+        while observations.len() > 0 {
+            self.index.vectors.keys().make_room(OBSERVED_AT_A_TIME);
+            let mut keys = self.index.vectors.keys_mut();
+            let some = observations.by_ref().take(OBSERVED_AT_A_TIME);
+            changes.extend(some.filter_map(|some| self.items.observe(&mut keys, sequence, some)));
+        }
+        changes
+    }
+
+    async fn end_partition(
+        &mut self,
+        issue: Arc<Issue>,
+        partition: PartitionKey,
+    ) -> Result<(), Stopped> {
+        let mut changes = Vec::new();
+        let ids = self.index.vectors.keys().partition(partition.as_bytes());
+        for some in ids.chunks(OBSERVED_AT_A_TIME) {
+            let mut keys = self.index.vectors.keys_mut();
+            self.items
+                .end_rows(&mut keys, issue.sequence(), some, &mut changes);
+        }
+        self.items.end_partition(issue.sequence(), partition);
+        self.apply(changes).await?;
+        drop(issue);
+        self.items.forget(self.sequencer.oldest_in_flight());
+        Ok(())
+    }
+
+    /// Removes the rows of a snapshot that neither the scan nor the log has shown.
+    async fn end_reconciling(&mut self) -> Result<(), Stopped> {
+        let Some(issue) = self.reconciling.take() else {
+            return Ok(());
+        };
+        let before = self.index.vectors.len();
+        let mut from = Some(0);
+        while let Some(next) = from {
+            let mut changes = Vec::new();
+            from = self.items.remove_unseen(
+                &mut self.index.vectors.keys_mut(),
+                issue.sequence(),
+                next,
+                UNSEEN_AT_A_TIME,
+                &mut changes,
+            );
+            self.apply(changes).await?;
+        }
+        drop(issue);
+        self.items.forget(self.sequencer.oldest_in_flight());
+        let removed = before.saturating_sub(self.index.vectors.len());
+        tracing::info!(index = %self.index.identity.name, removed, "reconciled with the table");
+        Ok(())
+    }
+
+    /// Makes the changes in the index. When this returns, searches find them.
+    async fn apply(&mut self, changes: Vec<Change>) -> Result<(), Stopped> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let (mut inserted, mut updated, mut removed) = (0, 0, Vec::new());
+        for change in &changes {
+            match change {
+                Change::Insert { .. } => inserted += 1,
+                Change::Replace { .. } => updated += 1,
+                Change::Remove { id } => removed.push(*id),
+            }
+        }
+        let (changes, held_back) = self.gate.sift(changes);
+        let mut refused = self.index.vectors.apply(&self.compute, changes).await?;
+        refused.extend(held_back);
+        let mut never_in = Vec::new();
+        for refused in &refused {
+            match refused.operation {
+                Operation::Insert => {
+                    inserted -= 1;
+                    never_in.push(refused.id);
+                }
+                Operation::Replace => {
+                    updated -= 1;
+                    removed.push(refused.id);
+                }
+                Operation::Remove => {}
+            }
+            self.take_back(refused);
+        }
+        // A row that changes takes no more room than before, so it proves nothing.
+        if inserted > 0 && !refused.iter().any(Refused::for_want_of_room) {
+            self.room.is_there = true;
+        }
+        let metrics = &self.index.metrics;
+        metrics.inserted.inc_by(inserted);
+        metrics.updated.inc_by(updated);
+        metrics.removed.inc_by(removed.len() as u64);
+        self.gate.gone(removed.len() as u64);
+        removed.append(&mut never_in);
+        self.retired.retire(&self.index.vectors, removed);
+        self.items.reuse(self.retired.free());
+        Ok(())
+    }
+
+    /// Takes a refused change back.
+    fn take_back(&mut self, refused: &Refused) {
+        let index = &self.index;
+        let name = &index.identity.name;
+        if refused.for_want_of_room() {
+            self.items
+                .without_room(&mut index.vectors.keys_mut(), refused.id);
+            self.room.is_there = false;
+            if self.room.lack_is_news(Instant::now()) {
+                tracing::error!(
+                    index = %name,
+                    error = %refused.error,
+                    "the index has no room for some rows; they are tried again until it has"
+                );
+            }
+            return;
+        }
+        tracing::error!(index = %name, error = %refused.error, "the index refused a row");
+        if refused.operation != Operation::Remove {
+            self.items.lost(&mut index.vectors.keys_mut(), refused.id);
+        }
+    }
+
+    /// The meaning of a cell for the index.
+    fn state(&mut self, key: &PrimaryKey, cell: ReadCell) -> RowState {
+        match cell {
+            ReadCell::Null => RowState::Absent,
+            ReadCell::Value(cell) => RowState::Present(cell),
+            ReadCell::Unusable(why) => {
+                self.index.metrics.rejected.inc();
+                self.log_unusable(key, why);
+                RowState::Absent
+            }
+        }
+    }
+
+    fn log_unusable(&mut self, key: &PrimaryKey, why: Unusable) {
+        if self.logged.len() < LOGGED_MAX && self.logged.insert(self.hasher.hash_one(key)) {
+            tracing::warn!(
+                index = %self.index.identity.name,
+                key = self.index.identity.keys.show(key),
+                %why,
+                "a row is not indexed"
+            );
+        }
+    }
+
+    /// Looks for rows that have expired and for rows that wait for room, and updates the metrics.
+    fn look(&mut self) {
+        if self.due.is_empty() {
+            self.due = self.expired();
+            // While there was no room, one row is enough to find out whether there is now.
+            let tries = if self.room.is_there { NAMED_MAX } else { 1 };
+            self.due.extend(self.items.some_waiting(tries));
+        }
+        self.index.set_items_bytes(self.items.memory_bytes());
+        let regressions = self.items.take_regressions();
+        self.index.metrics.regressions.inc_by(regressions);
+        self.show_waiting();
+        if self.items.waiting() == 0 && self.room.end_is_news() {
+            tracing::info!(index = %self.index.identity.name, "all rows have found room in the index");
+        }
+    }
+
+    /// The time of the next look; `None` if nothing can change by itself, so that an idle index
+    /// wakes no thread.
+    fn next_look(&self) -> Option<Instant> {
+        let within = match (
+            self.has_due() || self.items.waiting() > 0,
+            self.items.next_expiry_s(),
+        ) {
+            (true, _) => LOOK_AFTER,
+            (false, Some(expires_s)) => {
+                let left_s = expires_s.saturating_sub(self.present.now_s());
+                Duration::from_secs(left_s.into()).clamp(LOOK_AFTER, LOOK_FOR_EXPIRY_WITHIN)
+            }
+            (false, None) => return None,
+        };
+        Some(Instant::now() + within)
+    }
+
+    fn expired(&mut self) -> Vec<PrimaryKey> {
+        let keys = self.index.vectors.keys();
+        self.items.expired(&keys, self.present.now_s(), NAMED_MAX)
+    }
+
+    fn has_due(&self) -> bool {
+        !self.due.is_empty() || !self.expired_before.is_empty()
+    }
+
+    /// Names rows that are due: one with `permit`, and as many more as the re-reader has room for
+    /// now. It never waits for room, as the re-reader may be waiting for room on its way to this
+    /// task.
+    fn name_due(&mut self, permit: Permit<'_, HintMessage>, hints: &mpsc::Sender<HintMessage>) {
+        let mut named = 0;
+        let mut room = Some(permit);
+        while let Some(permit) = room.take() {
+            if self.due.is_empty() {
+                self.due = self.expired();
+            }
+            let Some(key) = self.due.pop().or_else(|| self.expired_before.pop()) else {
+                return;
+            };
+            permit.send(HintMessage::Hint(Hint {
+                target: HintTarget::Row(key),
+                noticed_us: None,
+            }));
+            named += 1;
+            // The limit lets others have their turn.
+            if named < NAMED_MAX {
+                room = hints.try_reserve().ok();
+            }
+        }
+    }
+
+    fn show_waiting(&self) {
+        let waiting = self.items.waiting();
+        self.index.metrics.without_room.set(waiting as i64);
+    }
+}
+
+/// The time of the next look at the rows.
+#[derive(Default)]
+struct Looks {
+    next: Option<Instant>,
+}
+
+impl Looks {
+    /// Sets the next look to that time from now, if it isn't earlier already.
+    fn within(&mut self, within: Duration) {
+        let latest = Instant::now() + within;
+        self.next = Some(self.next.map_or(latest, |next| next.min(latest)));
+    }
+
+    /// Waits for the time of the next look.
+    async fn due(&self) {
+        match self.next {
+            Some(next) => tokio::time::sleep_until(next).await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

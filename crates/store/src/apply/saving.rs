@@ -1,0 +1,53 @@
+//! Handing over rows to the task that saves the index, some at a time, between changes.
+
+use super::Applier;
+use crate::snapshot::{Beginning, SaveRequest, SomeRows, put_row};
+
+/// The number of ids whose rows are handed out at a time.
+const IDS_AT_A_TIME: usize = 4096;
+
+/// The number of bytes at which a payload is complete.
+const PAYLOAD_BYTES: usize = 1 << 20;
+
+impl Applier {
+    /// Answers a request. The asker may be gone.
+    pub(super) fn serve_save(&mut self, request: SaveRequest) {
+        match request {
+            SaveRequest::Revision(answer) => {
+                let _ = answer.send(self.items.revision());
+            }
+            SaveRequest::Begin(answer) => {
+                self.items.begin_saving();
+                let _ = answer.send(Beginning {
+                    revision: self.items.revision(),
+                    hash_seed: self.items.hash_seed(),
+                });
+            }
+            SaveRequest::Rows { from, answer } => {
+                let _ = answer.send(self.some_rows(from));
+            }
+            SaveRequest::End(answer) => {
+                let rows = self.items.end_saving(&self.index.vectors.keys());
+                let _ = answer.send(rows);
+            }
+        }
+    }
+
+    fn some_rows(&self, from: u32) -> SomeRows {
+        let keys = self.index.vectors.keys();
+        let mut payloads = Vec::new();
+        let mut payload = Vec::new();
+        let next = self
+            .items
+            .saved_rows(&keys, from, IDS_AT_A_TIME, |row, key| {
+                put_row(&mut payload, row, key);
+                if payload.len() >= PAYLOAD_BYTES {
+                    payloads.push(std::mem::take(&mut payload));
+                }
+            });
+        if !payload.is_empty() {
+            payloads.push(payload);
+        }
+        SomeRows { payloads, next }
+    }
+}

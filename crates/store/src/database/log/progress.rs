@@ -1,0 +1,454 @@
+//! The progress of a reader through the log, for restarts and for a metric.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use scylla_cdc::cdc_types::{GenerationTimestamp, StreamID};
+use scylla_cdc::checkpoints::{CDCCheckpointSaver, Checkpoint};
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+use super::catch_up::CatchUp;
+use super::reader_series::ReaderSeries;
+use crate::present::Present;
+
+/// The time after which every stream of a generation has reported its progress, or its reader has
+/// failed. A statement takes less than that.
+const ALL_STREAMS_REPORTED: Duration = Duration::from_secs(90);
+
+/// The reserve for clocks that differ, as one part in this many of the time for which log rows
+/// live. Rows count as read in time if they are read before this last part.
+const TTL_RESERVE: u32 = 40;
+
+/// The progress of a reader. It is stored elsewhere, by those that know what became of the rows
+/// that were handed over ([`crate::snapshot`]).
+///
+/// A reader that polls reports its progress again and again. A reader that is told of rows has
+/// nothing to report while there are none. So a task that needs a late position asks it
+/// ([`Progress::look`]).
+pub struct Progress {
+    present: Present,
+    state: Mutex<State>,
+    series: Arc<ReaderSeries>,
+    rewound: Notify,
+    fell_behind: Notify,
+    /// Whether the reader is told of rows, and so reports only when it is asked.
+    is_told: AtomicBool,
+    /// The number of times that the reader was asked for its progress.
+    asked: watch::Sender<u64>,
+    /// The number of the last question that the reader has answered.
+    answered: watch::Sender<u64>,
+    catch_up: CatchUp,
+    /// The time for which rows of the log live; `None` for ever.
+    log_ttl: Option<Duration>,
+}
+
+/// The progress reports of one run of the reader, which the official library saves as checkpoints.
+/// Reports that come after the reader had to start again are ignored, as they may go beyond what
+/// the next run has read.
+#[derive(Clone)]
+pub struct Checkpoints {
+    progress: Arc<Progress>,
+    run: u64,
+}
+
+struct State {
+    /// Counts the starts of the reader and the demands for one.
+    run: u64,
+    /// Everything has been handed over up to this time, whatever the streams report.
+    floor: Duration,
+    /// The time up to which each stream of the current generation has been read.
+    streams: HashMap<StreamID, Duration>,
+    generation_began: Instant,
+    /// Whether rows may have expired unread. Nothing behind that gap is confirmed.
+    fell_behind: bool,
+}
+
+impl Progress {
+    /// Makes the progress of a reader that has read nothing behind `start`, a time since the epoch.
+    /// `present` is the clock for the times of the log. `log_ttl_s` is the time for which rows of
+    /// the log live, in seconds; 0 for ever.
+    pub fn new(
+        present: Present,
+        start: Duration,
+        series: Arc<ReaderSeries>,
+        catch_up: CatchUp,
+        log_ttl_s: u64,
+    ) -> Progress {
+        Progress {
+            present,
+            state: Mutex::new(State {
+                run: 0,
+                floor: start,
+                streams: HashMap::new(),
+                generation_began: Instant::now(),
+                fell_behind: false,
+            }),
+            series,
+            rewound: Notify::new(),
+            fell_behind: Notify::new(),
+            is_told: AtomicBool::new(false),
+            asked: watch::Sender::new(0),
+            answered: watch::Sender::new(0),
+            catch_up,
+            log_ttl: (log_ttl_s != 0).then_some(Duration::from_secs(log_ttl_s)),
+        }
+    }
+
+    /// The time up to which all streams have certainly been read, since the epoch.
+    pub fn confirmed(&self) -> Duration {
+        self.state().confirmed()
+    }
+
+    /// The time up to which all streams have been read by the last report, since the epoch.
+    pub fn read_up_to(&self) -> Duration {
+        self.series.read_up_to()
+    }
+
+    /// The number of log rows that have been handed over.
+    pub fn handed_over(&self) -> u64 {
+        self.series.handed_over()
+    }
+
+    /// Asks a reader that is told of rows for its progress. When this returns, the reader has read
+    /// what was in the log when it was called. Returns at once for a reader that polls.
+    pub async fn look(&self) {
+        if !self.is_told.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut number = 0;
+        self.asked.send_modify(|asked| {
+            *asked += 1;
+            number = *asked;
+        });
+        let mut answered = self.answered.subscribe();
+        // The sender lives as long as `self`.
+        let _ = answered.wait_for(|answered| *answered >= number).await;
+    }
+
+    /// Begins a run. It reads from the returned time on, which is the confirmed time less a margin.
+    /// The confirmed time itself stays, or restarts in a row would take it back further and
+    /// further.
+    pub fn restart(self: &Arc<Progress>, margin: Duration) -> (Duration, Checkpoints) {
+        let mut state = self.state();
+        let confirmed = state.confirmed();
+        state.begin_at(confirmed);
+        let checkpoints = Checkpoints {
+            progress: self.clone(),
+            run: state.run,
+        };
+        drop(state);
+        let start = confirmed.saturating_sub(margin);
+        self.catch_up.begin(start, self.present.now());
+        (start, checkpoints)
+    }
+
+    /// Takes the reader back, as an index needs the log from `position` on. From now on no later
+    /// time is confirmed, and the reader starts again.
+    pub fn rewind(&self, position: Duration) {
+        let mut state = self.state();
+        let start = state.confirmed().min(position);
+        state.begin_at(start);
+        drop(state);
+        self.rewound.notify_one();
+    }
+
+    /// Waits until the reader has to start again.
+    pub async fn rewound(&self) {
+        self.rewound.notified().await;
+    }
+
+    /// Waits until the reader is so late that rows of the log may have expired before it read them.
+    /// No later time is confirmed from then on.
+    pub async fn fell_behind(&self) {
+        self.fell_behind.notified().await;
+    }
+
+    /// Notes, at the time `now`, up to which time a stream has been read. Returns the time up to
+    /// which all streams have been read. Returns `None` if rows may have been missed, or if the
+    /// report is of an earlier run.
+    fn take_in(
+        &self,
+        run: u64,
+        stream: &StreamID,
+        read_up_to: Duration,
+        now: Duration,
+    ) -> Option<Duration> {
+        let mut state = self.state();
+        if run != state.run {
+            return None;
+        }
+        let before = state.streams.get(stream).copied().unwrap_or_default();
+        // The rows between `before` and now were read after the report of `before`, and at the
+        // latest now.
+        let behind = now.saturating_sub(before.max(state.floor));
+        state.fell_behind |= self.is_too_long(behind);
+        if state.fell_behind {
+            drop(state);
+            self.fell_behind.notify_one();
+            return None;
+        }
+        state.streams.insert(stream.clone(), read_up_to);
+        state.slowest()
+    }
+
+    /// Notes, at the time `now`, that the whole log has been read up to `read_up_to`. Everything
+    /// that was in the log at `unread_since` had been read before. Returns false if rows may have
+    /// been missed, or if the report is of an earlier run.
+    fn take_in_all(
+        &self,
+        run: u64,
+        read_up_to: Duration,
+        unread_since: Duration,
+        now: Duration,
+    ) -> bool {
+        let mut state = self.state();
+        if run != state.run {
+            return false;
+        }
+        state.fell_behind |= self.is_too_long(now.saturating_sub(unread_since));
+        if state.fell_behind {
+            drop(state);
+            self.fell_behind.notify_one();
+            return false;
+        }
+        state.floor = state.floor.max(read_up_to);
+        drop(state);
+        self.series.set_read_up_to(read_up_to);
+        self.catch_up.reached(read_up_to);
+        true
+    }
+
+    /// Whether rows of the log may expire if they are read that long after they were written.
+    fn is_too_long(&self, behind: Duration) -> bool {
+        self.log_ttl
+            .is_some_and(|ttl| behind > ttl - ttl / TTL_RESERVE)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Checkpoints {
+    /// The present as a time since the epoch.
+    pub fn now(&self) -> Duration {
+        self.progress.present.now()
+    }
+
+    /// Notes a report of [`super::LogRun::read_up_to`].
+    pub fn all_read(&self, read_up_to: Duration, unread_since: Duration) -> bool {
+        let now = self.now();
+        self.progress
+            .take_in_all(self.run, read_up_to, unread_since, now)
+    }
+
+    /// The number of times that the reader was asked for its progress. Marks it as a reader that is
+    /// told of rows.
+    pub fn asked(&self) -> u64 {
+        self.progress.is_told.store(true, Ordering::Relaxed);
+        *self.progress.asked.borrow()
+    }
+
+    /// Waits until the reader has been asked more often than `before`.
+    pub async fn is_asked(&self, before: u64) {
+        let mut asked = self.progress.asked.subscribe();
+        // The sender lives as long as `self`.
+        let _ = asked.wait_for(|asked| *asked > before).await;
+    }
+
+    /// Answers all questions up to the number `asked`.
+    pub fn answer(&self, asked: u64) {
+        self.progress.answered.send_replace(asked);
+    }
+}
+
+impl State {
+    fn confirmed(&self) -> Duration {
+        if self.generation_began.elapsed() < ALL_STREAMS_REPORTED {
+            return self.floor;
+        }
+        self.slowest().unwrap_or(self.floor).max(self.floor)
+    }
+
+    fn slowest(&self) -> Option<Duration> {
+        self.streams.values().min().copied()
+    }
+
+    fn begin_generation(&mut self) {
+        self.floor = self.confirmed();
+        self.forget_streams();
+    }
+
+    /// Prepares for a run that begins, or has to begin.
+    fn begin_at(&mut self, floor: Duration) {
+        self.run += 1;
+        self.floor = floor;
+        self.forget_streams();
+    }
+
+    fn forget_streams(&mut self) {
+        self.streams.clear();
+        self.generation_began = Instant::now();
+    }
+}
+
+#[async_trait]
+impl CDCCheckpointSaver for Checkpoints {
+    async fn save_checkpoint(&self, checkpoint: &Checkpoint) -> anyhow::Result<()> {
+        let now = self.now();
+        let (progress, stream) = (&self.progress, &checkpoint.stream_id);
+        if let Some(slowest) = progress.take_in(self.run, stream, checkpoint.timestamp, now) {
+            progress.series.set_read_up_to(slowest);
+            progress.catch_up.reached(slowest);
+        }
+        Ok(())
+    }
+
+    async fn save_new_generation(&self, _: &GenerationTimestamp) -> anyhow::Result<()> {
+        let mut state = self.progress.state();
+        if self.run == state.run {
+            state.begin_generation();
+        }
+        Ok(())
+    }
+
+    async fn load_last_generation(&self) -> anyhow::Result<Option<GenerationTimestamp>> {
+        Ok(None)
+    }
+
+    async fn load_last_checkpoint(&self, _: &StreamID) -> anyhow::Result<Option<Duration>> {
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: Duration = Duration::from_secs(1);
+
+    fn progress(log_ttl_s: u64) -> Arc<Progress> {
+        let progress = Progress::new(
+            Present::default(),
+            10 * S,
+            Arc::default(),
+            CatchUp::of_nothing(),
+            log_ttl_s,
+        );
+        Arc::new(progress)
+    }
+
+    /// Pretends that all streams have had the time to report.
+    fn all_have_reported(progress: &Progress) {
+        let long_ago = Instant::now().checked_sub(ALL_STREAMS_REPORTED + S);
+        progress.state().generation_began = long_ago.unwrap();
+    }
+
+    #[test]
+    fn the_slowest_stream_counts_once_all_have_reported() {
+        let progress = progress(0);
+        let stream = |n| StreamID::new(vec![n]);
+        progress.state().streams.insert(stream(1), 30 * S);
+        progress.state().streams.insert(stream(2), 20 * S);
+        assert_eq!(progress.confirmed(), 10 * S);
+        all_have_reported(&progress);
+        assert_eq!(progress.confirmed(), 20 * S);
+        // In another generation the confirmed time stays until its streams have reported.
+        progress.state().begin_generation();
+        progress.state().streams.insert(stream(3), 90 * S);
+        assert_eq!(progress.confirmed(), 20 * S);
+        assert_eq!(progress.restart(5 * S).0, 15 * S);
+        assert_eq!(progress.confirmed(), 20 * S);
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_comes_too_late_confirms_nothing_behind_the_gap() {
+        let (one, other) = (StreamID::new(vec![1]), StreamID::new(vec![2]));
+        let late = progress(4000);
+        let take_in = |stream: &StreamID, read_up_to: u32, now: u32| {
+            late.take_in(0, stream, read_up_to * S, now * S)
+        };
+        assert_eq!(take_in(&one, 900, 1000), Some(900 * S));
+        // Each stream is late by itself.
+        assert_eq!(take_in(&other, 20, 3900), Some(20 * S));
+        assert_eq!(take_in(&one, 4700, 4800), Some(20 * S));
+        assert_eq!(take_in(&other, 5000, 5100), None, "rows have expired");
+        late.fell_behind().await;
+        assert_eq!(take_in(&one, 5000, 5100), None);
+        all_have_reported(&late);
+        assert_eq!(late.confirmed(), 20 * S);
+
+        let read = progress(0).take_in(0, &one, 9_000_000 * S, 10_000_000 * S);
+        assert_eq!(read, Some(9_000_000 * S));
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_is_rewound_confirms_no_more_than_that() {
+        let progress = progress(0);
+        progress.rewind(30 * S);
+        assert_eq!(progress.confirmed(), 10 * S, "it has not read as far");
+        progress.rewound().await;
+        progress.rewind(3 * S);
+        assert_eq!(progress.confirmed(), 3 * S);
+        // The reader learns of it even if it was not waiting.
+        progress.rewound().await;
+        assert_eq!(progress.restart(Duration::ZERO).0, 3 * S);
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_is_told_of_rows_is_late_by_the_rows_that_came_and_not_by_the_pause_before()
+     {
+        let progress = progress(4000);
+        let told = |up_to: u32, unread_since: u32, now: u32| {
+            progress.take_in_all(0, up_to * S, unread_since * S, now * S)
+        };
+        assert!(told(1000, 900, 1000));
+        assert_eq!(progress.confirmed(), 1000 * S, "without a wait for streams");
+        assert!(told(90_000, 90_000, 90_001), "nothing came for a day");
+        assert_eq!(progress.confirmed(), 90_000 * S);
+        assert!(!told(99_000, 95_000, 99_000));
+        progress.fell_behind().await;
+        assert_eq!(progress.confirmed(), 90_000 * S);
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_is_told_of_rows_says_how_far_it_is_when_it_is_asked() {
+        let progress = progress(0);
+        progress.look().await;
+        let (_, run) = progress.restart(Duration::ZERO);
+        let before = run.asked();
+        let mut look = std::pin::pin!(progress.look());
+        assert!(futures::poll!(&mut look).is_pending());
+        run.is_asked(before).await;
+        run.answer(before);
+        assert!(futures::poll!(&mut look).is_pending(), "that was before");
+        run.answer(run.asked());
+        look.await;
+    }
+
+    #[test]
+    fn what_a_run_says_after_another_was_asked_for_confirms_nothing() {
+        let progress = progress(0);
+        let stream = StreamID::new(vec![1]);
+        let (_, before) = progress.restart(Duration::ZERO);
+        let take_in = |of: &Checkpoints, read_up_to: u32| {
+            progress.take_in(of.run, &stream, read_up_to * S, 600 * S)
+        };
+        assert_eq!(take_in(&before, 500), Some(500 * S));
+        progress.rewind(3 * S);
+        assert_eq!(take_in(&before, 501), None);
+        // The reader can't start again while the database is away.
+        all_have_reported(&progress);
+        assert_eq!(progress.confirmed(), 3 * S);
+        let (start, now) = progress.restart(Duration::ZERO);
+        assert_eq!(start, 3 * S, "the log is read from where it has to be");
+        assert_eq!(take_in(&before, 502), None);
+        assert_eq!(take_in(&now, 4), Some(4 * S));
+        all_have_reported(&progress);
+        assert_eq!(progress.confirmed(), 4 * S);
+    }
+}

@@ -1,0 +1,326 @@
+//! The task that reads the rows again that the log names.
+//!
+//! A row of the log is a hint: it names a key, or a partition when a range of it was deleted. The
+//! base row is the truth. The task takes hints in batches, drops duplicates, and reads many keys
+//! with one statement where the primary key allows it. The batches of a table follow one another:
+//! the next one is read only when the rows of the last one are on their way to every index. All
+//! indexes of a table share the reads. When one of them goes, the reads in progress are dropped and
+//! begun anew without its column, which may be gone from the table as well.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use futures::StreamExt;
+use tokio::sync::{mpsc, oneshot};
+
+use super::pages::{Pages, rows_of};
+use crate::database::{Database, Part, Rows};
+use crate::identity::TableIdentity;
+use crate::items::{Issue, Sequencer};
+use crate::keys::{KeySchema, PartitionKey, PrimaryKey};
+use crate::message::{HintMessage, HintTarget, Message, RowBatch};
+use crate::observed::ObservedColumn;
+use crate::rows::{ReadRow, RowReader, by_column};
+
+/// The largest number of hints in a batch.
+const BATCH_HINTS: usize = 1024;
+
+/// The largest number of reads in flight.
+const READS_MAX: usize = 8;
+
+/// The approximate number of bytes in a page of a partition.
+const PAGE_BYTES: usize = 1 << 20;
+
+/// An index that is told of the rows that are read.
+pub struct Subscriber {
+    /// The column that the index observes.
+    pub column: ObservedColumn,
+    /// The channel to the index. The subscription ends when it is closed.
+    pub messages: mpsc::Sender<Message>,
+    /// Answered when the index will be told of every hint from now on.
+    pub subscribed: oneshot::Sender<()>,
+}
+
+/// The rows and partitions that the hints of a batch name, without duplicates.
+#[derive(Default)]
+struct HintedRows {
+    /// The keys of rows, each with the timestamps of the log rows that name it.
+    rows: HashMap<PrimaryKey, Vec<i64>>,
+    partitions: HashSet<PartitionKey>,
+}
+
+impl HintedRows {
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.partitions.is_empty()
+    }
+}
+
+/// The task that reads rows of one table again.
+pub struct Rereader {
+    table: TableIdentity,
+    keys: KeySchema,
+    database: Arc<dyn Database>,
+    sequencer: Arc<Sequencer>,
+    subscribers: Vec<(ObservedColumn, mpsc::Sender<Message>)>,
+    reads: Arc<dyn Rows>,
+}
+
+impl Rereader {
+    /// Makes the task, without subscribers.
+    pub fn new(
+        table: TableIdentity,
+        keys: KeySchema,
+        database: Arc<dyn Database>,
+        sequencer: Arc<Sequencer>,
+    ) -> Rereader {
+        let reader = RowReader {
+            table: table.clone(),
+            keys: keys.clone(),
+            columns: Vec::new(),
+        };
+        Rereader {
+            table,
+            keys,
+            reads: database.rows(&reader, PAGE_BYTES),
+            database,
+            sequencer,
+            subscribers: Vec::new(),
+        }
+    }
+
+    /// Serves hints and subscriptions until the channel of hints is closed.
+    pub async fn run(
+        mut self,
+        mut hints: mpsc::Receiver<HintMessage>,
+        mut subscriptions: mpsc::Receiver<Subscriber>,
+    ) {
+        let mut batch = Vec::with_capacity(BATCH_HINTS);
+        loop {
+            tokio::select! {
+                biased;
+                Some(subscriber) = subscriptions.recv() => self.subscribe(subscriber),
+                count = hints.recv_many(&mut batch, BATCH_HINTS) => {
+                    if count == 0 {
+                        return;
+                    }
+                    self.serve(std::mem::take(&mut batch)).await;
+                }
+            }
+        }
+    }
+
+    fn subscribe(&mut self, subscriber: Subscriber) {
+        self.subscribers
+            .push((subscriber.column, subscriber.messages));
+        self.forget_gone();
+        // The subscriber may be gone already.
+        let _ = subscriber.subscribed.send(());
+    }
+
+    /// Drops subscribers that are gone, and narrows the reads to the columns of the others.
+    fn forget_gone(&mut self) {
+        self.subscribers
+            .retain(|(_, messages)| !messages.is_closed());
+        let mut columns: Vec<ObservedColumn> = Vec::new();
+        for (column, _) in &self.subscribers {
+            if !columns.contains(column) {
+                columns.push(column.clone());
+            }
+        }
+        if columns != self.reads.reader().columns {
+            let reader = RowReader {
+                table: self.table.clone(),
+                keys: self.keys.clone(),
+                columns,
+            };
+            self.reads = self.database.rows(&reader, PAGE_BYTES);
+        }
+    }
+
+    async fn serve(&mut self, batch: Vec<HintMessage>) {
+        let mut hinted = HintedRows::default();
+        let mut markers = Vec::new();
+        let mut position_us = None;
+        for message in batch {
+            match message {
+                HintMessage::Hint(hint) => match hint.target {
+                    HintTarget::Row(key) => {
+                        let noticed_us = hinted.rows.entry(key).or_default();
+                        noticed_us.extend(hint.noticed_us);
+                    }
+                    HintTarget::Partition(partition) => {
+                        hinted.partitions.insert(partition);
+                    }
+                },
+                HintMessage::Marker { index, answer } => markers.push((index, answer)),
+                HintMessage::Position(time_us) => position_us = position_us.max(Some(time_us)),
+            }
+        }
+        loop {
+            if self.one_is_gone() {
+                self.forget_gone();
+            }
+            if self.subscribers.is_empty() || hinted.is_empty() {
+                break;
+            }
+            tokio::select! {
+                biased;
+                () = self.read(&hinted) => break,
+                // The column of that index may be gone from the table too; a read that asks for it
+                // would never end. The rows are read again for the others. Being told of a row
+                // twice does no harm.
+                () = self.one_goes() => {}
+            }
+        }
+        if let Some(position_us) = position_us {
+            for (_, messages) in &self.subscribers {
+                // An index that is gone needs no position.
+                let _ = messages.send(Message::Position(position_us)).await;
+            }
+        }
+        for (index, answer) in markers {
+            if let Some(messages) = index.upgrade() {
+                // An index that is gone needs no answer.
+                let _ = messages.send(Message::Marker(answer)).await;
+            }
+        }
+    }
+
+    fn one_is_gone(&self) -> bool {
+        self.subscribers
+            .iter()
+            .any(|(_, messages)| messages.is_closed())
+    }
+
+    /// Waits until a subscriber is gone. Panics if there are no subscribers.
+    async fn one_goes(&self) {
+        let closed = self.subscribers.iter();
+        let closed = closed.map(|(_, messages)| Box::pin(messages.closed()));
+        futures::future::select_all(closed).await;
+    }
+
+    async fn read(&self, hinted: &HintedRows) {
+        self.read_rows(&hinted.rows).await;
+        let partitions = hinted.partitions.iter().cloned();
+        futures::stream::iter(partitions.map(|partition| self.read_partition(partition)))
+            .buffer_unordered(READS_MAX)
+            .collect::<()>()
+            .await;
+    }
+
+    async fn read_rows(&self, rows: &HashMap<PrimaryKey, Vec<i64>>) {
+        let size = self.reads.keys_at_a_time();
+        let mut rows = rows.iter().peekable();
+        let chunks = std::iter::from_fn(|| {
+            rows.peek()?;
+            let some = rows.by_ref().take(size);
+            let (keys, noticed_us): (Vec<PrimaryKey>, Vec<&[i64]>) = some
+                .map(|(key, noticed_us)| (key.clone(), noticed_us.as_slice()))
+                .unzip();
+            Some((keys, noticed_us.concat()))
+        });
+        let reads = chunks.map(|(keys, noticed_us)| async move {
+            // The number is taken before the rows are asked for.
+            let issue = self.sequencer.issue();
+            let rows = rows_of(&*self.reads, &keys).await;
+            (issue, rows, noticed_us)
+        });
+        let mut found = futures::stream::iter(reads).buffer_unordered(READS_MAX);
+        while let Some((issue, rows, noticed_us)) = found.next().await {
+            self.tell_rows(&issue, rows, noticed_us).await;
+        }
+    }
+
+    async fn read_partition(&self, partition: PartitionKey) {
+        let issue = self.sequencer.issue();
+        let mut pages = Pages::new(&self.reads, Part::Partition(partition.clone()));
+        while let Some(rows) = pages.next().await {
+            self.tell_rows(&issue, rows, Vec::new()).await;
+        }
+        for (_, messages) in &self.subscribers {
+            let _ = messages
+                .send(Message::PartitionEnd {
+                    issue: issue.clone(),
+                    partition: partition.clone(),
+                })
+                .await;
+        }
+    }
+
+    /// Tells each index the cells of its column. An index that is gone is forgotten later.
+    async fn tell_rows(&self, issue: &Arc<Issue>, rows: Vec<ReadRow>, noticed_us: Vec<i64>) {
+        let columns = &self.reads.reader().columns;
+        let cells = by_column(rows, columns.len());
+        for (column, messages) in &self.subscribers {
+            let Some(at) = columns.iter().position(|read| read == column) else {
+                continue;
+            };
+            let _ = messages
+                .send(Message::Rows(RowBatch {
+                    issue: issue.clone(),
+                    rows: cells[at].clone(),
+                    noticed_us: noticed_us.clone(),
+                }))
+                .await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::database::tests::Silent;
+    use crate::indexes::tests::identity;
+    use crate::message::{HINTS_MAX, Hint};
+    use crate::observed::Form;
+
+    fn subscriber(column: &str) -> (Subscriber, mpsc::Receiver<Message>, oneshot::Receiver<()>) {
+        let (messages, received) = mpsc::channel(1);
+        let (subscribed, ready) = oneshot::channel();
+        let subscriber = Subscriber {
+            column: ObservedColumn {
+                name: column.to_owned(),
+                form: Form::Vector { dimensions: 2 },
+            },
+            messages,
+            subscribed,
+        };
+        (subscriber, received, ready)
+    }
+
+    #[tokio::test]
+    async fn reads_that_can_not_end_are_given_up_with_the_index_that_asks_for_them() {
+        let of = identity("a");
+        let key = of.keys.encode([b"k".as_slice()]);
+        let rereader = Rereader::new(of.table, of.keys, Arc::new(Silent), Arc::default());
+        let (hints, hint_receiver) = mpsc::channel(HINTS_MAX);
+        let (subscriptions, subscription_receiver) = mpsc::channel(1);
+        let serving = tokio::spawn(rereader.run(hint_receiver, subscription_receiver));
+        let within = Duration::from_secs(10);
+
+        let (a, a_received, ready) = subscriber("a");
+        subscriptions.send(a).await.unwrap();
+        ready.await.unwrap();
+        let hint = HintMessage::Hint(Hint {
+            target: HintTarget::Row(key),
+            noticed_us: None,
+        });
+        hints.send(hint).await.unwrap();
+        // The hint is taken, and its read never ends.
+        let taken = async {
+            while hints.capacity() < HINTS_MAX {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(within, taken).await.unwrap();
+        drop(a_received);
+
+        let (b, _b_received, ready) = subscriber("b");
+        subscriptions.send(b).await.unwrap();
+        let ready = tokio::time::timeout(within, ready).await;
+        ready.expect("it goes on").unwrap();
+        serving.abort();
+    }
+}

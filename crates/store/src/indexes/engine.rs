@@ -1,0 +1,303 @@
+//! The engine: every index and its status, and the routes of requests.
+//!
+//! Requests only read the engine. So the engine is a value that is swapped, and not a task with
+//! a mailbox, and a search never waits for discovery.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use store_api::types::{IndexState, NodeStatus};
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use super::handle::IndexHandle;
+use crate::database::Database;
+use crate::identity::IndexName;
+use crate::metrics::Metrics;
+use crate::present::Present;
+
+/// The reason why no index can answer a search.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NoRoute {
+    /// There is no index of that name, neither here nor in the schema.
+    Missing,
+    /// The service as a whole is not ready yet.
+    NodeBootstrapping,
+    /// The index is not built yet.
+    Building {
+        /// The part of the ring that the scan has covered, in per cent.
+        progress: f64,
+    },
+}
+
+type Registry = BTreeMap<IndexName, Arc<IndexHandle>>;
+
+/// Every index, and the status of the whole service.
+pub struct Engine {
+    indexes: ArcSwap<Registry>,
+    metrics: Metrics,
+    /// The names of the log readers, as in the metrics.
+    readers: Vec<String>,
+    node: Mutex<Node>,
+    status: watch::Sender<NodeStatus>,
+    /// The database that has the schema.
+    database: OnceLock<Arc<dyn Database>>,
+    /// Whether the database is behind gateways.
+    behind_gateways: AtomicBool,
+    /// Told when an index comes, goes or begins to serve.
+    news: watch::Sender<()>,
+}
+
+/// The state from which the status of the service follows.
+#[derive(Debug, Default)]
+struct Node {
+    /// Whether the first session to the database has been tried.
+    started: bool,
+    connected: bool,
+    /// Whether the first discovery is complete.
+    discovered: bool,
+    /// Indexes of the first discovery that are still being built.
+    initial: HashSet<IndexName>,
+}
+
+impl Node {
+    fn status(&self) -> NodeStatus {
+        match self {
+            Node { started: false, .. } => NodeStatus::Initializing,
+            Node {
+                connected: false, ..
+            } => NodeStatus::ConnectingToDb,
+            Node {
+                discovered: true,
+                initial,
+                ..
+            } if initial.is_empty() => NodeStatus::Serving,
+            _ => NodeStatus::Bootstrapping,
+        }
+    }
+}
+
+impl Engine {
+    /// Makes an engine without indexes. `readers` are the names of the log readers.
+    pub fn new(metrics: Metrics, readers: Vec<String>) -> Engine {
+        Engine {
+            indexes: ArcSwap::default(),
+            metrics,
+            readers,
+            node: Mutex::default(),
+            status: watch::Sender::new(NodeStatus::Initializing),
+            database: OnceLock::new(),
+            behind_gateways: AtomicBool::new(false),
+            news: watch::Sender::new(()),
+        }
+    }
+
+    /// The present by the clock of the database, as the time since the epoch.
+    pub fn now(&self) -> Duration {
+        let of_database = self.database.get().map(|database| database.clock());
+        of_database.map(Present::of).unwrap_or_default().now()
+    }
+
+    /// Sets the database that has the schema. Only the first call counts.
+    pub fn set_database(&self, database: Arc<dyn Database>) {
+        let _ = self.database.set(database);
+    }
+
+    /// The time by which the database's clock is ahead of the machine's clock, which was set back.
+    /// `None` if the database has no clock of its own.
+    pub fn clock_lead(&self) -> Option<Duration> {
+        self.database.get()?.clock_lead()
+    }
+
+    /// Whether the schema has an index of that name.
+    pub fn schema_has(&self, name: &IndexName) -> bool {
+        let database = self.database.get();
+        database.is_some_and(|database| database.has_index(name))
+    }
+
+    /// Waits until an index of that version serves. Returns at once if the schema has no index of
+    /// that name, and as soon as it has none any more.
+    pub async fn serves(&self, name: &IndexName, version: Uuid) {
+        let mut news = self.news.subscribe();
+        let serves = |index: Arc<IndexHandle>| index.status().serves(version);
+        while self.schema_has(name) && !self.index(name).is_some_and(serves) {
+            // The sender lives as long as `self`.
+            let _ = news.changed().await;
+        }
+    }
+
+    /// The metric families of the service.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// The status of the service.
+    pub fn status(&self) -> NodeStatus {
+        *self.status.borrow()
+    }
+
+    /// A receiver for the status of the service and its changes.
+    pub fn watch_status(&self) -> watch::Receiver<NodeStatus> {
+        self.status.subscribe()
+    }
+
+    /// All indexes in the order of their names.
+    pub fn indexes(&self) -> Vec<Arc<IndexHandle>> {
+        self.indexes.load().values().cloned().collect()
+    }
+
+    /// The index of that name.
+    pub fn index(&self, name: &IndexName) -> Option<Arc<IndexHandle>> {
+        self.indexes.load().get(name).cloned()
+    }
+
+    /// The index of that name, or the reason why it is not here.
+    pub fn find(&self, name: &IndexName) -> Result<Arc<IndexHandle>, NoRoute> {
+        self.index(name).ok_or_else(|| self.no_index(name))
+    }
+
+    /// The reason why the engine has no index of that name. The schema may have it, as the index is
+    /// only being opened or is about to go.
+    fn no_index(&self, name: &IndexName) -> NoRoute {
+        if !self.schema_has(name) {
+            NoRoute::Missing
+        } else if self.status() == NodeStatus::Serving {
+            NoRoute::Building { progress: 0.0 }
+        } else {
+            NoRoute::NodeBootstrapping
+        }
+    }
+
+    /// The index that answers searches of the named one. It is the newest that serves among the
+    /// indexes on the same column, so that an index can be built anew beside the old one.
+    pub fn route(&self, name: &IndexName) -> Result<Routed, NoRoute> {
+        let indexes = self.indexes.load();
+        let requested = indexes.get(name).ok_or_else(|| self.no_index(name))?;
+        let serving = indexes
+            .values()
+            .filter(|other| {
+                other.identity.table == requested.identity.table
+                    && other.identity.column == requested.identity.column
+                    && other.state() == IndexState::Serving
+            })
+            .max_by_key(|other| version_order(other.identity.version));
+        match serving {
+            Some(index) => Ok(Routed {
+                index: index.clone(),
+                requested: requested.clone(),
+            }),
+            None if self.status() != NodeStatus::Serving => Err(NoRoute::NodeBootstrapping),
+            None => Err(NoRoute::Building {
+                progress: requested.progress(),
+            }),
+        }
+    }
+
+    /// Adds an index, in place of any other of its name.
+    pub fn insert(&self, index: Arc<IndexHandle>) {
+        self.indexes.rcu(|indexes| {
+            let mut indexes = Registry::clone(indexes);
+            indexes.insert(index.identity.name.clone(), index.clone());
+            indexes
+        });
+        self.news.send_replace(());
+    }
+
+    /// Removes an index and its series.
+    pub fn remove(&self, name: &IndexName) {
+        self.indexes.rcu(|indexes| {
+            let mut indexes = Registry::clone(indexes);
+            indexes.remove(name);
+            indexes
+        });
+        self.metrics.forget(name, &self.readers);
+        self.change(|node| {
+            node.initial.remove(name);
+        });
+        self.news.send_replace(());
+    }
+
+    /// Marks an index as complete.
+    pub fn serving(&self, index: &IndexHandle) {
+        index.set_progress(100.0);
+        index.set_state(IndexState::Serving);
+        self.change(|node| {
+            node.initial.remove(&index.identity.name);
+        });
+        self.news.send_replace(());
+    }
+
+    /// Sets whether there is a session to the database.
+    pub fn set_connected(&self, connected: bool) {
+        self.change(|node| {
+            node.started = true;
+            node.connected = connected;
+        });
+    }
+
+    /// Sets whether the database is Apache Cassandra behind gateways.
+    pub fn set_behind_gateways(&self, is_behind: bool) {
+        self.behind_gateways.store(is_behind, Ordering::Relaxed);
+    }
+
+    /// Whether the database is Apache Cassandra behind gateways.
+    pub fn is_behind_gateways(&self) -> bool {
+        self.behind_gateways.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the first discovery is complete. The service then serves once all indexes that
+    /// are known now serve.
+    pub fn first_discovery(&self) {
+        let building = self.indexes.load();
+        self.change(|node| {
+            if !node.discovered {
+                node.discovered = true;
+                node.initial = building
+                    .values()
+                    .filter(|index| index.state() != IndexState::Serving)
+                    .map(|index| index.identity.name.clone())
+                    .collect();
+            }
+        });
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Node)) {
+        let mut node = self.node();
+        change(&mut node);
+        let status = node.status();
+        self.status.send_if_modified(|before| {
+            let changed = *before != status;
+            if changed {
+                tracing::info!(?status, "the status of the index service changed");
+            }
+            *before = status;
+            changed
+        });
+    }
+
+    fn node(&self) -> MutexGuard<'_, Node> {
+        self.node.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The route of a search.
+pub struct Routed {
+    /// The index that answers.
+    pub index: Arc<IndexHandle>,
+    /// The index that the request names.
+    pub requested: Arc<IndexHandle>,
+}
+
+/// A sort key that puts time-based UUIDs in the order of their time.
+fn version_order(version: Option<Uuid>) -> Option<(u64, Uuid)> {
+    version.map(|version| {
+        let time = version.get_timestamp().map_or(0, |time| {
+            let (seconds, nanoseconds) = time.to_unix();
+            seconds * 10_000_000 + u64::from(nanoseconds) / 100
+        });
+        (time, version)
+    })
+}

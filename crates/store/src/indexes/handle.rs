@@ -1,0 +1,135 @@
+//! One index, as requests, the feed and the tasks of its table see it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use store_api::types::{IndexState, IndexStatus};
+
+use super::freshness::Freshness;
+use super::vector::VectorIndex;
+use crate::identity::IndexIdentity;
+use crate::metrics::IndexMetrics;
+use crate::options::IndexesOptions;
+
+/// An index as requests see it.
+pub struct IndexHandle {
+    /// The identity of the index.
+    pub identity: IndexIdentity,
+    /// The vectors of the index and the keys of its rows.
+    pub vectors: Arc<VectorIndex>,
+    /// The metric series of the index.
+    pub metrics: IndexMetrics,
+    /// The progress of the index along its table's log.
+    pub freshness: Freshness,
+    state: AtomicU8,
+    /// The progress of the scan, in thousandths of a per cent.
+    progress: AtomicU64,
+    /// The bytes of the state that decides about rows.
+    items_bytes: AtomicUsize,
+}
+
+impl IndexHandle {
+    /// Makes an index that has just been discovered, without vectors.
+    pub fn new(
+        identity: IndexIdentity,
+        indexes: &IndexesOptions,
+        metrics: IndexMetrics,
+    ) -> Result<IndexHandle, ann::Error> {
+        let vectors = VectorIndex::new(&identity.options, identity.keys.clone(), indexes)?;
+        Ok(IndexHandle::with(identity, vectors, metrics))
+    }
+
+    /// Makes an index with these vectors.
+    pub fn with(
+        identity: IndexIdentity,
+        vectors: VectorIndex,
+        metrics: IndexMetrics,
+    ) -> IndexHandle {
+        IndexHandle {
+            vectors: Arc::new(vectors),
+            identity,
+            metrics,
+            freshness: Freshness::default(),
+            state: AtomicU8::new(0),
+            progress: AtomicU64::new(0),
+            items_bytes: AtomicUsize::new(0),
+        }
+    }
+
+    /// The state of the index.
+    pub fn state(&self) -> IndexState {
+        match self.state.load(Ordering::Acquire) {
+            0 => IndexState::Initializing,
+            1 => IndexState::Bootstrapping,
+            _ => IndexState::Serving,
+        }
+    }
+
+    /// Sets the state of the index. See [`super::Engine::serving`] for the last step.
+    pub fn set_state(&self, state: IndexState) {
+        let code = match state {
+            IndexState::Initializing => 0,
+            IndexState::Bootstrapping => 1,
+            IndexState::Serving => 2,
+        };
+        self.state.store(code, Ordering::Release);
+    }
+
+    /// The part of the ring that the scan has covered, in per cent.
+    pub fn progress(&self) -> f64 {
+        self.progress.load(Ordering::Relaxed) as f64 / 1000.0
+    }
+
+    /// Sets the part of the ring that the scan has covered, in per cent.
+    pub fn set_progress(&self, per_cent: f64) {
+        self.progress
+            .store((per_cent * 1000.0) as u64, Ordering::Relaxed);
+    }
+
+    /// Sets the bytes that are held beside vectors and keys.
+    pub fn set_items_bytes(&self, bytes: usize) {
+        self.items_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// The status of the index in the HTTP API.
+    pub fn status(&self) -> IndexStatus {
+        IndexStatus {
+            status: self.state(),
+            count: self.vectors.len(),
+            build_progress: self.progress(),
+            rows_without_room: usize::try_from(self.metrics.without_room.get()).unwrap_or(0),
+            version: self.identity.version,
+        }
+    }
+
+    /// Brings the gauges up to date. `now` is the time since the epoch by the clock of the
+    /// database.
+    pub fn refresh_gauges(&self, now: Duration) {
+        self.freshness.refresh_gauges(now);
+        self.metrics.size.set(self.vectors.len() as i64);
+        let vectors = self.vectors.memory();
+        let memory = &self.metrics.memory;
+        for (gauge, bytes) in [
+            (&memory.graph, vectors.graph),
+            (&memory.ids, vectors.ids),
+            (&memory.vectors, vectors.vectors_pinned),
+            (&memory.workspaces, vectors.workspaces),
+            (&memory.keys, self.vectors.keys().memory_bytes()),
+            (&memory.rows, self.items_bytes.load(Ordering::Relaxed)),
+            (&memory.mapped, vectors.vectors_mapped),
+        ] {
+            gauge.set(bytes as i64);
+        }
+    }
+}
+
+impl fmt::Debug for IndexHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IndexHandle")
+            .field("name", &self.identity.name)
+            .field("status", &self.status())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,19 @@
+//! The indexes: each one by itself, and the set of them.
+//!
+//! An [`IndexHandle`] is one index: its identity, its structure for searches, its state and its
+//! metrics. The [`Engine`] has all of them and finds the one that answers a search. Nothing here
+//! knows where the rows come from.
+
+mod engine;
+mod freshness;
+mod handle;
+mod ranked_rows;
+mod vector;
+
+pub use engine::{Engine, NoRoute, Routed};
+pub use handle::IndexHandle;
+pub use ranked_rows::RankedRows;
+pub use vector::{Refused, Retired, VectorError, VectorIndex};
+
+#[cfg(test)]
+pub(crate) mod tests;

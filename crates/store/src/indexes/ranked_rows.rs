@@ -1,0 +1,225 @@
+//! The rows of an answer, and how it is written.
+//!
+//! Keys stay encoded until an answer is written, and are written straight from there. So an answer
+//! of ten rows takes as many allocations as one of a thousand.
+
+use bytes::Bytes;
+use cql::wire::type_code;
+use index::score::Scored;
+use serde::ser::{Error, SerializeMap, SerializeStruct};
+use serde::{Serialize, Serializer};
+use store_api::binary;
+use value::{CqlType, to_key_json};
+
+use crate::keys::{KeyColumn, KeySchema, Values};
+
+/// The limit for the room that is reserved for keys, in bytes. The reserve follows the length of
+/// the first key, and a long one tells little about the others.
+const KEYS_RESERVED_MAX: usize = 1 << 20;
+
+/// The rows of an answer, nearest first.
+///
+/// It serialises as a [`store_api::types::AnnResponse`]. That fails for a key that has no form in
+/// JSON.
+#[derive(Debug)]
+pub struct RankedRows<'a> {
+    schema: &'a KeySchema,
+    /// The encoded keys, one after another.
+    keys: Vec<u8>,
+    /// The end of each key in `keys`.
+    ends: Vec<usize>,
+    scores: Vec<Scored>,
+}
+
+impl<'a> RankedRows<'a> {
+    /// An answer without rows, with room for `rows` of them.
+    pub fn with_capacity(schema: &'a KeySchema, rows: usize) -> RankedRows<'a> {
+        RankedRows {
+            schema,
+            keys: Vec::new(),
+            ends: Vec::with_capacity(rows),
+            scores: Vec::with_capacity(rows),
+        }
+    }
+
+    /// Adds a row, which is no nearer than those before.
+    pub fn push(&mut self, key: &[u8], scored: Scored) {
+        if self.keys.is_empty() {
+            // The keys of a table mostly have similar lengths.
+            let all = key.len() * self.scores.capacity();
+            self.keys.reserve(all.min(KEYS_RESERVED_MAX));
+        }
+        self.keys.extend_from_slice(key);
+        self.ends.push(self.keys.len());
+        self.scores.push(scored);
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.scores.len()
+    }
+
+    /// Writes the answer in the binary form.
+    pub fn binary(&self) -> Bytes {
+        let scores = self.scores.iter();
+        let scores = scores.map(|scored| (scored.distance, scored.similarity));
+        let columns = self.schema.columns();
+        let names: usize = columns.map(|column| column.name.len()).sum();
+        let mut out = binary::Writer::new(scores, self.schema.len(), self.keys.len() + names);
+        for (at, column) in self.schema.columns().enumerate() {
+            out.column(&column.name, type_code(&column.cql_type), self.column(at));
+        }
+        out.finish()
+    }
+
+    /// The values of one column, as CQL serialises them.
+    fn column(&self, at: usize) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
+        let mut begin = 0;
+        self.ends.iter().map(move |end| {
+            let key = &self.keys[std::mem::replace(&mut begin, *end)..*end];
+            let mut values = Values::of(key);
+            values.nth(at).expect("a key has a value for each column")
+        })
+    }
+}
+
+impl Serialize for RankedRows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut answer = serializer.serialize_struct("AnnResponse", 3)?;
+        answer.serialize_field("primary_keys", &Keys(self))?;
+        let distances = self.scores.iter().map(|scored| scored.distance);
+        answer.serialize_field("distances", &Numbers(distances))?;
+        let similarities = self.scores.iter().map(|scored| scored.similarity);
+        answer.serialize_field("similarity_scores", &Numbers(similarities))?;
+        answer.end()
+    }
+}
+
+/// The keys as a JSON object, with an array for each column.
+struct Keys<'a>(&'a RankedRows<'a>);
+
+impl Serialize for Keys<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Keys(rows) = self;
+        let mut map = serializer.serialize_map(Some(rows.schema.len()))?;
+        for (at, column) in rows.schema.columns().enumerate() {
+            map.serialize_entry(&column.name, &Column { rows, at, column })?;
+        }
+        map.end()
+    }
+}
+
+struct Column<'a> {
+    rows: &'a RankedRows<'a>,
+    at: usize,
+    column: &'a KeyColumn,
+}
+
+impl Serialize for Column<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let values = self.rows.column(self.at);
+        serializer.collect_seq(values.map(|value| Value {
+            cql_type: &self.column.cql_type,
+            value,
+        }))
+    }
+}
+
+struct Value<'a> {
+    cql_type: &'a CqlType,
+    value: &'a [u8],
+}
+
+impl Serialize for Value<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let json = to_key_json(self.cql_type, self.value).map_err(S::Error::custom)?;
+        json.serialize(serializer)
+    }
+}
+
+struct Numbers<I>(I);
+
+impl<I: Iterator<Item = f32> + Clone> Serialize for Numbers<I> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use store_api::types::AnnResponse;
+
+    use super::*;
+
+    fn column(name: &str, cql_type: CqlType) -> KeyColumn {
+        KeyColumn {
+            name: name.into(),
+            cql_type,
+        }
+    }
+
+    fn scored(distance: f32, similarity: f32) -> Scored {
+        Scored {
+            distance,
+            similarity,
+        }
+    }
+
+    #[test]
+    fn both_forms_say_the_same() {
+        let schema = KeySchema {
+            partition: vec![column("pk", CqlType::Int)],
+            clustering: vec![column("ck", CqlType::Text)],
+        };
+        let mut found = RankedRows::with_capacity(&schema, 2);
+        let key = |number: u8, text: &'static [u8]| schema.encode([&[0, 0, 0, number], text]);
+        found.push(key(7, b"").as_bytes(), scored(0.5, 0.75));
+        found.push(key(8, b"abc").as_bytes(), scored(1.0, 0.5));
+        let json = serde_json::to_string(&found).unwrap();
+        assert_eq!(
+            json,
+            r#"{"primary_keys":{"pk":[7,8],"ck":["","abc"]},"distances":[0.5,1.0],"similarity_scores":[0.75,0.5]}"#
+        );
+        serde_json::from_str::<AnnResponse>(&json).expect("the shape that clients read");
+        let rows = binary::Rows::read(found.binary()).unwrap();
+        assert_eq!(rows.distances, [0.5, 1.0]);
+        assert_eq!(rows.similarity_scores, [0.75, 0.5]);
+        let [pk, ck] = &rows.columns[..] else {
+            panic!("two columns");
+        };
+        assert_eq!((pk.name.as_str(), pk.typ), ("pk", 9));
+        assert_eq!(pk.values, [&[0, 0, 0, 7][..], &[0, 0, 0, 8]]);
+        assert_eq!((ck.name.as_str(), ck.typ), ("ck", 13));
+        assert_eq!(ck.values, ["", "abc"]);
+    }
+
+    #[test]
+    fn a_long_key_takes_no_room_for_as_many_as_may_come() {
+        let schema = KeySchema {
+            partition: vec![column("pk", CqlType::Blob)],
+            clustering: vec![],
+        };
+        let mut found = RankedRows::with_capacity(&schema, 100_000);
+        let key = schema.encode([[7; 60_000].as_slice()]);
+        found.push(key.as_bytes(), scored(0.5, 0.75));
+        assert!(
+            found.keys.capacity() <= 2 << 20,
+            "{}",
+            found.keys.capacity()
+        );
+    }
+
+    #[test]
+    fn a_key_without_a_json_form_fails_in_json_alone() {
+        let schema = KeySchema {
+            partition: vec![column("pk", CqlType::Double)],
+            clustering: vec![],
+        };
+        let mut found = RankedRows::with_capacity(&schema, 1);
+        let key = schema.encode([f64::NAN.to_be_bytes().as_slice()]);
+        found.push(key.as_bytes(), scored(0.5, 0.75));
+        let error = serde_json::to_string(&found).unwrap_err();
+        assert_eq!(error.to_string(), "not a finite number");
+        assert!(binary::Rows::read(found.binary()).is_ok());
+    }
+}

@@ -1,0 +1,158 @@
+use std::sync::Arc;
+
+use index::{Metric, Quantization, VectorOptions};
+use store_api::types::NodeStatus;
+use uuid::Uuid;
+
+use super::*;
+use crate::identity::{IndexIdentity, IndexName, TableIdentity, TokenRange};
+use crate::keys::tests::text_schema;
+use crate::metrics::Metrics;
+use crate::options::IndexesOptions;
+
+/// Options for an index without files.
+pub(crate) fn in_memory() -> IndexesOptions {
+    IndexesOptions {
+        vectors: ann::Placement::Memory,
+        ..IndexesOptions::default()
+    }
+}
+
+/// The identity of an index of a table with one text key, two dimensions, by squared distance.
+pub(crate) fn identity(index: &str) -> IndexIdentity {
+    IndexIdentity {
+        name: IndexName {
+            keyspace: "ks".into(),
+            index: index.into(),
+        },
+        table: TableIdentity {
+            keyspace: "ks".into(),
+            table: "t".into(),
+            id: Uuid::from_u128(1),
+        },
+        truncated_ms: None,
+        column: "v".into(),
+        options: VectorOptions {
+            dimensions: 2,
+            similarity: Metric::Euclidean,
+            quantization: Quantization::F32,
+            maximum_node_connections: 16,
+            construction_beam_width: 128,
+            search_beam_width: None,
+        },
+        version: Some(time_uuid(1)),
+        keys: text_schema(1, 0),
+        range: TokenRange::WHOLE_RING,
+    }
+}
+
+fn time_uuid(seconds: u64) -> Uuid {
+    Uuid::new_v1(
+        uuid::Timestamp::from_unix(uuid::NoContext, seconds, 0),
+        &[1; 6],
+    )
+}
+
+fn engine() -> Engine {
+    Engine::new(Metrics::new(), vec!["fine".into()])
+}
+
+fn add(engine: &Engine, identity: IndexIdentity) -> Arc<IndexHandle> {
+    let metrics = engine.metrics().index(&identity.name);
+    let index = Arc::new(IndexHandle::new(identity, &in_memory(), metrics).unwrap());
+    engine.insert(index.clone());
+    index
+}
+
+fn route(engine: &Engine, index: &str) -> Result<String, NoRoute> {
+    engine
+        .route(&identity(index).name)
+        .map(|routed| routed.index.identity.name.index.clone())
+}
+
+#[test]
+fn the_node_serves_when_the_first_indexes_do() {
+    let engine = engine();
+    assert_eq!(engine.status(), NodeStatus::Initializing);
+    engine.set_connected(false);
+    assert_eq!(engine.status(), NodeStatus::ConnectingToDb);
+    engine.set_connected(true);
+    assert_eq!(engine.status(), NodeStatus::Bootstrapping);
+    let first = add(&engine, identity("first"));
+    engine.first_discovery();
+    assert_eq!(engine.status(), NodeStatus::Bootstrapping);
+    engine.serving(&first);
+    assert_eq!(engine.status(), NodeStatus::Serving);
+    // Indexes that come later don't count.
+    add(&engine, identity("later"));
+    engine.first_discovery();
+    assert_eq!(engine.status(), NodeStatus::Serving);
+    // A lost session changes the status until there is one again.
+    engine.set_connected(false);
+    assert_eq!(engine.status(), NodeStatus::ConnectingToDb);
+    engine.set_connected(true);
+    assert_eq!(engine.status(), NodeStatus::Serving);
+}
+
+#[test]
+fn the_node_serves_without_indexes_and_when_the_last_one_is_dropped() {
+    let empty = engine();
+    empty.set_connected(true);
+    empty.first_discovery();
+    assert_eq!(empty.status(), NodeStatus::Serving);
+    let engine = engine();
+    engine.set_connected(true);
+    add(&engine, identity("a"));
+    engine.first_discovery();
+    assert_eq!(engine.status(), NodeStatus::Bootstrapping);
+    engine.remove(&identity("a").name);
+    assert_eq!(engine.status(), NodeStatus::Serving);
+}
+
+#[test]
+fn the_newest_index_that_serves_answers() {
+    let engine = engine();
+    engine.set_connected(true);
+    engine.first_discovery();
+    let old = add(&engine, identity("old"));
+    let new = add(
+        &engine,
+        IndexIdentity {
+            version: Some(time_uuid(1_000_000)),
+            ..identity("new")
+        },
+    );
+    let other = add(
+        &engine,
+        IndexIdentity {
+            column: "other".into(),
+            version: Some(time_uuid(2_000_000)),
+            ..identity("other")
+        },
+    );
+    engine.serving(&other);
+    assert_eq!(route(&engine, "none"), Err(NoRoute::Missing));
+    new.set_progress(12.3456);
+    assert_eq!(
+        route(&engine, "new"),
+        Err(NoRoute::Building { progress: 12.345 })
+    );
+    engine.serving(&old);
+    assert_eq!(route(&engine, "new").as_deref(), Ok("old"));
+    engine.serving(&new);
+    assert_eq!(route(&engine, "new").as_deref(), Ok("new"));
+    assert_eq!(route(&engine, "old").as_deref(), Ok("new"));
+    assert_eq!(route(&engine, "other").as_deref(), Ok("other"));
+    engine.remove(&new.identity.name);
+    assert_eq!(route(&engine, "new"), Err(NoRoute::Missing));
+    assert_eq!(route(&engine, "old").as_deref(), Ok("old"));
+}
+
+#[test]
+fn a_node_that_starts_says_so() {
+    let engine = engine();
+    engine.set_connected(true);
+    add(&engine, identity("a"));
+    engine.first_discovery();
+    assert_eq!(route(&engine, "a"), Err(NoRoute::NodeBootstrapping));
+}

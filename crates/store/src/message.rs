@@ -1,0 +1,94 @@
+//! The messages between the log of a table, the reads of its rows, and the indexes that take these
+//! in.
+//!
+//! ```text
+//!   the log --- HintMessage ---> re-reads --- Message ---> an index
+//!                                   scan --- RowBatch ---> an index
+//! ```
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+
+use crate::items::{Hashing, Issue, Known};
+use crate::keys::{PartitionKey, PrimaryKey};
+use crate::observed::ReadCell;
+
+/// The number of hints that may wait. The log's readers wait when there is no more room.
+pub const HINTS_MAX: usize = 4096;
+
+/// The number of messages that may be in transit to an index. A re-read waits when there is no more
+/// room.
+pub const MESSAGES_MAX: usize = 4;
+
+/// A change that the log names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hint {
+    /// The rows to read.
+    pub target: HintTarget,
+    /// The timestamp of the log row, in microseconds since the epoch.
+    pub noticed_us: Option<i64>,
+}
+
+/// The rows that a hint names.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HintTarget {
+    /// One row.
+    Row(PrimaryKey),
+    /// All rows of a partition.
+    Partition(PartitionKey),
+}
+
+/// A message to the re-reader.
+#[derive(Debug)]
+pub enum HintMessage {
+    /// A hint to read again.
+    Hint(Hint),
+    /// A marker for one index, passed on to it once all hints before have been.
+    Marker {
+        /// The channel to the index that gets the marker.
+        index: mpsc::WeakSender<Message>,
+        /// The sender of the index's answer.
+        answer: oneshot::Sender<()>,
+    },
+    /// A position, passed on to every index once all hints before have been. The log has been
+    /// handed over up to this time, in microseconds since the epoch.
+    Position(i64),
+}
+
+/// Rows of one read.
+#[derive(Debug)]
+pub struct RowBatch {
+    /// The read, in flight until the rows have been taken in.
+    pub issue: Arc<Issue>,
+    /// The rows by their keys, with the content of the vector column.
+    pub rows: Vec<(PrimaryKey, ReadCell)>,
+    /// The timestamps of the log rows, in microseconds since the epoch, if the log named the rows.
+    pub noticed_us: Vec<i64>,
+}
+
+/// A message from the re-reads of a table to an index.
+#[derive(Debug)]
+pub enum Message {
+    /// Rows that were read.
+    Rows(RowBatch),
+    /// The end of a read of all rows of a partition.
+    PartitionEnd {
+        /// The read.
+        issue: Arc<Issue>,
+        /// The partition.
+        partition: PartitionKey,
+    },
+    /// Asks for the state of rows and for the hash function of vectors, for a repair.
+    Known {
+        /// The keys of the rows.
+        keys: Vec<PrimaryKey>,
+        /// Receives the states, in the order of the keys.
+        answer: oneshot::Sender<(Vec<Option<Known>>, Hashing)>,
+    },
+    /// Is answered when everything that was sent before has been taken in.
+    Marker(oneshot::Sender<()>),
+    /// A position of the log, in microseconds since the epoch. When everything that was sent before
+    /// has been taken in, the index holds all that the log named up to this time.
+    Position(i64),
+}

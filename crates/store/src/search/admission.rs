@@ -1,0 +1,52 @@
+//! Limits the number of searches at a time, and the time that a search may wait for its turn.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::error::SearchError;
+use crate::metrics::Metrics;
+
+/// The budget of searches of a listener or of the local door.
+pub struct Admissions {
+    /// One permit for each search that may still be admitted.
+    places: Arc<Semaphore>,
+    /// The longest time that a search may wait for its turn.
+    wait_max: Duration,
+}
+
+/// The place of an admitted search. Dropping it frees the place.
+pub struct Admission {
+    /// The time by which the search must have begun; after it the search is refused.
+    pub deadline: Instant,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Admissions {
+    /// A budget of `searches_max` searches at a time. None of them waits longer than `wait_max`.
+    pub fn new(searches_max: usize, wait_max: Duration) -> Admissions {
+        Admissions {
+            places: Arc::new(Semaphore::new(searches_max)),
+            wait_max,
+        }
+    }
+
+    /// Admits a search, or fails with [`SearchError::Overloaded`] if there are too many. The search
+    /// waits no longer than until `callers_deadline`.
+    pub fn take(
+        &self,
+        callers_deadline: Option<Instant>,
+        metrics: &Metrics,
+    ) -> Result<Admission, SearchError> {
+        let place = self.places.clone().try_acquire_owned().map_err(|_| {
+            metrics.search_refused("admission");
+            SearchError::Overloaded
+        })?;
+        let ours = Instant::now() + self.wait_max;
+        Ok(Admission {
+            deadline: callers_deadline.map_or(ours, |theirs| theirs.min(ours)),
+            _place: place,
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! The reasons why a search has no answer.
+
+use crate::identity::IndexName;
+use crate::indexes::NoRoute;
+
+/// The reason why a search has no answer. The texts are those that clients get (contract, sections
+/// 1.4 and 1.13).
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SearchError {
+    /// There is no such index.
+    #[error("missing index: {0}")]
+    MissingIndex(IndexName),
+    /// The service is still starting.
+    #[error("the index service is still starting")]
+    NodeBootstrapping,
+    /// The index is still being built.
+    #[error("Index {name} is still being constructed: {progress:.3}% done")]
+    IndexBuilding {
+        /// The index of the request.
+        name: IndexName,
+        /// The part of the scan that is done, per cent.
+        progress: f64,
+    },
+    /// The search doesn't suit the index.
+    #[error("{0}")]
+    Unsuitable(String),
+    /// There are more searches than are admitted, or than can begin in time.
+    #[error("too many searches in flight; try again later, or ask another index service")]
+    Overloaded,
+    /// A fault of the service.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl SearchError {
+    /// The error for a request that no index can answer.
+    pub fn no_route(name: IndexName, no_route: &NoRoute) -> SearchError {
+        match no_route {
+            NoRoute::Missing => SearchError::MissingIndex(name),
+            NoRoute::NodeBootstrapping => SearchError::NodeBootstrapping,
+            NoRoute::Building { progress } => SearchError::IndexBuilding {
+                name,
+                progress: *progress,
+            },
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The door for searches. A search comes by HTTP ([`crate::httpd`]) or by a call of a node in the
+//! same process. Both take the same way from here on, and get the same results and errors.
+
+mod admission;
+mod error;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use store_api::types::AnnRequest;
+
+use crate::compute::{Compute, NotSearched};
+use crate::identity::IndexName;
+use crate::indexes::{Engine, RankedRows, Routed, VectorError};
+
+pub use admission::{Admission, Admissions};
+pub use error::SearchError;
+
+/// The most rows of an answer. A limit has no upper bound (contract, section 1.3), but the database
+/// asks for no more than this: 1000 rows, oversampled 100 times. More would be memory and time
+/// without bounds.
+const ROWS_MAX: usize = 100_000;
+
+/// The door for searches. Clones are cheap and lead to the same indexes.
+#[derive(Clone)]
+pub struct SearchDoor {
+    engine: Arc<Engine>,
+    compute: Compute,
+}
+
+impl SearchDoor {
+    /// A door to the indexes of `engine`. Searches run on the threads of `compute`.
+    pub fn new(engine: Arc<Engine>, compute: Compute) -> SearchDoor {
+        SearchDoor { engine, compute }
+    }
+
+    /// Searches an index. `write` turns the result into the body of the answer, on the thread that
+    /// searched. Its error is a fault of the service.
+    pub async fn search(
+        &self,
+        name: IndexName,
+        search: AnnRequest,
+        admission: Admission,
+        write: impl FnOnce(RankedRows<'_>) -> Result<Bytes, String> + Send + 'static,
+    ) -> Result<Bytes, SearchError> {
+        let began = Instant::now();
+        let Routed { index, requested } = self
+            .engine
+            .route(&name)
+            .map_err(|no_route| SearchError::no_route(name, &no_route))?;
+        check(&search, index.identity.options.dimensions)?;
+        index.freshness.take_up_acknowledged().await;
+        let rows = search.limit.get().min(ROWS_MAX);
+        let work = move || -> Result<Bytes, SearchError> {
+            let ranked = index.vectors.search(&search.vector, rows);
+            let ranked = ranked.map_err(|error| match error {
+                VectorError::Query(error) => SearchError::Unsuitable(error.to_string()),
+                VectorError::Internal(text) => SearchError::Internal(text),
+            })?;
+            write(ranked).map_err(SearchError::Internal)
+        };
+        let answer = self.compute.search(admission.deadline, rows, work).await;
+        let answer = answer.map_err(|error| match error {
+            NotSearched::TooLate => {
+                self.engine.metrics().search_refused("deadline");
+                SearchError::Overloaded
+            }
+            NotSearched::Stopped(_) | NotSearched::Panicked => {
+                SearchError::Internal(error.to_string())
+            }
+        })??;
+        drop(admission);
+        let took = began.elapsed().as_secs_f64();
+        requested.metrics.request_latency.observe(took);
+        Ok(answer)
+    }
+}
+
+/// Refuses a search that no index of these dimensions can serve.
+fn check(request: &AnnRequest, dimensions: usize) -> Result<(), SearchError> {
+    let actual = request.vector.len();
+    if actual != dimensions {
+        return Err(SearchError::Unsuitable(format!(
+            "Wrong embedding dimension: expected {dimensions}, got {actual}"
+        )));
+    }
+    if let Some(position) = ann::first_not_finite(&request.vector) {
+        return Err(SearchError::Unsuitable(format!(
+            "vector[{position}] is not a finite 32-bit number"
+        )));
+    }
+    if let Some(filter) = &request.filter
+        && !filter.restrictions.is_empty()
+    {
+        return Err(SearchError::Unsuitable(
+            "this index can't be searched with restrictions yet: leave out the WHERE clause"
+                .to_owned(),
+        ));
+    }
+    Ok(())
+}

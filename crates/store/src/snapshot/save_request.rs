@@ -1,0 +1,41 @@
+//! The requests of the task that saves an index to the task that owns its rows.
+
+use tokio::sync::oneshot;
+
+use crate::items::SavedRows;
+
+/// A request of the task that saves the index.
+#[derive(Debug)]
+pub enum SaveRequest {
+    /// Asks for the revision of the rows.
+    Revision(oneshot::Sender<u64>),
+    /// Asks to record the ids that change from now on.
+    Begin(oneshot::Sender<Beginning>),
+    /// Asks for some rows.
+    Rows {
+        /// The first id of the rows.
+        from: u32,
+        /// Receives the rows from that id on.
+        answer: oneshot::Sender<SomeRows>,
+    },
+    /// Asks for what the snapshot needs beside the rows.
+    End(oneshot::Sender<SavedRows>),
+}
+
+/// The state when a save begins.
+#[derive(Debug)]
+pub struct Beginning {
+    /// The revision of the rows.
+    pub revision: u64,
+    /// The seed of the hashes of vectors.
+    pub hash_seed: u64,
+}
+
+/// Some rows, as the answer to [`SaveRequest::Rows`].
+#[derive(Debug)]
+pub struct SomeRows {
+    /// The payloads as they go into the file.
+    pub payloads: Vec<Vec<u8>>,
+    /// The id to go on from; `None` after the last row.
+    pub next: Option<u32>,
+}

@@ -1,0 +1,436 @@
+//! The tasks of one index, and the phases that it goes through.
+//!
+//! ```text
+//!   Subscribing --> Completing --> Scanning --> CatchingUp --> Serving
+//! ```
+//!
+//! An index that lacks no row of its snapshot, or has none, goes past `Completing`. One whose
+//! snapshot the log completes goes past `Scanning` and `CatchingUp`.
+//!
+//! The index subscribes to the hints of its table before anything else. So the log tells a change
+//! that comes after the scan read the row.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use store_api::types::IndexState;
+use tasks::Task;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::TableContext;
+use crate::apply::Applier;
+use crate::aside::aside;
+use crate::database::{LogFacts, Progress};
+use crate::feed::{Scan, Subscriber};
+use crate::identity::TableIdentity;
+use crate::indexes::IndexHandle;
+use crate::items::{Items, Sequencer, Unread};
+use crate::keys::PrimaryKey;
+use crate::long_work::{self, STEPS_OF_A_BUILD};
+use crate::message::{Hint, HintMessage, HintTarget, MESSAGES_MAX, Message, RowBatch};
+use crate::observed::ObservedColumn;
+use crate::repair::{Access, Attached};
+use crate::rows::RowReader;
+use crate::snapshot::{SaveRequest, Saved, Saver, verify, watch};
+
+/// The state from which an index begins.
+pub enum Beginning {
+    /// Without rows. The table is scanned.
+    Empty,
+    /// With the rows of a snapshot, to which the log adds the changes since.
+    Resumed {
+        /// The rows of the snapshot.
+        rows: SnapshotRows,
+        /// The snapshot.
+        saved: Saved,
+    },
+    /// With the rows of a snapshot, since which the log may lack changes. The table is scanned, and
+    /// rows that it doesn't have are removed.
+    Reconciled {
+        /// The rows of the snapshot.
+        rows: SnapshotRows,
+    },
+}
+
+/// The rows of a snapshot.
+pub struct SnapshotRows {
+    /// The state of the rows.
+    pub items: Items,
+    /// Rows that have to be read again.
+    pub unread: Unread,
+}
+
+/// The tasks of one index of a table.
+pub struct IndexTask {
+    /// The index.
+    pub index: Arc<IndexHandle>,
+    /// The sender to the task that owns the index's rows.
+    pub items: mpsc::WeakSender<Message>,
+    /// The parts of the service that every table needs.
+    pub context: TableContext,
+    /// The table.
+    pub table: TableIdentity,
+    /// The sequencer that numbers the reads of the table.
+    pub sequencer: Arc<Sequencer>,
+    /// The channel by which rows are read again.
+    pub hints: mpsc::Sender<HintMessage>,
+    /// The channel for subscriptions to the hints of the table.
+    pub subscriptions: mpsc::Sender<Subscriber>,
+    /// The progress of the readers of the table's log.
+    pub readers: Vec<Arc<Progress>>,
+    /// Cancelled when the index goes.
+    pub cancel: CancellationToken,
+}
+
+/// A phase of an index.
+enum Phase {
+    /// The index subscribes to the hints of its table.
+    Subscribing {
+        messages: mpsc::Sender<Message>,
+        source: Source,
+        missing: Vec<PrimaryKey>,
+    },
+    /// The rows are read that the snapshot lacks, as they changed while it was taken.
+    Completing {
+        source: Source,
+        missing: Vec<PrimaryKey>,
+        acknowledged_us: Option<i64>,
+    },
+    /// All rows of the table are read.
+    Scanning {
+        ends: ScanEnds,
+        position: Duration,
+        acknowledged_us: Option<i64>,
+    },
+    /// The hints that came until the end of the scan are taken in.
+    CatchingUp {
+        position: Duration,
+        acknowledged_us: Option<i64>,
+    },
+    /// The index answers searches.
+    Serving {
+        /// The snapshot on the disk, if the index came from it without a scan.
+        saved: Option<Saved>,
+        /// The position: all that the log named before it is in the index.
+        position: Duration,
+    },
+}
+
+/// The source of the rows that an index has when it begins to serve.
+enum Source {
+    /// A scan of the table.
+    Scan(ScanEnds),
+    /// A scan of the table, beside the rows of a snapshot.
+    ScanBesideSnapshot(ScanEnds),
+    /// A snapshot, and the log from there on.
+    Snapshot(Saved),
+}
+
+/// The ends of a scan: where its rows go, and who tells that all of them have been taken in.
+struct ScanEnds {
+    rows: mpsc::Sender<RowBatch>,
+    taken_in: oneshot::Receiver<()>,
+}
+
+impl IndexTask {
+    /// Builds or opens the index, then keeps it up to date and saves it until it is cancelled.
+    /// `received` are the messages that come by `messages`.
+    pub async fn run(
+        self,
+        log: LogFacts,
+        beginning: Beginning,
+        messages: mpsc::Sender<Message>,
+        received: mpsc::Receiver<Message>,
+    ) {
+        let (rows, row_receiver) = mpsc::channel(MESSAGES_MAX);
+        let (saves, save_receiver) = mpsc::channel(1);
+        let (scanned, taken_in) = oneshot::channel();
+        let applier = Applier::new(
+            self.context.present(),
+            self.index.clone(),
+            self.context.compute.clone(),
+            self.sequencer.clone(),
+            self.hints.clone(),
+            self.context.memory.clone(),
+        );
+        self.watch_vectors();
+        let ends = ScanEnds { rows, taken_in };
+        let (applier, source, missing) = match beginning {
+            Beginning::Empty => (applier, Source::Scan(ends), Vec::new()),
+            Beginning::Resumed { rows, saved } => {
+                drop(ends);
+                let applier = applier.reopened(rows.items, rows.unread.expired, false);
+                (applier, Source::Snapshot(saved), rows.unread.missing)
+            }
+            Beginning::Reconciled { rows } => {
+                let applier = applier.reopened(rows.items, rows.unread.expired, true);
+                let source = Source::ScanBesideSnapshot(ends);
+                (applier, source, rows.unread.missing)
+            }
+        };
+        let first = Phase::Subscribing {
+            messages,
+            source,
+            missing,
+        };
+        let phases = self.go_through(first, log, saves);
+        let apply = applier.run(received, row_receiver, save_receiver, scanned);
+        // The phases end before the task that takes in rows does. If that one ends first, the
+        // service stops.
+        let _ = tokio::join!(phases, apply);
+    }
+
+    /// Goes through the phases of the index, from the first one on. The result is the right to
+    /// repair the index, which holds until it is gone. `None` if the service stops.
+    async fn go_through(
+        &self,
+        first: Phase,
+        log: LogFacts,
+        saves: mpsc::Sender<SaveRequest>,
+    ) -> Option<Attached> {
+        let work = long_work::build(&self.index.identity);
+        let task = self.context.work.start(work);
+        let mut phase = first;
+        let (saved, position) = loop {
+            phase = match phase {
+                Phase::Subscribing {
+                    messages,
+                    source,
+                    missing,
+                } => {
+                    let acknowledged_us = self.subscribe(messages).await?;
+                    match missing.is_empty() {
+                        true => self.begin_from(source, acknowledged_us, &task),
+                        false => Phase::Completing {
+                            source,
+                            missing,
+                            acknowledged_us,
+                        },
+                    }
+                }
+                Phase::Completing {
+                    source,
+                    missing,
+                    acknowledged_us,
+                } => {
+                    self.read_missing(missing).await?;
+                    self.begin_from(source, acknowledged_us, &task)
+                }
+                Phase::Scanning {
+                    ends,
+                    position,
+                    acknowledged_us,
+                } => {
+                    self.scan(ends, &task).await?;
+                    Phase::CatchingUp {
+                        position,
+                        acknowledged_us,
+                    }
+                }
+                Phase::CatchingUp {
+                    position,
+                    acknowledged_us,
+                } => {
+                    self.catch_up(acknowledged_us, &task).await?;
+                    let saved = None;
+                    Phase::Serving { saved, position }
+                }
+                Phase::Serving { saved, position } => break (saved, position),
+            };
+        };
+        self.begin_to_serve(saved, task);
+        let attached = self.attach();
+        self.saver(log, saves, saved, position).run().await;
+        Some(attached)
+    }
+
+    /// Subscribes to the hints of the table. Returns the end of the log, if it is known.
+    async fn subscribe(&self, messages: mpsc::Sender<Message>) -> Option<Option<i64>> {
+        let (subscribed, ready) = oneshot::channel();
+        let subscriber = Subscriber {
+            column: ObservedColumn::of(&self.index.identity),
+            messages,
+            subscribed,
+        };
+        self.subscriptions.send(subscriber).await.ok()?;
+        ready.await.ok()?;
+        // Every hint reaches the index from here on. A scan sees the writes that were acknowledged
+        // before.
+        Some(self.index.freshness.acknowledged_us())
+    }
+
+    /// Reads the rows that a snapshot lacks, so that no search goes without them. It does so before
+    /// the log is read from the end of the snapshot, as the hints of the log would take up the room
+    /// for these.
+    async fn read_missing(&self, missing: Vec<PrimaryKey>) -> Option<()> {
+        self.index.set_state(IndexState::Bootstrapping);
+        tracing::info!(
+            index = %self.index.identity.name,
+            rows = missing.len(),
+            "reading the rows that the snapshot lacks"
+        );
+        for key in missing {
+            let hint = HintMessage::Hint(Hint {
+                target: HintTarget::Row(key),
+                noticed_us: None,
+            });
+            self.hints.send(hint).await.ok()?;
+        }
+        self.settle().await
+    }
+
+    /// The phase after the index has all rows of its snapshot.
+    fn begin_from(&self, source: Source, acknowledged_us: Option<i64>, task: &Task) -> Phase {
+        let (ends, is_opened) = match source {
+            Source::Snapshot(saved) => {
+                self.rewind(saved.position);
+                self.verify_vectors();
+                task.add(STEPS_OF_A_BUILD);
+                return Phase::Serving {
+                    saved: Some(saved),
+                    position: saved.position,
+                };
+            }
+            Source::Scan(ends) => (ends, false),
+            Source::ScanBesideSnapshot(ends) => (ends, true),
+        };
+        let position = self.confirmed();
+        if is_opened {
+            self.verify_vectors();
+        }
+        Phase::Scanning {
+            ends,
+            position,
+            acknowledged_us,
+        }
+    }
+
+    /// Has the log read from the position of a snapshot on.
+    fn rewind(&self, position: Duration) {
+        for reader in &self.readers {
+            reader.rewind(position);
+        }
+        let metrics = &self.index.metrics.snapshots;
+        metrics.position_s.set(position.as_secs().cast_signed());
+    }
+
+    /// A position: all that the log named before it will be in the index after the scan.
+    fn confirmed(&self) -> Duration {
+        let confirmed = self.readers.iter().map(|reader| reader.confirmed());
+        confirmed.min().unwrap_or_default()
+    }
+
+    /// Reads all rows of the table, and waits until they have been taken in.
+    async fn scan(&self, ends: ScanEnds, task: &Task) -> Option<()> {
+        self.index.set_state(IndexState::Bootstrapping);
+        tracing::info!(index = %self.index.identity.name, table = %self.table, "scanning");
+        let scan = Scan {
+            database: self.context.database.clone(),
+            reader: self.reader(),
+            sequencer: self.sequencer.clone(),
+            index: self.index.clone(),
+            options: self.context.scan.clone(),
+            compute_threads: self.context.compute.threads(),
+        };
+        scan.run(ends.rows, task).await?;
+        ends.taken_in.await.ok()?;
+        task.add(1);
+        Some(())
+    }
+
+    /// Waits until the hints that came during the scan are taken in.
+    async fn catch_up(&self, acknowledged_us: Option<i64>, task: &Task) -> Option<()> {
+        self.settle().await?;
+        task.add(1);
+        if let Some(acknowledged_us) = acknowledged_us {
+            self.index.freshness.taken_up(acknowledged_us);
+        }
+        Some(())
+    }
+
+    /// Shows that the index is complete.
+    fn begin_to_serve(&self, saved: Option<Saved>, task: Task) {
+        self.context.engine.serving(&self.index);
+        task.done();
+        tracing::info!(
+            index = %self.index.identity.name,
+            rows = self.index.vectors.len(),
+            from_snapshot = saved.is_some(),
+            "serving"
+        );
+    }
+
+    /// Allows repairs of the index until the result is dropped.
+    fn attach(&self) -> Attached {
+        self.context.repairs.attach(Access {
+            index: self.index.clone(),
+            reader: self.reader(),
+            database: self.context.database.clone(),
+            items: self.items.clone(),
+            hints: self.hints.clone(),
+            readers: self.readers.clone(),
+        })
+    }
+
+    fn saver(
+        &self,
+        log: LogFacts,
+        rows: mpsc::Sender<SaveRequest>,
+        saved: Option<Saved>,
+        position: Duration,
+    ) -> Saver {
+        Saver {
+            present: self.context.present(),
+            index: self.index.clone(),
+            snapshots: self.context.snapshots.clone(),
+            work: self.context.work.clone(),
+            readers: self.readers.clone(),
+            hints: self.hints.clone(),
+            items: self.items.clone(),
+            rows,
+            log,
+            saved,
+            position,
+            heard: 0,
+            cancel: self.cancel.clone(),
+        }
+    }
+
+    /// Watches for damaged vectors for as long as the index exists, and has the index built anew if
+    /// there are any.
+    fn watch_vectors(&self) {
+        let watch = watch(self.index.clone(), self.context.damaged.clone());
+        let cancel = self.cancel.clone();
+        let until_gone = async move { cancel.run_until_cancelled(watch).await };
+        self.context.tasks.spawn(until_gone);
+    }
+
+    /// Verifies the vectors in the background.
+    fn verify_vectors(&self) {
+        let (index, cancel) = (self.index.clone(), self.cancel.clone());
+        self.context
+            .tasks
+            .spawn(aside(move || verify(&index, &cancel)));
+    }
+
+    /// Describes a read of the one column that the index observes.
+    fn reader(&self) -> RowReader {
+        RowReader {
+            table: self.table.clone(),
+            keys: self.index.identity.keys.clone(),
+            columns: vec![ObservedColumn::of(&self.index.identity)],
+        }
+    }
+
+    /// Waits until all hints that have come up to now are in the index.
+    async fn settle(&self) -> Option<()> {
+        let (answer, settled) = oneshot::channel();
+        let marker = HintMessage::Marker {
+            index: self.items.clone(),
+            answer,
+        };
+        self.hints.send(marker).await.ok()?;
+        settled.await.ok()
+    }
+}
