@@ -1,5 +1,5 @@
-//! The ordering of a SELECT: by clustering columns, or by similarity, whichever way that is written:
-//! `v ANN OF ?` or `ANN(v, ?)`.
+//! The ordering of a SELECT: by clustering columns, or by similarity, whichever way that is
+//! written: `v ANN OF ?` or `ANN(v, ?)`.
 
 use cql::ast::{self, FunctionCall, Selector, Term};
 use cql::error::CqlError;

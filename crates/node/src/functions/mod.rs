@@ -2,10 +2,10 @@
 //!
 //! One table (`table.rs`) declares all of them. [`resolve`] picks the declaration that a call
 //! means, by the name and by the known types of its arguments, and settles the types. Terms are
-//! judged by [`assignability`], which needs the types of the functions that they call. The resulting
-//! [`ScalarFunction`] evaluates serialised values. `token()` depends on the table for which it is
-//! called, and `cast` is not a function in the grammar. So the selection handles both; [`Cast`]
-//! does the conversion of a cast.
+//! judged by [`assignability`], which needs the types of the functions that they call. The
+//! resulting [`ScalarFunction`] evaluates serialised values. `token()` depends on the table for
+//! which it is called, and `cast` is not a function in the grammar. So the selection handles both;
+//! [`Cast`] does the conversion of a cast.
 
 mod blob;
 mod cast;

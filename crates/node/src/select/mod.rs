@@ -8,10 +8,10 @@
 //!    clauses. The outcome is a [`SelectPlan`] that can be printed: an access path and an ordering.
 //! 2. *bind*: `partitions`, `clustering` and `filter` put the values in.
 //! 3. *do*: rows are found in the wanted order. In the order of the disk, `execute` drives a
-//!    `cursor` along the access path, whose `source` reads from the storage or from `memory` (system
-//!    tables), and `paging` encodes where the page ended. By similarity, `neighbours` asks the index
-//!    service for their keys. Either way a `collector` filters and counts the rows and makes a
-//!    `page` of them.
+//!    `cursor` along the access path, whose `source` reads from the storage or from `memory`
+//!    (system tables), and `paging` encodes where the page ended. By similarity, `neighbours` asks
+//!    the index service for their keys. Either way a `collector` filters and counts the rows and
+//!    makes a `page` of them.
 
 mod access;
 mod aggregate;
