@@ -6,7 +6,7 @@
 use cql::error::CqlError;
 use cql::wire::Consistency;
 
-use crate::query::Parameters;
+use crate::parameters::Parameters;
 
 /// Checks the consistency level of a SELECT.
 ///

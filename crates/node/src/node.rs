@@ -8,7 +8,7 @@ use net::listener::BindError;
 use storage::Storage;
 use store_api::Stores;
 
-use crate::query::Database;
+use crate::database::Database;
 use crate::server::{
     BoundListener, CounterValues, ListenerOptions, NodeOptions, Server, Statements, serve,
 };

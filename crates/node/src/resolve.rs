@@ -6,7 +6,7 @@ use cql::ast::TableName;
 use cql::error::CqlError;
 use schema::{Column, Table};
 
-use crate::query::Database;
+use crate::database::Database;
 
 /// The keyspace of a name: the one given with the name (`own`), else the keyspace in use.
 ///

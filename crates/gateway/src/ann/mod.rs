@@ -38,7 +38,7 @@
 //!
 //! The answer holds the rows as they are at this moment. A deleted row is left out, and so is a row
 //! that was read with its vector and has none. The next neighbours take their places
-//! (`ann_query::refill`). There are no pages; a client that asks for pages gets a warning.
+//! (`query::refill`). There are no pages; a client that asks for pages gets a warning.
 
 #[cfg(test)]
 pub(crate) mod fixtures;

@@ -3,14 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ann_query::ordering::{is_ann, ordering, similarity_columns};
-use ann_query::{bounds, clauses};
 use cql::ast::{Projection, Select, Selector, Statement};
 use cql::error::CqlError;
 use cql::parser::{parse_statement, selection_text};
 use cql::wire::{ColumnSpec, Metadata};
 use index::Candidates;
-use value::{CqlType, timeuuid};
+use query::{Ordering, bounds, clauses, newest, similarity_columns};
+use value::CqlType;
 
 use super::key_read::KeyRead;
 use super::terms::{LimitTerm, VectorTerm};
@@ -72,10 +71,9 @@ impl AnnPlan {
         let Some((table, index)) = indexed(&select, keyspace, snapshot) else {
             return Ok(None);
         };
-        if !is_ann(&select.order_by)? {
+        let Ordering::Nearest(ordering) = Ordering::of(&select.order_by)? else {
             return Ok(None);
-        }
-        let ordering = ordering(&select.order_by)?;
+        };
         let column = table
             .column(ordering.column)
             .ok_or_else(|| clauses::unknown_column(ordering.column))?;
@@ -166,10 +164,8 @@ fn indexed(
     let is_meant = |index: &&Arc<VectorIndex>| {
         similarity_columns(&select.order_by).any(|column| column == index.column)
     };
-    let index = snapshot
-        .indexes(keyspace, name)
-        .filter(is_meant)
-        .max_by_key(|index| (timeuuid::unix_micros(&index.version), index.version))?;
+    let meant = snapshot.indexes(keyspace, name).filter(is_meant);
+    let index = newest(meant, |index| index.version)?;
     let table = snapshot.logged_table(keyspace, name)?;
     Some((table, index.clone()))
 }

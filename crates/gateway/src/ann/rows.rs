@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use ann_query::Nearest;
 use bytes::Bytes;
 use cql::wire::{Metadata, RowsEncoder};
 use index::Metric;
+use query::Nearest;
 
 use super::key_read::{Key, Layout};
 

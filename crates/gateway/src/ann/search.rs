@@ -3,8 +3,6 @@
 
 use std::borrow::Cow;
 
-use ann_query::refill::{self, Refill};
-use ann_query::{bounds, key_value};
 use bytes::Bytes;
 use clock::{Clock, SystemClock};
 use cql::error::{CqlError, ErrorKind};
@@ -12,6 +10,8 @@ use cql::wire::{
     BoundValue, Metadata, QueryParameters, Request, Response, ResponseContext, Values,
 };
 use futures::stream::{self, StreamExt, TryStreamExt};
+use query::refill::{self, Refill};
+use query::{bounds, key_values, refused};
 use store_api::{ClientError, KeyValue, Stores};
 use value::timeuuid;
 
@@ -200,14 +200,7 @@ impl<'a> Search<'a> {
     /// The serialised key that an index service sent as JSON; `None` if it does not fit the table.
     fn key(&self, sent: &[KeyValue]) -> Option<Key> {
         let columns = self.plan.table.primary_key();
-        if sent.len() != columns.len() {
-            return None;
-        }
-        columns
-            .iter()
-            .zip(sent)
-            .map(|(column, value)| key_value(column.cql_type.as_ref()?, value))
-            .collect()
+        key_values(columns.iter().map(|column| column.cql_type.as_ref()), sent)
     }
 
     /// The request that reads rows with these values.
@@ -359,16 +352,6 @@ fn add_to(context: &mut ResponseContext, said: ResponseContext) {
         if !context.warnings.contains(&warning) {
             context.warnings.push(warning);
         }
-    }
-}
-
-/// The error for a search that an index service refused. Overload has the code upon which drivers
-/// ask another node or try again later. Any other error counts as the statement's fault, as in
-/// ScyllaDB.
-fn refused(error: ClientError) -> CqlError {
-    match error {
-        ClientError::Overloaded { .. } => CqlError::new(ErrorKind::Overloaded, error.to_string()),
-        error => CqlError::invalid(error.to_string()),
     }
 }
 

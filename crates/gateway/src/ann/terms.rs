@@ -1,11 +1,11 @@
 //! The vector and the LIMIT of a query: read from the statement, and evaluated once values are
 //! bound.
 
-use ann_query::{bounds, clauses};
 use bytes::{Bytes, BytesMut};
 use cql::ast::{BindMarker, Term};
 use cql::error::CqlError;
 use cql::wire::BoundValue;
+use query::{bounds, clauses};
 use value::{CqlType, Literal, from_literal, validate};
 
 /// The vector to search for.

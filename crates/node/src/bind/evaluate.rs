@@ -6,7 +6,7 @@ use value::{CqlType, Value};
 
 use super::prepare::{Node, invalid_value, null_inside};
 use super::{Bound, PreparedTerm, StatementClock};
-use crate::query::{BoundValue, Parameters};
+use crate::parameters::{BoundValue, Parameters};
 
 impl PreparedTerm {
     /// The value of the term. The values bound to markers are checked against their types here.

@@ -5,7 +5,7 @@ use cql::error::CqlError;
 use value::{CqlType, split_elements};
 
 use super::{Bound, PrepareContext, PreparedTerm, StatementClock, prepare_term};
-use crate::query::Parameters;
+use crate::parameters::Parameters;
 
 /// The values of an `IN`.
 #[derive(Clone, Debug)]

@@ -5,7 +5,6 @@
 //! markers in a [`PrepareContext`], and evaluates constants to bytes. [`PreparedTerm::evaluate`]
 //! puts the bound values in and calls the functions.
 
-mod assign;
 mod evaluate;
 mod in_list;
 mod prepare;
@@ -20,12 +19,11 @@ use cql::error::CqlError;
 use value::CqlType;
 
 pub use crate::clock::StatementClock;
-pub use assign::{Assignability, assignability, natural_type, own_type, type_assignability};
 pub use in_list::{PreparedInList, prepare_in_list};
 pub use prepare::{prepare_row, prepare_term};
 pub use timeout::Timeout;
 
-use crate::query::ColumnSpec;
+use crate::answer::ColumnSpec;
 
 /// The value of a term.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,11 +4,10 @@ use cql::ast::{FunctionCall, Term};
 use cql::error::CqlError;
 use value::{CqlType, Literal, from_literal};
 
-use super::assign::{self, Assignability};
 use super::text::{literal_kind, literal_text, term_text};
 use super::{Bound, PrepareContext, PreparedTerm, StatementClock};
-use crate::functions::{self, Argument, ScalarFunction};
-use crate::query::Parameters;
+use crate::functions::{self, Argument, Assignability, ScalarFunction};
+use crate::parameters::Parameters;
 
 /// The form of a prepared term.
 #[derive(Clone, Debug)]
@@ -163,7 +162,7 @@ impl PreparedTerm {
 }
 
 fn constant(literal: &Literal, cql_type: &CqlType, name: &str) -> Result<Node, CqlError> {
-    if assign::literal_assignability(literal, cql_type) == Assignability::No {
+    if functions::literal_assignability(literal, cql_type) == Assignability::No {
         return Err(CqlError::invalid(format!(
             "Invalid {} constant ({}) for \"{name}\" of type {cql_type}",
             literal_kind(literal),
@@ -235,7 +234,7 @@ fn part(
         return Err(null_inside(kind, name));
     }
     if let Term::Literal(literal) = term
-        && assign::literal_assignability(literal, cql_type) == Assignability::No
+        && functions::literal_assignability(literal, cql_type) == Assignability::No
     {
         return Err(CqlError::invalid(format!(
             "Invalid {kind} literal for {name}: {role} {} is not of type {cql_type}",
@@ -297,7 +296,7 @@ fn function(
         &arguments,
         Some(cql_type),
     )?;
-    if assign::type_assignability(&function.return_type, cql_type) == Assignability::No {
+    if functions::type_assignability(&function.return_type, cql_type) == Assignability::No {
         return Err(CqlError::invalid(format!(
             "Type error: cannot assign result of function {} (type {}) to {name} (type {cql_type})",
             function.full_name(),
@@ -327,13 +326,13 @@ fn type_hint(
     name: &str,
     ctx: &mut PrepareContext,
 ) -> Result<Node, CqlError> {
-    if assign::assignability(inner, hint) == Assignability::No {
+    if functions::assignability(inner, hint) == Assignability::No {
         return Err(CqlError::invalid(format!(
             "Cannot cast value {} to type {hint}",
             term_text(inner)
         )));
     }
-    if assign::type_assignability(hint, cql_type) == Assignability::No {
+    if functions::type_assignability(hint, cql_type) == Assignability::No {
         return Err(CqlError::invalid(format!(
             "Cannot assign value {} to {name} of type {cql_type}",
             term_text(term)

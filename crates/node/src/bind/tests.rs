@@ -6,7 +6,7 @@ use cql::parser::{parse_statement, parse_type};
 use value::{CqlType, Value};
 
 use super::*;
-use crate::query::{BoundValue, Parameters};
+use crate::parameters::{BoundValue, Parameters};
 
 /// The term of a text, and the number of its bind markers.
 fn term(text: &str) -> (Term, usize) {

@@ -6,7 +6,7 @@ use cql::error::CqlError;
 use value::{CqlType, Value};
 
 use super::{Bound, PrepareContext, PreparedTerm, StatementClock, prepare_term};
-use crate::query::Parameters;
+use crate::parameters::Parameters;
 
 const NANOSECONDS_PER_MILLISECOND: i64 = 1_000_000;
 

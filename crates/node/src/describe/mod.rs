@@ -17,7 +17,8 @@ use cql::error::CqlError;
 use cql::quote::Identifier;
 use value::CqlType;
 
-use crate::query::{Answer, ColumnSpec, Database, Outcome, Rows};
+use crate::answer::{Answer, ColumnSpec, Outcome, Rows};
+use crate::database::Database;
 use elements::Schema;
 
 /// A prepared DESCRIBE statement.

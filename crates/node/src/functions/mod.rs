@@ -1,10 +1,11 @@
 //! Scalar functions, which may be called in a selection and within a term.
 //!
 //! One table (`table.rs`) declares all of them. [`resolve`] picks the declaration that a call
-//! means, by the name and by the known types of its arguments, and settles the types. The resulting
-//! [`ScalarFunction`] evaluates serialised values. `token()` depends on the table for which it is
-//! called, and `cast` is not a function in the grammar. So the selection handles both; [`Cast`]
-//! does the conversion of a cast.
+//! means, by the name and by the known types of its arguments, and settles the types. Terms are
+//! judged by [`assignability`], which needs the types of the functions that they call. The
+//! resulting [`ScalarFunction`] evaluates serialised values. `token()` depends on the table for
+//! which it is called, and `cast` is not a function in the grammar. So the selection handles both;
+//! [`Cast`] does the conversion of a cast.
 
 mod blob;
 mod cast;
@@ -23,7 +24,10 @@ use value::CqlType;
 use crate::clock::StatementClock;
 
 pub use cast::Cast;
-pub use resolve::resolve;
+pub use resolve::{
+    Assignability, assignability, literal_assignability, natural_type, own_type, resolve,
+    type_assignability,
+};
 pub use text::{term_excerpt, term_text};
 
 /// An argument of a call, as it is known before the function is chosen.

@@ -1,12 +1,17 @@
 //! Finds the function that a call means.
 
+mod assign;
+
 use cql::ast::Term;
 use cql::error::CqlError;
 use value::CqlType;
 
+pub use assign::{
+    Assignability, assignability, literal_assignability, natural_type, own_type, type_assignability,
+};
+
 use super::table::{Declaration, Signature, overloads};
 use super::{Argument, ScalarFunction, term_excerpt};
-use crate::bind::{Assignability, assignability, natural_type, own_type, type_assignability};
 
 /// Finds the function that a call means, with its types.
 ///

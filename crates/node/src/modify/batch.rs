@@ -8,8 +8,10 @@ use cql::error::CqlError;
 
 use super::plan::{BatchPlan, ModifyPlan, Work, WritePlan};
 use super::using::{UsingPlan, write_timestamp};
+use crate::answer::Answer;
 use crate::bind::{PrepareContext, StatementClock};
-use crate::query::{Answer, Database, Parameters};
+use crate::database::Database;
+use crate::parameters::Parameters;
 
 /// Prepares `BEGIN BATCH ... APPLY BATCH`.
 pub(super) fn prepare(

@@ -14,9 +14,11 @@ use super::operation::Operation;
 use super::plan::{BatchPlan, WriteKind, WritePlan};
 use super::target::{Extent, MAX_KEYS, too_many_keys};
 use super::using::write_timestamp;
+use crate::answer::{Answer, ColumnSpec, Outcome, Rows};
 use crate::bind::StatementClock;
+use crate::database::Database;
 use crate::failure::storage_error;
-use crate::query::{Answer, ColumnSpec, Database, Outcome, Parameters, Rows};
+use crate::parameters::Parameters;
 use crate::select::place::{Place, Shape, put_bytes};
 
 /// The name of the column that tells whether a conditional write was applied.

@@ -28,10 +28,12 @@ pub use using::MAX_TTL_S;
 
 use plan::{Work, WritePlan};
 
+use crate::answer::{Answer, Outcome};
 use crate::bind::PrepareContext;
 use crate::consistency;
+use crate::database::Database;
 use crate::failure::storage_error;
-use crate::query::{Answer, Database, Outcome, Parameters};
+use crate::parameters::Parameters;
 use crate::resolve;
 
 /// Resolves a statement that writes. `keyspace` is the one in use, and `markers` are those of the

@@ -8,7 +8,7 @@ use super::condition::PreparedCondition;
 use super::operation::Operation;
 use super::target::WriteTarget;
 use super::using::UsingPlan;
-use crate::query::ColumnSpec;
+use crate::answer::ColumnSpec;
 
 /// A write resolved against the catalog.
 #[derive(Debug)]

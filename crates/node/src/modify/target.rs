@@ -7,7 +7,7 @@ use storage::read::ClusteringSlice;
 use value::token::routing_key;
 
 use crate::bind::{Bound, PreparedInList, PreparedTerm, StatementClock};
-use crate::query::Parameters;
+use crate::parameters::Parameters;
 use crate::slices::{Edge, slices_between};
 
 /// The most keys that one statement may write to. `IN` lists of several columns multiply, so their

@@ -7,7 +7,7 @@ use schema::Table;
 use value::CqlType;
 
 use crate::bind::{Bound, PrepareContext, PreparedTerm, StatementClock, Timeout, prepare_term};
-use crate::query::Parameters;
+use crate::parameters::Parameters;
 
 /// The longest time to live, in seconds: 20 years. With a longer one, 32 bits could not hold the
 /// time of expiry in seconds.

@@ -10,7 +10,7 @@ use super::column_type::check_column_type;
 use super::create_table::{check_column_count, useless_static};
 use super::table_options::TableOptions;
 use super::{Applied, cdc, names};
-use crate::query::SchemaChangeKind;
+use crate::answer::SchemaChangeKind;
 
 /// A prepared ALTER TABLE.
 #[derive(Clone, Debug)]

@@ -12,8 +12,8 @@ use schema::{Catalog, ColumnKind, Index, Table};
 use storage::clock::ServerClock;
 
 use super::{Applied, cdc};
+use crate::answer::SchemaChangeKind;
 use crate::clock;
-use crate::query::SchemaChangeKind;
 
 /// The class of full-text indexes, which are not supported yet.
 const FULLTEXT_INDEX: &str = "fulltext_index";

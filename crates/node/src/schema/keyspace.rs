@@ -8,7 +8,7 @@ use cql::error::{CqlError, ErrorKind};
 use schema::{Catalog, Keyspace};
 
 use super::{Applied, names, properties, replication};
-use crate::query::SchemaChangeKind;
+use crate::answer::SchemaChangeKind;
 
 /// A prepared CREATE KEYSPACE.
 #[derive(Clone, Debug)]

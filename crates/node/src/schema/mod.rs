@@ -31,8 +31,9 @@ use storage::ChangeError;
 use storage::clock::ServerClock;
 use value::timeuuid;
 
+use crate::answer::{Answer, Outcome, SchemaChange, SchemaChangeKind};
+use crate::database::Database;
 use crate::failure::storage_error;
-use crate::query::{Answer, Database, Outcome, SchemaChange, SchemaChangeKind};
 use crate::resolve;
 
 /// A prepared statement that changes the schema.

@@ -1,5 +1,5 @@
-//! Execution of plans: point reads on the async thread, larger reads in steps on threads that may
-//! block.
+//! Execution of plans along their access paths: point reads on the async thread, larger reads in
+//! steps on threads that may block.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,19 +11,22 @@ use storage::read::{ClusteringBound, ClusteringSlice};
 
 use super::access::PartitionAccess;
 use super::aggregate::Accumulator;
+use super::blocking::on_blocking_thread;
 use super::clustering::{self, Slices};
-use super::cursor::{Budget, Cursor, Output, Progress};
-use super::filter;
-use super::log;
+use super::collector::{Collector, Output, Progress};
+use super::cursor::{Budget, Cursor};
+use super::order::ClusteringOrder;
 use super::page::Page;
 use super::paging::{self, PagingState};
 use super::partitions::{self, WantedPartitions};
-use super::plan::{Resolved, RowsPlan};
+use super::plan::Resolved;
 use super::source::{MERGED_PARTITIONS_MAX, Merge, Question, Reader, Sequence, Source};
 use super::values::Values;
-use super::{limit, memory};
-use crate::bind::{Bound, PreparedTerm, StatementClock};
-use crate::query::{Answer, Database, Outcome, Parameters, Rows};
+use super::{filter, limit, log, memory};
+use crate::answer::{Answer, Outcome, Rows};
+use crate::bind::StatementClock;
+use crate::database::Database;
+use crate::parameters::Parameters;
 use crate::system::Wanted;
 
 /// The amounts of work that a query does at a time.
@@ -50,24 +53,24 @@ const PACE: Pace = Pace {
     page_time_max: Duration::from_secs(4),
 };
 
-/// Executes a plan that finds rows by their keys, or by a scan, and returns one page.
+/// Reads rows along the access path of a plan, and returns one page.
 ///
 /// # Errors
 /// As [`super::execute()`].
 pub(super) async fn execute(
     database: &Database,
     plan: &Arc<Resolved>,
-    rows: &RowsPlan,
+    order: &ClusteringOrder,
     parameters: Parameters,
 ) -> Result<Answer, CqlError> {
-    execute_at(PACE, database, plan, rows, parameters).await
+    execute_at(PACE, database, plan, order, parameters).await
 }
 
 async fn execute_at(
     pace: Pace,
     database: &Database,
     plan: &Arc<Resolved>,
-    rows: &RowsPlan,
+    order: &ClusteringOrder,
     parameters: Parameters,
 ) -> Result<Answer, CqlError> {
     let clock = StatementClock::start(database.storage.clock());
@@ -76,8 +79,8 @@ async fn execute_at(
         clock: &clock,
     };
     let table = &plan.selected.table;
-    let mut partitions = partitions::wanted_partitions(table, &rows.access.partitions, values)?;
-    let slices = match clustering::slices(table, &rows.access.clustering, values)? {
+    let mut partitions = partitions::wanted_partitions(table, &plan.access.partitions, values)?;
+    let slices = match clustering::slices(table, &plan.access.clustering, values)? {
         Slices::All => Vec::new(),
         Slices::Some(slices) => slices,
         Slices::Nothing => {
@@ -92,9 +95,9 @@ async fn execute_at(
     let reader = reader(database, plan, wanted, &parameters)?;
     let is_quick =
         matches!(reader, Reader::Memory(_)) || matches!(partitions, WantedPartitions::Keys(_));
-    let warnings = warnings(rows, plan);
-    let question = question(table, rows, slices);
-    let mut cursor = cursor(plan, rows, reader, question, partitions, values)?;
+    let warnings = warnings(plan);
+    let question = question(plan, order, slices);
+    let mut cursor = cursor(plan, order, reader, question, partitions, values)?;
 
     let mut progress = Progress::Unfinished;
     if is_quick {
@@ -133,15 +136,6 @@ async fn run_blocking(mut cursor: Cursor, pace: Pace) -> Result<Cursor, CqlError
             return Ok(cursor);
         }
     }
-}
-
-/// Runs a closure that reads files on a thread that may block.
-pub(super) async fn on_blocking_thread<R: Send + 'static>(
-    work: impl FnOnce() -> R + Send + 'static,
-) -> Result<R, CqlError> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|error| CqlError::server(format!("the read was broken off: {error}")))
 }
 
 /// The keyspace and the table whose description a query wants, if it reads a table that describes
@@ -206,7 +200,8 @@ pub(super) fn reader(
     }
 }
 
-fn question(table: &Table, rows: &RowsPlan, slices: Vec<ClusteringSlice>) -> Question {
+fn question(plan: &Resolved, order: &ClusteringOrder, slices: Vec<ClusteringSlice>) -> Question {
+    let table = &plan.selected.table;
     let (mut clustering, mut has_static) = (0, false);
     for column in &table.columns {
         match column.kind {
@@ -217,35 +212,16 @@ fn question(table: &Table, rows: &RowsPlan, slices: Vec<ClusteringSlice>) -> Que
     }
     Question {
         table: table.id,
-        is_of_whole_keys: rows.access.clustering.gives_whole_keys(clustering),
-        static_only_rows: has_static && rows.access.wants_static_only,
-        reversed: rows.order.reversed,
+        is_of_whole_keys: plan.access.clustering.gives_whole_keys(clustering),
+        static_only_rows: has_static && plan.access.wants_static_only,
+        reversed: order.reversed,
         slices,
     }
 }
 
-/// The values of the projection's terms; `None` for null.
-pub(super) fn terms(
-    terms: &[PreparedTerm],
-    values: Values<'_>,
-) -> Result<Vec<Option<Bytes>>, CqlError> {
-    terms
-        .iter()
-        .map(
-            |term| match term.evaluate(values.parameters, values.clock)? {
-                Bound::Value(bytes) => Ok(Some(bytes)),
-                Bound::Null => Ok(None),
-                Bound::Unset => Err(CqlError::invalid(
-                    "Invalid unset value in the selection clause",
-                )),
-            },
-        )
-        .collect()
-}
-
 fn cursor(
     plan: &Arc<Resolved>,
-    rows: &RowsPlan,
+    order: &ClusteringOrder,
     reader: Reader,
     question: Question,
     partitions: WantedPartitions,
@@ -253,14 +229,9 @@ fn cursor(
 ) -> Result<Cursor, CqlError> {
     let parameters = values.parameters;
     let table = &plan.selected.table;
-    let limit = limit::evaluate(rows.limit.as_ref(), values)?;
-    let per_partition = limit::evaluate(rows.per_partition_limit.as_ref(), values)?;
-    let filters = rows
-        .access
-        .filters
-        .iter()
-        .map(|relation| filter::bind(relation, table.partitioner, values))
-        .collect::<Result<Vec<_>, _>>()?;
+    let limit = limit::evaluate(plan.limit.as_ref(), values)?;
+    let per_partition = limit::evaluate(plan.per_partition_limit.as_ref(), values)?;
+    let filters = filter::bind_all(&plan.access.filters, table.partitioner, values)?;
 
     let is_aggregate = !plan.projection.aggregates.is_empty();
     let page_rows = parameters.page_size.filter(|rows| *rows > 0);
@@ -275,12 +246,17 @@ fn cursor(
     let mut is_paged = !is_aggregate;
     let source = match partitions {
         WantedPartitions::Keys(keys)
-            if keys.len() > 1 && !rows.order.columns.is_empty() && !is_aggregate =>
+            if keys.len() > 1 && !order.columns.is_empty() && !is_aggregate =>
         {
             check_merge(keys.len(), page_rows, limit, parameters)?;
             returned_by_slot = vec![0; keys.len()];
             is_paged = false;
-            Source::Merge(Merge::new(reader, question, keys, merge_order(table, rows)))
+            Source::Merge(Merge::new(
+                reader,
+                question,
+                keys,
+                merge_order(table, order),
+            ))
         }
         partitions => Source::Sequence(Sequence::new(
             reader,
@@ -290,31 +266,35 @@ fn cursor(
             state.position.clone(),
         )),
     };
+    let output = if is_aggregate {
+        let calls = plan.projection.aggregates.iter();
+        Output::Aggregate {
+            accumulators: calls.map(Accumulator::new).collect(),
+            first: None,
+        }
+    } else {
+        let page_rows = page_rows.filter(|_| is_paged);
+        Output::Page(Page::new(page_rows, &parameters.memory))
+    };
+    let per_partition_max = if plan.distinct {
+        Some(1)
+    } else {
+        per_partition
+    };
     Ok(Cursor {
-        plan: plan.clone(),
-        clock: values.clock.clone(),
-        terms: terms(&plan.projection.terms, values)?,
-        filters,
         source,
-        output: if is_aggregate {
-            let aggregates = plan.projection.aggregates.iter();
-            Output::Aggregate {
-                accumulators: aggregates.map(Accumulator::new).collect(),
-                first: None,
-            }
-        } else {
-            let page_rows = page_rows.filter(|_| is_paged);
-            Output::Page(Page::new(page_rows, &parameters.memory))
+        collector: Collector {
+            plan: plan.clone(),
+            clock: values.clock.clone(),
+            terms: values.selection(&plan.projection.terms)?,
+            filters,
+            output,
+            memory: parameters.memory.clone(),
+            returned_by_slot,
+            per_partition_max,
+            state,
+            has_moved: false,
         },
-        memory: parameters.memory.clone(),
-        returned_by_slot,
-        per_partition_max: if rows.distinct {
-            Some(1)
-        } else {
-            per_partition
-        },
-        state,
-        has_moved: false,
         looked_ahead: 0,
         has_more: false,
     })
@@ -366,9 +346,9 @@ fn check_merge(
     Ok(())
 }
 
-fn merge_order(table: &Table, rows: &RowsPlan) -> Vec<(usize, value::CqlType, bool)> {
+fn merge_order(table: &Table, order: &ClusteringOrder) -> Vec<(usize, value::CqlType, bool)> {
     let clustering = table.clustering_key();
-    rows.order
+    order
         .columns
         .iter()
         .map(|(position, descending)| {
@@ -378,11 +358,11 @@ fn merge_order(table: &Table, rows: &RowsPlan) -> Vec<(usize, value::CqlType, bo
         .collect()
 }
 
-fn warnings(rows: &RowsPlan, plan: &Resolved) -> Vec<String> {
+fn warnings(plan: &Resolved) -> Vec<String> {
     if plan.projection.aggregates.is_empty() || plan.selected.is_system {
         return Vec::new();
     }
-    match &rows.access.partitions {
+    match &plan.access.partitions {
         PartitionAccess::Tokens(_) => {
             vec!["Aggregation query used without partition key".to_owned()]
         }
@@ -401,7 +381,7 @@ mod tests {
 
     use super::*;
     use crate::query::{self, StatementPlan};
-    use crate::select::plan::Kind;
+    use crate::select::order::Order;
     use crate::system::SystemTables;
 
     const QUERIES: [&str; 6] = [
@@ -454,8 +434,8 @@ mod tests {
         let StatementPlan::Select(plan) = query::prepare(database, None, &parsed).unwrap() else {
             panic!("no SELECT");
         };
-        let Kind::Rows(rows) = &plan.resolved.kind else {
-            panic!("no plan by key");
+        let Order::Clustering(order) = &plan.resolved.order else {
+            panic!("no order of the disk");
         };
         let mut body = BytesMut::new();
         let mut paging_state = None;
@@ -465,7 +445,7 @@ mod tests {
                 paging_state,
                 ..Parameters::default()
             };
-            let answer = execute_at(pace, database, &plan.resolved, rows, parameters)
+            let answer = execute_at(pace, database, &plan.resolved, order, parameters)
                 .await
                 .unwrap();
             let Outcome::Rows(rows) = answer.outcome else {

@@ -32,11 +32,22 @@ pub(super) enum Filter {
     },
 }
 
-/// Makes a filter of a relation and its values.
+/// Makes filters of relations and their values.
 ///
 /// # Errors
 /// Null and unset values.
-pub(super) fn bind(
+pub(super) fn bind_all(
+    relations: &[Relation],
+    partitioner: Partitioner,
+    values: Values<'_>,
+) -> Result<Vec<Filter>, CqlError> {
+    let filters = relations.iter();
+    filters
+        .map(|relation| bind(relation, partitioner, values))
+        .collect()
+}
+
+fn bind(
     relation: &Relation,
     partitioner: Partitioner,
     values: Values<'_>,

@@ -1,8 +1,8 @@
 //! LIMIT and PER PARTITION LIMIT.
 
-use ann_query::bounds::limit_value;
 use cql::ast::Term;
 use cql::error::CqlError;
+use query::bounds::limit_value;
 use value::CqlType;
 
 use super::values::Values;

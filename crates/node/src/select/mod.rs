@@ -4,19 +4,20 @@
 //!
 //! 1. *decide*: `selected_table` finds the table. `projection` resolves the selection, and
 //!    `relation` the relations of WHERE. `access` splits the relations into those that the storage
-//!    serves and those that filter rows. `order` and `limit` resolve the other clauses. The outcome
-//!    is a [`SelectPlan`] that can be printed.
+//!    serves and those that filter rows. `order` (with `nearest`) and `limit` resolve the other
+//!    clauses. The outcome is a [`SelectPlan`] that can be printed: an access path and an ordering.
 //! 2. *bind*: `partitions`, `clustering` and `filter` put the values in.
-//! 3. *do*: `source` reads rows from the storage or from `memory` (system tables). `cursor`
-//!    filters and counts them, and writes them into a `page`. `execute` drives the cursor, and
-//!    `paging` encodes where the page ended.
-//!
-//! `ann` finds rows in another way: it asks the index service for their keys.
+//! 3. *do*: rows are found in the wanted order. In the order of the disk, `execute` drives a
+//!    `cursor` along the access path, whose `source` reads from the storage or from `memory`
+//!    (system tables), and `paging` encodes where the page ended. By similarity, `neighbours` asks
+//!    the index service for their keys. Either way a `collector` filters and counts the rows and
+//!    makes a `page` of them.
 
 mod access;
 mod aggregate;
-mod ann;
+mod blocking;
 mod clustering;
+mod collector;
 mod conflicts;
 mod cursor;
 mod execute;
@@ -26,6 +27,8 @@ mod limit;
 mod log;
 mod memory;
 mod names;
+mod nearest;
+mod neighbours;
 mod order;
 mod page;
 mod paging;
@@ -43,12 +46,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use cql::error::CqlError;
-use plan::{Kind, Resolved};
+use order::Order;
+use plan::Resolved;
 use schema::TableId;
 
+use crate::answer::{Answer, ColumnSpec};
 use crate::bind::StatementClock;
 use crate::consistency;
-use crate::query::{Answer, ColumnSpec, Database, Parameters};
+use crate::database::Database;
+use crate::parameters::Parameters;
 
 /// A SELECT resolved against the catalog. `Display` prints one line for each decision.
 #[derive(Debug)]
@@ -115,8 +121,9 @@ pub async fn execute(
         let clock = StatementClock::start(database.storage.clock());
         timeout.check(&parameters, &clock)?;
     }
-    match &plan.resolved.kind {
-        Kind::Rows(rows) => execute::execute(database, &plan.resolved, rows, parameters).await,
-        Kind::Ann(ann) => ann::execute(database, &plan.resolved, ann, parameters).await,
+    let plan = &plan.resolved;
+    match &plan.order {
+        Order::Clustering(order) => execute::execute(database, plan, order, parameters).await,
+        Order::Nearest(nearest) => neighbours::execute(database, plan, nearest, parameters).await,
     }
 }

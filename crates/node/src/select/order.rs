@@ -1,4 +1,5 @@
-//! ORDER BY on clustering columns: the direction in which partitions are read.
+//! ORDER BY: the order in which rows are wanted. On clustering columns it is the direction in which
+//! partitions are read; `nearest` has the order by similarity.
 
 use cql::ast::Ordering;
 use cql::error::CqlError;
@@ -6,11 +7,22 @@ use schema::{ColumnKind, Table};
 
 use super::access::{Access, PartitionAccess};
 use super::clustering::is_descending;
+use super::nearest::NearestOrder;
 use crate::resolve;
 
 /// The order in which rows are wanted.
+#[derive(Debug)]
+pub(super) enum Order {
+    /// Rows come in the order in which the access path leads to them.
+    Clustering(ClusteringOrder),
+    /// Rows come by similarity. A vector index names them in this order, and those that the access
+    /// path leaves out are passed over.
+    Nearest(Box<NearestOrder>),
+}
+
+/// The order of the rows of a partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Order {
+pub(super) struct ClusteringOrder {
     /// Whether partitions are read against the order of the disk.
     pub reversed: bool,
     /// The columns of ORDER BY, as (position in the clustering key, whether descending); empty
@@ -20,7 +32,7 @@ pub(super) struct Order {
     pub columns: Vec<(usize, bool)>,
 }
 
-/// Resolves ORDER BY.
+/// Resolves ORDER BY on clustering columns.
 ///
 /// # Errors
 /// Unknown columns, and an order that partitions don't have when they are read forwards or
@@ -29,8 +41,8 @@ pub(super) fn prepare(
     table: &Table,
     order_by: &[Ordering],
     access: &Access,
-) -> Result<Order, CqlError> {
-    let mut order = Order::default();
+) -> Result<ClusteringOrder, CqlError> {
+    let mut order = ClusteringOrder::default();
     if order_by.is_empty() {
         return Ok(order);
     }

@@ -21,7 +21,7 @@ const AHEAD_BYTES_MIN: usize = 4 << 10;
 #[derive(Debug)]
 /// A page under way: its rows in the form of the native protocol.
 pub(super) struct Page {
-    /// The rows, as in [`crate::query::Rows::body`].
+    /// The rows, as in [`crate::answer::Rows::body`].
     pub body: BytesMut,
     /// The number of rows.
     pub count: u32,

@@ -3,13 +3,12 @@
 use std::fmt;
 
 use super::access::{Access, PartitionAccess};
-use super::ann::AnnPlan;
-use super::order::Order;
+use super::order::{ClusteringOrder, Order};
 use super::projection::Projection;
 use super::relation::Relation;
 use super::selected_table::SelectedTable;
+use crate::answer::ColumnSpec;
 use crate::bind::{PreparedTerm, Timeout};
-use crate::query::ColumnSpec;
 
 /// A resolved SELECT, which all executions of the statement share.
 #[derive(Debug)]
@@ -25,23 +24,7 @@ pub(super) struct Resolved {
     /// The indexes of the bind markers that give the partition key, in the order of the key. Empty
     /// if a key column has another value than a single marker.
     pub partition_key_variables: Vec<u16>,
-    /// The way of finding rows.
-    pub kind: Kind,
-}
-
-/// The ways of finding rows.
-#[derive(Debug)]
-pub(super) enum Kind {
-    /// Rows are found by their keys, or by a scan.
-    Rows(RowsPlan),
-    /// Rows are found by a vector index: `ORDER BY v ANN OF ...`.
-    Ann(AnnPlan),
-}
-
-/// The plan of a query that finds rows by their keys, or by a scan.
-#[derive(Debug)]
-pub(super) struct RowsPlan {
-    /// The way to the rows.
+    /// The way to the rows, which the relations of WHERE lead to.
     pub access: Access,
     /// ORDER BY.
     pub order: Order,
@@ -75,15 +58,18 @@ impl fmt::Display for Resolved {
             table.keyspace,
             table.name
         )?;
-        match &self.kind {
-            Kind::Rows(rows) => rows.fmt(f),
-            Kind::Ann(ann) => ann.fmt(f),
+        match &self.order {
+            Order::Clustering(order) => self.fmt_reads(order, f),
+            Order::Nearest(nearest) => {
+                nearest.fmt(f)?;
+                line(f, "filter", &self.access.filters)
+            }
         }
     }
 }
 
-impl fmt::Display for RowsPlan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Resolved {
+    fn fmt_reads(&self, order: &ClusteringOrder, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Access {
             partitions,
             clustering,
@@ -106,7 +92,7 @@ impl fmt::Display for RowsPlan {
         if self.distinct {
             writeln!(f, "one row a partition")?;
         }
-        if self.order.reversed {
+        if order.reversed {
             writeln!(f, "against the order of the disk")?;
         }
         for (name, limit) in [

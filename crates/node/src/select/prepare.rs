@@ -1,18 +1,19 @@
 //! Preparation of a SELECT: resolves the parsed statement to a plan.
 
-use ann_query::ordering::is_ann;
 use cql::ast;
 use cql::error::CqlError;
+use query::{Ordering, bounds, is_nearest};
 use schema::{ColumnKind, Table};
 
 use super::access::{self, Access, PartitionAccess};
-use super::plan::{Kind, Resolved, RowsPlan};
+use super::order::Order;
+use super::plan::Resolved;
 use super::projection::Projection;
 use super::relation::{Relation, RelationKind};
 use super::selected_table::SelectedTable;
-use super::{ann, limit, order, projection, relation};
+use super::{limit, nearest, order, projection, relation};
 use crate::bind::{PrepareContext, Timeout};
-use crate::query::Database;
+use crate::database::Database;
 
 /// Resolves a SELECT.
 ///
@@ -34,29 +35,44 @@ pub(super) fn prepare(
         .as_ref()
         .map(|timeout| Timeout::prepare(timeout, &mut ctx))
         .transpose()?;
-    let kind = if is_ann(&select.order_by)? {
-        Kind::Ann(ann::prepare(&table, select, &projection, &mut ctx)?)
-    } else {
-        Kind::Rows(rows(&table, select, &projection, &mut ctx)?)
+    let ordering = Ordering::of(&select.order_by)?;
+    let nearest = match ordering {
+        // Its checks come first, as it allows fewer clauses than other orderings do.
+        Ordering::Nearest(to) => Some(nearest::prepare(&table, to, select, &projection, &mut ctx)?),
+        Ordering::Clustering(_) => None,
     };
-    let partition_key_variables = match &kind {
-        Kind::Rows(rows) => rows.access.partitions.key_variables(),
-        Kind::Ann(_) => Vec::new(),
+    let access = access(&table, select, &projection, &mut ctx)?;
+    let order = match nearest {
+        Some(nearest) => Order::Nearest(Box::new(nearest)),
+        None => Order::Clustering(order::prepare(&table, &select.order_by, &access)?),
     };
+    let per_partition_limit = limit::prepare(
+        select.per_partition_limit.as_ref(),
+        limit::PER_PARTITION_LIMIT,
+        &mut ctx,
+    )?;
+    let limit = limit::prepare(select.limit.as_ref(), limit::LIMIT, &mut ctx)?;
+    if limit.is_none() && matches!(order, Order::Nearest(_)) {
+        return Err(bounds::no_limit());
+    }
     Ok(Resolved {
         selected,
         projection,
         timeout,
         variables: ctx.finish()?,
-        partition_key_variables,
-        kind,
+        partition_key_variables: access.partitions.key_variables(),
+        access,
+        order,
+        distinct: select.distinct,
+        limit,
+        per_partition_limit,
     })
 }
 
 fn refuse_unsupported(select: &ast::Select) -> Result<(), CqlError> {
     let what = if select.json {
         "SELECT JSON"
-    } else if !select.group_by.is_empty() && !is_ann(&select.order_by)? {
+    } else if !select.group_by.is_empty() && !is_nearest(&select.order_by)? {
         "GROUP BY"
     } else {
         return Ok(());
@@ -66,12 +82,13 @@ fn refuse_unsupported(select: &ast::Select) -> Result<(), CqlError> {
     )))
 }
 
-fn rows(
+/// Resolves the relations of WHERE to an access path.
+fn access(
     table: &Table,
     select: &ast::Select,
     projection: &Projection,
     ctx: &mut PrepareContext,
-) -> Result<RowsPlan, CqlError> {
+) -> Result<Access, CqlError> {
     let relations = select
         .relations
         .iter()
@@ -87,17 +104,7 @@ fn rows(
     if select.distinct {
         check_distinct_scan(table, &access, projection)?;
     }
-    Ok(RowsPlan {
-        order: order::prepare(table, &select.order_by, &access)?,
-        access,
-        distinct: select.distinct,
-        per_partition_limit: limit::prepare(
-            select.per_partition_limit.as_ref(),
-            limit::PER_PARTITION_LIMIT,
-            ctx,
-        )?,
-        limit: limit::prepare(select.limit.as_ref(), limit::LIMIT, ctx)?,
-    })
+    Ok(access)
 }
 
 /// Refuses PER PARTITION LIMIT beside DISTINCT and aggregates, as no partition has several rows of

@@ -11,9 +11,9 @@ use super::aggregate::{AggregateCall, AggregateFunction};
 use super::expression::Expression;
 use super::names::selector_name;
 use super::place::{Place, Shape};
-use crate::bind::{PrepareContext, PreparedTerm, own_type, prepare_term};
-use crate::functions::{self, Argument, Cast, term_excerpt};
-use crate::query::ColumnSpec;
+use crate::answer::ColumnSpec;
+use crate::bind::{PrepareContext, PreparedTerm, prepare_term};
+use crate::functions::{self, Argument, Cast, own_type, term_excerpt};
 use crate::resolve;
 
 /// The name of a bind marker in a selection, if its place has no name.

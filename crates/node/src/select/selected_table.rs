@@ -6,7 +6,7 @@ use cql::ast::TableName;
 use cql::error::CqlError;
 use schema::Table;
 
-use crate::query::Database;
+use crate::database::Database;
 use crate::resolve;
 
 /// A table to read.

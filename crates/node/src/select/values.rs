@@ -10,7 +10,7 @@ use value::{
 
 use super::relation::{Relation, RelationKind, Test, TokenTerm, TupleList, TupleTerm, TupleTest};
 use crate::bind::{Bound, PreparedTerm, StatementClock};
-use crate::query::Parameters;
+use crate::parameters::Parameters;
 
 /// The most partitions, and the most slices of a partition, that a query may name: it holds a key
 /// for each of them in memory. INs on several columns multiply.
@@ -26,6 +26,23 @@ pub(super) struct Values<'a> {
 }
 
 impl Values<'_> {
+    /// The values of the projection's terms; `None` for null.
+    ///
+    /// # Errors
+    /// Unset values.
+    pub(super) fn selection(&self, terms: &[PreparedTerm]) -> Result<Vec<Option<Bytes>>, CqlError> {
+        terms
+            .iter()
+            .map(|term| match term.evaluate(self.parameters, self.clock)? {
+                Bound::Value(bytes) => Ok(Some(bytes)),
+                Bound::Null => Ok(None),
+                Bound::Unset => Err(CqlError::invalid(
+                    "Invalid unset value in the selection clause",
+                )),
+            })
+            .collect()
+    }
+
     /// The serialised value of a term on the right side of a relation. `column` is for messages.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use storage::mutation::{CellChange, CellOperation};
 
 use super::{Action, Collection, Operation, collections};
 use crate::bind::{Bound, PreparedTerm, StatementClock};
-use crate::query::Parameters;
+use crate::parameters::Parameters;
 
 impl Operation {
     /// The change of the column; `None` if a value was left unset, or there is nothing to add or

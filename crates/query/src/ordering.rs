@@ -1,28 +1,53 @@
-//! Orderings by similarity, whichever way they are written: `v ANN OF ?` or `ANN(v, ?)`.
+//! The ordering of a SELECT: by clustering columns, or by similarity, whichever way that is
+//! written: `v ANN OF ?` or `ANN(v, ?)`.
 
-use cql::ast::{FunctionCall, Ordering, Selector, Term};
+use cql::ast::{self, FunctionCall, Selector, Term};
 use cql::error::CqlError;
+
+/// The ordering of a SELECT's rows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ordering<'a> {
+    /// Rows come in the order of the disk, or as these clustering columns say.
+    Clustering(&'a [ast::Ordering]),
+    /// Rows come by similarity, the most similar first.
+    Nearest(NearestTo<'a>),
+}
 
 /// An ordering by the similarity of a column's vectors to one vector.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AnnOrdering<'a> {
+pub struct NearestTo<'a> {
     /// The vector column.
     pub column: &'a str,
     /// The vector to look for.
     pub vector: &'a Term,
 }
 
+impl<'a> Ordering<'a> {
+    /// Reads an ORDER BY clause.
+    ///
+    /// # Errors
+    /// As [`is_nearest`], and if an ordering by similarity is written in a way that makes no sense
+    /// or asks for the most distant.
+    pub fn of(order_by: &'a [ast::Ordering]) -> Result<Ordering<'a>, CqlError> {
+        if is_nearest(order_by)? {
+            nearest_to(order_by).map(Ordering::Nearest)
+        } else {
+            Ok(Ordering::Clustering(order_by))
+        }
+    }
+}
+
 /// Whether the ordering is by similarity.
 ///
 /// # Errors
 /// Fails for orderings by functions that are no similarity, and for several orderings beside one.
-pub fn is_ann(order_by: &[Ordering]) -> Result<bool, CqlError> {
+pub fn is_nearest(order_by: &[ast::Ordering]) -> Result<bool, CqlError> {
     let (mut similarities, mut has_bm25, mut others) = (0, false, 0);
     for ordering in order_by {
         match ordering {
-            Ordering::Column { .. } => others += 1,
-            Ordering::Ann { .. } => similarities += 1,
-            Ordering::Function { function, .. } => match native_name(function) {
+            ast::Ordering::Column { .. } => others += 1,
+            ast::Ordering::Ann { .. } => similarities += 1,
+            ast::Ordering::Function { function, .. } => match native_name(function) {
                 Some("ann") => similarities += 1,
                 Some("bm25") => {
                     similarities += 1;
@@ -58,32 +83,28 @@ fn native_name(call: &FunctionCall<Selector>) -> Option<&str> {
 }
 
 /// The columns that orderings by similarity name, whether or not the orderings make sense.
-pub fn similarity_columns(order_by: &[Ordering]) -> impl Iterator<Item = &str> {
+pub fn similarity_columns(order_by: &[ast::Ordering]) -> impl Iterator<Item = &str> {
     order_by.iter().filter_map(|ordering| match ordering {
-        Ordering::Column { .. } => None,
-        Ordering::Ann { column, .. } => Some(column.as_str()),
-        Ordering::Function { function, .. } => match function.arguments.first() {
+        ast::Ordering::Column { .. } => None,
+        ast::Ordering::Ann { column, .. } => Some(column.as_str()),
+        ast::Ordering::Function { function, .. } => match function.arguments.first() {
             Some(Selector::Column(column)) => Some(column.as_str()),
             _ => None,
         },
     })
 }
 
-/// The one ordering of a SELECT of which [`is_ann`] is true.
-///
-/// # Errors
-/// If the ordering is written in a way that makes no sense, or asks for the most distant.
-pub fn ordering(order_by: &[Ordering]) -> Result<AnnOrdering<'_>, CqlError> {
+fn nearest_to(order_by: &[ast::Ordering]) -> Result<NearestTo<'_>, CqlError> {
     let (column, vector, descending) = match order_by {
         [
-            Ordering::Ann {
+            ast::Ordering::Ann {
                 column,
                 vector,
                 descending,
             },
         ] => (column.as_str(), vector, *descending),
         [
-            Ordering::Function {
+            ast::Ordering::Function {
                 function,
                 descending,
             },
@@ -102,7 +123,7 @@ pub fn ordering(order_by: &[Ordering]) -> Result<AnnOrdering<'_>, CqlError> {
             "Descending ANN ordering is not supported",
         ));
     }
-    Ok(AnnOrdering { column, vector })
+    Ok(NearestTo { column, vector })
 }
 
 fn function_arguments(call: &FunctionCall<Selector>) -> Result<(&str, &Term), CqlError> {
@@ -142,11 +163,14 @@ mod tests {
             "v ann of ? ASC",
         ] {
             let select = select(order);
-            assert_eq!(is_ann(&select.order_by), Ok(true), "{order}");
-            assert_eq!(ordering(&select.order_by).unwrap().column, "v");
+            let ordering = Ordering::of(&select.order_by).unwrap();
+            let is_by_v = matches!(ordering, Ordering::Nearest(to) if to.column == "v");
+            assert!(is_by_v, "{order}");
             assert!(similarity_columns(&select.order_by).eq(["v"]));
         }
-        assert_eq!(is_ann(&select("ck DESC").order_by), Ok(false));
+        let clustering = select("ck DESC").order_by;
+        let ordering = Ordering::of(&clustering);
+        assert_eq!(ordering, Ok(Ordering::Clustering(&clustering)));
         assert_eq!(similarity_columns(&select("ck").order_by).count(), 0);
     }
 
@@ -162,7 +186,7 @@ mod tests {
             ("ks.ann(v, [1])", "Only ANN() and BM25()"),
             ("ks.bm25(t, 'x')", "Only ANN() and BM25()"),
         ] {
-            let error = is_ann(&select(order).order_by).unwrap_err();
+            let error = is_nearest(&select(order).order_by).unwrap_err();
             assert!(error.message.contains(text), "{order}: {error}");
         }
         for (order, text) in [
@@ -170,7 +194,7 @@ mod tests {
             ("ANN(v)", "2 required but 1 provided"),
             ("ANN(?, v)", "in this order"),
         ] {
-            let error = ordering(&select(order).order_by).unwrap_err();
+            let error = Ordering::of(&select(order).order_by).unwrap_err();
             assert!(error.message.contains(text), "{order}: {error}");
         }
     }

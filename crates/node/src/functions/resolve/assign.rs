@@ -3,7 +3,8 @@
 use cql::ast::Term;
 use value::{CqlType, Literal};
 
-use crate::functions::{self, Argument};
+use super::resolve;
+use crate::functions::Argument;
 
 /// A measure of how well a term fits a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,7 +61,7 @@ pub fn natural_type(term: &Term) -> Option<CqlType> {
         Term::TypeHint { cql_type, .. } => Some(cql_type.clone()),
         Term::Function(call) => {
             let arguments: Vec<Argument<'_>> = call.arguments.iter().map(Argument::Term).collect();
-            functions::resolve(call.keyspace.as_deref(), &call.name, &arguments, None)
+            resolve(call.keyspace.as_deref(), &call.name, &arguments, None)
                 .ok()
                 .map(|function| function.return_type)
         }
@@ -119,7 +120,7 @@ fn all(terms: &[Term], element: &CqlType) -> Assignability {
 }
 
 /// Tells how well a literal fits a type, by the literal's kind alone.
-pub(super) fn literal_assignability(literal: &Literal, cql_type: &CqlType) -> Assignability {
+pub fn literal_assignability(literal: &Literal, cql_type: &CqlType) -> Assignability {
     use CqlType::*;
     let (natural, others): (CqlType, &[CqlType]) = match literal {
         Literal::String(_) => (Text, &[Ascii, Inet, Date, Time, Timestamp]),

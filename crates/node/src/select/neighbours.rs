@@ -1,26 +1,35 @@
-//! Execution of ANN queries: asks the index service for neighbours and reads their rows.
+//! Rows by similarity: asks the index service for neighbours and reads their rows.
+//!
+//! The index service names the keys of the nearest rows, and the rows are read here. So an answer
+//! never holds a stale row. A row that has been deleted or has lost its vector is left out, and the
+//! next neighbours take its place ([`query::refill`]). If an index keeps its vectors quantized and
+//! `rescoring` is on, the candidates are put in order again by their stored vectors.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ann_query::refill::{self, Refill};
-use ann_query::{Nearest, bounds, key_value};
 use bytes::Bytes;
-use cql::error::{CqlError, ErrorKind};
+use cql::error::CqlError;
 use futures::stream::{self, StreamExt};
+use query::refill::{self, Refill};
+use query::{Nearest, bounds, key_values, refused};
 use storage::read::{Row, View};
 use store_api::{ClientError, KeyValue};
 
-use super::AnnPlan;
-use crate::bind::{Bound, StatementClock};
+use super::blocking::on_blocking_thread;
+use super::collector::{Collector, Output, Progress, Ranking};
+use super::filter::{self, Filter};
+use super::limit;
+use super::nearest::NearestOrder;
+use super::page::Page;
+use super::paging::PagingState;
+use super::plan::Resolved;
+use super::values::Values;
+use crate::answer::{Answer, Outcome, Rows};
+use crate::bind::StatementClock;
+use crate::database::Database;
 use crate::failure::storage_error;
-use crate::query::{Answer, BoundValue, Database, Outcome, Parameters, Rows};
-use crate::select::execute::{on_blocking_thread, terms};
-use crate::select::expression::Scope;
-use crate::select::limit;
-use crate::select::page::Page;
-use crate::select::plan::Resolved;
-use crate::select::values::Values;
+use crate::parameters::Parameters;
 
 /// The time for which rows are read on the async thread. To hand over a few reads to another thread
 /// would cost more.
@@ -33,14 +42,14 @@ const CHUNKS_AT_ONCE: usize = 4;
 /// A primary key: the serialised values of the partition key and of the clustering key.
 type Key = (Vec<Bytes>, Vec<Bytes>);
 
-/// Executes an ANN query. The answer is one page.
+/// Finds the nearest rows of a plan, and returns them as one page.
 ///
 /// # Errors
 /// A LIMIT or vector that is not allowed, and failures of the index service and of the storage.
-pub(in crate::select) async fn execute(
+pub(super) async fn execute(
     database: &Database,
     plan: &Arc<Resolved>,
-    ann: &AnnPlan,
+    order: &NearestOrder,
     parameters: Parameters,
 ) -> Result<Answer, CqlError> {
     let clock = StatementClock::start(database.storage.clock());
@@ -48,25 +57,31 @@ pub(in crate::select) async fn execute(
         parameters: &parameters,
         clock: &clock,
     };
-    let limit = bounds::checked_limit(limit::evaluate(Some(&ann.limit), values)?)?;
-    let vector = query_vector(ann, values)?;
-    let terms = terms(&plan.projection.terms, values)?;
-    let answering = Answering {
+    let limit = bounds::checked_limit(limit::evaluate(plan.limit.as_ref(), values)?)?;
+    let vector = order.vector(values)?;
+    let terms = values.selection(&plan.projection.terms)?;
+    let filters = filter::bind_all(
+        &plan.access.filters,
+        plan.selected.table.partitioner,
+        values,
+    )?;
+    let search = Search {
         database,
         plan,
-        ann,
+        order,
         parameters: &parameters,
         clock: &clock,
-        terms: &terms,
+        terms,
+        filters,
         vector,
         limit,
     };
     let mut warnings = Vec::new();
-    let mut requested = ann.candidates.wanted(limit);
+    let mut requested = order.candidates.wanted(limit);
     let page = loop {
-        let keys = answering.candidates(requested).await?;
+        let keys = search.candidates(requested).await?;
         let named = keys.len();
-        let page = answering.page(keys).await?;
+        let page = search.page(keys).await?;
         match Refill::after(limit, requested, named, page.count as usize) {
             Refill::Whole => break page,
             Refill::Short => {
@@ -95,25 +110,27 @@ pub(in crate::select) async fn execute(
     })
 }
 
-/// One execution of an ANN query.
-struct Answering<'a> {
+/// One execution of a query for neighbours.
+struct Search<'a> {
     database: &'a Database,
-    plan: &'a Resolved,
-    ann: &'a AnnPlan,
+    plan: &'a Arc<Resolved>,
+    order: &'a NearestOrder,
     parameters: &'a Parameters,
     clock: &'a StatementClock,
     /// The values of the terms in the selection; `None` for null.
-    terms: &'a [Option<Bytes>],
+    terms: Vec<Option<Bytes>>,
+    /// The filters that a row must pass, all of them.
+    filters: Vec<Filter>,
     /// The vector to look for, serialised.
     vector: Bytes,
     limit: usize,
 }
 
-impl Answering<'_> {
+impl Search<'_> {
     /// Asks the index service for the keys of the `wanted` nearest rows. The nearest come first.
     async fn candidates(&self, wanted: usize) -> Result<Vec<Key>, CqlError> {
-        let (plan, ann) = (self.plan, self.ann);
-        let names: Vec<&str> = ann
+        let (plan, order) = (self.plan, self.order);
+        let names: Vec<&str> = order
             .key_columns
             .iter()
             .map(|column| column.name.as_str())
@@ -123,7 +140,7 @@ impl Answering<'_> {
             .stores
             .ann(
                 &plan.selected.table.keyspace,
-                &ann.index.name,
+                &order.index.name,
                 bounds::elements(&self.vector),
                 wanted,
                 &names,
@@ -133,7 +150,7 @@ impl Answering<'_> {
         neighbours
             .keys
             .iter()
-            .map(|key| read_key(ann, key).ok_or_else(|| refused(ClientError::InvalidJson)))
+            .map(|key| read_key(order, key).ok_or_else(|| refused(ClientError::InvalidJson)))
             .collect()
     }
 
@@ -144,95 +161,69 @@ impl Answering<'_> {
             .storage
             .view(self.plan.selected.table.id)
             .map_err(storage_error)?;
-        let mut page = Page::new(None, &self.parameters.memory);
-        match self.ann.candidates.rescoring {
-            None => {
-                let mut take = |row: Row| self.show(&mut page, &row);
-                each_row(&view, self.ann, keys, self.limit, &mut take).await?;
+        let mut collector = self.collector();
+        let mut take = |row: Row| {
+            // A row without a vector is no neighbour any more.
+            if self.order.place.value(&row).is_none() || !collector.passes(&row) {
+                return Ok(Progress::Unfinished);
             }
-            Some(similarity) => {
-                let mut nearest = Nearest::new(self.limit);
-                let mut take = |row: Row| {
-                    if let Some(stored) = self.ann.place.value(&row) {
-                        nearest.push(similarity.score(&self.vector, stored), row);
-                    }
-                    Ok(())
-                };
-                each_row(&view, self.ann, keys, usize::MAX, &mut take).await?;
-                for row in nearest.into_best() {
-                    self.show(&mut page, &row)?;
-                }
-            }
-        }
+            collector.take(0, row)
+        };
+        each_row(&view, keys, &mut take).await?;
+        let (page, _) = collector.finish()?;
         Ok(page)
     }
 
-    fn show(&self, page: &mut Page, row: &Row) -> Result<(), CqlError> {
-        let scope = Scope {
-            row: Some(row),
-            terms: self.terms,
-            aggregates: &[],
-            clock: self.clock,
+    /// An empty collector of the answer's rows. Without rescoring they come in the order of the
+    /// keys, and LIMIT of them are enough; else all are taken, and the best are the answer.
+    fn collector(&self) -> Collector {
+        let (output, remaining) = match self.order.candidates.rescoring {
+            None => {
+                let page = Page::new(None, &self.parameters.memory);
+                (Output::Page(page), Some(self.limit as u32))
+            }
+            Some(metric) => {
+                let ranking = Ranking {
+                    nearest: Nearest::new(self.limit),
+                    metric,
+                    vector: self.vector.clone(),
+                    place: self.order.place,
+                };
+                (Output::Ranking(ranking), None)
+            }
         };
-        page.push(&self.plan.projection.outputs, scope)
+        Collector {
+            plan: self.plan.clone(),
+            clock: self.clock.clone(),
+            terms: self.terms.clone(),
+            filters: self.filters.clone(),
+            output,
+            memory: self.parameters.memory.clone(),
+            returned_by_slot: Vec::new(),
+            per_partition_max: None,
+            state: PagingState {
+                remaining,
+                ..PagingState::default()
+            },
+            has_moved: false,
+        }
     }
 }
 
-/// The vector to look for, serialised.
-fn query_vector(ann: &AnnPlan, values: Values<'_>) -> Result<Bytes, CqlError> {
-    if let Some(marker) = ann.vector.marker()
-        && let Some(BoundValue::Value(bytes)) = values.parameters.values.get(usize::from(marker))
-    {
-        bounds::check_bound_dimensions(bytes, ann.dimensions)?;
-    }
-    match ann.vector.evaluate(values.parameters, values.clock)? {
-        Bound::Value(bytes) => bounds::check_finite(&bytes, &ann.column).map(|()| bytes),
-        Bound::Null => Err(bounds::null_vector(&ann.column)),
-        Bound::Unset => Err(bounds::unset_vector(&ann.column)),
-    }
-}
-
-/// The CQL error for an error of the index service. Overload gets the code at which drivers ask
-/// another node or try again later. All other errors are invalid statements, as in ScyllaDB.
-fn refused(error: ClientError) -> CqlError {
-    match error {
-        ClientError::Overloaded { .. } => CqlError::new(ErrorKind::Overloaded, error.to_string()),
-        error => CqlError::invalid(error.to_string()),
-    }
-}
-
-fn read_key(ann: &AnnPlan, key: &[KeyValue]) -> Option<Key> {
-    if key.len() != ann.key_columns.len() {
-        return None;
-    }
-    let mut values = ann
-        .key_columns
-        .iter()
-        .zip(key)
-        .map(|(column, value)| key_value(&column.cql_type, value))
-        .collect::<Option<Vec<Bytes>>>()?;
-    let clustering = values.split_off(ann.partition_columns);
+fn read_key(order: &NearestOrder, key: &[KeyValue]) -> Option<Key> {
+    let types = order.key_columns.iter();
+    let mut values = key_values(types.map(|column| Some(&column.cql_type)), key)?;
+    let clustering = values.split_off(order.partition_columns);
     Some((values, clustering))
 }
 
-/// Reads the rows of the keys, and gives `take` the first `enough` of them that still have a
-/// vector, in the order of the keys.
+/// Reads the rows of the keys, and gives them to `take` in the order of the keys until it has
+/// enough.
 async fn each_row(
     view: &View,
-    ann: &AnnPlan,
     keys: Vec<Key>,
-    enough: usize,
-    take: &mut (dyn FnMut(Row) -> Result<(), CqlError> + Send),
+    take: &mut (dyn FnMut(Row) -> Result<Progress, CqlError> + Send),
 ) -> Result<(), CqlError> {
-    let mut missing = enough;
-    // Returns whether another row is wanted.
-    let mut take_live = |row: Row| {
-        if missing > 0 && ann.place.value(&row).is_some() {
-            take(row)?;
-            missing -= 1;
-        }
-        Ok::<bool, CqlError>(missing > 0)
-    };
     let mut keys = keys.into_iter();
     let started = Instant::now();
     while started.elapsed() < INLINE_TIME {
@@ -240,7 +231,7 @@ async fn each_row(
             return Ok(());
         };
         if let Some(row) = read_row(view, key)?
-            && !take_live(row)?
+            && take(row)? == Progress::Finished
         {
             return Ok(());
         }
@@ -262,7 +253,7 @@ async fn each_row(
         .buffered(CHUNKS_AT_ONCE);
     while let Some(chunk) = rows.next().await {
         for row in chunk?? {
-            if !take_live(row)? {
+            if take(row)? == Progress::Finished {
                 return Ok(());
             }
         }

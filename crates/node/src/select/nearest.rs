@@ -1,0 +1,121 @@
+//! An ordering by similarity, `ORDER BY v ANN OF ...`: which index serves it, and which vector it
+//! looks for.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cql::ast;
+use cql::error::CqlError;
+use index::Candidates;
+use query::{NearestTo, bounds, clauses, newest};
+use schema::{Column, Index, Table};
+
+use super::place::Place;
+use super::projection::Projection;
+use super::values::Values;
+use crate::bind::{Bound, PrepareContext, PreparedTerm, prepare_term};
+use crate::functions::natural_type;
+use crate::parameters::BoundValue;
+
+/// An ordering by the similarity of a column's vectors to one vector, resolved.
+#[derive(Debug)]
+pub(super) struct NearestOrder {
+    /// The vector index that names rows in this order.
+    pub index: Arc<Index>,
+    /// The name of the vector column.
+    column: String,
+    /// The place of the vector column in a row.
+    pub place: Place,
+    /// The number of elements of a vector.
+    dimensions: u16,
+    /// The vector to look for.
+    vector: PreparedTerm,
+    /// All columns of the primary key, partition key first.
+    pub key_columns: Vec<Column>,
+    /// The number of partition key columns, which are the first of `key_columns`.
+    pub partition_columns: usize,
+    /// The number of candidates to ask for, and whether they are put in order again.
+    pub candidates: Candidates,
+}
+
+impl fmt::Display for NearestOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "nearest {} by index {}", self.column, self.index.name)?;
+        if self.candidates.oversampling != 1.0 {
+            writeln!(f, "oversampling {}", self.candidates.oversampling)?;
+        }
+        if let Some(similarity) = self.candidates.rescoring {
+            writeln!(f, "rescoring by {similarity:?}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Resolves an ordering by similarity, and checks the clauses beside it.
+///
+/// # Errors
+/// Clauses that such a query can't have, in the words of ScyllaDB, and a column without a vector
+/// index.
+pub(super) fn prepare(
+    table: &Table,
+    to: NearestTo<'_>,
+    select: &ast::Select,
+    projection: &Projection,
+    ctx: &mut PrepareContext,
+) -> Result<NearestOrder, CqlError> {
+    let column = table
+        .column(to.column)
+        .ok_or_else(|| clauses::unknown_column(to.column))?;
+    let dimensions = clauses::float_vector_dimensions(&column.name, &column.cql_type)?;
+    let of_column = table
+        .indexes
+        .values()
+        .filter(|index| index.column == column.name);
+    let index = newest(of_column, |index| index.version).ok_or_else(|| {
+        CqlError::invalid(format!(
+            "ANN ordering by vector requires the column to be indexed using 'vector_index', but column {} is not",
+            column.name
+        ))
+    })?;
+    clauses::check(select, &column.name, !projection.aggregates.is_empty())?;
+    let natural = natural_type(to.vector);
+    clauses::check_dimensions(to.vector, natural.as_ref(), dimensions)?;
+    let vector = prepare_term(to.vector, &column.cql_type, &column.name, ctx)?;
+    let key_columns: Vec<Column> = table
+        .partition_key()
+        .into_iter()
+        .chain(table.clustering_key())
+        .cloned()
+        .collect();
+    Ok(NearestOrder {
+        candidates: Candidates::of(|name| index.options.get(name).map(String::as_str)),
+        index: index.clone(),
+        column: column.name.clone(),
+        place: Place::of(column),
+        dimensions,
+        vector,
+        partition_columns: table.partition_key().len(),
+        key_columns,
+    })
+}
+
+impl NearestOrder {
+    /// The vector that an execution looks for, serialised.
+    ///
+    /// # Errors
+    /// If the vector is null or unset, of another length, or not of finite numbers.
+    pub(super) fn vector(&self, values: Values<'_>) -> Result<Bytes, CqlError> {
+        if let Some(marker) = self.vector.marker()
+            && let Some(BoundValue::Value(bytes)) =
+                values.parameters.values.get(usize::from(marker))
+        {
+            bounds::check_bound_dimensions(bytes, self.dimensions)?;
+        }
+        match self.vector.evaluate(values.parameters, values.clock)? {
+            Bound::Value(bytes) => bounds::check_finite(&bytes, &self.column).map(|()| bytes),
+            Bound::Null => Err(bounds::null_vector(&self.column)),
+            Bound::Unset => Err(bounds::unset_vector(&self.column)),
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Planning of SELECTs, as far as it does not depend on where the rows lie, free of I/O. The
+//! embedded node and the gateway before a cluster share it.
+//!
+//! ```text
+//! SELECT title FROM shop.films ORDER BY v ANN OF ? LIMIT 10
+//! ```
+//!
+//! A SELECT has an access path, which its relations lead to, and an ordering over the rows there.
+//! Access paths are the node's alone, as a cluster finds its own.
+//!
+//! - [`Ordering`]: the ordering, by clustering columns or by similarity.
+//!
+//! An ordering by similarity is served by an index, which names the nearest rows:
+//!
+//! - [`clauses`]: the clauses that such a SELECT must not have, in the words of ScyllaDB;
+//! - [`newest`]: the index that is asked if several serve the query;
+//! - [`bounds`]: checks of values that are known only when the query is executed;
+//! - [`key_values`] and [`refused`]: the answers of the index service;
+//! - [`refill`]: how many more neighbours are asked for when rows of those named are gone;
+//! - [`Nearest`]: putting candidates in order again.
+
+#![warn(clippy::unwrap_used)]
+
+pub mod bounds;
+mod choice;
+pub mod clauses;
+mod nearest;
+mod ordering;
+pub mod refill;
+mod service;
+
+pub use choice::newest;
+pub use nearest::Nearest;
+pub use ordering::{NearestTo, Ordering, is_nearest, similarity_columns};
+pub use service::{key_values, refused};
