@@ -9,12 +9,11 @@ mod sync {
 #[path = "../src/epoch.rs"]
 mod epoch;
 
+use epoch::{Epochs, Participant};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
-
-use epoch::{Epochs, Participant};
 
 /// All interleavings of three threads take minutes; those in which a thread is interrupted at most
 /// three times (it may wait as often as it likes) take seconds, and have every known kind of error.

@@ -10,9 +10,8 @@ use schema::{ColumnId, TableId};
 use storage::Storage;
 use storage::read::{Cell, Partitions, Position, ReadRequest, Row};
 use store::database::{Page, Part, PrimaryKey, RawCell, ReadRow, RowReader, Rows, aside};
-use value::token::Token;
-
 use turns::{Class, Turn};
+use value::token::Token;
 
 use crate::table_of;
 

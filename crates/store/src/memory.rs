@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use claim::Claims;
 use tokio::sync::watch;
 
 use crate::metrics::Metrics;
 use crate::options::MemoryOptions;
-use claim::Claims;
 pub use claim::{Claim, NoMemory};
 
 /// The distance below the limit at which there is room again after the limit was reached: one part

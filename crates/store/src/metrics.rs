@@ -11,9 +11,9 @@ use prometheus::{
     Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
     IntGaugeVec, Opts, Registry, TextEncoder,
 };
+use snapshots::SnapshotFamilies;
 
 use crate::identity::IndexName;
-use snapshots::SnapshotFamilies;
 pub use snapshots::SnapshotMetrics;
 
 const INDEX: &[&str] = &["keyspace", "index_name"];

@@ -27,9 +27,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::{Codes, Index, Metric, Neighbour, Options, Quantization, SearchOptions};
 use data::{Rng, SPREAD, clustered, heaps};
 use differences::differences;
+
+use crate::{Codes, Index, Metric, Neighbour, Options, Quantization, SearchOptions};
 
 /// The variable that renews the baseline if its value is [`WRITE`].
 const RENEWAL: &str = "ANN_BASELINE";

@@ -47,9 +47,10 @@ pub(crate) use restore::{Captured, Defect};
 pub(crate) use slots::Slots;
 pub(crate) use space::{Batch, Counts, Space};
 
+use mend::Mending;
+
 use crate::codes::{Codebook, Query};
 use crate::memory::{Array, GrowError, Place};
-use mend::Mending;
 
 /// The graph: slots with their links.
 pub(crate) struct Graph {

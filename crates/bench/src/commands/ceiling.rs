@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use annulus_bench::data::{Neighbours, Vectors};
 use anyhow::{Context, ensure};
 use bytes::Bytes;
 use clap::Args;
@@ -23,7 +24,6 @@ use crate::report::{Measurement, Output, OutputArguments};
 use crate::servers::http::{self, Url};
 use crate::servers::wire::{self, Bodies, Wire};
 use crate::servers::{Names, Questions, Searcher};
-use annulus_bench::data::{Neighbours, Vectors};
 
 const QUERIES: usize = 100;
 const HEADER_END: &[u8] = b"\r\n\r\n";

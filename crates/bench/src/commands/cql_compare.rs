@@ -5,6 +5,7 @@
 
 use std::time::Instant;
 
+use annulus_bench::spread::Spread;
 use anyhow::{Context, ensure};
 use clap::Args;
 use futures::{StreamExt, TryStreamExt, stream};
@@ -13,8 +14,6 @@ use rand::{Rng, SeedableRng};
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::statement::prepared::PreparedStatement;
-
-use annulus_bench::spread::Spread;
 
 const DIMENSIONS: usize = 384;
 const TEXT_BYTES: usize = 100;

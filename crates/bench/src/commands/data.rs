@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Subcommand;
-
 use annulus_bench::data::{DataArguments, Lift, Role, Source, describe};
+use clap::Subcommand;
 
 /// The commands of `annulus bench data`.
 #[derive(Debug, Subcommand)]

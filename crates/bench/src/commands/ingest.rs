@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use annulus_bench::data::{DataArguments, Vectors};
 use anyhow::ensure;
 use clap::Args;
 use hdrhistogram::Histogram;
@@ -18,7 +19,6 @@ use crate::load::{self, Done, Failure, Length, Operation, Plan};
 use crate::report::{Measurement, Output, OutputArguments};
 use crate::servers::Names;
 use crate::servers::cql::{Inserter, Searches};
-use annulus_bench::data::{DataArguments, Vectors};
 
 /// The number of probes that run at once.
 const PROBES_AT_ONCE: usize = 2;

@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use annulus_bench::data::{DataArguments, Vectors};
 use anyhow::ensure;
 use clap::Args;
 use indicatif::ProgressBar;
@@ -19,7 +20,6 @@ use crate::servers::Names;
 use crate::servers::cql::{Inserter, Reads};
 use crate::servers::http::Url;
 use crate::servers::wire::Wire;
-use annulus_bench::data::{DataArguments, Vectors};
 
 /// The most point reads or writes that are under way at once.
 const AT_ONCE: usize = 64;

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use annulus_bench::data::Vectors;
 use anyhow::{Context, ensure};
 use clap::Args;
 use futures::{StreamExt, TryStreamExt, stream};
@@ -16,7 +17,6 @@ use super::searching::SearchArguments;
 use crate::load::{self, Done, Failure, Length, Operation, Plan};
 use crate::report::{Measurement, Output, OutputArguments};
 use crate::servers::cql::Writes;
-use annulus_bench::data::Vectors;
 
 /// The number of writes under way at once.
 const WRITES_AT_ONCE: usize = 32;

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use annulus_bench::data::{DataArguments, Neighbours, SearchSet};
 use anyhow::{Context, ensure};
 use clap::Args;
 
@@ -13,7 +14,6 @@ use crate::load::{self, Done, Failure, Operation};
 use crate::report::{Measurement, Output, OutputArguments};
 use crate::servers::Names;
 use crate::servers::cql::Reads;
-use annulus_bench::data::{DataArguments, Neighbours, SearchSet};
 
 /// The arguments of `read-rows`.
 #[derive(Args, Debug)]

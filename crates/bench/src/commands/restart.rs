@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use annulus_bench::spread::Spread;
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 use store_api::types::IndexState;
@@ -22,7 +23,6 @@ use super::arguments::CqlArguments;
 use crate::report::{Measurement, Output, OutputArguments};
 use crate::servers::Names;
 use crate::servers::http::{self, Url};
-use annulus_bench::spread::Spread;
 
 /// The arguments of `restart`.
 #[derive(Args, Debug)]

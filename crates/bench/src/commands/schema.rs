@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use annulus_bench::data::{DataArguments, Metric};
 use anyhow::{Context, ensure};
 use clap::Args;
 
@@ -13,7 +14,6 @@ use crate::report::{Measurement, Output, OutputArguments};
 use crate::servers::Names;
 use crate::servers::cql::Inserter;
 use crate::servers::http::Url;
-use annulus_bench::data::{DataArguments, Metric};
 
 /// The arguments of `build-table`.
 #[derive(Args, Debug)]

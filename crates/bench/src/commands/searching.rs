@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use annulus_bench::data::{DataArguments, SearchSet};
 use anyhow::{Context, ensure};
 use indicatif::ProgressBar;
 
@@ -16,7 +17,6 @@ use crate::report::Measurement;
 use crate::servers::cql::{self, Searches};
 use crate::servers::wire::Bodies;
 use crate::servers::{Names, Questions, Searcher, http};
-use annulus_bench::data::{DataArguments, SearchSet};
 
 /// Reads the queries of a data set and the rows that each should find. Rows in `except` are not
 /// expected.

@@ -1,8 +1,9 @@
 //! Draws line charts.
 
+use annulus_bench::spread::Spread;
+
 use super::axis::{Axis, Scale, number};
 use super::canvas::{Anchor, Canvas, Colour, Pen, Place, Png, Svg};
-use annulus_bench::spread::Spread;
 
 /// Colours that people with colour blindness can tell apart too (Okabe and Ito).
 const COLOURS: &[Colour] = &[

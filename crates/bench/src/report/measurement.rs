@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use annulus_bench::spread::Spread;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::load::Measured;
-use annulus_bench::spread::Spread;
 
 /// A line of a JSON file of results.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

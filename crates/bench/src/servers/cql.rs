@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use annulus_bench::data::Vectors;
 use anyhow::{Context, bail};
 use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session::Session;
@@ -16,7 +17,6 @@ use scylla::statement::prepared::PreparedStatement;
 
 use super::{Names, Questions};
 use crate::load::{Done, Failure, Operation};
-use annulus_bench::data::Vectors;
 
 /// A connected CQL server.
 #[derive(Clone)]

@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use annulus_bench::data::Metric;
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -22,7 +23,6 @@ use tokio::net::TcpStream;
 use super::wire::{Bodies, Wire};
 use super::{Names, Questions};
 use crate::load::{Done, Failure};
-use annulus_bench::data::Metric;
 
 /// The URL of a server, `http://HOST:PORT`.
 #[derive(Clone, Debug, PartialEq)]

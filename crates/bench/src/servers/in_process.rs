@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ann::SearchOptions;
+use annulus_bench::data::Vectors;
 use anyhow::{Context, bail, ensure};
 use index::{Metric, Quantization};
 use store_api::types::IndexOptions;
 
 use super::Questions;
 use crate::load::thread_cpu_time;
-use annulus_bench::data::Vectors;
 
 /// An index of the base of a data set.
 pub struct InProcess {
@@ -171,9 +171,10 @@ mod tests {
     use std::collections::HashSet;
     use std::sync::Arc;
 
+    use annulus_bench::data::Neighbours;
+
     use super::*;
     use crate::load::Judge;
-    use annulus_bench::data::Neighbours;
 
     fn options(quantization: Quantization) -> IndexOptions {
         IndexOptions::Vector {

@@ -7,10 +7,10 @@ pub mod wire;
 
 use std::sync::Arc;
 
+use annulus_bench::data::{Metric, Vectors};
 use clap::Args;
 
 use crate::load::{Done, Failure, Judge, Operation};
-use annulus_bench::data::{Metric, Vectors};
 
 /// Names of the keyspace, table, index and columns.
 #[derive(Args, Clone, Debug)]

@@ -15,11 +15,11 @@ use bytes::{BufMut, BytesMut};
 use cql::ast::{Describe, DescribeTarget, TableName};
 use cql::error::CqlError;
 use cql::quote::Identifier;
+use elements::Schema;
 use value::CqlType;
 
 use crate::answer::{Answer, ColumnSpec, Outcome, Rows};
 use crate::database::Database;
-use elements::Schema;
 
 /// A prepared DESCRIBE statement.
 #[derive(Debug)]

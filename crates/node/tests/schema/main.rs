@@ -18,9 +18,8 @@ mod tables;
 mod vector_indexes;
 
 use cql::error::{CqlError, ErrorKind};
-use node::query::Parameters;
-
 use fixture::Fixture;
+use node::query::Parameters;
 
 /// The error of a statement that is refused.
 fn error(f: &Fixture, cql: &str) -> CqlError {

@@ -23,6 +23,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use answer::neighbours;
 use bytes::Bytes;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -32,7 +33,6 @@ use uuid::Uuid;
 
 use crate::types::{IndexStatus, NodeStatus};
 use crate::{ClientError, InvalidUri};
-use answer::neighbours;
 pub use answer::of_binary as neighbours_of_binary;
 use ask::{Answer, Ask, Question, Search};
 use tier::{Connections, Lookup, Member, Tier};

@@ -8,8 +8,9 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use super::*;
 use fake::{Answer, FakeStore};
+
+use super::*;
 
 /// The longest time that a test waits for something.
 const PATIENCE: Duration = Duration::from_secs(20);

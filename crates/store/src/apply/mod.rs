@@ -18,6 +18,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
+use memory_gate::MemoryGate;
+use room::Room;
 use tokio::sync::mpsc::Permit;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
@@ -32,8 +34,6 @@ use crate::message::{Hint, HintMessage, HintTarget, Message, RowBatch};
 use crate::observed::{ReadCell, Unusable};
 use crate::present::Present;
 use crate::snapshot::SaveRequest;
-use memory_gate::MemoryGate;
-use room::Room;
 
 /// The time from a change to the next look at the rows, and the interval of looks while there is
 /// something to do.

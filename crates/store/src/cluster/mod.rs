@@ -26,8 +26,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use rows::CqlRows;
+use schema::{ClusterSchema, Known};
 use scylla::cluster::ClusterState;
 use scylla::routing::Token;
+use session::DbHandle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -37,9 +40,6 @@ use crate::identity::{IndexName, TableIdentity, TokenRange};
 use crate::indexes::Engine;
 use crate::options::ReaderOptions;
 use crate::rows::RowReader;
-use rows::CqlRows;
-use schema::{ClusterSchema, Known};
-use session::DbHandle;
 pub use session_target::SessionTarget;
 
 /// A database that is reached by CQL: a cluster, or a gateway.

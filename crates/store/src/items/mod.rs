@@ -50,12 +50,12 @@ mod model_tests;
 
 use std::hash::{BuildHasher, RandomState};
 
+use absence::Absences;
+use expiry::Expiries;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::keys::{KeySchema, KeyTable, PartitionKey, PrimaryKey};
 use crate::observed::{Cell, Observed};
-use absence::Absences;
-use expiry::Expiries;
 pub use saved::{Restored, SavedRow, SavedRows, Unread};
 pub use sequence::{Issue, Sequencer};
 use waiting::Waiting;

@@ -30,6 +30,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ::tasks::{Registry, State, Status};
+use run::Run;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -44,7 +45,6 @@ use crate::message::HintMessage;
 use crate::message::Message;
 use crate::options::RepairOptions;
 use crate::rows::RowReader;
-use run::Run;
 
 pub use schedule::{Creation, ScheduleError, Schedules, Update};
 

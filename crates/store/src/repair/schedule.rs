@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use kept::{Entries, Kept, Own};
 use store_api::types::NodeStatus;
 
 use super::{RepairError, Repairs, Speed};
@@ -23,7 +24,6 @@ use crate::identity::IndexName;
 use crate::indexes::Engine;
 use crate::options::RepairSchedule;
 use crate::present::Present;
-use kept::{Entries, Kept, Own};
 
 pub use kept::Creation;
 

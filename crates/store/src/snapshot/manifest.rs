@@ -14,10 +14,12 @@ use index::VectorOptions;
 use machine::files::{self, Step};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+use value::CqlType;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::fault::Fault;
 use crate::identity::IndexIdentity;
+use crate::keys::{KeyColumn, KeySchema};
 
 /// The name of the file.
 pub const CURRENT: &str = "current";
@@ -139,7 +141,7 @@ pub fn words(identity: &IndexIdentity, log: Uuid) -> BTreeMap<String, String> {
             "version",
             version.map_or_else(none, |version| version.to_string()),
         ),
-        ("keys", format!("{keys:?}")),
+        ("keys", keys_in_words(keys)),
         ("token range", format!("{} to {}", range.start, range.end)),
         (LOG_ID, log.to_string()),
     ];
@@ -166,6 +168,25 @@ fn options_in_words(options: &VectorOptions) -> String {
          maximum_node_connections: {maximum_node_connections}, construction_beam_width: {construction_beam_width}, \
          search_beam_width: {search_beam_width} }}"
     )
+}
+
+/// The primary key as all snapshots so far write it. Its words must never change, or every index is
+/// built again by the first start of a new version.
+fn keys_in_words(keys: &KeySchema) -> String {
+    let columns = |columns: &[KeyColumn]| {
+        let columns = columns.iter().map(|KeyColumn { name, cql_type }| {
+            let typ = match cql_type {
+                CqlType::Bigint => "BigInt".to_owned(),
+                CqlType::Smallint => "SmallInt".to_owned(),
+                CqlType::Tinyint => "TinyInt".to_owned(),
+                other => format!("{other:?}"),
+            };
+            format!("KeyColumn {{ name: {name:?}, typ: {typ} }}")
+        });
+        columns.collect::<Vec<_>>().join(", ")
+    };
+    let (partition, clustering) = (columns(&keys.partition), columns(&keys.clustering));
+    format!("KeySchema {{ partition: [{partition}], clustering: [{clustering}] }}")
 }
 
 /// The first difference between two identities: the field, the saved value, and the present value.
@@ -230,6 +251,23 @@ mod tests {
         }
         identity.options.search_beam_width = Some(65);
         assert_ne!(words(&identity, LOG)["options"], saved);
+        let column = |name: &str, cql_type| KeyColumn {
+            name: name.to_owned(),
+            cql_type,
+        };
+        identity.keys = KeySchema {
+            partition: vec![
+                column("a", CqlType::Bigint),
+                column("b\"", CqlType::Timeuuid),
+            ],
+            clustering: vec![
+                column("c", CqlType::Smallint),
+                column("d", CqlType::Tinyint),
+            ],
+        };
+        let saved = "KeySchema { partition: [KeyColumn { name: \"a\", typ: BigInt }, KeyColumn { name: \"b\\\"\", typ: Timeuuid }], \
+                     clustering: [KeyColumn { name: \"c\", typ: SmallInt }, KeyColumn { name: \"d\", typ: TinyInt }] }";
+        assert_eq!(words(&identity, LOG)["keys"], saved);
     }
 
     #[test]

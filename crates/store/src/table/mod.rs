@@ -11,6 +11,7 @@ mod watched;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use index_task::IndexTask;
 use tasks::Registry;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -29,7 +30,6 @@ use crate::options::{CdcOptions, IndexesOptions, ScanOptions};
 use crate::present::Present;
 use crate::repair::Repairs;
 use crate::snapshot::Snapshots;
-use index_task::IndexTask;
 pub use index_task::{Beginning, SnapshotRows};
 use watched::{PAUSE, Watched};
 

@@ -8,7 +8,6 @@ mod driver;
 mod scenario;
 
 use ann::Metric;
-
 use driver::{Driver, Recall};
 use scenario::Scenario;
 

@@ -12,15 +12,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use outcome::{Done, Effect, outcome};
+use scenario::{DIMENSIONS, Scenario, Truncate, vector};
 use scylla::client::session::Session;
+use statements::Statements;
 use tokio::sync::{Mutex, RwLock};
+use writing::{Writing, micros_now};
 
 use crate::index::{Index, Scores};
 use crate::server::Server;
-use outcome::{Done, Effect, outcome};
-use scenario::{DIMENSIONS, Scenario, Truncate, vector};
-use statements::Statements;
-use writing::{Writing, micros_now};
 
 const WRITERS: u64 = 4;
 /// The number of rows that no writer contends for. They make the first scan take its time, and only

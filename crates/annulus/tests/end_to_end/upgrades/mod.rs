@@ -12,10 +12,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use answers::Answers;
 use tempfile::TempDir;
 
 use crate::server::Server;
-use answers::Answers;
 
 /// The longest time until an index equals its table.
 const WAIT: Duration = Duration::from_secs(60);

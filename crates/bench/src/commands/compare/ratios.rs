@@ -1,7 +1,8 @@
 //! Computes the ratios of two sides, A by B, from rounds in which both were measured.
 
-use crate::report::Measurement;
 use annulus_bench::front::{self, Measured};
+
+use crate::report::Measurement;
 
 /// The largest difference of two recalls that still counts as equal.
 const RECALL_TOLERANCE: f64 = 0.005;

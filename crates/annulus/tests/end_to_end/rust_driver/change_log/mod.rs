@@ -15,14 +15,14 @@ mod writes;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use delivered::check;
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
+use writes::writes;
 
 use super::target::{Target, cassandra_nodes, execute, select};
 use crate::log::{self, Following};
 use crate::waiting::eventually;
-use delivered::check;
-use writes::writes;
 
 const WRITERS: i32 = 4;
 const WRITING: Duration = Duration::from_secs(8);
