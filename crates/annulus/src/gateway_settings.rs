@@ -113,7 +113,8 @@ pub struct GatewaySettings {
     #[arg(long, env = "ANNULUS_MAX_CONNECTIONS", value_name = "N")]
     pub max_connections: Option<usize>,
 
-    /// Largest request in MiB; Cassandra has a limit of its own [default: 256]
+    /// Largest request in MiB; Cassandra has a limit of its own, and the memory that one client may
+    /// pin, which is 128 MiB and less with a small --memory-limit, binds first [default: 256]
     #[arg(long, env = "ANNULUS_MAX_FRAME_MIB", value_name = "MIB")]
     pub max_frame_mib: Option<u32>,
 

@@ -78,7 +78,8 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_CACHE_MIB", value_name = "MIB")]
     pub cache_mib: Option<u64>,
 
-    /// Largest frame of a CQL client in MiB [default: 256]
+    /// Largest frame of a CQL client in MiB; the memory that one client may pin, which is 128 MiB
+    /// and less with a small --memory-limit, binds first [default: 256]
     #[arg(long, env = "ANNULUS_MAX_FRAME_MIB", value_name = "MIB")]
     pub max_frame_mib: Option<u32>,
 

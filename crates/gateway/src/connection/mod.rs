@@ -50,8 +50,8 @@ use std::time::Duration;
 use client_memory::Account;
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{Direction, FrameHeader};
-use net::sockets::prepare;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use net::sockets::{linger, prepare};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -78,11 +78,6 @@ const ANSWERS_MAX: usize = 16;
 /// shorter than drivers wait for a connection (5 s), so that they are told why it is refused.
 const KNOWN_WITHIN: Duration = Duration::from_secs(4);
 
-/// The time for which a client may go on sending while its connection is closed. A socket that is
-/// closed with unread bytes in it would lose the last answers.
-const LINGER: Duration = Duration::from_secs(1);
-/// The most bytes that such a client may send.
-const LINGER_BYTES: u64 = 64 << 20;
 
 /// Serves a connection to its end.
 pub(crate) async fn serve(client: TcpStream, shared: Arc<Shared>) {
@@ -287,12 +282,6 @@ async fn refuse(client: Socket, error: CqlError, shared: &Shared) -> io::Result<
     to_client.shutdown().await?;
     linger(&mut from_client).await;
     Ok(())
-}
-
-/// Waits a moment before the socket is closed, so that the client can read what was written.
-async fn linger(client: &mut (impl AsyncRead + Unpin)) {
-    let mut rest = client.take(LINGER_BYTES);
-    let _ = timeout(LINGER, tokio::io::copy(&mut rest, &mut tokio::io::sink())).await;
 }
 
 #[cfg(test)]
