@@ -78,7 +78,6 @@ const ANSWERS_MAX: usize = 16;
 /// shorter than drivers wait for a connection (5 s), so that they are told why it is refused.
 const KNOWN_WITHIN: Duration = Duration::from_secs(4);
 
-
 /// Serves a connection to its end.
 pub(crate) async fn serve(client: TcpStream, shared: Arc<Shared>) {
     let Ok(account) = shared.options.memory.client() else {
