@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::guard::{Authority, Guard};
+use common::guard::Guard;
 use common::{Way, World, eventually};
+use net::tls::authority::Authority;
 use net::tls::{TlsClients, TlsOptions};
 use store::StoreOptions;
 use store::{Credentials, DatabaseOptions, ListenerOptions, MemoryOptions, Store, StoreHandle};
@@ -108,16 +109,16 @@ async fn only_a_database_with_a_certificate_that_holds_is_talked_to() {
     let (known, unknown) = (Authority::new(), Authority::new());
     let directory = tempfile::tempdir().unwrap();
     let indexes = common::in_files(directory.path());
-    guard.set_certificate(&unknown.sign(2100));
+    guard.set_certificate(unknown.sign());
     let (store, _) = start(&guard, indexes, |database| {
         database.credentials = credentials("right");
         database.certificate_authorities = Some(known.pem());
     })
     .await;
     wait_refused(&guard, &store).await;
-    guard.set_certificate(&known.sign(2001));
+    guard.set_certificate(known.sign_until(2001));
     wait_refused(&guard, &store).await;
-    guard.set_certificate(&known.sign(2100));
+    guard.set_certificate(known.sign());
     wait_for(&store, NodeStatus::Serving).await;
     store.shutdown().await;
     world.store.shutdown().await;

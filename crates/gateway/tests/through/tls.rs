@@ -5,8 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cql::wire::{Direction, Opcode, Request, Response};
 use gateway::GatewayOptions;
-use net::tls::{self, Pem, TlsClients, TlsOptions};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use net::tls::{self, TlsClients, TlsOptions, authority};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ServerConfig};
 use tokio::net::TcpStream;
@@ -14,32 +13,17 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
 use crate::peer::{Peer, Setup, query, raw_frame, soon};
 
-/// An authority that signs certificates for 127.0.0.1.
-struct Authority(CertifiedIssuer<'static, KeyPair>);
+/// An authority that signs certificates, with the settings of peers that have them.
+struct Authority(authority::Authority);
 
 impl Authority {
     fn new() -> Authority {
-        let mut params = CertificateParams::new([]).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        Authority(CertifiedIssuer::self_signed(params, key).unwrap())
-    }
-
-    fn pem(&self) -> Pem {
-        pem(&self.0.as_ref().pem())
-    }
-
-    /// Signs a certificate. Returns it with its key.
-    fn sign(&self) -> (Pem, Pem) {
-        let params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.signed_by(&key, &self.0).unwrap();
-        (pem(&certificate.pem()), pem(&key.serialize_pem()))
+        Authority(authority::Authority::new())
     }
 
     /// The settings of a server with a certificate of this authority.
     fn server(&self, clients: TlsClients) -> Arc<ServerConfig> {
-        let (certificates, key) = self.sign();
+        let (certificates, key) = self.0.sign();
         let options = TlsOptions {
             certificates,
             key,
@@ -50,16 +34,9 @@ impl Authority {
 
     /// The settings of a client that trusts this authority. `own` signs the client's certificate.
     fn client(&self, own: Option<&Authority>) -> Arc<ClientConfig> {
-        let own = own.map(Authority::sign);
+        let own = own.map(|own| own.0.sign());
         let own = own.as_ref().map(|(certificate, key)| (certificate, key));
-        tls::client(&self.pem(), own).unwrap()
-    }
-}
-
-fn pem(text: &str) -> Pem {
-    Pem {
-        bytes: text.as_bytes().into(),
-        origin: "test".to_owned(),
+        tls::client(&self.0.pem(), own).unwrap()
     }
 }
 
@@ -166,7 +143,7 @@ async fn a_node_that_is_not_believed_is_not_talked_to() {
 #[tokio::test]
 async fn a_node_that_asks_for_a_certificate_gets_one() {
     let (nodes, gateways) = (Authority::new(), Authority::new());
-    let asking = || nodes.server(TlsClients::SignedBy(gateways.pem()));
+    let asking = || nodes.server(TlsClients::SignedBy(gateways.0.pem()));
     for (own, is_let_in) in [(Some(&gateways), true), (None, false)] {
         let setup = before_node(&nodes, own).await;
         let mut client = Peer::connect(setup.gateway.address()).await;
@@ -182,21 +159,21 @@ async fn a_node_that_asks_for_a_certificate_gets_one() {
 #[tokio::test]
 async fn what_is_renewed_for_the_node_is_used_for_new_connections() {
     let (before, after) = (Authority::new(), Authority::new());
-    let nodes = |of: &Authority| of.server(TlsClients::SignedBy(of.pem()));
-    let (certificate, key) = before.sign();
-    let own = tls::RenewableClient::new(&before.pem(), Some((&certificate, &key))).unwrap();
+    let nodes = |of: &Authority| of.server(TlsClients::SignedBy(of.0.pem()));
+    let (certificate, key) = before.0.sign();
+    let own = tls::RenewableClient::new(&before.0.pem(), Some((&certificate, &key))).unwrap();
     let config = own.config();
     let setup = Setup::with(|options| options.cassandra_tls = Some(config)).await;
     let mut first = Peer::connect(setup.gateway.address()).await;
     let mut first_node = node(&setup, nodes(&before)).await.unwrap();
 
     // A certificate that cannot be used changes nothing.
-    assert!(own.renew(&pem("nothing"), None).is_err());
+    assert!(own.renew(&authority::pem("test", "nothing"), None).is_err());
     let _second = Peer::connect(setup.gateway.address()).await;
     node(&setup, nodes(&before)).await.unwrap();
 
-    let (certificate, key) = after.sign();
-    own.renew(&after.pem(), Some((&certificate, &key))).unwrap();
+    let (certificate, key) = after.0.sign();
+    own.renew(&after.0.pem(), Some((&certificate, &key))).unwrap();
     let _third = Peer::connect(setup.gateway.address()).await;
     assert!(node(&setup, nodes(&before)).await.is_err());
     let mut fourth = Peer::connect(setup.gateway.address()).await;
@@ -214,7 +191,7 @@ async fn what_is_renewed_for_the_node_is_used_for_new_connections() {
 async fn clients_are_let_in_under_tls_alone_and_with_a_certificate_where_one_is_required() {
     let (gateways, clients) = (Authority::new(), Authority::new());
     let setup = Setup::with(|options| {
-        options.client_tls = Some(gateways.server(TlsClients::SignedBy(clients.pem())));
+        options.client_tls = Some(gateways.server(TlsClients::SignedBy(clients.0.pem())));
     })
     .await;
     // A client without TLS gets no bytes that it could take for an answer.

@@ -6,10 +6,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use rustls::ServerConfig;
-use rustls::crypto::aws_lc_rs;
-use rustls::pki_types::PrivateKeyDer;
+use net::tls::{self, Pem, TlsClients, TlsOptions};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
@@ -68,17 +65,15 @@ impl Guard {
         self.refused.load(Ordering::SeqCst)
     }
 
-    /// Makes new connections speak TLS with a certificate from now on.
-    pub fn set_certificate(&self, certificate: &Certificate) {
-        let provider = Arc::new(aws_lc_rs::default_provider());
-        let key = PrivateKeyDer::try_from(certificate.key.serialize_der()).expect("a key");
-        let config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .expect("versions")
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.certificate.der().clone()], key)
-            .expect("a certificate and its key");
-        *self.tls.lock().expect("no panic") = Some(TlsAcceptor::from(Arc::new(config)));
+    /// Makes new connections speak TLS with a certificate and its key from now on.
+    pub fn set_certificate(&self, (certificates, key): (Pem, Pem)) {
+        let options = TlsOptions {
+            certificates,
+            key,
+            clients: TlsClients::Anyone,
+        };
+        let config = tls::server(&options, &[]).expect("a certificate and its key");
+        *self.tls.lock().expect("no panic") = Some(TlsAcceptor::from(config));
     }
 }
 
@@ -140,40 +135,4 @@ pub(super) fn answer(request: &[u8], opcode: u8, body: &[u8]) -> Vec<u8> {
 pub(super) fn string(text: &str) -> Vec<u8> {
     let length = u16::try_from(text.len()).expect("a short text");
     [&length.to_be_bytes(), text.as_bytes()].concat()
-}
-
-/// An authority that signs certificates for 127.0.0.1.
-pub struct Authority(CertifiedIssuer<'static, KeyPair>);
-
-pub struct Certificate {
-    certificate: rcgen::Certificate,
-    key: KeyPair,
-}
-
-impl Authority {
-    pub fn new() -> Authority {
-        let mut params = CertificateParams::new([]).expect("no names");
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().expect("a key");
-        Authority(CertifiedIssuer::self_signed(params, key).expect("a certificate"))
-    }
-
-    pub fn pem(&self) -> net::tls::Pem {
-        net::tls::Pem {
-            bytes: self.0.pem().into_bytes().into(),
-            origin: "authority".to_owned(),
-        }
-    }
-
-    /// Signs a certificate that is valid until the start of the year `until`.
-    pub fn sign(&self, until: i32) -> Certificate {
-        let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).expect("a name");
-        params.not_before = rcgen::date_time_ymd(2000, 1, 1);
-        params.not_after = rcgen::date_time_ymd(until, 1, 1);
-        let key = KeyPair::generate().expect("a key");
-        Certificate {
-            certificate: params.signed_by(&key, &self.0).expect("a certificate"),
-            key,
-        }
-    }
 }
