@@ -14,7 +14,7 @@ use crate::record;
 
 /// Reads bytes as the value of a row's key.
 ///
-/// What can be read leads back to itself.
+/// A value that can be read, and is then written, reads as the same value again.
 ///
 /// # Panics
 /// If that does not hold.

@@ -45,7 +45,7 @@ pub fn search(bytes: &[u8]) {
 
 /// Reads bytes as the file `current` of a snapshot.
 ///
-/// What can be read leads back to itself.
+/// A value that can be read, and is then written, reads as the same value again.
 ///
 /// # Panics
 /// If that does not hold.

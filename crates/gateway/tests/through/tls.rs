@@ -173,7 +173,8 @@ async fn what_is_renewed_for_the_node_is_used_for_new_connections() {
     node(&setup, nodes(&before)).await.unwrap();
 
     let (certificate, key) = after.0.sign();
-    own.renew(&after.0.pem(), Some((&certificate, &key))).unwrap();
+    own.renew(&after.0.pem(), Some((&certificate, &key)))
+        .unwrap();
     let _third = Peer::connect(setup.gateway.address()).await;
     assert!(node(&setup, nodes(&before)).await.is_err());
     let mut fourth = Peer::connect(setup.gateway.address()).await;
