@@ -101,6 +101,8 @@ impl CreateIndexPlan {
             name: name.clone(),
             target: column.to_owned(),
             column: column.to_owned(),
+            local_key: Vec::new(),
+            filter_columns: Vec::new(),
             options: self.options.clone(),
             class_name: definition::CLASS.to_owned(),
             version: clock::timeuuid(clock),

@@ -85,6 +85,8 @@ fn catalog() -> Catalog {
         name: "i".to_owned(),
         target: "{\"pk\": []}".to_owned(),
         column: "v".to_owned(),
+        local_key: vec!["p".to_owned(), "q".to_owned()],
+        filter_columns: vec!["f".to_owned()],
         options: BTreeMap::from([("similarity_function".to_owned(), "COSINE".to_owned())]),
         class_name: "vector_index".to_owned(),
         version: Uuid::from_u128(5),
