@@ -144,7 +144,7 @@ impl Columns {
         })
     }
 
-    /// The hint in a row of the log; None for an image, or for an update of static columns alone.
+    /// The hint in a row of the log; None for an image.
     fn hint(&self, keys: &KeySchema, row: &Row) -> Result<Option<Hint>, &'static str> {
         let operation = value(row, self.operation).ok_or("a log row has no operation")?;
         let of_partition = match operation {
@@ -161,13 +161,15 @@ impl Columns {
         let target = if of_partition {
             HintTarget::Partition(keys.encode_partition(key))
         } else {
-            for column in &self.clustering {
-                let Some(value) = value(row, *column) else {
-                    return Ok(None);
-                };
-                key.push(value);
+            let clustering = self.clustering.iter().map(|column| value(row, *column));
+            match clustering.collect::<Option<Vec<_>>>() {
+                Some(clustering) => {
+                    key.extend(clustering);
+                    HintTarget::Row(keys.encode(key))
+                }
+                // An update of static columns alone.
+                None => HintTarget::Static(keys.encode_partition(key)),
             }
-            HintTarget::Row(keys.encode(key))
         };
         Ok(Some(Hint {
             target,

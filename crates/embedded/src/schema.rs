@@ -4,11 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use schema::{Column, Index, Table};
+use index::target::is_filter_type;
+use schema::{Column, ColumnKind, Index, Table};
 use storage::Storage;
 use store::database::{
-    Discovered, IndexIdentity, IndexName, KeyColumn, KeySchema, Schema, TableIdentity, TokenRange,
-    is_key_type, vector_options,
+    Discovered, FilterColumn, IndexIdentity, IndexName, KeyColumn, KeySchema, Schema,
+    TableIdentity, TokenRange, is_key_type, vector_options,
 };
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -97,6 +98,7 @@ pub fn identity(table: &Table, index: &Index) -> Result<IndexIdentity, &'static 
         keyspace: table.keyspace.clone(),
         index: index.name.clone(),
     };
+    let filter_columns = filter_columns(table, index, &keys)?;
     let options: HashMap<String, String> = index.options.clone().into_iter().collect();
     Ok(IndexIdentity {
         options: vector_options(&name, dimensions.into(), &options),
@@ -108,10 +110,35 @@ pub fn identity(table: &Table, index: &Index) -> Result<IndexIdentity, &'static 
         },
         truncated_ms: table.truncated_at_ms,
         column: index.column.clone(),
+        local_key: index.local_key.clone(),
+        filter_columns,
         version: Some(index.version),
         keys,
         range: TokenRange::WHOLE_RING,
     })
+}
+
+/// The columns of the local key and of filters that are not in the primary key.
+fn filter_columns(
+    table: &Table,
+    index: &Index,
+    keys: &KeySchema,
+) -> Result<Vec<FilterColumn>, &'static str> {
+    let names = index.local_key.iter().chain(&index.filter_columns);
+    names
+        .filter(|name| !keys.columns().any(|key| key.name == **name))
+        .map(|name| {
+            let column = table.column(name).ok_or("a filter column is gone")?;
+            if !is_filter_type(&column.cql_type) {
+                return Err("no search can be filtered by a column of such a type");
+            }
+            Ok(FilterColumn {
+                name: name.clone(),
+                cql_type: column.cql_type.clone(),
+                is_static: column.kind == ColumnKind::Static,
+            })
+        })
+        .collect()
 }
 
 fn key_column(column: &Column) -> Option<KeyColumn> {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cql::ast::{CreateIndex, IndexTarget};
+use cql::ast::CreateIndex;
 use cql::error::CqlError;
 use cql::wire::Response;
 use index::definition::{self, NewName};
 use index::options;
-use index::target::check_column;
+use index::target::StoredTarget;
 use tokio::time::{Instant, timeout_at};
 
 use super::base_table::BaseTable;
@@ -81,7 +81,7 @@ impl Catalog {
         cluster: &Cluster,
         keyspace: &str,
         create: &CreateIndex,
-        target: &IndexTarget,
+        target: &StoredTarget,
         deadline: Instant,
     ) -> Result<Outcome, CqlError> {
         for _ in 0..TRIES_MAX {
@@ -126,7 +126,7 @@ impl Catalog {
                 continue;
             }
             let checked = checked(&definitions, &table, &theirs, create, target)?;
-            let Some((name, column)) = checked else {
+            let Some(name) = checked else {
                 return Ok(Outcome::nothing());
             };
             grants::check(cluster, keyspace, &table.name).await?;
@@ -134,8 +134,7 @@ impl Catalog {
                 keyspace: keyspace.to_owned(),
                 table: table.name.clone(),
                 name,
-                column: column.to_owned(),
-                target: column.to_owned(),
+                target: target.clone(),
                 options: create.options.clone(),
                 version: timeuuids::now()?,
                 table_id: table.id,
@@ -283,29 +282,28 @@ impl Catalog {
     }
 }
 
-/// Checks the definition of an index, and returns its name and its column; `None` if there is such
-/// an index already and the statement says IF NOT EXISTS. `theirs` are the indexes of Cassandra's
-/// own.
-fn checked<'a>(
+/// Checks the definition of an index, and returns its name; `None` if there is such an index already
+/// and the statement says IF NOT EXISTS. `theirs` are the indexes of Cassandra's own.
+fn checked(
     definitions: &Definitions,
     table: &BaseTable,
     theirs: &[String],
     create: &CreateIndex,
-    target: &'a IndexTarget,
-) -> Result<Option<(String, &'a str)>, CqlError> {
-    let (column, dimensions) = check_column(target, false, |name| table.target(name))?;
+    target: &StoredTarget,
+) -> Result<Option<String>, CqlError> {
+    let dimensions = target.check(false, |name| table.target(name))?;
     definition::check_key_columns(table.key().count())?;
     options::check(&create.options, dimensions)?;
     let ours = |name: &str| definitions.find(&table.keyspace, name).is_some();
     let new_name = definition::new_name(
         create.name.as_deref(),
         create.if_not_exists,
-        (&table.name, column),
+        (&table.name, &target.column),
         |name| ours(name) || theirs.iter().any(|theirs| theirs == name),
-        on_column(definitions, table, column),
+        alike(definitions, table, target),
     )?;
     Ok(match new_name {
-        NewName::Name(name) => Some((name, column)),
+        NewName::Name(name) => Some(name),
         NewName::Exists => None,
     })
 }
@@ -338,14 +336,17 @@ pub(super) async fn cassandras_indexes(
     Ok(rows.into_iter().map(|(name,)| name).collect())
 }
 
-fn on_column<'d>(
+/// The name of an index on the same column, with the same local key or also without one.
+fn alike<'d>(
     definitions: &'d Definitions,
     table: &'d BaseTable,
-    column: &str,
+    target: &StoredTarget,
 ) -> Option<&'d str> {
+    let is_alike =
+        |of: &StoredTarget| of.column == target.column && of.local_key == target.local_key;
     definitions
         .live_on(&table.keyspace, &table.name)
-        .find(|row| row.index.column == column && row.index.table_id == table.id)
+        .find(|row| is_alike(&row.index.target) && row.index.table_id == table.id)
         .map(|row| row.index.name.as_str())
 }
 

@@ -35,6 +35,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use cql::quote::quoted;
+use index::target::StoredTarget;
 use scylla::value::CqlTimeuuid;
 use uuid::Uuid;
 
@@ -113,6 +114,7 @@ type Row = (
     Option<String>,
     Option<i64>,
     Option<Vec<CqlTimeuuid>>,
+    Option<String>,
 );
 
 impl Definitions {
@@ -121,7 +123,8 @@ impl Definitions {
         let keyspace = quoted(&cluster.keyspace);
         let text = format!(
             "SELECT revision, keyspace_name, index_name, table_name, table_id, column_name, \
-             options, version, state, changed_at, truncates FROM {keyspace}.vector_indexes WHERE scope = ?"
+             options, version, state, changed_at, truncates, target \
+             FROM {keyspace}.vector_indexes WHERE scope = ?"
         );
         let rows: Vec<Row> = cluster.rows(&text, (SCOPE,)).await?;
         let mut definitions = Definitions::default();
@@ -190,15 +193,20 @@ fn definition(row: Row) -> Option<Definition> {
         state,
         changed_at,
         truncates,
+        target,
     ) = row;
     let column = column?;
+    // The definitions of version 0.1.0 have no target.
+    let target = target.map_or_else(
+        || StoredTarget::on(column),
+        |target| StoredTarget::decode(&target),
+    );
     Some(Definition {
         index: Arc::new(VectorIndex {
             keyspace: keyspace?,
             table: table?,
             name: name?,
-            target: column.clone(),
-            column,
+            target,
             options: options.map(BTreeMap::from_iter).unwrap_or_default(),
             version: version?.into(),
             table_id: table_id?,

@@ -92,7 +92,8 @@ impl Reconciling {
         let is_of = |definition: &&Definition| {
             let index = &definition.index;
             logged.as_ref().is_some_and(|table| {
-                table.id == index.table_id && table.column(&index.column).is_some()
+                let mut columns = index.target.columns();
+                table.id == index.table_id && columns.all(|name| table.column(name).is_some())
             })
         };
         let (live, gone): (Vec<_>, Vec<_>) = definitions.into_iter().partition(is_of);

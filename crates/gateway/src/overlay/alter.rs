@@ -39,9 +39,11 @@ impl Refusal {
             })
         };
         match &alter.change {
-            AlterTableChange::DropColumns { columns, .. } => columns
-                .iter()
-                .find_map(|column| refused("drop", column, &|index| index.column == *column)),
+            AlterTableChange::DropColumns { columns, .. } => columns.iter().find_map(|column| {
+                refused("drop", column, &|index| {
+                    index.target.columns().any(|name| name == column)
+                })
+            }),
             AlterTableChange::RenameColumns(renames) => {
                 let logged = snapshot.logged_table(keyspace, table)?;
                 let in_key = |name: &str| logged.primary_key().iter().any(|key| key.name == *name);
@@ -61,6 +63,7 @@ impl Refusal {
 mod tests {
     use std::sync::Arc;
 
+    use index::target::StoredTarget;
     use uuid::Uuid;
 
     use super::*;
@@ -71,8 +74,7 @@ mod tests {
             keyspace: "shop".to_owned(),
             table: table.to_owned(),
             name: name.to_owned(),
-            column: column.to_owned(),
-            target: column.to_owned(),
+            target: StoredTarget::decode(column),
             options: Default::default(),
             version: Uuid::nil(),
             table_id: Uuid::nil(),

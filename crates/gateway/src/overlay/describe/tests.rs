@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use index::target::StoredTarget;
 use uuid::Uuid;
 
 use super::*;
@@ -10,8 +11,7 @@ fn snapshot() -> Snapshot {
             keyspace: "k".to_owned(),
             table: table.to_owned(),
             name: name.to_owned(),
-            column: "v".to_owned(),
-            target: "v".to_owned(),
+            target: StoredTarget::decode("v"),
             options: BTreeMap::new(),
             version: Uuid::nil(),
             table_id: Uuid::nil(),

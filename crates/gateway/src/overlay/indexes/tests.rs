@@ -1,5 +1,6 @@
 use bytes::Bytes;
 use cql::wire::ColumnSpec;
+use index::target::StoredTarget;
 use uuid::Uuid;
 use value::CqlType;
 
@@ -10,8 +11,7 @@ fn index(keyspace: &str, table: &str, name: &str) -> Arc<VectorIndex> {
         keyspace: keyspace.to_owned(),
         table: table.to_owned(),
         name: name.to_owned(),
-        column: "v".to_owned(),
-        target: "v".to_owned(),
+        target: StoredTarget::decode("v"),
         options: BTreeMap::from([("quantization".to_owned(), "f32".to_owned())]),
         version: Uuid::nil(),
         table_id: Uuid::nil(),
