@@ -147,3 +147,38 @@ fn key_column(column: &Column) -> Option<KeyColumn> {
         cql_type: column.cql_type.clone(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use value::CqlType;
+
+    use super::*;
+    use crate::fixtures::table;
+
+    #[test]
+    fn filter_columns_are_those_outside_the_primary_key() {
+        let of = |local_key, filter_columns| {
+            let table = table(local_key, filter_columns);
+            identity(&table, &table.indexes["i"])
+        };
+        let plain = of(&[], &[]).unwrap();
+        assert_eq!((plain.local_key, plain.filter_columns), (vec![], vec![]));
+        let column = |name: &str, cql_type, is_static| FilterColumn {
+            name: name.to_owned(),
+            cql_type,
+            is_static,
+        };
+        let local = of(&["p", "n"], &["c", "s"]).unwrap();
+        assert_eq!(local.local_key, ["p", "n"]);
+        assert!(local.filters_by_static());
+        assert_eq!(
+            local.filter_columns,
+            [
+                column("n", CqlType::Int, false),
+                column("s", CqlType::Text, true)
+            ]
+        );
+        assert!(of(&[], &["gone"]).is_err());
+        assert!(of(&[], &["d"]).is_err());
+    }
+}

@@ -363,3 +363,81 @@ impl From<ClusterError> for CqlError {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use cql::ast::Statement;
+    use cql::parser::parse_statement;
+    use uuid::Uuid;
+
+    use super::super::fixtures;
+    use super::*;
+
+    /// The name that a CREATE INDEX gives its index on `k.t (id, c, v, n, s static, m)`, where the
+    /// global index `k.i` on `v` is and the local one `k.by_c`.
+    fn name_of(list: &str, options: &str) -> Result<Option<String>, String> {
+        let text = format!("CREATE CUSTOM INDEX {options} ON k.t ({list}) USING 'vector_index'");
+        let Statement::CreateIndex(create) = parse_statement(&text).unwrap().statement else {
+            panic!("{text}");
+        };
+        let columns = [
+            ("id", "partition_key", "int"),
+            ("c", "clustering", "int"),
+            ("v", "regular", "vector<float, 3>"),
+            ("w", "regular", "vector<int, 3>"),
+            ("n", "regular", "int"),
+            ("s", "static", "text"),
+            ("m", "regular", "map<text, text>"),
+            ("u", "regular", "address"),
+        ];
+        let columns =
+            columns.map(|(name, kind, of)| (name.to_owned(), kind.to_owned(), 0, of.to_owned()));
+        let table = BaseTable::new("k", "t", Uuid::from_u128(2), columns.to_vec());
+        let local = Definition {
+            index: Arc::new(VectorIndex {
+                name: "by_c".to_owned(),
+                target: StoredTarget::decode(r#"{"tc":"v","pk":["c"]}"#),
+                ..fixtures::index()
+            }),
+            ..fixtures::definition(State::Usable)
+        };
+        let definitions = Definitions {
+            revision: 7,
+            rows: vec![fixtures::definition(State::Usable), local],
+        };
+        let target = StoredTarget::of(&create.targets).map_err(|error| error.message)?;
+        checked(&definitions, &table, &[], &create, &target).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn filter_columns_and_local_keys_are_checked() {
+        let named = |name: &str| Ok(Some(name.to_owned()));
+        assert_eq!(name_of("v, n, id, s, m", "one"), named("one"));
+        assert_eq!(name_of("(id, n), v, c", ""), named("t_v_idx"));
+        for (list, expected) in [
+            (
+                "v, w",
+                "Unsupported vector index filtering column w of type vector<int, 3>",
+            ),
+            (
+                "v, u",
+                "Unsupported vector index filtering column u of type address",
+            ),
+            ("v, x", "No column definition found for column x"),
+            (
+                "w",
+                "Vector indexes are only supported on columns of vectors of floats (column w is of \
+                 type vector<int, 3>)",
+            ),
+            ("v, n", "Index t_v_idx is a duplicate of existing index i"),
+            (
+                "(c), v, n",
+                "Index t_v_idx is a duplicate of existing index by_c",
+            ),
+        ] {
+            assert_eq!(name_of(list, ""), Err(expected.to_owned()), "{list}");
+        }
+        assert_eq!(name_of("(c), v, n", "IF NOT EXISTS"), Ok(None));
+        assert_eq!(name_of("(c), v, n", "another"), named("another"));
+    }
+}

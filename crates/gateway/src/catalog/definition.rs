@@ -223,6 +223,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_row_without_a_target_is_of_an_index_on_its_column_alone() {
+        let read = |column: &str, target: Option<&str>| {
+            let text = |text: &str| Some(text.to_owned());
+            let row: Row = (
+                Some(7),
+                text("k"),
+                text("i"),
+                text("t"),
+                Some(Uuid::from_u128(2)),
+                text(column),
+                None,
+                Some(CqlTimeuuid::from(Uuid::from_u128(1))),
+                text("USABLE"),
+                Some(7),
+                None,
+                target.map(str::to_owned),
+            );
+            super::definition(row).unwrap().index.target.clone()
+        };
+        let odd = r#"{"tc":"w"}"#;
+        assert_eq!(read(odd, None), StoredTarget::on(odd.to_owned()));
+        assert_eq!(read("v", Some("v")), StoredTarget::on("v".to_owned()));
+        let local = read("v", Some(r#"{"tc":"v","pk":["p"],"fc":["f"]}"#));
+        assert_eq!(local.columns().collect::<Vec<_>>(), ["p", "v", "f"]);
+    }
+
+    #[test]
     fn what_is_on_its_way_out_of_a_table_or_of_its_forerunner_is_known() {
         let table = BaseTable::new("k", "t", Uuid::from_u128(2), Vec::new());
         let is_left = |name: &str, id: u128, state: State| {

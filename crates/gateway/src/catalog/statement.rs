@@ -164,6 +164,14 @@ mod tests {
             created.unwrap().probe(),
             "CREATE CUSTOM INDEX ON k.\"T\" (no_column) USING 'vector_index'"
         );
+        let local = read(
+            "CREATE CUSTOM INDEX ON k.t ((p, q), v, f) USING 'vector_index'",
+            None,
+        );
+        let Some(IndexStatement::Create { target, .. }) = local else {
+            panic!("{local:?}");
+        };
+        assert_eq!(target.encode(), r#"{"tc":"v","pk":["p","q"],"fc":["f"]}"#);
     }
 
     #[test]
@@ -178,6 +186,10 @@ mod tests {
         assert!(
             refusal("CREATE CUSTOM INDEX ON k.t (v, v) USING 'vector_index'")
                 .contains("Duplicate column v")
+        );
+        assert!(
+            refusal("CREATE CUSTOM INDEX ON k.t (v, KEYS(m)) USING 'vector_index'")
+                .contains("Unsupported vector index filtering column keys(m)")
         );
     }
 }

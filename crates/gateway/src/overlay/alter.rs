@@ -123,6 +123,24 @@ mod tests {
     }
 
     #[test]
+    fn the_columns_of_a_local_key_and_of_filters_are_not_dropped() {
+        let local = r#"{"tc":"v","pk":["p"],"fc":["f"]}"#;
+        let snapshot = Snapshot::new([Arc::new(events())], [index("one", "events", local)]);
+        for column in ["v", "p", "f"] {
+            let text = format!("ALTER TABLE shop.events DROP {column}");
+            let refusal = Refusal::of_alter(&text, None, &snapshot).unwrap();
+            assert_eq!(
+                refusal.message().unwrap(),
+                format!(
+                    "Cannot drop column {column} because it has dependent secondary indexes (one)"
+                )
+            );
+        }
+        let other = Refusal::of_alter("ALTER TABLE shop.events DROP owner", None, &snapshot);
+        assert_eq!(other, None);
+    }
+
+    #[test]
     fn a_column_of_the_key_of_a_logged_table_is_not_renamed() {
         let expected =
             "Cannot rename column hour because it has dependent secondary indexes (one, two)";

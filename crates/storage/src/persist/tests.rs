@@ -171,6 +171,23 @@ fn a_catalog_comes_back_as_it_was() {
 }
 
 #[test]
+fn an_index_of_a_column_alone_is_kept_as_earlier_versions_did() {
+    let mut catalog = catalog();
+    let keyspace = Arc::make_mut(catalog.keyspaces.get_mut("ks").unwrap());
+    let table = Arc::make_mut(keyspace.tables.get_mut("Tablé").unwrap());
+    let index = Arc::make_mut(table.indexes.get_mut("i").unwrap());
+    index.local_key.clear();
+    index.filter_columns.clear();
+    let mut disk = Disk::new();
+    write(&mut disk, changes(None, (&catalog, &Generations::new())));
+    for record in disk.values() {
+        let record = String::from_utf8_lossy(record);
+        assert!(!record.contains("local_key") && !record.contains("filter_columns"));
+    }
+    check(&disk, &catalog, &Generations::new());
+}
+
+#[test]
 fn a_change_writes_what_it_changes() {
     let (mut old, mut generations) = (catalog(), Generations::new());
     let sample = Table::clone(&old.keyspaces["ks"].tables["Tablé"]);

@@ -171,3 +171,56 @@ fn key_schema(state: &ClusterState, listed: &ListedIndex) -> Result<Option<KeySc
         clustering: columns(&table.clustering_key)?,
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::tests::text_schema;
+
+    #[test]
+    fn filter_columns_are_those_outside_the_primary_key() {
+        let listed = |type_text: &str, is_static| ListedColumn {
+            type_text: type_text.to_owned(),
+            is_static,
+        };
+        let columns = HashMap::from([
+            ("p0".to_owned(), listed("text", false)),
+            ("c0".to_owned(), listed("text", false)),
+            ("n".to_owned(), listed("int", false)),
+            ("s".to_owned(), listed("frozen<set<uuid>>", true)),
+            ("u".to_owned(), listed("address", false)),
+            ("d".to_owned(), listed("duration", false)),
+        ]);
+        let of = |target: &str| {
+            let target = StoredTarget::decode(target);
+            let found = filter_columns(&target, &text_schema(1, 1), &columns)?;
+            Ok::<_, String>(found.map(|found| {
+                let shown = found.into_iter();
+                shown
+                    .map(|column| (column.name, column.cql_type.to_string(), column.is_static))
+                    .collect::<Vec<_>>()
+            }))
+        };
+        let shown = |name: &str, cql_type: &str, is_static| {
+            (name.to_owned(), cql_type.to_owned(), is_static)
+        };
+        assert_eq!(of("v"), Ok(Some(Vec::new())));
+        assert_eq!(
+            of(r#"{"tc":"v","pk":["p0","n"],"fc":["c0","s"]}"#),
+            Ok(Some(vec![
+                shown("n", "int", false),
+                shown("s", "frozen<set<uuid>>", true)
+            ]))
+        );
+        // The schema may be about to change.
+        assert_eq!(of(r#"{"tc":"v","fc":["gone"]}"#), Ok(None));
+        for (name, of_type) in [("u", "address"), ("d", "duration")] {
+            assert_eq!(
+                of(&format!(r#"{{"tc":"v","fc":["{name}"]}}"#)),
+                Err(format!(
+                    "not built: no search can be filtered by {name}, which is a {of_type}"
+                ))
+            );
+        }
+    }
+}

@@ -309,6 +309,32 @@ mod tests {
         (subscriber, received, ready)
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn static_columns_are_read_for_an_index_that_filters_by_one() {
+        for takes_static in [false, true] {
+            let of = identity("a");
+            let partition = of.keys.encode_partition([b"k".as_slice()]);
+            let rereader = Rereader::new(of.table, of.keys, Arc::new(Silent), Arc::default());
+            let (hints, hint_receiver) = mpsc::channel(HINTS_MAX);
+            let (subscriptions, subscription_receiver) = mpsc::channel(1);
+            let serving = tokio::spawn(rereader.run(hint_receiver, subscription_receiver));
+            let (mut subscriber, mut received, ready) = subscriber("a");
+            subscriber.takes_static = takes_static;
+            subscriptions.send(subscriber).await.unwrap();
+            ready.await.unwrap();
+            let hint = HintMessage::Hint(Hint {
+                target: HintTarget::Static(partition),
+                noticed_us: None,
+            });
+            hints.send(hint).await.unwrap();
+            hints.send(HintMessage::Position(7)).await.unwrap();
+            // A read of the silent database never ends, so what comes behind it waits.
+            let told = tokio::time::timeout(Duration::from_secs(10), received.recv()).await;
+            assert_eq!(told.is_err(), takes_static);
+            serving.abort();
+        }
+    }
+
     #[tokio::test]
     async fn reads_that_can_not_end_are_given_up_with_the_index_that_asks_for_them() {
         let of = identity("a");

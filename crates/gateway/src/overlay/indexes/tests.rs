@@ -145,6 +145,20 @@ fn rows_have_the_columns_of_the_answer_and_come_after_the_nodes() {
 }
 
 #[test]
+fn a_target_of_several_columns_is_shown_as_scylladb_keeps_it() {
+    let index = VectorIndex {
+        target: StoredTarget::decode(r#"{"tc":"v","pk":["p"],"fc":["f"]}"#),
+        ..VectorIndex::clone(&index("k", "t", "i"))
+    };
+    let bytes = options(&index);
+    let shown = String::from_utf8_lossy(&bytes);
+    assert!(
+        shown.contains(r#"{"tc":"v","pk":["p"],"fc":["f"]}"#),
+        "{shown}"
+    );
+}
+
+#[test]
 fn rows_come_with_the_last_page() {
     let read = IndexesRead::read("SELECT index_name FROM system_schema.indexes", None).unwrap();
     let rows = read.rows(&values(&[]), None, &snapshot());
