@@ -1,8 +1,8 @@
 //! A condition on the columns of a row.
 
-use std::borrow::Cow;
-
 use value::predicate::{Observed, Predicate, TuplePredicate};
+
+use crate::Columns;
 
 /// A condition on the columns of a row. Columns are named by their position in
 /// [`crate::Columns::types`].
@@ -25,15 +25,19 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// Whether the condition holds for a row, given the value of each column; `None` for null.
-    pub(crate) fn holds<'v>(&self, value: impl Fn(usize) -> Option<Cow<'v, [u8]>>) -> bool {
+    /// Whether the condition holds for the row of an id.
+    pub(crate) fn holds(&self, columns: &Columns, id: u32) -> bool {
         match self {
             Condition::Column { column, predicate } => {
-                let value = value(*column);
+                let value = columns.value(*column, id);
                 predicate.holds(observed(value.as_deref()))
             }
-            Condition::Tuple { columns, predicate } => {
-                let values: Vec<_> = columns.iter().map(|column| value(*column)).collect();
+            Condition::Tuple {
+                columns: compared,
+                predicate,
+            } => {
+                let values = compared.iter().map(|column| columns.value(*column, id));
+                let values = Vec::from_iter(values);
                 predicate.holds(|position| values.get(position)?.as_deref())
             }
         }

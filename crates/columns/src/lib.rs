@@ -2,9 +2,16 @@
 
 #![warn(clippy::unwrap_used)]
 
+mod candidates;
+mod column;
 mod columns;
 mod condition;
+mod conjunct;
 mod conjunction;
+mod dictionary;
+mod order;
+mod posting;
+mod strings;
 
 pub use columns::Columns;
 pub use condition::Condition;
