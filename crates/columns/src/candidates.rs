@@ -27,7 +27,7 @@ pub(crate) struct Terms<'a> {
 /// The codes of some terms.
 #[derive(Debug)]
 pub(crate) enum Codes {
-    /// Codes without repeats.
+    /// Codes, ascending, without repeats.
     Listed(Vec<u32>),
     /// The codes of runs that do not overlap.
     Runs(Vec<Run>),
@@ -43,6 +43,18 @@ impl Candidates<'_> {
         }
     }
 
+    /// The dictionary and the codes of listed terms, one of which all candidates have.
+    pub fn listed(&self) -> Option<(&Dictionary, &[u32])> {
+        match self {
+            Candidates::Having(Terms {
+                dictionary,
+                codes: Codes::Listed(codes),
+            }) => Some((dictionary, codes)),
+            _ => None,
+        }
+    }
+
+    /// The candidates as a set.
     pub fn ids(&self) -> IdSet {
         match self {
             Candidates::All(ids) => (*ids).clone(),

@@ -95,9 +95,10 @@ impl Column {
         Some(Cow::Owned(bytes.into()))
     }
 
-    /// Whether an id has a term with one of these codes.
-    pub fn has_any(&self, id: u32, codes: &IdSet) -> bool {
-        self.codes(id).any(|code| codes.contains(code))
+    /// Whether an id has a term with one of these codes, which ascend.
+    pub fn has_any(&self, id: u32, codes: &[u32]) -> bool {
+        self.codes(id)
+            .any(|code| codes.binary_search(&code).is_ok())
     }
 
     /// The codes of an id.

@@ -1,45 +1,50 @@
 //! A condition, with the values it names looked up.
 
-use std::sync::OnceLock;
+use std::slice::from_ref;
 
-use ann::IdSet;
+use bytes::Bytes;
 use value::predicate::{Collection, Comparison, Predicate, TuplePredicate};
-use value::{CqlType, split_elements, split_entries};
+use value::{CqlType, compare, split_elements, split_entries, validate};
 
 use crate::candidates::{Candidates, Codes, Terms};
 use crate::column::Column;
 use crate::dictionary::Dictionary;
+use crate::members::Members;
 use crate::order::Run;
 use crate::{Columns, Condition};
 
 /// How many ids of a posting are touched in the time of one [`Conjunct::admits`].
 pub(crate) const CHECK_COST: usize = 4;
-/// Number of postings up to which each is asked whether it has an id.
-const MOST_ASKED: usize = 4;
 
 /// A condition, or a part of one that is looked up alone.
 #[derive(Debug)]
 pub(crate) struct Conjunct<'a> {
-    condition: &'a Condition,
     pub candidates: Candidates<'a>,
-    /// Whether the candidates are the ids that satisfy the condition, or this part of it.
-    pub is_exact: bool,
     len: usize,
-    /// The column whose rows have the codes of the candidates.
-    coded: Option<&'a Column>,
-    /// The codes of the candidates, made when first needed.
-    codes: OnceLock<IdSet>,
+    check: Check<'a>,
+}
+
+/// How an id is checked.
+#[derive(Debug)]
+enum Check<'a> {
+    /// The row has a code of the candidates. All candidates satisfy the condition.
+    Codes(&'a Column),
+    /// A posting of the candidates has the id. All candidates satisfy the condition.
+    Postings,
+    /// The condition holds for the row. All candidates satisfy it.
+    Holds(&'a Condition),
+    /// The condition holds for the row. It may not for a candidate.
+    MayHold(&'a Condition),
+    /// The row is among the members of an IN. A candidate may not be.
+    IsMember(Members<'a>),
 }
 
 impl<'a> Conjunct<'a> {
-    fn new(condition: &'a Condition, candidates: Candidates<'a>, is_exact: bool) -> Self {
+    fn new(candidates: Candidates<'a>, check: Check<'a>) -> Self {
         Conjunct {
-            condition,
             len: candidates.len(),
             candidates,
-            is_exact,
-            coded: None,
-            codes: OnceLock::new(),
+            check,
         }
     }
 
@@ -47,89 +52,78 @@ impl<'a> Conjunct<'a> {
     pub fn all_of(columns: &'a Columns, condition: &'a Condition) -> Vec<Conjunct<'a>> {
         match condition {
             Condition::Column { column, predicate } => {
-                let column = columns.column(*column);
-                vec![Conjunct::of_column(column, condition, predicate)]
+                vec![Conjunct::of_column(columns, column, condition, predicate)]
             }
             Condition::Tuple {
                 columns: compared,
                 predicate,
-            } => Conjunct::of_tuple(columns, compared, condition, predicate),
+            } => equal_columns(columns, compared, predicate).unwrap_or_else(|| {
+                vec![Conjunct::of_tuple(columns, compared, condition, predicate)]
+            }),
         }
     }
 
-    fn of_column(column: &'a Column, condition: &'a Condition, predicate: &'a Predicate) -> Self {
-        let Some(candidates) = lookup(column, predicate) else {
-            let (candidates, is_exact) = (whole_collection(column, predicate), false);
-            return Conjunct::new(condition, candidates, is_exact);
-        };
-        let is_of_keys = matches!(predicate, Predicate::ContainsKey { .. });
-        Conjunct {
-            coded: (!is_of_keys).then_some(column),
-            ..Conjunct::new(condition, candidates, true)
+    fn of_column(
+        columns: &'a Columns,
+        number: &'a usize,
+        condition: &'a Condition,
+        predicate: &'a Predicate,
+    ) -> Self {
+        let column = columns.column(*number);
+        if let Some(candidates) = lookup(column, predicate) {
+            let check = match predicate {
+                Predicate::ContainsKey { .. } => Check::Postings,
+                _ if candidates.listed().is_some() => Check::Codes(column),
+                _ => Check::Holds(condition),
+            };
+            return Conjunct::new(candidates, check);
         }
+        let members = match predicate {
+            Predicate::In { cql_type, values } => {
+                let tuples = values.iter().map(|value| vec![&value[..]]).collect();
+                Members::new(from_ref(number), from_ref(cql_type), tuples)
+            }
+            _ => None,
+        };
+        let check = members.map_or(Check::MayHold(condition), Check::IsMember);
+        Conjunct::new(whole_collection(column, predicate), check)
     }
 
     fn of_tuple(
         columns: &'a Columns,
-        compared: &[usize],
+        compared: &'a [usize],
         condition: &'a Condition,
         predicate: &'a TuplePredicate,
-    ) -> Vec<Conjunct<'a>> {
-        let equal = |position: usize, cql_type: &CqlType, values: &[&[u8]]| {
-            let column = columns.column(*compared.get(position)?);
-            having_equal(column, cql_type, values)
-        };
-        match predicate {
-            // Each column must have its value, so each is a term of its own.
-            TuplePredicate::Compare {
-                types,
-                comparison: Comparison::Eq,
-                values,
-            } if !values.is_empty() && types.len() == values.len() => {
-                let parts = types.iter().zip(values).enumerate();
-                let parts =
-                    parts.map(|(position, (cql_type, value))| equal(position, cql_type, &[value]));
-                let parts: Option<Vec<_>> = parts.collect();
-                if let Some(parts) = parts {
-                    return parts
-                        .into_iter()
-                        .map(|candidates| Conjunct::new(condition, candidates, true))
-                        .collect();
-                }
-            }
+    ) -> Self {
+        let column = |position: usize| Some(columns.column(*compared.get(position)?));
+        let (candidates, members) = match predicate {
             // The first column decides, unless it has its value itself.
             TuplePredicate::Compare {
                 types,
                 comparison,
                 values,
             } => {
-                let first = compared.first().zip(types.first().zip(values.first()));
+                let first = column(0).zip(types.first().zip(values.first()));
                 let candidates = first.and_then(|(column, (cql_type, value))| {
-                    let column = columns.column(*column);
                     in_run(column, cql_type, of_first(*comparison), value)
                 });
-                if let Some(candidates) = candidates {
-                    return vec![Conjunct::new(condition, candidates, false)];
-                }
+                (candidates, None)
             }
             // Every column must have one of its values.
             TuplePredicate::In { types, tuples } => {
                 let candidates = types.iter().enumerate().filter_map(|(position, cql_type)| {
                     let values = tuples.iter().map(|tuple| tuple.get(position));
                     let values = values.map(|value| value.map(|value| &value[..]));
-                    let values: Option<Vec<_>> = values.collect();
-                    equal(position, cql_type, &values?)
+                    having_equal(column(position)?, cql_type, values.collect::<Option<_>>()?)
                 });
-                if let Some(rarest) = candidates.min_by_key(Candidates::len) {
-                    return vec![Conjunct::new(condition, rarest, false)];
-                }
+                let slices = |tuple: &'a Vec<_>| tuple.iter().map(|value: &Bytes| &value[..]);
+                let tuples = tuples.iter().map(|tuple| slices(tuple).collect());
+                let members = Members::new(compared, types, tuples.collect());
+                (candidates.min_by_key(Candidates::len), members)
             }
-        }
-        vec![Conjunct::new(
-            condition,
-            Candidates::All(columns.ids()),
-            false,
-        )]
+        };
+        let check = members.map_or(Check::MayHold(condition), Check::IsMember);
+        Conjunct::new(candidates.unwrap_or(Candidates::All(columns.ids())), check)
     }
 
     /// The number of candidates, or more where rows have several of the terms.
@@ -137,23 +131,55 @@ impl<'a> Conjunct<'a> {
         self.len
     }
 
+    /// Whether all candidates satisfy the condition, or this part of it.
+    pub fn is_exact(&self) -> bool {
+        match self.check {
+            Check::Codes(_) | Check::Postings | Check::Holds(_) => true,
+            Check::MayHold(_) | Check::IsMember(_) => false,
+        }
+    }
+
     /// Whether the row of an id satisfies the condition, or this part of it.
     pub fn admits(&self, columns: &Columns, id: u32) -> bool {
-        if let Candidates::Having(terms) = &self.candidates
-            && let Codes::Listed(codes) = &terms.codes
-            && self.is_exact
-        {
-            if codes.len() <= MOST_ASKED {
-                let has = |code: &u32| terms.dictionary.posting(*code).contains(id);
-                return codes.iter().any(has);
+        match &self.check {
+            Check::Codes(column) => {
+                let listed = self.candidates.listed();
+                listed.is_some_and(|(_, codes)| column.has_any(id, codes))
             }
-            if let Some(column) = self.coded {
-                let codes = self.codes.get_or_init(|| codes.iter().copied().collect());
-                return column.has_any(id, codes);
-            }
+            Check::Postings => self.candidates.listed().is_some_and(|(dictionary, codes)| {
+                let mut postings = codes.iter().map(|code| dictionary.posting(*code));
+                postings.any(|posting| posting.contains(id))
+            }),
+            Check::Holds(condition) | Check::MayHold(condition) => condition.holds(columns, id),
+            Check::IsMember(members) => members.contain(columns, id),
         }
-        self.condition.holds(columns, id)
     }
+}
+
+/// The conjuncts of `(a, b) = (1, 2)`, one for each column; `None` for other predicates.
+fn equal_columns<'a>(
+    columns: &'a Columns,
+    compared: &[usize],
+    predicate: &TuplePredicate,
+) -> Option<Vec<Conjunct<'a>>> {
+    let TuplePredicate::Compare {
+        types,
+        comparison: Comparison::Eq,
+        values,
+    } = predicate
+    else {
+        return None;
+    };
+    if compared.len() != types.len() || values.len() != types.len() || types.is_empty() {
+        return None;
+    }
+    let parts = compared.iter().zip(types.iter().zip(values));
+    let parts = parts.map(|(column, (cql_type, value))| {
+        let column = columns.column(*column);
+        let candidates = having_equal(column, cql_type, vec![value])?;
+        Some(Conjunct::new(candidates, Check::Codes(column)))
+    });
+    parts.collect()
 }
 
 /// The ids of a column that satisfy a predicate; `None` if no term says them.
@@ -163,21 +189,21 @@ fn lookup<'a>(column: &'a Column, predicate: &Predicate) -> Option<Candidates<'a
             cql_type,
             comparison: Comparison::Eq,
             value,
-        } => having_equal(column, cql_type, &[value]),
+        } => having_equal(column, cql_type, vec![value]),
         Predicate::Compare {
             cql_type,
             comparison,
             value,
         } => in_run(column, cql_type, *comparison, value),
         Predicate::NotEqual { cql_type, value } => {
-            match having_equal(column, cql_type, &[value])? {
+            match having_equal(column, cql_type, vec![value])? {
                 Candidates::Having(terms) => Some(Candidates::Without(column.present(), terms)),
                 Candidates::All(_) | Candidates::Without(..) => None,
             }
         }
         Predicate::In { cql_type, values } => {
             let values = Vec::from_iter(values.iter().map(|value| &value[..]));
-            having_equal(column, cql_type, &values)
+            having_equal(column, cql_type, values)
         }
         Predicate::Contains { collection, value } => {
             let (Collection::List(cql_type)
@@ -206,7 +232,9 @@ fn lookup<'a>(column: &'a Column, predicate: &Predicate) -> Option<Candidates<'a
     }
 }
 
-fn having(dictionary: &Dictionary, codes: Vec<u32>) -> Candidates<'_> {
+fn having(dictionary: &Dictionary, mut codes: Vec<u32>) -> Candidates<'_> {
+    codes.sort_unstable();
+    codes.dedup();
     Candidates::Having(Terms {
         dictionary,
         codes: Codes::Listed(codes),
@@ -217,18 +245,17 @@ fn having(dictionary: &Dictionary, codes: Vec<u32>) -> Candidates<'_> {
 fn having_equal<'a>(
     column: &'a Column,
     cql_type: &CqlType,
-    values: &[&[u8]],
+    mut values: Vec<&[u8]>,
 ) -> Option<Candidates<'a>> {
     if column.is_collection() || column.terms.cql_type() != cql_type {
         return None;
     }
-    let mut codes = Vec::with_capacity(values.len());
-    for value in values {
-        codes.extend(column.terms.equal(value));
-    }
-    codes.sort_unstable();
-    codes.dedup();
-    Some(having(&column.terms, codes))
+    // Neighbours in the order are found faster one after the other. Bytes that are no values have
+    // no order, and equal no value.
+    values.retain(|value| validate(cql_type, value).is_ok());
+    values.sort_unstable_by(|a, b| compare(cql_type, a, b));
+    let codes = values.iter().flat_map(|value| column.terms.equal(value));
+    Some(having(&column.terms, codes.collect()))
 }
 
 /// The ids that have a value for which a comparison holds; `None` for a collection.

@@ -8,7 +8,7 @@ use crate::{Columns, Condition};
 /// Conditions all of which a row must satisfy, with the values they name looked up in the columns.
 ///
 /// [`Conjunction::select`] takes time by the rows that satisfy the rarest condition, and
-/// [`Conjunction::matches`] a fraction of a microsecond. Neither grows with the values of an IN.
+/// [`Conjunction::matches`] a fraction of a microsecond, also where an IN has many values.
 #[derive(Debug)]
 pub struct Conjunction<'a> {
     columns: &'a Columns,
@@ -54,11 +54,11 @@ impl<'a> Conjunction<'a> {
         };
         let mut selected = rarest.candidates.ids();
         for (at, conjunct) in self.conjuncts.iter().enumerate() {
-            let is_done = at == 0 && conjunct.is_exact;
+            let is_done = at == 0 && conjunct.is_exact();
             if is_done || selected.is_empty() {
                 continue;
             }
-            if conjunct.is_exact && conjunct.candidates.cost() < selected.len() * CHECK_COST {
+            if conjunct.is_exact() && conjunct.candidates.cost() < selected.len() * CHECK_COST {
                 selected &= &conjunct.candidates.ids();
             } else {
                 let admitted = selected

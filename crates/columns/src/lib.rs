@@ -9,6 +9,7 @@ mod condition;
 mod conjunct;
 mod conjunction;
 mod dictionary;
+mod members;
 mod order;
 mod posting;
 mod strings;

@@ -165,7 +165,8 @@ fn predicate(cql_type: CqlType) -> BoxedStrategy<Predicate> {
             value,
         });
     let not_equal = of().prop_map(|(cql_type, value)| Predicate::NotEqual { cql_type, value });
-    let is_in = (Just(cql_type.clone()), vec(value(&cql_type), 0..8))
+    let member = prop_oneof![9 => value(&cql_type), 1 => Just(Bytes::from_static(b"\0\0\0"))];
+    let is_in = (Just(cql_type.clone()), vec(member, 0..8))
         .prop_map(|(cql_type, values)| Predicate::In { cql_type, values });
     let whole = prop_oneof![compare, not_equal, is_in];
     let contains = |collection: Collection, element: &CqlType| {
