@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-/// Most codes in a chunk.
+/// Number of codes at which a chunk is split.
 const CHUNK: usize = 512;
 
 /// Codes in the order of their values.
@@ -115,7 +115,7 @@ impl Order {
         if chunk == self.chunks.len() {
             // Values that come in order fill each chunk to its end.
             match self.chunks.last() {
-                Some(last) if last.codes.len() < CHUNK => {
+                Some(last) if last.codes.len() < CHUNK - 1 => {
                     chunk -= 1;
                     at = last.codes.len();
                 }
@@ -125,7 +125,7 @@ impl Order {
         let first = &mut self.chunks[chunk];
         first.codes.insert(at, code);
         first.ids += 1;
-        if first.codes.len() > CHUNK {
+        if first.codes.len() >= CHUNK {
             let codes = first.codes.split_off(CHUNK / 2);
             let ids = codes.iter().map(|code| ids(*code)).sum();
             first.ids -= ids;

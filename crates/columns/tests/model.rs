@@ -65,7 +65,7 @@ fn value(cql_type: &CqlType) -> BoxedStrategy<Bytes> {
         CqlType::Int => prop_oneof![
             1 => Just(Bytes::new()),
             9 => (-4i32..500).prop_map(|n| Value::Int(n % 5).serialize()),
-            9 => (0i32..100_000).prop_map(|n| Value::Int(n).serialize()),
+            9 => (0i32..1 << 17).prop_map(|n| Value::Int(n).serialize()),
         ]
         .boxed(),
         CqlType::Text => prop_oneof!["[a-c]{0,2}", "[a-z]{300}"]
@@ -130,7 +130,8 @@ fn row() -> impl Strategy<Value = Row> {
 #[derive(Clone, Debug)]
 enum Step {
     Set(u32, Row),
-    /// Sets ids from the first one on, each to one of the rows.
+    /// Sets ids from the first one on, each to one of the rows. Of an even number of rows each id
+    /// has a number of its own.
     Fill(u32, u32, Vec<Row>),
     Remove(u32),
     /// Removes ids from the first one on.
@@ -315,8 +316,12 @@ fn apply(columns: &mut Columns, model: &mut BTreeMap<u32, Row>, step: Step) {
         Step::Fill(at, len, rows) => {
             for id in at..at + len {
                 // Neither in turn nor in runs.
-                let row = id.wrapping_mul(2_654_435_761) >> 16;
-                set(columns, id, &rows[row as usize % rows.len()]);
+                let number = id.wrapping_mul(2_654_435_761) >> 15;
+                let mut row = rows[number as usize % rows.len()].clone();
+                if rows.len() % 2 == 0 {
+                    row[0] = Some(Value::Int(number as i32).serialize());
+                }
+                set(columns, id, &row);
             }
         }
         Step::Remove(id) => {
