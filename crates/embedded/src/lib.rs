@@ -54,6 +54,10 @@ impl LogHead for Head {
     fn acknowledged_us(&self) -> i64 {
         self.0.acknowledged_micros()
     }
+
+    fn slow_writers(&self) -> Box<dyn Send> {
+        Box::new(self.0.slow_writers())
+    }
 }
 
 #[async_trait]

@@ -263,6 +263,7 @@ impl World {
         let indexes = IndexesOptions {
             directory: self.directory.path().to_owned(),
             vectors: self.placement,
+            ..IndexesOptions::default()
         };
         let mut options = StoreOptions::embedded(([127, 0, 0, 1], 0).into(), indexes);
         options.turns = turns;

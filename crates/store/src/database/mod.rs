@@ -171,6 +171,10 @@ pub trait LogHead: Send + Sync {
     /// The end of the log in microseconds since the epoch: no row of a write that is acknowledged
     /// by now has a later time. This is an atomic load.
     fn acknowledged_us(&self) -> i64;
+
+    /// Makes each later write of the table wait for a moment, until the result is dropped. No write
+    /// waits for ever.
+    fn slow_writers(&self) -> Box<dyn Send>;
 }
 
 /// Reads rows of one table, with the same columns in every read.

@@ -101,6 +101,11 @@ impl Engine {
         of_database.map(Present::of).unwrap_or_default().now()
     }
 
+    /// The present by the clock of the database, in seconds since the epoch.
+    pub fn now_s(&self) -> u32 {
+        u32::try_from(self.now().as_secs()).unwrap_or(u32::MAX)
+    }
+
     /// Sets the database that has the schema. Only the first call counts.
     pub fn set_database(&self, database: Arc<dyn Database>) {
         let _ = self.database.set(database);
