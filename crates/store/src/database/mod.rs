@@ -63,6 +63,12 @@ pub trait Database: Send + Sync + 'static {
     /// known at this moment. Never waits.
     fn has_index(&self, name: &IndexName) -> bool;
 
+    /// Whether the schema still has this very index, and its table has not been truncated since, as
+    /// far as is known at this moment. Never waits.
+    fn is_current(&self, _index: &IndexIdentity) -> bool {
+        true
+    }
+
     /// Reads facts about a table's log; `None` if the table has no log, or none any more.
     ///
     /// # Errors

@@ -47,7 +47,8 @@ impl SearchDoor {
         let began = Instant::now();
         let Routed { index, requested } = self
             .engine
-            .route(&name)
+            .current_route(&name, admission.time_left())
+            .await
             .map_err(|no_route| SearchError::no_route(name.clone(), &no_route))?;
         check(&search, index.identity.options.dimensions)?;
         let left = admission.time_left();
