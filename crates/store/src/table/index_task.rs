@@ -153,6 +153,7 @@ impl IndexTask {
             self.sequencer.clone(),
             self.hints.clone(),
             self.context.memory.clone(),
+            self.context.indexes.fresh_bytes_max,
         );
         self.watch_vectors();
         let ends = ScanEnds { rows, taken_in };
