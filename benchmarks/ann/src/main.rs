@@ -34,6 +34,8 @@ enum Command {
     Curve(commands::curve::Arguments),
     /// Growing numbers of vectors: builds, memory, searches at equal recall, and how they grow
     Growth(commands::growth::Arguments),
+    /// Annulus alone: searches among few and many of the vectors, beside searches among all
+    Filtered(commands::filtered::Arguments),
     /// Annulus alone: replace every vector many times, and search beside a writer
     Churn(commands::churn::Arguments),
     /// Annulus alone: the speed at which a search reads, against that of this machine's memory
@@ -70,6 +72,7 @@ fn main() -> anyhow::Result<()> {
         Command::Compare(arguments) => commands::compare::run(&arguments, cache),
         Command::Curve(arguments) => commands::curve::run(&arguments, cache),
         Command::Growth(arguments) => commands::growth::run(&arguments, cache),
+        Command::Filtered(arguments) => commands::filtered::run(&arguments, cache),
         Command::Churn(arguments) => commands::churn::run(&arguments, cache),
         Command::Limits(arguments) => commands::limits::run(&arguments, cache),
         Command::Open(arguments) => commands::open::run(&arguments, cache),

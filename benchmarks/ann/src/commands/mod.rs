@@ -4,6 +4,7 @@ pub mod churn;
 pub mod compare;
 pub mod curve;
 pub mod data;
+pub mod filtered;
 pub mod growth;
 pub mod limits;
 pub mod open;

@@ -1,8 +1,12 @@
-//! Annulus' own engine as a contender. The benchmark uses the crate `ann` in this file alone.
+//! Annulus' own engine as a contender. The other files of the benchmark
+//! that use the crate `ann` take from it only names for filters.
 
 use std::path::Path;
 
-use ann::{Codes, Index, Options, Placement, Saved, SearchOptions, VectorsState};
+use ann::{
+    Codes, Explanation, Filter, IdSet, Index, Options, Placement, Saved, SearchOptions,
+    VectorsState,
+};
 use anyhow::bail;
 use contender::{Contender, Description, Effort, Memory, Metric, Vectors, Width, insert_all};
 
@@ -93,6 +97,23 @@ impl Annulus {
         };
         let found = self.index.search_with(query, &options)?;
         Ok(found.iter().map(|neighbour| neighbour.id).collect())
+    }
+
+    /// Returns the ids of the `k` nearest vectors of those that a filter admits, and the work that
+    /// the search did.
+    pub fn explain(
+        &self,
+        query: &[f32],
+        k: usize,
+        filter: Option<&IdSet>,
+    ) -> anyhow::Result<(Vec<u32>, Explanation)> {
+        let options = SearchOptions {
+            filter: filter.map(Filter::Ids),
+            ..SearchOptions::new(k)
+        };
+        let (found, explanation) = self.index.explain(query, &options)?;
+        let ids = found.iter().map(|neighbour| neighbour.id).collect();
+        Ok((ids, explanation))
     }
 
     /// The bytes that the index says it takes.

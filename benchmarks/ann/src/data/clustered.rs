@@ -55,10 +55,11 @@ pub const NARROW_SAMPLE: Shape = Shape {
 /// The shape of a sample of any number of vectors from one distribution. It has few clusters, so
 /// that even ten thousand vectors fill them. With only some vectors in each cluster, neighbours
 /// would lie in other clusters, and a larger set would be easier to search.
-pub const fn growing(vectors: usize) -> Shape {
+pub const fn growing(dimensions: usize, vectors: usize) -> Shape {
     Shape {
         vectors,
-        intrinsic: 32,
+        dimensions,
+        intrinsic: dimensions / 3,
         clusters: 20,
         ..NARROW_SAMPLE
     }

@@ -41,9 +41,9 @@ pub struct Source {
     make: fn() -> anyhow::Result<Made>,
 }
 
-/// The beginning of the names of the sets that [`clustered::growing`] makes. The number of vectors
-/// follows it.
-const GROWING: &str = "mixture96-";
+/// The beginnings of the names of the sets that [`clustered::growing`] makes, and their dimensions.
+/// The number of vectors follows.
+const GROWING: [(&str, usize); 2] = [("mixture96-", 96), ("mixture48-", 48)];
 
 /// All data sets.
 pub const SOURCES: &[Source] = &[
@@ -90,7 +90,12 @@ pub const SOURCES: &[Source] = &[
     Source {
         name: "mixture96-100k",
         about: "100,000 x 96 of 20 wide clusters of intrinsic dimension 32, Euclidean; in any other number too, as mixture96-3m",
-        make: || clustered::make(&clustered::growing(100_000)),
+        make: || clustered::make(&clustered::growing(96, 100_000)),
+    },
+    Source {
+        name: "mixture48-100k",
+        about: "100,000 x 48 of the same recipe, of intrinsic dimension 16; in any other number too",
+        make: || clustered::make(&clustered::growing(48, 100_000)),
     },
 ];
 
@@ -104,19 +109,22 @@ pub fn open(name: &str, cache: &Path) -> anyhow::Result<DataSet> {
     DataSet::open(&folder)?.context("a data set just made is gone")
 }
 
-/// The name of the set of `vectors` vectors of one distribution. A smaller set is the beginning of
-/// a larger one, and the queries are the same.
+/// The name of the set of `vectors` vectors in 96 dimensions of one distribution. A smaller set is
+/// the beginning of a larger one, and the queries are the same.
 pub fn growing(vectors: usize) -> String {
+    let (prefix, _) = GROWING[0];
     match vectors {
-        n if n.is_multiple_of(1_000_000) => format!("{GROWING}{}m", n / 1_000_000),
-        n if n.is_multiple_of(1_000) => format!("{GROWING}{}k", n / 1_000),
-        n => format!("{GROWING}{n}"),
+        n if n.is_multiple_of(1_000_000) => format!("{prefix}{}m", n / 1_000_000),
+        n if n.is_multiple_of(1_000) => format!("{prefix}{}k", n / 1_000),
+        n => format!("{prefix}{n}"),
     }
 }
 
-/// The number of vectors of a set that [`growing`] names; `None` for other names.
-fn vectors_of_growing(name: &str) -> Option<usize> {
-    let number = name.strip_prefix(GROWING)?;
+/// The dimensions and the number of vectors of a set whose name begins as one of [`GROWING`];
+/// `None` for other names.
+fn size_of_growing(name: &str) -> Option<(usize, usize)> {
+    let beginning = |&(prefix, dimensions)| Some((dimensions, name.strip_prefix(prefix)?));
+    let (dimensions, number) = GROWING.iter().find_map(beginning)?;
     let (digits, unit) = match number.strip_suffix('k') {
         Some(digits) => (digits, 1_000),
         None => number
@@ -125,16 +133,17 @@ fn vectors_of_growing(name: &str) -> Option<usize> {
     };
     let vectors = digits.parse::<usize>().ok()?.checked_mul(unit)?;
     // A set of fewer vectors has no hundred neighbours to find.
-    (vectors >= NEIGHBOURS).then_some(vectors)
+    (vectors >= NEIGHBOURS).then_some((dimensions, vectors))
 }
 
 fn make_vectors(name: &str) -> anyhow::Result<Made> {
     match SOURCES.iter().find(|source| source.name == name) {
         Some(source) => (source.make)(),
         None => {
-            let vectors = vectors_of_growing(name);
-            let vectors = vectors.ok_or_else(|| anyhow!("there is no data set {name}"))?;
-            clustered::make(&clustered::growing(vectors))
+            let size = size_of_growing(name);
+            let (dimensions, vectors) =
+                size.ok_or_else(|| anyhow!("there is no data set {name}"))?;
+            clustered::make(&clustered::growing(dimensions, vectors))
         }
     }
 }
@@ -191,18 +200,19 @@ mod tests {
     #[test]
     fn names_tell_the_number_of_vectors() {
         for vectors in [100, 1_500, 30_000, 1_000_000, 2_500_000] {
-            assert_eq!(vectors_of_growing(&growing(vectors)), Some(vectors));
+            assert_eq!(size_of_growing(&growing(vectors)), Some((96, vectors)));
         }
         assert_eq!(growing(30_000), "mixture96-30k");
+        assert_eq!(size_of_growing("mixture48-1m"), Some((48, 1_000_000)));
         for name in ["mixture96-", "mixture96-99", "mixture96-1g", "texts50k"] {
-            assert_eq!(vectors_of_growing(name), None, "{name}");
+            assert_eq!(size_of_growing(name), None, "{name}");
         }
     }
 
     #[test]
     fn a_smaller_set_is_the_beginning_of_a_larger_one() {
-        let small = clustered::make(&clustered::growing(200)).unwrap();
-        let large = clustered::make(&clustered::growing(300)).unwrap();
+        let small = clustered::make(&clustered::growing(96, 200)).unwrap();
+        let large = clustered::make(&clustered::growing(96, 300)).unwrap();
         assert_eq!(small.base, large.base[..small.base.len()]);
         assert_eq!(small.queries, large.queries);
     }
