@@ -71,8 +71,8 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Fills `ranked` with the ids of the proposed slots, in no order, as far as the filter admits
-    /// them. Of the ids that share a slot only the first `k` are taken.
+    /// Adds to `ranked` the ids of the proposed slots, in no order, as far as the filter admits them.
+    /// Of the ids that share a slot only the first `k` are taken.
     ///
     /// # Safety
     /// The epoch is pinned since before the slots were found.
@@ -83,7 +83,6 @@ impl<'a> Contents<'a> {
         scorer: &mut Scorer<'_>,
         ranked: &mut Vec<Ranked>,
     ) {
-        ranked.clear();
         for (index, &slot) in slots.iter().enumerate() {
             if let Some(&ahead) = slots.get(index + AHEAD) {
                 self.fetch_ahead(ahead);
@@ -250,6 +249,17 @@ impl Ranked {
     pub(crate) fn undirected(id: u32, scorer: &Scorer<'_>) -> Ranked {
         let rank = scorer.undirected_rank();
         Ranked { rank, id }
+    }
+
+    /// The rank of the `k`th nearest; None if there are fewer.
+    pub(crate) fn last_of(k: usize, ranked: &mut [Ranked]) -> Option<f32> {
+        let last = k.checked_sub(1).filter(|last| *last < ranked.len())?;
+        let (_, last, _) = ranked.select_nth_unstable_by(last, Ranked::compare);
+        Some(last.rank)
+    }
+
+    pub(crate) fn rank(&self) -> f32 {
+        self.rank
     }
 
     fn compare(a: &Ranked, b: &Ranked) -> std::cmp::Ordering {

@@ -15,6 +15,7 @@ use crate::graph::{Graph, Space};
 use crate::ids::{Entry, Ids};
 use crate::memory::Place;
 use crate::moves::Moves;
+use crate::plan::Pace;
 use crate::sharers::Sharers;
 use crate::snapshot::Generation;
 use crate::vectors::Vectors;
@@ -55,6 +56,7 @@ pub struct Index {
     pub(crate) linked: AtomicBool,
     pub(crate) len: AtomicUsize,
     pub(crate) moves: Moves,
+    pub(crate) pace: Pace,
     pub(crate) sharers: Sharers,
     /// The snapshot that was saved or opened last. The lock is held while the index is saved.
     pub(crate) generation: Mutex<Option<Arc<Generation>>>,
@@ -129,6 +131,7 @@ impl Index {
             linked: AtomicBool::new(false),
             len: AtomicUsize::new(0),
             moves: Moves::default(),
+            pace: Pace::default(),
             sharers: Sharers::default(),
             generation: Mutex::default(),
             verification: verification.unwrap_or_default(),

@@ -3,7 +3,10 @@
 //! The constants are measured with `make bench-ann` (`curve`) on real embeddings in 384 dimensions:
 //! 50,000 dictionary senses and 10,000 film descriptions.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use crate::codes::Kind;
+use crate::graph::BEAM_PER_PASSED;
 use crate::{Options, SearchOptions};
 
 /// Width of the narrowest walk, if no width is asked for.
@@ -23,12 +26,24 @@ const SCANNED_PER_MEASURED: usize = 8;
 /// neighbours apart, nothing more is measured.
 const COARSE_BELOW: f64 = 384.0;
 
-/// Factor by which a unit of width takes longer when a filter decides, or when the width is too
-/// large for a sorted array.
+/// Factor by which a unit of width takes longer when the width is too large for a sorted array.
 const HEAPS_FACTOR: usize = 2;
+
+/// Factor by which a hop takes longer when a filter decides.
+const FILTERED_FACTOR: f64 = 1.3;
+
+/// A walk that has found fewer than wanted after this many times as many hops as it was expected to
+/// take is given up: what the filter admits lies far from the query.
+const STARVED_AFTER: f64 = 4.0;
 
 /// Width of the widest walk with a sorted array of candidates.
 const SORTED_BEAM_MAX: usize = 2_048;
+
+/// Number of walks that the pace is about the mean of.
+const PACE_SAMPLES: f32 = 64.0;
+
+/// The least and the largest pace: walks that end early say little of others.
+const PACES: (f32, f32) = (0.25, 1.25);
 
 /// A way to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,10 +61,19 @@ pub(crate) enum Plan {
 pub(crate) struct Walk {
     pub beam: usize,
     pub rescored: usize,
-    /// Whether candidates lie in heaps, for filters and great widths, and not in a sorted array.
-    pub heaps: bool,
-    /// Number of hops after which the walk is given up, as a scan would have been better.
-    pub hops_max: usize,
+    pub candidates: Candidates,
+}
+
+/// The way in which a walk keeps its candidates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Candidates {
+    /// In a sorted array.
+    Sorted,
+    /// In heaps, for great widths.
+    Heaps,
+    /// Those that a filter admits apart from the others. The walk is given up after `hops_max` hops,
+    /// as a scan would have been better, and after `starved_max` if it has found too few.
+    Sieved { hops_max: usize, starved_max: usize },
 }
 
 /// The facts that a plan is made from.
@@ -58,18 +82,57 @@ pub(crate) struct Question<'a> {
     pub search: &'a SearchOptions<'a>,
     pub options: &'a Options,
     pub kind: Kind,
+    /// Number of hops of a walk for each unit of its width, as [`Pace`] has learned it.
+    pub pace: f64,
     /// Number of vectors held.
     pub held: usize,
     /// About how many of the vectors held the filter admits; all if there is no filter.
     pub admitted: usize,
 }
 
+/// The pace of walks: the mean number of hops of a plain walk for each unit of its width. Where the
+/// neighbours of a query stand out, walks [end](crate::graph::Reach) long before they are as wide
+/// as they may be, and those for a filter do too.
+///
+/// Threads that learn at the same time may lose one another's samples.
+#[derive(Debug)]
+pub(crate) struct Pace(AtomicU32);
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace(AtomicU32::new(1f32.to_bits()))
+    }
+}
+
+impl Pace {
+    /// Learns from a walk as wide as `beam`.
+    pub(crate) fn learn(&self, hops: u64, beam: usize) {
+        let sample = (hops as f32 / beam as f32).clamp(PACES.0, PACES.1);
+        let mean = self.get() as f32;
+        let mean = mean + (sample - mean) / PACE_SAMPLES;
+        self.0.store(mean.to_bits(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> f64 {
+        f64::from(f32::from_bits(self.0.load(Ordering::Relaxed)))
+    }
+}
+
 impl Plan {
+    /// The number of candidates to measure; None if all are measured.
+    pub(crate) fn rescored(&self) -> Option<usize> {
+        match *self {
+            Plan::Scan => None,
+            Plan::ScanOfCodes { rescored } | Plan::Walk(Walk { rescored, .. }) => Some(rescored),
+        }
+    }
+
     pub(crate) fn new(question: Question<'_>) -> Plan {
         let Question {
             search,
             options,
             kind,
+            pace,
             held,
             admitted,
         } = question;
@@ -89,24 +152,28 @@ impl Plan {
             .min(held)
             .max(k);
 
-        let heaps = search.filter.is_some() || beam > SORTED_BEAM_MAX;
-        // A walk for few among many goes over most of the others.
-        let share = held as f64 / admitted as f64;
-        let factor = if heaps { HEAPS_FACTOR } else { 1 };
-        let walk = beam as f64 * share * (SCANNED_PER_BEAM * factor) as f64;
         let scan_of_codes = (admitted + SCANNED_PER_MEASURED * rescored) as f64;
         let scan = (admitted * SCANNED_PER_MEASURED) as f64;
-        let asked_for_a_walk = search.beam.is_some() && search.filter.is_none();
-        if asked_for_a_walk || walk < scan_of_codes.min(scan) {
-            let hops_max = match search.filter {
-                Some(_) => (scan_of_codes / SCANNED_PER_BEAM as f64) as usize + beam,
-                None => usize::MAX,
+        let (candidates, walk) = if search.filter.is_some() {
+            // The last one to find has this rank among all.
+            let rank = rescored as f64 * held as f64 / admitted as f64;
+            let hops = pace * (beam as f64 + (rank - rescored as f64) * BEAM_PER_PASSED);
+            let candidates = Candidates::Sieved {
+                hops_max: (scan_of_codes / SCANNED_PER_BEAM as f64) as usize + beam,
+                starved_max: (hops * STARVED_AFTER) as usize,
             };
+            (candidates, hops * FILTERED_FACTOR)
+        } else if beam > SORTED_BEAM_MAX {
+            (Candidates::Heaps, (beam * HEAPS_FACTOR) as f64)
+        } else {
+            (Candidates::Sorted, beam as f64)
+        };
+        let asked_for_a_walk = search.beam.is_some() && search.filter.is_none();
+        if asked_for_a_walk || walk * (SCANNED_PER_BEAM as f64) < scan_of_codes.min(scan) {
             return Plan::Walk(Walk {
                 beam,
                 rescored,
-                heaps,
-                hops_max,
+                candidates,
             });
         }
         match scan_of_codes < scan {

@@ -5,11 +5,12 @@ use std::sync::atomic::Ordering;
 
 use crate::answer::{Contents, Ranked};
 use crate::codes::{Codebook, Query as Prepared};
-use crate::graph::{Batch, Counts, Graph, Heaps, Reach, Space};
+use crate::graph::{Bounds, Counts, Graph, Heaps, Reach, Sieve, Space};
 use crate::ids::Entry;
 use crate::index::{Index, Tools, Workspace};
+use crate::kernels::prefetch_bytes;
 use crate::nearest::Nearest;
-use crate::plan::{Plan, Question, Walk};
+use crate::plan::{Candidates, Plan, Question, Walk};
 use crate::vectors::{Scorer, UNDIRECTED};
 use crate::{Error, Explanation, Filter, Metric, Neighbour, SearchOptions, Way};
 
@@ -21,6 +22,16 @@ const BATCH: usize = 64;
 /// [reach](crate::graph), as much was found in as many steps in the mean, and searches of the 99th
 /// percentile took a third more (docs/benchmarks/slow-searches.md).
 const HARD: f64 = 1.25;
+
+/// A filtered scan of codes keeps this many times as many slots as are measured at first.
+const KEPT: usize = 8;
+
+/// Number of deviations of an estimate by which a slot may seem farther than it is. One in a hundred
+/// and sixty does so by more.
+const DOUBTS: f32 = 2.5;
+
+/// Factor by which a scan keeps more slots if all those kept before had to be measured.
+const KEPT_GROWTH: usize = 16;
 
 /// Number of ids tried to estimate how many a predicate admits.
 const TRIED: usize = 512;
@@ -116,8 +127,19 @@ impl Index {
             let found = (&mut *space, &mut *slots);
             // SAFETY: the epoch is pinned.
             explanation.way = unsafe { self.find(plan, &find, search, scorer.squared(), found) }?;
-            // SAFETY: the epoch has been pinned since before.
-            unsafe { contents.rank(slots, search, &mut scorer, ranked) };
+            ranked.clear();
+            explanation.rescored = match (explanation.way, search.filter, plan.rescored()) {
+                (Way::ScanOfCodes, Some(_), Some(first)) if search.rescored.is_none() => {
+                    let found = (&mut *space, &mut *slots);
+                    // SAFETY: the epoch has been pinned since before.
+                    unsafe { find.rank_doubtful(search, first, found, &mut scorer, ranked) }
+                }
+                _ => {
+                    // SAFETY: as above.
+                    unsafe { contents.rank(slots, search, &mut scorer, ranked) };
+                    slots.len()
+                }
+            } as u64;
             let ranks = undirected.into_iter();
             ranked.extend(ranks.map(|id| Ranked::undirected(id, &scorer)));
             if self.moves.any_since(ended) {
@@ -132,7 +154,6 @@ impl Index {
         });
         explanation.hops = space.counts.hops;
         explanation.distances = space.counts.distances;
-        explanation.rescored = slots.len() as u64;
         let nearest = found.unwrap_or_else(|| {
             explanation.way = Way::Scan;
             // SAFETY: the epoch is pinned.
@@ -161,14 +182,20 @@ impl Index {
         match plan {
             Plan::Scan => None,
             Plan::ScanOfCodes { rescored } => {
+                let kept = kept_of_scan(rescored, search);
                 // SAFETY: the caller's promise.
-                unsafe { find.scan_codes(rescored, space, slots) };
+                unsafe { find.scan_codes(kept, space, slots) };
                 Some(Way::ScanOfCodes)
             }
             Plan::Walk(walk) => {
                 // SAFETY: the caller's promise.
-                let ended = unsafe { self.walk(walk, find, search, squared, (space, slots)) };
-                ended.then_some(Way::Walk)
+                if unsafe { self.walk(walk, find, search, squared, (space, slots)) } {
+                    return Some(Way::Walk);
+                }
+                let kept = kept_of_scan(walk.rescored, search);
+                // SAFETY: as above.
+                unsafe { find.scan_codes(kept, space, slots) };
+                Some(Way::ScanOfCodes)
             }
         }
     }
@@ -186,22 +213,41 @@ impl Index {
         squared: f64,
         (space, slots): (&mut Space, &mut Vec<u32>),
     ) -> bool {
-        let Walk { beam, rescored, .. } = walk;
-        if walk.heaps {
-            let beam = beam.max(rescored);
+        let Walk {
+            beam,
+            rescored,
+            candidates,
+        } = walk;
+        match candidates {
             // SAFETY: the caller's promise.
-            if !unsafe { find.walk_heaps(beam, walk.hops_max, space, slots) } {
-                return false;
+            Candidates::Heaps => unsafe { find.walk_heaps(beam.max(rescored), space, slots) },
+            Candidates::Sorted => {
+                let wide = (search.k, beam);
+                let (width, reach) = self.reach(find.codebook, &space.query, wide, squared);
+                let width = width.max(rescored);
+                // SAFETY: the caller's promise.
+                unsafe { find.walk(reach, width, rescored, space, slots) };
+                self.pace.learn(space.counts.hops, beam);
+                if search.rescored.is_none() {
+                    // Slots that seem much too far are not among the nearest.
+                    slots.truncate(space.in_doubt(reach));
+                }
             }
-        } else {
-            let wide = (search.k, beam);
-            let (width, reach) = self.reach(find.codebook, &space.query, wide, squared);
-            let width = width.max(rescored);
-            // SAFETY: the caller's promise.
-            unsafe { find.walk(reach, width, rescored, space, slots) };
-            if search.rescored.is_none() {
-                // Slots that seem much too far are not among the nearest.
-                slots.truncate(space.in_doubt(reach));
+            Candidates::Sieved {
+                hops_max,
+                starved_max,
+            } => {
+                let wide = (rescored, beam.max(rescored));
+                let (width, reach) = self.reach(find.codebook, &space.query, wide, squared);
+                let bounds = Bounds {
+                    wanted: rescored,
+                    width,
+                    reach,
+                    hops_max,
+                    starved_max,
+                };
+                // SAFETY: the caller's promise.
+                return unsafe { find.walk_sieved(bounds, space, slots) };
             }
         }
         slots.truncate(rescored);
@@ -213,6 +259,7 @@ impl Index {
             search,
             options: &self.options,
             kind: self.kind,
+            pace: self.pace.get(),
             held,
             admitted: search
                 .filter
@@ -304,6 +351,14 @@ impl Index {
     }
 }
 
+/// The number of slots that a scan of codes keeps, of which `rescored` are measured at first.
+fn kept_of_scan(rescored: usize, search: &SearchOptions<'_>) -> usize {
+    match search.filter {
+        Some(_) if search.rescored.is_none() => rescored.saturating_mul(KEPT),
+        _ => rescored,
+    }
+}
+
 /// The ways to find slots for an answer.
 struct Find<'a> {
     graph: &'a Graph,
@@ -333,77 +388,154 @@ impl Find<'_> {
         slots.extend(space.found().map(|(_, slot)| slot));
     }
 
-    /// Walks the graph with heaps of candidates, and adds the slots found to `slots`; false if the
-    /// walk was given up.
+    /// Walks the graph with heaps of candidates, and adds the slots found to `slots`.
     ///
     /// # Safety
     /// The epoch is pinned until the last use of the slots.
-    unsafe fn walk_heaps(
-        &self,
-        beam: usize,
-        hops_max: usize,
-        space: &mut Space,
-        slots: &mut Vec<u32>,
-    ) -> bool {
-        let wants = |slot| {
+    unsafe fn walk_heaps(&self, beam: usize, space: &mut Space, slots: &mut Vec<u32>) {
+        let mut heaps = Heaps::new(beam);
+        // SAFETY: the caller's promise.
+        unsafe { self.graph.walk_with(self.codebook, &mut heaps, space) };
+        slots.extend(heaps.into_found().map(|(_, slot)| slot));
+    }
+
+    /// Walks the graph for slots that the filter admits, and adds those found to `slots`; false if
+    /// the walk was given up.
+    ///
+    /// # Safety
+    /// The epoch is pinned until the last use of the slots.
+    unsafe fn walk_sieved(&self, bounds: Bounds, space: &mut Space, slots: &mut Vec<u32>) -> bool {
+        let admits = |slot| {
             let block = self.graph.block(slot);
             self.filter.is_none_or(|filter| match block.is_shared() {
                 true => self.contents.any_admitted(slot, filter),
                 false => filter.admits(block.id()),
             })
         };
-        let mut heaps = Heaps::new(beam, hops_max, wants);
+        let mut sieve = Sieve::new(bounds, admits);
         // SAFETY: the caller's promise.
-        unsafe { self.graph.walk_with(self.codebook, &mut heaps, space) };
-        let (found, ended) = heaps.into_found();
-        slots.extend(found.into_iter().map(|(_, slot)| slot));
+        unsafe { self.graph.walk_with(self.codebook, &mut sieve, space) };
+        let found = sieve.into_found();
+        let ended = found.is_some();
+        slots.extend(found.into_iter().flatten());
         ended
     }
 
-    /// Estimates the distances of all admitted vectors, and adds the nearest slots to `slots`.
+    /// Adds to `ranked` the ids of the slots that a scan left in `slots`, as far as they may be among
+    /// the nearest for all that their `estimates` tell. Returns the number of slots measured.
+    ///
+    /// What a filter admits may begin just where most vectors lie. Then thousands are about as near
+    /// as the nearest.
+    ///
+    /// # Safety
+    /// The epoch is pinned since before the slots were found.
+    unsafe fn rank_doubtful(
+        &self,
+        search: &SearchOptions<'_>,
+        first: usize,
+        (space, slots): (&mut Space, &mut Vec<u32>),
+        scorer: &mut Scorer<'_>,
+        ranked: &mut Vec<Ranked>,
+    ) -> usize {
+        let error = DOUBTS * self.codebook.error(space.query.squared_length());
+        let mut room = kept_of_scan(first, search);
+        let (mut measured, mut more) = (0, first);
+        loop {
+            let end = slots.len().min(measured + more);
+            let before = ranked.len();
+            let last = Ranked::last_of(search.k, ranked);
+            // SAFETY: the caller's promise.
+            unsafe {
+                self.contents
+                    .rank(&slots[measured..end], search, scorer, ranked);
+            }
+            let is_nearer = |new: &Ranked| last.is_none_or(|last| new.rank() < last);
+            let any_nearer = ranked[before..].iter().any(is_nearer);
+            let last = Ranked::last_of(search.k, ranked);
+            measured = end;
+            more = measured.div_ceil(2);
+            let is_over = match last.map(|last| scorer.squared_distance(last)) {
+                None => false,
+                Some(Some(last)) => space
+                    .estimates
+                    .get(measured)
+                    .is_some_and(|next| *next > last + error),
+                Some(None) => !any_nearer,
+            };
+            if is_over {
+                break;
+            }
+            if measured == slots.len() {
+                if measured < room {
+                    break;
+                }
+                room = room.saturating_mul(KEPT_GROWTH);
+                slots.clear();
+                // SAFETY: as above.
+                unsafe { self.scan_codes(room, space, slots) };
+                measured = measured.min(slots.len());
+            }
+        }
+        if room > kept_of_scan(first, search) {
+            // Slots change places in the order while others write.
+            Ranked::dedup(ranked);
+        }
+        measured
+    }
+
+    /// Estimates the distances of all admitted vectors, and adds the nearest `kept` slots to
+    /// `slots`, the nearest first.
     ///
     /// # Safety
     /// The epoch is pinned until the last use of the slots.
-    unsafe fn scan_codes(&self, rescored: usize, space: &mut Space, slots: &mut Vec<u32>) {
-        let mut nearest = Nearest::new(rescored, rescored);
+    unsafe fn scan_codes(&self, kept: usize, space: &mut Space, slots: &mut Vec<u32>) {
+        let mut nearest = Nearest::new(kept, kept.min(self.contents.ids.end() as usize));
         let Space {
             query,
             batch,
             counts,
             ..
         } = space;
-        batch.clear();
-        let mut measure = |batch: &mut Batch| {
+        let mut shared = HashSet::new();
+        let mut measure = |waiting: &mut Vec<u32>| {
+            batch.clear();
+            for slot in waiting.drain(..) {
+                let block = self.graph.block(slot);
+                if !block.is_shared() || shared.insert(slot) {
+                    batch.push(slot, block);
+                }
+            }
             counts.distances += batch.len() as u64;
             // SAFETY: the table names filled slots, and the caller has pinned the epoch.
             for (slot, distance) in unsafe { batch.measure(self.codebook, query) } {
                 nearest.show(slot, distance);
             }
-            batch.clear();
         };
-        let mut shared = HashSet::new();
+        // Blocks are fetched while others are on their way.
+        let bytes = self.graph.layout().measured_bytes();
+        let mut waiting = Vec::with_capacity(BATCH);
         self.contents.for_each_admitted(self.filter, |id| {
             if let Entry::Slot(slot) = self.contents.ids.get(id) {
-                let block = self.graph.block(slot);
-                if block.is_shared() && !shared.insert(slot) {
-                    return;
-                }
-                batch.push(slot, block);
-                if batch.len() == BATCH {
-                    measure(batch);
+                prefetch_bytes(self.graph.block(slot).start(), bytes);
+                waiting.push(slot);
+                if waiting.len() == BATCH {
+                    measure(&mut waiting);
                 }
             }
         });
-        measure(batch);
+        measure(&mut waiting);
         // Distances beyond the floats have no order. If too few slots are left, all vectors are
         // measured.
         let found = nearest.into_sorted().into_iter();
-        let told_apart = found.take_while(|neighbour| neighbour.distance.is_finite());
-        slots.extend(told_apart.map(|neighbour| neighbour.id));
-        if !shared.is_empty() {
+        let mut once = HashSet::new();
+        let told_apart = found
+            .take_while(|neighbour| neighbour.distance.is_finite())
             // A slot that became shared meanwhile may be there twice.
-            slots.sort_unstable();
-            slots.dedup();
+            .filter(|neighbour| shared.is_empty() || once.insert(neighbour.id));
+        space.estimates.clear();
+        for Neighbour { id, distance } in told_apart {
+            slots.push(id);
+            space.estimates.push(distance);
         }
     }
 }

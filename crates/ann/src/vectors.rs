@@ -165,6 +165,18 @@ impl<'a> Scorer<'a> {
         }
     }
 
+    /// The squared distance that a [rank](Scorer::rank) stands for, of directions where only those
+    /// are kept; None for dot products, and for bits.
+    pub(crate) fn squared_distance(&self, rank: f32) -> Option<f32> {
+        match (self.form, self.metric) {
+            (_, Metric::DotProduct) | (Form::Bits, _) => None,
+            (Form::ByteDirection, _) => Some(2.0 * rank),
+            (Form::Direction(_), _) => Some(2.0 + 2.0 * rank),
+            (Form::Floats(_), Metric::Euclidean) => Some(rank),
+            (Form::Floats(_), _) => None,
+        }
+    }
+
     /// The factor of distances before they become `f32`. Half a dot product is a float wherever a
     /// score is, which is half of it too.
     fn scale(&self) -> f32 {

@@ -116,6 +116,11 @@ impl Annulus {
         Ok((ids, explanation))
     }
 
+    /// The number of vectors.
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
     /// The bytes that the index says it takes.
     pub fn bytes(&self) -> Memory {
         let memory = self.index.memory();

@@ -9,7 +9,7 @@ mod films;
 mod intrinsic;
 mod lifted;
 mod mnist;
-mod parallel;
+pub mod parallel;
 pub mod random;
 mod texts;
 

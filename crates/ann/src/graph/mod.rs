@@ -29,6 +29,7 @@ mod mend;
 mod pool;
 mod reach;
 mod restore;
+mod sieve;
 mod slots;
 mod space;
 mod starts;
@@ -44,8 +45,9 @@ pub(crate) use block::{Block, Layout};
 pub(crate) use pool::{Heaps, SLOTS_MAX};
 pub(crate) use reach::{Reach, Spread};
 pub(crate) use restore::{Captured, Defect};
+pub(crate) use sieve::{BEAM_PER_PASSED, Bounds, Sieve};
 pub(crate) use slots::Slots;
-pub(crate) use space::{Batch, Counts, Space};
+pub(crate) use space::{Counts, Space};
 
 use mend::Mending;
 

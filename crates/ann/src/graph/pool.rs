@@ -20,12 +20,12 @@ pub(crate) trait Frontier {
 /// A distance and a slot in one word, which orders by distance and then by slot. The lowest bit
 /// says whether the slot has been expanded; there it changes no order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Key(u64);
+pub(super) struct Key(u64);
 
 impl Key {
     const EXPANDED: u64 = 1;
 
-    fn new(distance: f32, slot: u32) -> Key {
+    pub(super) fn new(distance: f32, slot: u32) -> Key {
         debug_assert!(slot < SLOTS_MAX);
         let bits = distance.to_bits();
         // Floats order as their bits do, the negative ones backwards.
@@ -36,7 +36,7 @@ impl Key {
         Key(u64::from(ordered) << 32 | u64::from(slot) << 1)
     }
 
-    fn distance(self) -> f32 {
+    pub(super) fn distance(self) -> f32 {
         let ordered = (self.0 >> 32) as u32;
         f32::from_bits(match ordered >> 31 {
             1 => ordered & !(1 << 31),
@@ -44,7 +44,7 @@ impl Key {
         })
     }
 
-    fn slot(self) -> u32 {
+    pub(super) fn slot(self) -> u32 {
         self.0 as u32 >> 1
     }
 }
@@ -165,42 +165,32 @@ impl Frontier for Pool {
     }
 }
 
-/// The nearest `width` slots that `wants` admits, found by way of any slots. It serves filters, and
-/// widths that a sorted array is too slow for.
-///
-/// The walk goes on until the nearest slot left to expand is farther than all of the `width`
-/// wanted. Where few are wanted it widens by itself, as far as `hops_max` allows.
-pub(crate) struct Heaps<W> {
+/// The nearest `width` slots in heaps, for widths that a sorted array is too slow for.
+pub(crate) struct Heaps {
     width: usize,
-    hops_max: usize,
-    wants: W,
     /// Slots to expand, nearest first.
     open: BinaryHeap<Reverse<Key>>,
-    /// Wanted slots that were found, farthest first.
+    /// Slots that were found, farthest first.
     found: BinaryHeap<Key>,
 }
 
-impl<W: Fn(u32) -> bool> Heaps<W> {
-    pub(crate) fn new(width: usize, hops_max: usize, wants: W) -> Heaps<W> {
+impl Heaps {
+    pub(crate) fn new(width: usize) -> Heaps {
         Heaps {
             width,
-            hops_max,
-            wants,
             open: BinaryHeap::new(),
             found: BinaryHeap::with_capacity(width.min(1 << 16)),
         }
     }
 
-    /// The wanted slots, nearest first, and whether the walk came to its natural end.
-    pub(crate) fn into_found(self) -> (Vec<(f32, u32)>, bool) {
-        let ended = self.hops_max > 0;
-        let keys = self.found.into_sorted_vec();
-        let found = keys.into_iter().map(|key| (key.distance(), key.slot()));
-        (found.collect(), ended)
+    /// The distances and slots found, nearest first.
+    pub(crate) fn into_found(self) -> impl Iterator<Item = (f32, u32)> {
+        let keys = self.found.into_sorted_vec().into_iter();
+        keys.map(|key| (key.distance(), key.slot()))
     }
 }
 
-impl<W: Fn(u32) -> bool> Frontier for Heaps<W> {
+impl Frontier for Heaps {
     fn bound(&self) -> f32 {
         match self.found.peek() {
             Some(farthest) if self.found.len() == self.width => farthest.distance(),
@@ -211,24 +201,21 @@ impl<W: Fn(u32) -> bool> Frontier for Heaps<W> {
     fn offer(&mut self, distance: f32, slot: u32) {
         let key = Key::new(distance, slot);
         self.open.push(Reverse(key));
-        if (self.wants)(slot) {
-            if self.found.len() < self.width {
-                self.found.push(key);
-            } else if let Some(mut farthest) = self.found.peek_mut()
-                && key < *farthest
-            {
-                *farthest = key;
-            }
+        if self.found.len() < self.width {
+            self.found.push(key);
+        } else if let Some(mut farthest) = self.found.peek_mut()
+            && key < *farthest
+        {
+            *farthest = key;
         }
     }
 
     fn next(&mut self) -> Option<u32> {
         let Reverse(nearest) = self.open.pop()?;
         let full = self.found.len() == self.width;
-        if self.hops_max == 0 || full && self.found.peek().is_some_and(|far| nearest > *far) {
+        if full && self.found.peek().is_some_and(|far| nearest > *far) {
             return None;
         }
-        self.hops_max -= 1;
         Some(nearest.slot())
     }
 }
@@ -266,7 +253,7 @@ mod tests {
         ) {
             let mut pool = Pool::default();
             pool.reset(width);
-            let mut heaps = Heaps::new(width, usize::MAX, |_| true);
+            let mut heaps = Heaps::new(width);
             let mut given = Vec::new();
             for (slot, &distance) in (0..).zip(&offers) {
                 prop_assert_eq!(pool.bound(), heaps.bound());
@@ -287,7 +274,7 @@ mod tests {
             all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
             all.truncate(width);
             prop_assert_eq!(pool.iter().collect::<Vec<_>>(), all.clone());
-            prop_assert_eq!(heaps.into_found().0, all);
+            prop_assert_eq!(heaps.into_found().collect::<Vec<_>>(), all);
         }
 
         #[test]
@@ -335,22 +322,5 @@ mod tests {
         }
         let given: Vec<u32> = std::iter::from_fn(|| pool.next()).collect();
         assert_eq!(given, [0, 1, 2]);
-    }
-
-    #[test]
-    fn heaps_go_on_until_enough_are_wanted_or_the_hops_are_spent() {
-        let walk = |hops_max| {
-            let mut heaps = Heaps::new(2, hops_max, |slot| slot % 10 == 9);
-            heaps.offer(0.0, 0);
-            let mut hops = 0;
-            while let Some(slot) = heaps.next() {
-                hops += 1;
-                heaps.offer((slot + 1) as f32, slot + 1);
-            }
-            (hops, heaps.into_found())
-        };
-        let found = vec![(9.0, 9), (19.0, 19)];
-        assert_eq!(walk(100), (20, (found, true)));
-        assert_eq!(walk(15), (15, (vec![(9.0, 9)], false)));
     }
 }

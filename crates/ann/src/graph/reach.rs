@@ -51,6 +51,8 @@ pub(crate) struct Reach {
     /// A slot up to this many times as far as the last neighbour wanted may be worth expanding; at
     /// least 1.
     factor: f32,
+    /// The growth of the factor with the width: that of distances with ranks.
+    exponent: f32,
     /// The addition that makes a distance of an estimate; 0 where estimates are distances.
     lift: f32,
     /// The error that an estimate may have. Where neighbours are nearer together than that, as
@@ -63,6 +65,7 @@ impl Reach {
     pub(crate) const UNLIMITED: Reach = Reach {
         wanted: usize::MAX,
         factor: f32::INFINITY,
+        exponent: 0.0,
         lift: 0.0,
         error: 0.0,
     };
@@ -79,6 +82,17 @@ impl Reach {
     /// The reach for estimates that are off by some `error`.
     pub(crate) fn blurred(self, error: f32) -> Reach {
         Reach { error, ..self }
+    }
+
+    /// The reach of a walk that is `width` wide, and whose last neighbour wanted has this rank among
+    /// all; without a limit if this one has none.
+    pub(super) fn widened(self, rank: usize, width: usize) -> Reach {
+        let ratio = width as f32 / rank as f32;
+        let factor = match self.factor.is_finite() {
+            true => ratio.powf(self.exponent).max(1.0),
+            false => f32::INFINITY,
+        };
+        Reach { factor, ..self }
     }
 
     pub(super) fn wanted(&self) -> usize {
@@ -159,11 +173,14 @@ impl Spread {
     pub(crate) fn reach(&self, wanted: usize, width: usize) -> Option<Reach> {
         let wanted = wanted.max(1);
         let exponent = SHARE * self.exponent()?;
-        let factor = (width as f32 / wanted as f32).powf(exponent).max(1.0);
+        let reach = Reach {
+            exponent,
+            factor: 1.0,
+            ..Reach::UNLIMITED
+        };
         Some(Reach {
             wanted,
-            factor,
-            ..Reach::UNLIMITED
+            ..reach.widened(wanted, width)
         })
     }
 }

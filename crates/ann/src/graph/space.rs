@@ -31,6 +31,8 @@ pub(crate) struct Space {
     pub left: Vec<Candidate>,
     pub chosen: Vec<u32>,
     pub rotated: Vec<f32>,
+    /// The estimates of the slots that a scan of codes has kept, in their order.
+    pub estimates: Vec<f32>,
     pub counts: Counts,
 }
 

@@ -12,13 +12,13 @@ use serde::Serialize;
 
 use crate::contenders::annulus::{Annulus, Settings};
 use crate::data;
+use crate::data::parallel::fill_rows;
 use crate::statistics::Spread;
 
 use admitted::{Column, Correlation, of_columns, of_ranks};
 
-/// The index is built, or opened from a snapshot beside the data set. Each filtered search is timed
-/// between two unfiltered ones for the same query; the ratio of a round is that of their processor
-/// times. The ids that a filter admits are known before: finding them is no part of the time.
+/// The index is built, or opened from a snapshot beside the data set. Filtered
+/// searches take turns with unfiltered ones; the ratio of a round is that of their processor times. The ids that a filter admits are known before: finding them is no part of the time.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Data set (see `bench-ann --help`)
@@ -35,7 +35,7 @@ pub struct Arguments {
     #[arg(long, short, default_value_t = 10)]
     k: usize,
     /// Queries, each of which is searched once with every filter
-    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
     queries: u64,
     /// Parts that the queries are split into, for the spread of the ratios
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
@@ -48,11 +48,11 @@ pub struct Arguments {
     json: Option<PathBuf>,
 }
 
-/// The work and the time of one round of searches.
+/// The time of one round of searches.
 #[derive(Clone, Copy, Default)]
 struct Round {
     seconds: f64,
-    /// Time of the unfiltered searches beside these.
+    /// Time of the unfiltered searches between these.
     unfiltered: f64,
 }
 
@@ -124,48 +124,55 @@ fn index(data: &DataSet, folder: &Path, threads: usize) -> anyhow::Result<Annulu
 fn measure(arguments: &Arguments, data: &DataSet, index: &Annulus) -> anyhow::Result<Vec<Case>> {
     let rows = data.base().count();
     let columns = Column::all(rows);
-    let mut cases = Vec::new();
     let all = data.queries();
     let queries = (arguments.queries as usize).min(all.count());
-    let rounds = arguments.rounds as usize;
-    for number in 0..queries {
-        // Evenly spread over the kinds of queries.
-        let query = all.row(number * all.count() / queries);
-        let ranked = ranked(data, query);
-        let mut at = 0;
-        let mut search = |name: &str, percent, ids: &IdSet| {
-            if at == cases.len() {
-                cases.push(Case {
-                    name: name.into(),
-                    percent,
-                    rounds: vec![Round::default(); rounds],
-                    ..Case::default()
-                });
-            }
-            let k = arguments.k;
-            let truth = ranked.iter().filter(|id| ids.contains(**id)).take(k);
-            let truth: Vec<u32> = truth.copied().collect();
-            cases[at].search(index, (query, k), ids, &truth, number % rounds)?;
-            at += 1;
-            anyhow::Ok(())
-        };
-        for correlation in Correlation::ALL {
-            for &percent in &arguments.selectivities {
-                let count = (rows as f64 * percent / 100.0).round().max(1.0) as usize;
-                let ids = match correlation {
-                    Correlation::None => columns[0].admitted(count),
-                    _ => of_ranks(&ranked, correlation, count),
-                };
-                search(correlation.name(), percent, &ids)?;
-            }
+    // Evenly spread over the kinds of queries.
+    let queries: Vec<&[f32]> = (0..queries)
+        .map(|number| all.row(number * all.count() / queries))
+        .collect();
+    eprintln!("ranking all vectors for each of {} queries", queries.len());
+    let mut ranked = vec![Vec::new(); queries.len()];
+    fill_rows(&mut ranked, 1, |first, ranked| {
+        for (query, ranked) in queries[first..].iter().zip(ranked) {
+            *ranked = rank(data, query);
         }
-        search("two columns of 20 %", 4.0, &of_columns(&columns, rows / 5))?;
+    });
+    let search = |name: &str, percent: f64, admitted: &dyn Fn(&[u32]) -> IdSet| {
+        let mut case = Case {
+            name: name.into(),
+            percent,
+            rounds: vec![Round::default(); arguments.rounds as usize],
+            ..Case::default()
+        };
+        for (number, ranked) in ranked.iter().enumerate() {
+            let ids = admitted(ranked);
+            let truth = ranked.iter().filter(|id| ids.contains(**id));
+            let truth: Vec<u32> = truth.take(arguments.k).copied().collect();
+            // The search beside it is one for another query, and so finds no more in the caches.
+            let other = queries[(number + queries.len() / 2) % queries.len()];
+            let pair = [queries[number], other];
+            case.search(index, pair, arguments.k, &ids, &truth, number)?;
+        }
+        anyhow::Ok(case)
+    };
+    let mut cases = vec![search("all", 100.0, &|_| columns[0].admitted(rows))?];
+    for correlation in Correlation::ALL {
+        for &percent in &arguments.selectivities {
+            let count = (rows as f64 * percent / 100.0).round().max(1.0) as usize;
+            let admitted = |ranked: &[u32]| match correlation {
+                Correlation::None => columns[0].admitted(count),
+                _ => of_ranks(ranked, correlation, count),
+            };
+            cases.push(search(correlation.name(), percent, &admitted)?);
+        }
     }
+    let admitted = |_: &[u32]| of_columns(&columns, rows / 5);
+    cases.push(search("two columns of 20 %", 4.0, &admitted)?);
     Ok(cases)
 }
 
 /// All ids, the nearest to the query first.
-fn ranked(data: &DataSet, query: &[f32]) -> Vec<u32> {
+fn rank(data: &DataSet, query: &[f32]) -> Vec<u32> {
     let metric = match data.description().metric {
         contender::Metric::Cosine => Metric::Cosine,
         contender::Metric::Euclidean => Metric::Euclidean,
@@ -179,25 +186,28 @@ fn ranked(data: &DataSet, query: &[f32]) -> Vec<u32> {
 }
 
 impl Case {
-    /// Searches once with the filter, and before and after without.
+    /// Searches for the first of two queries with the filter, and for the other one without.
     fn search(
         &mut self,
         index: &Annulus,
-        (query, k): (&[f32], usize),
+        [query, other]: [&[f32]; 2],
+        k: usize,
         ids: &IdSet,
         truth: &[u32],
-        round: usize,
+        number: usize,
     ) -> anyhow::Result<()> {
-        let timed = |filter| {
+        let timed = |query, filter| {
             let stopwatch = Stopwatch::of_thread();
             let answer = index.explain(query, k, filter)?;
             anyhow::Ok((answer, stopwatch.elapsed().cpu_seconds))
         };
-        let (_, before) = timed(None)?;
-        let ((found, explanation), seconds) = timed(Some(ids))?;
-        let (_, after) = timed(None)?;
-        self.rounds[round].seconds += seconds;
-        self.rounds[round].unfiltered += (before + after) / 2.0;
+        let (_, unfiltered) = timed(other, None)?;
+        let filter = (ids.len() < index.len()).then_some(ids);
+        let ((found, explanation), seconds) = timed(query, filter)?;
+        let rounds = self.rounds.len();
+        let round = &mut self.rounds[number % rounds];
+        round.seconds += seconds;
+        round.unfiltered += unfiltered;
         self.count(&found, truth, &explanation);
         Ok(())
     }
