@@ -45,6 +45,15 @@ impl Column {
         })
     }
 
+    /// The values by ascending id: 0 for the first, and each value once.
+    pub fn values(&self) -> impl Iterator<Item = u32> {
+        let mut values = vec![0; self.ids.len()];
+        for (value, &id) in (0..).zip(&self.ids) {
+            values[id as usize] = value;
+        }
+        values.into_iter()
+    }
+
     /// The `count` ids with the least values.
     pub fn admitted(&self, count: usize) -> IdSet {
         set(self.ids[..count].iter().copied())

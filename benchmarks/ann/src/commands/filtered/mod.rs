@@ -43,6 +43,12 @@ pub struct Arguments {
     /// Threads that build the index
     #[arg(long, default_value_t = 2)]
     threads: usize,
+    /// Only filters that have nothing to do with the query
+    #[arg(long)]
+    independent: bool,
+    /// File for the column that these filters are made of: its values by id, as 32-bit numbers
+    #[arg(long)]
+    column: Option<PathBuf>,
     /// File for the results as JSON
     #[arg(long)]
     json: Option<PathBuf>,
@@ -124,6 +130,10 @@ fn index(data: &DataSet, folder: &Path, threads: usize) -> anyhow::Result<Annulu
 fn measure(arguments: &Arguments, data: &DataSet, index: &Annulus) -> anyhow::Result<Vec<Case>> {
     let rows = data.base().count();
     let columns = Column::all(rows);
+    if let Some(path) = &arguments.column {
+        let bytes: Vec<u8> = columns[0].values().flat_map(u32::to_le_bytes).collect();
+        std::fs::write(path, bytes).with_context(|| path.display().to_string())?;
+    }
     let all = data.queries();
     let queries = (arguments.queries as usize).min(all.count());
     // Evenly spread over the kinds of queries.
@@ -157,6 +167,9 @@ fn measure(arguments: &Arguments, data: &DataSet, index: &Annulus) -> anyhow::Re
     };
     let mut cases = vec![search("all", 100.0, &|_| columns[0].admitted(rows))?];
     for correlation in Correlation::ALL {
+        if arguments.independent && correlation != Correlation::None {
+            return Ok(cases);
+        }
         for &percent in &arguments.selectivities {
             let count = (rows as f64 * percent / 100.0).round().max(1.0) as usize;
             let admitted = |ranked: &[u32]| match correlation {
