@@ -371,7 +371,7 @@ mod tests {
 
         /// Checks that searches find what the changes have made.
         fn check(&self) {
-            let found = self.index.vectors.search(&[0.0, 0.0], 1000, 0).unwrap();
+            let found = self.index.vectors.search(&[0.0, 0.0], 1000, 0, None).unwrap();
             let rows = store_api::binary::Rows::read(found.binary()).unwrap();
             let ids = rows.columns[0].values.iter();
             let ids = ids.map(|id| std::str::from_utf8(id).unwrap().parse().unwrap());
