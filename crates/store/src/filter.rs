@@ -404,7 +404,10 @@ impl<'a> Columns<'a> {
     }
 
     fn types(&self) -> Vec<CqlType> {
-        self.0.iter().map(|column| column.cql_type.clone()).collect()
+        self.0
+            .iter()
+            .map(|column| column.cql_type.clone())
+            .collect()
     }
 
     fn places(&self) -> Vec<Place> {

@@ -107,7 +107,10 @@ impl IndexIdentity {
     pub fn keeps(&self, column: &str) -> bool {
         let of_key = || self.keys.columns().any(|of_key| of_key.name == column);
         let filters = self.filter_columns.iter();
-        filters.map(|filter| &filter.name).any(|name| name == column) || of_key()
+        filters
+            .map(|filter| &filter.name)
+            .any(|name| name == column)
+            || of_key()
     }
 
     /// The types of the filter columns, in their order.

@@ -187,11 +187,7 @@ impl Engine {
     /// and keep all restricted columns, the one that leaves the fewest of these to a filter, and of
     /// equal ones the newest (contract, section 1.6). So an index can be built anew beside the old
     /// one.
-    pub fn route(
-        &self,
-        name: &IndexName,
-        restricted: &Restricted<'_>,
-    ) -> Result<Routed, NoRoute> {
+    pub fn route(&self, name: &IndexName, restricted: &Restricted<'_>) -> Result<Routed, NoRoute> {
         let indexes = self.indexes.load();
         let requested = indexes.get(name).ok_or_else(|| self.no_index(name))?;
         let serving: Vec<&Arc<IndexHandle>> = indexes
@@ -203,7 +199,9 @@ impl Engine {
                     && self.is_current(other)
             })
             .collect();
-        let fitting = serving.iter().filter(|index| restricted.fits(&index.identity));
+        let fitting = serving
+            .iter()
+            .filter(|index| restricted.fits(&index.identity));
         let best = fitting.min_by_key(|index| {
             let left = restricted.left_by(&index.identity).count();
             (left, Reverse(version_order(index.identity.version)))

@@ -191,7 +191,11 @@ impl Hashing {
         for value in values {
             columns += 1;
             let value = value.as_ref().map(AsRef::as_ref);
-            state.update(&value.map_or(u64::MAX, |value| value.len() as u64).to_le_bytes());
+            state.update(
+                &value
+                    .map_or(u64::MAX, |value| value.len() as u64)
+                    .to_le_bytes(),
+            );
             state.update(value.unwrap_or_default());
         }
         match columns {

@@ -151,12 +151,7 @@ impl Restored {
     /// unread.
     ///
     /// `filters` are the types of the filter columns.
-    pub fn new(
-        schema: &KeySchema,
-        filters: Vec<CqlType>,
-        hash_seed: u64,
-        now_s: u32,
-    ) -> Restored {
+    pub fn new(schema: &KeySchema, filters: Vec<CqlType>, hash_seed: u64, now_s: u32) -> Restored {
         let mut keys = Items::key_table(schema);
         keys.keep_filters(filters);
         Restored {

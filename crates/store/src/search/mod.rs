@@ -71,7 +71,9 @@ impl SearchDoor {
                 // a moment longer.
                 None => 0,
             };
-            let ranked = index.vectors.search(&search.vector, rows, now_s, filter.as_ref());
+            let ranked = index
+                .vectors
+                .search(&search.vector, rows, now_s, filter.as_ref());
             let ranked = ranked.map_err(|error| match error {
                 VectorError::Query(error) => SearchError::Unsuitable(error.to_string()),
                 VectorError::Internal(text) => SearchError::Internal(text),

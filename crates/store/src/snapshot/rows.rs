@@ -304,13 +304,13 @@ mod tests {
         assert_eq!(rows, expected);
 
         let refused = |generation, held| {
-            let refused = read(&path, generation, &schema, &held, 0).map(|_| ());
+            let refused = read(&path, generation, &schema, Vec::new(), &held, 0).map(|_| ());
             refused.unwrap_err().to_string()
         };
         assert!(refused(4, held([0, 5])).contains("another generation"));
         assert!(refused(3, held([0])).contains("one without a vector"));
         let other = text_schema(1, 2);
-        let error = read(&path, 3, &other, &held([0, 5]), 0).map(|_| ());
+        let error = read(&path, 3, &other, Vec::new(), &held([0, 5]), 0).map(|_| ());
         let error = error.unwrap_err().to_string();
         assert!(error.contains("what its kind says"), "{error}");
     }
