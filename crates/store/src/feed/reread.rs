@@ -151,7 +151,7 @@ impl Rereader {
     async fn serve(&mut self, batch: Vec<HintMessage>) {
         let mut hinted = HintedRows::default();
         let mut markers = Vec::new();
-        let mut position_us = None;
+        let mut reached = None;
         for message in batch {
             match message {
                 HintMessage::Hint(hint) => match hint.target {
@@ -169,7 +169,7 @@ impl Rereader {
                     }
                 },
                 HintMessage::Marker { index, answer } => markers.push((index, answer)),
-                HintMessage::Position(time_us) => position_us = position_us.max(Some(time_us)),
+                HintMessage::Position(position) => reached = reached.max(Some(position)),
             }
         }
         loop {
@@ -188,10 +188,10 @@ impl Rereader {
                 () = self.one_goes() => {}
             }
         }
-        if let Some(position_us) = position_us {
+        if let Some(position) = reached {
             for index in &self.subscribers {
                 // An index that is gone needs no position.
-                let _ = index.messages.send(Message::Position(position_us)).await;
+                let _ = index.messages.send(Message::Position(position)).await;
             }
         }
         for (index, answer) in markers {

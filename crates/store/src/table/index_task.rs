@@ -311,7 +311,8 @@ impl IndexTask {
     /// Has the log read from the position of a snapshot on.
     fn rewind(&self, position: Duration) {
         for reader in &self.readers {
-            reader.rewind(position);
+            let run = reader.rewind(position);
+            self.index.freshness.counts_from(run);
         }
         let metrics = &self.index.metrics.snapshots;
         metrics.position_s.set(position.as_secs().cast_signed());
