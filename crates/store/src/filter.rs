@@ -426,3 +426,6 @@ impl<'a> Columns<'a> {
         values.map(|(column, value)| column.value(value)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -294,7 +294,7 @@ mod tests {
     use super::*;
     use crate::database::tests::Silent;
     use crate::indexes::tests::identity;
-    use crate::message::{HINTS_MAX, Hint};
+    use crate::message::{HINTS_MAX, Hint, Position};
     use crate::observed::Form;
 
     fn subscriber(column: &str) -> (Subscriber, mpsc::Receiver<Message>, oneshot::Receiver<()>) {
@@ -330,7 +330,8 @@ mod tests {
                 noticed_us: None,
             });
             hints.send(hint).await.unwrap();
-            hints.send(HintMessage::Position(7)).await.unwrap();
+            let position = Position { run: 1, time_us: 7 };
+            hints.send(HintMessage::Position(position)).await.unwrap();
             // A read of the silent database never ends, so what comes behind it waits.
             let told = tokio::time::timeout(Duration::from_secs(10), received.recv()).await;
             assert_eq!(told.is_err(), takes_static);

@@ -269,10 +269,22 @@ async fn requests_that_no_index_can_serve() {
         .is(400, "vector[1] is not a finite 32-bit number");
     for (restriction, allowed, named) in [
         (r#""==","lhs":"x","rhs":1"#, true, "column x is not part of"),
-        (r#""==","lhs":"pk","rhs":"one""#, true, "column pk is of type int"),
-        (r#""==","lhs":"pk","rhs":null"#, true, "column pk is of type int"),
+        (
+            r#""==","lhs":"pk","rhs":"one""#,
+            true,
+            "column pk is of type int",
+        ),
+        (
+            r#""==","lhs":"pk","rhs":null"#,
+            true,
+            "column pk is of type int",
+        ),
         (r#""()==()","lhs":["pk","ck"],"rhs":[1]"#, true, "2 columns"),
-        (r#""==","lhs":"pk","rhs":1"#, false, "requires ALLOW FILTERING"),
+        (
+            r#""==","lhs":"pk","rhs":1"#,
+            false,
+            "requires ALLOW FILTERING",
+        ),
     ] {
         let body = format!(
             r#"{{"vector":[0,0],"filter":{{"restrictions":[{{"type":{restriction}}}],"allow_filtering":{allowed}}}}}"#

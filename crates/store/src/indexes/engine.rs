@@ -190,32 +190,34 @@ impl Engine {
     pub fn route(&self, name: &IndexName, restricted: &Restricted<'_>) -> Result<Routed, NoRoute> {
         let indexes = self.indexes.load();
         let requested = indexes.get(name).ok_or_else(|| self.no_index(name))?;
-        let serving: Vec<&Arc<IndexHandle>> = indexes
-            .values()
-            .filter(|other| {
+        let serving = || {
+            indexes.values().filter(|other| {
                 other.identity.table == requested.identity.table
                     && other.identity.column == requested.identity.column
                     && other.state() == IndexState::Serving
                     && self.is_current(other)
             })
-            .collect();
-        let fitting = serving
-            .iter()
-            .filter(|index| restricted.fits(&index.identity));
+        };
+        let fitting = serving().filter(|index| restricted.fits(&index.identity));
         let best = fitting.min_by_key(|index| {
             let left = restricted.left_by(&index.identity).count();
             (left, Reverse(version_order(index.identity.version)))
         });
-        match best {
-            Some(index) => Ok(Routed {
-                index: Arc::clone(index),
+        if let Some(index) = best {
+            return Ok(Routed {
+                index: index.clone(),
                 requested: requested.clone(),
-            }),
-            None if !serving.is_empty() => Err(NoRoute::Unsuited(unsuited(&serving, restricted))),
-            None if self.status() != NodeStatus::Serving => Err(NoRoute::NodeBootstrapping),
-            None => Err(NoRoute::Building {
+            });
+        }
+        let serving: Vec<&Arc<IndexHandle>> = serving().collect();
+        if !serving.is_empty() {
+            return Err(NoRoute::Unsuited(unsuited(&serving, restricted)));
+        }
+        match self.status() {
+            NodeStatus::Serving => Err(NoRoute::Building {
                 progress: requested.progress(),
             }),
+            _ => Err(NoRoute::NodeBootstrapping),
         }
     }
 
