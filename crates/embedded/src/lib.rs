@@ -6,6 +6,8 @@
 
 #![warn(clippy::unwrap_used)]
 
+#[cfg(test)]
+mod fixtures;
 mod log;
 mod rows;
 mod schema;

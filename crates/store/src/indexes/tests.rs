@@ -33,6 +33,8 @@ pub(crate) fn identity(index: &str) -> IndexIdentity {
         },
         truncated_ms: None,
         column: "v".into(),
+        local_key: Vec::new(),
+        filter_columns: Vec::new(),
         options: VectorOptions {
             dimensions: 2,
             similarity: Metric::Euclidean,

@@ -251,6 +251,7 @@ impl IndexTask {
         let (subscribed, ready) = oneshot::channel();
         let subscriber = Subscriber {
             column: ObservedColumn::of(&self.index.identity),
+            takes_static: self.index.identity.filters_by_static(),
             messages,
             subscribed,
         };
