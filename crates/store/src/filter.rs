@@ -86,9 +86,9 @@ enum Check {
 #[derive(Clone, Debug, Default)]
 pub struct Restricted<'a> {
     /// All of them.
-    pub columns: HashSet<&'a str>,
+    pub columns: Vec<&'a str>,
     /// Those that must equal a value, or one of several.
-    pub equal: HashSet<&'a str>,
+    pub equal: Vec<&'a str>,
     /// Whether the user said ALLOW FILTERING.
     pub is_allowed: bool,
 }
@@ -115,7 +115,7 @@ impl<'a> Restricted<'a> {
     /// Whether an index can be searched with these restrictions. A local one needs its key.
     pub fn fits(&self, index: &IndexIdentity) -> bool {
         let mut key = index.local_key.iter();
-        key.all(|column| self.equal.contains(column.as_str()))
+        key.all(|column| self.equal.contains(&column.as_str()))
             && self.columns.iter().all(|column| index.keeps(column))
     }
 
@@ -151,16 +151,16 @@ impl RowFilter {
     pub fn new(
         index: &IndexIdentity,
         filter: Option<&Filter>,
-    ) -> Result<Option<RowFilter>, Unsuitable> {
+    ) -> Result<Option<Box<RowFilter>>, Unsuitable> {
         let Some(filter) = filter.filter(|filter| !filter.restrictions.is_empty()) else {
             return Ok(None);
         };
-        let mut made = RowFilter {
+        let mut made = Box::new(RowFilter {
             keys: index.keys.clone(),
             conditions: Vec::new(),
             checks: Vec::new(),
             partitions: vec![None; index.keys.partition.len()],
-        };
+        });
         for restriction in &filter.restrictions {
             made.add(index, restriction)?;
         }

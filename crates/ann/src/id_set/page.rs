@@ -147,6 +147,13 @@ impl Page {
             (Page::Bits { words: a, .. }, Page::Bits { words: b, .. }) => {
                 combined(a, b, |a, b| a | b)
             }
+            (Page::Listed(a), Page::Listed(b)) if a.len() + b.len() <= MOST_LISTED => {
+                let mut ids = [&a[..], &b[..]].concat();
+                // The sort finds the two ascending runs, and merges them.
+                ids.sort_unstable();
+                ids.dedup();
+                Page::from_ascending(ids)
+            }
             (Page::Listed(ids), page) | (page, Page::Listed(ids)) => {
                 let mut words = page.to_words();
                 ids.iter().for_each(|id| set(&mut words, *id));

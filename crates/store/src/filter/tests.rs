@@ -74,7 +74,9 @@ fn index(rows: &[Row]) -> IndexHandle {
 /// The positions of the rows that a filter finds, the nearest to the origin first.
 fn found(index: &IndexHandle, limit: usize, filter: &Filter) -> Vec<u32> {
     let filter = RowFilter::new(&index.identity, Some(filter)).unwrap();
-    let found = index.vectors.search(&[0.0, 0.0], limit, 0, filter.as_ref());
+    let found = index
+        .vectors
+        .search(&[0.0, 0.0], limit, 0, filter.as_deref());
     let rows = store_api::binary::Rows::read(found.unwrap().binary()).unwrap();
     rows.distances
         .iter()

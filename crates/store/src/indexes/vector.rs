@@ -608,7 +608,7 @@ mod tests {
     fn an_answer_is_whole_however_many_of_the_nearest_are_hidden() {
         let index = with_rows(3000);
         // The nearest are far away now, or gone.
-        let far = |id: u32| (id, (id % 2 == 0).then_some([1e6, 0.0]));
+        let far = |id: u32| (id, (id.is_multiple_of(2)).then_some([1e6, 0.0]));
         let changes: Vec<_> = (0..100).map(far).collect();
         index.publish(vec![block(&index, &changes)]);
         let names: Vec<String> = (100..150).map(|id: u32| id.to_string()).collect();

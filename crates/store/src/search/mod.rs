@@ -73,7 +73,7 @@ impl SearchDoor {
             };
             let ranked = index
                 .vectors
-                .search(&search.vector, rows, now_s, filter.as_ref());
+                .search(&search.vector, rows, now_s, filter.as_deref());
             let ranked = ranked.map_err(|error| match error {
                 VectorError::Query(error) => SearchError::Unsuitable(error.to_string()),
                 VectorError::Internal(text) => SearchError::Internal(text),
