@@ -88,6 +88,11 @@ impl Form {
         }
     }
 
+    /// Whether the floats of a [`Kept`] vector are all that its bytes tell.
+    pub(crate) fn is_full(self) -> bool {
+        matches!(self, Form::Direction(Float::F32) | Form::Floats(Float::F32))
+    }
+
     /// Brings a vector of finite elements into its form; false if only the direction is kept and
     /// the vector has none.
     pub(crate) fn keep(self, vector: &[f32], kept: &mut Kept) -> bool {

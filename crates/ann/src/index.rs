@@ -164,8 +164,17 @@ impl Index {
     /// does.
     pub fn insert(&self, id: u32, vector: &[f32]) -> Result<(), Error> {
         self.check(vector)?;
+        self.insert_kept(id, |kept| self.form.keep(vector, kept))
+    }
+
+    /// Adds the vector that `keep` brings into its form; see [`Form::keep`].
+    pub(crate) fn insert_kept(
+        &self,
+        id: u32,
+        keep: impl FnOnce(&mut Kept) -> bool,
+    ) -> Result<(), Error> {
         self.change(|tools| {
-            let directed = self.form.keep(vector, &mut tools.kept);
+            let directed = keep(&mut tools.kept);
             self.reserve(id)?;
             let entered = match directed {
                 // SAFETY: changes run with the epoch pinned.
@@ -196,8 +205,17 @@ impl Index {
     /// not hold the id. No search sees the id without a vector.
     pub fn replace(&self, id: u32, vector: &[f32]) -> Result<(), Error> {
         self.check(vector)?;
+        self.replace_kept(id, |kept| self.form.keep(vector, kept))
+    }
+
+    /// Replaces a vector by the one that `keep` brings into its form; see [`Form::keep`].
+    pub(crate) fn replace_kept(
+        &self,
+        id: u32,
+        keep: impl FnOnce(&mut Kept) -> bool,
+    ) -> Result<(), Error> {
         self.change(|tools| {
-            let directed = self.form.keep(vector, &mut tools.kept);
+            let directed = keep(&mut tools.kept);
             let before = self.settled(id);
             if !before.is_held() {
                 return Err(Error::Missing(id));

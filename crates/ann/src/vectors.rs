@@ -199,15 +199,22 @@ impl<'a> Scorer<'a> {
     /// The [scaled](Scorer::distance) distance from a kept vector: by the metric's formula, finite,
     /// and in [0, 2] for the cosine.
     pub(crate) fn measure(&mut self, bytes: &[u8]) -> f32 {
-        let kernels = kernels();
-        let kept = match self.form {
-            Form::Bits => return (kernels.hamming)(self.kept, bytes) as f32,
-            Form::Direction(Float::F32) | Form::Floats(Float::F32) => floats(bytes),
-            _ => {
-                self.form.widen(bytes, &mut self.widened);
-                &self.widened
+        match self.form {
+            Form::Bits => (kernels().hamming)(self.kept, bytes) as f32,
+            form if form.is_full() => self.measure_floats(floats(bytes)),
+            form => {
+                let mut widened = std::mem::take(&mut self.widened);
+                form.widen(bytes, &mut widened);
+                let measured = self.measure_floats(&widened);
+                self.widened = widened;
+                measured
             }
-        };
+        }
+    }
+
+    /// Measures as [`Scorer::measure`] does, from the floats of a kept vector.
+    pub(crate) fn measure_floats(&self, kept: &[f32]) -> f32 {
+        let kernels = kernels();
         let distance = match self.metric {
             Metric::Euclidean => (kernels.squared_l2_f64)(self.query, kept),
             Metric::DotProduct => 1.0 - (kernels.dot_f64)(self.query, kept),

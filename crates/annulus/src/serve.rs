@@ -189,6 +189,7 @@ fn of_store(settings: &Resolved, http: SocketAddr, turns: Turns) -> StoreOptions
     let indexes = IndexesOptions {
         directory: settings.index_dir.clone(),
         vectors: settings.index_vectors,
+        ..IndexesOptions::default()
     };
     StoreOptions {
         service: "annulus".to_owned(),

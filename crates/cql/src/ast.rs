@@ -512,6 +512,20 @@ pub enum Assignment {
     },
 }
 
+impl Assignment {
+    /// The column that is assigned to.
+    pub fn column(&self) -> &str {
+        match self {
+            Assignment::Set { column, .. }
+            | Assignment::SetElement { column, .. }
+            | Assignment::SetField { column, .. }
+            | Assignment::Add { column, .. }
+            | Assignment::Prepend { column, .. }
+            | Assignment::Subtract { column, .. } => column,
+        }
+    }
+}
+
 /// A `DELETE`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delete {
@@ -546,6 +560,17 @@ pub enum DeleteTarget {
         /// The field of its user type.
         field: String,
     },
+}
+
+impl DeleteTarget {
+    /// The column that is deleted, or of which a part is.
+    pub fn column(&self) -> &str {
+        match self {
+            DeleteTarget::Column(column)
+            | DeleteTarget::Element { column, .. }
+            | DeleteTarget::Field { column, .. } => column,
+        }
+    }
 }
 
 /// The kind of a batch.

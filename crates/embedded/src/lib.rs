@@ -6,6 +6,8 @@
 
 #![warn(clippy::unwrap_used)]
 
+#[cfg(test)]
+mod fixtures;
 mod log;
 mod rows;
 mod schema;
@@ -21,8 +23,8 @@ use schema::StoredSchema;
 use storage::clock::Clock;
 use storage::{LogEnd, Storage};
 use store::database::{
-    CheckedFiles, Database, IndexName, LogFacts, LogHead, LogRun, Piece, RowReader, Rows, Schema,
-    TableIdentity, TokenRange, split,
+    CheckedFiles, Database, IndexIdentity, IndexName, LogFacts, LogHead, LogRun, Piece, RowReader,
+    Rows, Schema, TableIdentity, TokenRange, split,
 };
 use uuid::Uuid;
 
@@ -54,6 +56,10 @@ impl LogHead for Head {
     fn acknowledged_us(&self) -> i64 {
         self.0.acknowledged_micros()
     }
+
+    fn slow_writers(&self) -> Box<dyn Send> {
+        Box::new(self.0.slow_writers())
+    }
 }
 
 #[async_trait]
@@ -81,6 +87,17 @@ impl Database for Embedded {
                 let index = table.indexes.get(&name.index);
                 index.is_some_and(|index| schema::identity(table, index).is_ok())
             })
+        })
+    }
+
+    fn is_current(&self, index: &IndexIdentity) -> bool {
+        let catalog = self.storage.catalog();
+        let of = &index.table;
+        catalog.table(&of.keyspace, &of.table).is_some_and(|table| {
+            let found = table.indexes.get(&index.name.index);
+            table.id.0 == of.id
+                && table.truncated_at_ms == index.truncated_ms
+                && found.is_some_and(|found| Some(found.version) == index.version)
         })
     }
 

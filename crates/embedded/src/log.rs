@@ -144,7 +144,7 @@ impl Columns {
         })
     }
 
-    /// The hint in a row of the log; None for an image, or for an update of static columns alone.
+    /// The hint in a row of the log; None for an image.
     fn hint(&self, keys: &KeySchema, row: &Row) -> Result<Option<Hint>, &'static str> {
         let operation = value(row, self.operation).ok_or("a log row has no operation")?;
         let of_partition = match operation {
@@ -161,13 +161,15 @@ impl Columns {
         let target = if of_partition {
             HintTarget::Partition(keys.encode_partition(key))
         } else {
-            for column in &self.clustering {
-                let Some(value) = value(row, *column) else {
-                    return Ok(None);
-                };
-                key.push(value);
+            let clustering = self.clustering.iter().map(|column| value(row, *column));
+            match clustering.collect::<Option<Vec<_>>>() {
+                Some(clustering) => {
+                    key.extend(clustering);
+                    HintTarget::Row(keys.encode(key))
+                }
+                // An update of static columns alone.
+                None => HintTarget::Static(keys.encode_partition(key)),
             }
-            HintTarget::Row(keys.encode(key))
         };
         Ok(Some(Hint {
             target,
@@ -187,4 +189,110 @@ fn value(row: &Row, column: ColumnId) -> Option<&[u8]> {
 fn time_us(row: &Row) -> Option<i64> {
     let bytes: [u8; 16] = row.clustering.as_ref()?.first()?.as_ref().try_into().ok()?;
     Some(timeuuid::unix_micros(&Uuid::from_bytes(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::ops::Bound;
+    use std::sync::Arc;
+
+    use schema::Keyspace;
+    use storage::StorageOptions;
+    use storage::mutation::{CellChange, CellOperation, Change, PartitionMutation, Write};
+
+    use super::*;
+    use crate::fixtures::{NUMBER, STATIC, VECTOR, table};
+
+    /// The targets in the log after a write of a change to the partition 1.
+    async fn hinted(change: Change) -> Vec<HintTarget> {
+        let directory = tempfile::tempdir().unwrap();
+        let storage = Storage::open(directory.path(), StorageOptions::default()).unwrap();
+        let table = table(&[], &["n", "s"]);
+        let keyspace = Keyspace {
+            name: "ks".to_owned(),
+            replication: BTreeMap::new(),
+            durable_writes: true,
+            tablets: true,
+            tables: BTreeMap::new(),
+        };
+        let id = table.id;
+        let keys = crate::schema::identity(&table, &table.indexes["i"])
+            .unwrap()
+            .keys;
+        let made = storage.change_catalog(move |catalog| {
+            catalog
+                .keyspaces
+                .insert("ks".to_owned(), Arc::new(keyspace));
+            catalog.put_table(table);
+            Ok::<(), ()>(())
+        });
+        made.await.unwrap();
+        let write = Write {
+            mutations: vec![PartitionMutation {
+                table: id,
+                partition_key: vec![int(1)],
+                changes: vec![change],
+            }],
+            condition: None,
+        };
+        storage.write(write).await.unwrap();
+        let catalog = storage.catalog();
+        let log = catalog.table("ks", "t_scylla_cdc_log").unwrap();
+        let columns = Columns::of(log, &keys).unwrap();
+        let rows = storage.read(ReadRequest {
+            table: log.id,
+            partitions: Partitions::Tokens(Bound::Unbounded, Bound::Unbounded),
+            slices: Vec::new(),
+            reversed: false,
+            resume_after: None,
+            static_only_rows: false,
+        });
+        let hints = rows
+            .unwrap()
+            .map(|row| columns.hint(&keys, &row.unwrap()).unwrap());
+        hints.flatten().map(|hint| hint.target).collect()
+    }
+
+    fn int(value: i32) -> Bytes {
+        Bytes::copy_from_slice(&value.to_be_bytes())
+    }
+
+    fn cell(column: ColumnId, change: CellOperation) -> Vec<CellChange> {
+        vec![CellChange { column, change }]
+    }
+
+    #[tokio::test]
+    async fn every_column_has_hints() {
+        let row = |cells, timestamp| Change::Row {
+            clustering: vec![int(2)],
+            cells,
+            timestamp,
+            ttl_s: None,
+            marker: false,
+        };
+        let fixed = |change, timestamp| Change::Static {
+            cells: cell(STATIC, change),
+            timestamp,
+            ttl_s: None,
+        };
+        let table = table(&[], &[]);
+        let keys = crate::schema::identity(&table, &table.indexes["i"])
+            .unwrap()
+            .keys;
+        let of_row = HintTarget::Row(keys.encode([&1_i32.to_be_bytes()[..], &2_i32.to_be_bytes()]));
+        let of_static = HintTarget::Static(keys.encode_partition([&1_i32.to_be_bytes()[..]]));
+        for (change, expected) in [
+            (row(cell(VECTOR, CellOperation::Delete), 100), &of_row),
+            (row(cell(NUMBER, CellOperation::Set(int(5))), 100), &of_row),
+            (row(cell(NUMBER, CellOperation::Delete), 100), &of_row),
+            (
+                fixed(CellOperation::Set(Bytes::from_static(b"x")), 100),
+                &of_static,
+            ),
+            (fixed(CellOperation::Delete, 100), &of_static),
+        ] {
+            assert_eq!(hinted(change).await, [expected.clone()]);
+        }
+    }
 }

@@ -4,11 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use schema::{Column, Index, Table};
+use index::target::is_filter_type;
+use schema::{Column, ColumnKind, Index, Table};
 use storage::Storage;
 use store::database::{
-    Discovered, IndexIdentity, IndexName, KeyColumn, KeySchema, Schema, TableIdentity, TokenRange,
-    is_key_type, vector_options,
+    Discovered, FilterColumn, IndexIdentity, IndexName, KeyColumn, KeySchema, Schema,
+    TableIdentity, TokenRange, is_key_type, vector_options,
 };
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -97,6 +98,7 @@ pub fn identity(table: &Table, index: &Index) -> Result<IndexIdentity, &'static 
         keyspace: table.keyspace.clone(),
         index: index.name.clone(),
     };
+    let filter_columns = filter_columns(table, index, &keys)?;
     let options: HashMap<String, String> = index.options.clone().into_iter().collect();
     Ok(IndexIdentity {
         options: vector_options(&name, dimensions.into(), &options),
@@ -108,10 +110,35 @@ pub fn identity(table: &Table, index: &Index) -> Result<IndexIdentity, &'static 
         },
         truncated_ms: table.truncated_at_ms,
         column: index.column.clone(),
+        local_key: index.local_key.clone(),
+        filter_columns,
         version: Some(index.version),
         keys,
         range: TokenRange::WHOLE_RING,
     })
+}
+
+/// The columns of the local key and of filters that are not in the primary key.
+fn filter_columns(
+    table: &Table,
+    index: &Index,
+    keys: &KeySchema,
+) -> Result<Vec<FilterColumn>, &'static str> {
+    let names = index.local_key.iter().chain(&index.filter_columns);
+    names
+        .filter(|name| !keys.columns().any(|key| key.name == **name))
+        .map(|name| {
+            let column = table.column(name).ok_or("a filter column is gone")?;
+            if !is_filter_type(&column.cql_type) {
+                return Err("no search can be filtered by a column of such a type");
+            }
+            Ok(FilterColumn {
+                name: name.clone(),
+                cql_type: column.cql_type.clone(),
+                is_static: column.kind == ColumnKind::Static,
+            })
+        })
+        .collect()
 }
 
 fn key_column(column: &Column) -> Option<KeyColumn> {
@@ -119,4 +146,39 @@ fn key_column(column: &Column) -> Option<KeyColumn> {
         name: column.name.clone(),
         cql_type: column.cql_type.clone(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use value::CqlType;
+
+    use super::*;
+    use crate::fixtures::table;
+
+    #[test]
+    fn filter_columns_are_those_outside_the_primary_key() {
+        let of = |local_key, filter_columns| {
+            let table = table(local_key, filter_columns);
+            identity(&table, &table.indexes["i"])
+        };
+        let plain = of(&[], &[]).unwrap();
+        assert_eq!((plain.local_key, plain.filter_columns), (vec![], vec![]));
+        let column = |name: &str, cql_type, is_static| FilterColumn {
+            name: name.to_owned(),
+            cql_type,
+            is_static,
+        };
+        let local = of(&["p", "n"], &["c", "s"]).unwrap();
+        assert_eq!(local.local_key, ["p", "n"]);
+        assert!(local.filters_by_static());
+        assert_eq!(
+            local.filter_columns,
+            [
+                column("n", CqlType::Int, false),
+                column("s", CqlType::Text, true)
+            ]
+        );
+        assert!(of(&[], &["gone"]).is_err());
+        assert!(of(&[], &["d"]).is_err());
+    }
 }

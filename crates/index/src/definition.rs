@@ -64,11 +64,11 @@ pub enum NewName {
 /// `t_v_idx_1`, ... that is free.
 ///
 /// `is_taken` says whether an index in the keyspace has a name. `on_column` is the name of an index
-/// on the column, if there is one.
+/// on the column with the same local key, or also with none, if there is one.
 ///
 /// # Errors
 /// Without `if_not_exists`: if the given name is taken, or if no name is given and the column has
-/// an index.
+/// such an index.
 pub fn new_name(
     given: Option<&str>,
     if_not_exists: bool,

@@ -1,32 +1,179 @@
-//! The columns that an index is on: the list in parentheses of `ON t (v)`, and the option `target`
-//! by which `system_schema.indexes` keeps it (contract, section 3.2).
+//! The columns that an index is on: the list in parentheses of `ON t ((p1, p2), v, f1, f2)`, and the
+//! option `target` by which `system_schema.indexes` keeps it (contract, section 3.2).
+//!
+//! | list | index |
+//! | --- | --- |
+//! | `v` | global: one search looks at the vectors of all rows |
+//! | `v, f1, f2` | global, and searches can be filtered by these columns |
+//! | `(p1, p2), v` | local: each search names the values of the key columns `p1` and `p2` |
+//! | `(p1, p2), v, f1` | local, and searches can be filtered by these columns |
 
 use std::collections::HashSet;
+use std::fmt;
 
 use cql::ast::IndexTarget;
 use cql::error::CqlError;
-use serde::Deserialize;
+use cql::quote::Identifier;
+use serde::{Deserialize, Serialize};
 use value::CqlType;
 
-/// Returns the one target of the list. The lists of local indexes and of indexes with filtering
-/// columns are refused.
-///
-/// # Errors
-/// If a column is named twice, or the list is not one target.
-pub fn single_target(targets: &[IndexTarget]) -> Result<IndexTarget, CqlError> {
-    check_duplicates(targets)?;
-    match targets {
-        [IndexTarget::LocalKey(_), ..] => Err(local_form()),
-        [target] => Ok(target.clone()),
-        [] => Err(CqlError::invalid("An index needs a column to index")),
-        _ => Err(CqlError::invalid(
-            "Vector indexes with filtering columns are not supported yet: name the vector column \
-             alone",
-        )),
+/// The columns that an index is on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredTarget {
+    /// The vector column.
+    pub column: String,
+    /// The key columns of a local index; empty for a global one.
+    pub local_key: Vec<String>,
+    /// Further columns by which a search may be filtered.
+    pub filter_columns: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Json {
+    tc: String,
+    /// The key of a local index; before ScyllaDB 2026.1.1 the partition key of the table. Without
+    /// it the index is global.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pk: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    fc: Vec<String>,
+    /// The former name of `fc`.
+    #[serde(default, skip_serializing)]
+    ck: Vec<String>,
+}
+
+impl StoredTarget {
+    /// The target of a global index on a column alone.
+    pub fn on(column: String) -> StoredTarget {
+        StoredTarget {
+            column,
+            local_key: Vec::new(),
+            filter_columns: Vec::new(),
+        }
+    }
+
+    /// Reads the list of a CREATE INDEX.
+    ///
+    /// # Errors
+    /// If a column is named twice, if the list names no vector column, or if it holds something
+    /// else than columns after the key of a local index.
+    pub fn of(targets: &[IndexTarget]) -> Result<StoredTarget, CqlError> {
+        check_duplicates(targets)?;
+        let (local_key, targets) = match targets {
+            [IndexTarget::LocalKey(key), rest @ ..] => (key.clone(), rest),
+            all => (Vec::new(), all),
+        };
+        let [first, filters @ ..] = targets else {
+            return Err(CqlError::invalid("An index needs a column to index"));
+        };
+        let column = plain(first, |part| {
+            format!(
+                "Vector indexes are only supported on columns of vectors of floats, not on {part}"
+            )
+        })?;
+        let filter = |target| {
+            plain(target, |part| {
+                format!("Unsupported vector index filtering column {part}: name the column alone")
+            })
+        };
+        Ok(StoredTarget {
+            column,
+            local_key,
+            filter_columns: filters.iter().map(filter).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Checks that the columns are there and of types that the index takes. Returns the dimensions
+    /// of the vector column, which has to be a regular column of vectors of floats.
+    ///
+    /// `is_sai` says whether the index class is Cassandra's `StorageAttachedIndex`. `column` finds
+    /// a column of the table by its name.
+    ///
+    /// # Errors
+    /// If a column isn't there, or can't have its place.
+    pub fn check(
+        &self,
+        is_sai: bool,
+        column: impl Fn(&str) -> Option<TargetColumn>,
+    ) -> Result<u16, CqlError> {
+        let known = |name: &str| {
+            column(name).ok_or_else(|| {
+                CqlError::invalid(format!("No column definition found for column {name}"))
+            })
+        };
+        let dimensions = vector_dimensions(&self.column, known(&self.column)?, is_sai)?;
+        for name in &self.local_key {
+            let column = known(name)?;
+            if column.irregular == Some("static") {
+                return Err(CqlError::invalid(format!(
+                    "Unsupported vector index filtering column {name}: a static column can't be in \
+                     the key of a local index"
+                )));
+            }
+            check_filter(name, &column, is_scalar)?;
+        }
+        for name in &self.filter_columns {
+            check_filter(name, &known(name)?, is_filter_type)?;
+        }
+        Ok(dimensions)
+    }
+
+    /// All columns: the key of a local index, the vector column, the further filter columns.
+    pub fn columns(&self) -> impl Iterator<Item = &str> {
+        let key = self.local_key.iter();
+        let all = key.chain([&self.column]).chain(&self.filter_columns);
+        all.map(String::as_str)
+    }
+
+    /// Encodes the target for `options['target']`: the name of the vector column if there is no
+    /// other column, or else a JSON object.
+    pub fn encode(&self) -> String {
+        // A name that reads as such an object can't stand alone.
+        if StoredTarget::decode(&self.column) == *self {
+            return self.column.clone();
+        }
+        let json = Json {
+            tc: self.column.clone(),
+            pk: self.local_key.clone(),
+            fc: self.filter_columns.clone(),
+            ck: Vec::new(),
+        };
+        serde_json::to_string(&json).unwrap_or_else(|_| self.column.clone())
+    }
+
+    /// Decodes a target: the name of the vector column, or a JSON object.
+    pub fn decode(target: &str) -> StoredTarget {
+        match serde_json::from_str::<Json>(target) {
+            Ok(json) => StoredTarget {
+                column: json.tc,
+                local_key: json.pk,
+                filter_columns: [json.fc, json.ck].concat(),
+            },
+            // A name may look like anything, even like JSON.
+            Err(_) => StoredTarget::on(target.to_owned()),
+        }
     }
 }
 
-/// A column that is to be indexed, as the caller knows it.
+/// Writes the list of CREATE INDEX, without the parentheses around it.
+impl fmt::Display for StoredTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, name) in self.local_key.iter().enumerate() {
+            let before = if at == 0 { "(" } else { ", " };
+            write!(f, "{before}{}", Identifier(name))?;
+        }
+        if !self.local_key.is_empty() {
+            f.write_str("), ")?;
+        }
+        write!(f, "{}", Identifier(&self.column))?;
+        for name in &self.filter_columns {
+            write!(f, ", {}", Identifier(name))?;
+        }
+        Ok(())
+    }
+}
+
+/// A column that an index is to be on, as the caller knows it.
 #[derive(Clone, Debug)]
 pub struct TargetColumn {
     /// The type as `system_schema` writes it.
@@ -39,29 +186,66 @@ pub struct TargetColumn {
     pub irregular: Option<&'static str>,
 }
 
-/// Checks that a target is a regular column of vectors of floats. Returns the column's name and the
-/// number of dimensions.
-///
-/// `is_sai` says whether the index class is Cassandra's `StorageAttachedIndex`. `column` finds a
-/// column of the table by its name.
-///
-/// # Errors
-/// If the target is no such column.
-pub fn check_column(
-    target: &IndexTarget,
-    is_sai: bool,
-    column: impl FnOnce(&str) -> Option<TargetColumn>,
-) -> Result<(&str, u16), CqlError> {
-    let (IndexTarget::Column(name) | IndexTarget::Collection { column: name, .. }) = target else {
-        return Err(local_form());
-    };
+/// Whether a search can be filtered by columns of a type: one of CQL's single values, or a list, set
+/// or map of such.
+pub fn is_filter_type(cql_type: &CqlType) -> bool {
+    match cql_type {
+        CqlType::List { element, .. } | CqlType::Set { element, .. } => is_scalar(element),
+        CqlType::Map { key, value, .. } => is_scalar(key) && is_scalar(value),
+        single => is_scalar(single),
+    }
+}
+
+fn is_scalar(cql_type: &CqlType) -> bool {
+    match cql_type {
+        CqlType::Ascii
+        | CqlType::Bigint
+        | CqlType::Blob
+        | CqlType::Boolean
+        | CqlType::Date
+        | CqlType::Decimal
+        | CqlType::Double
+        | CqlType::Float
+        | CqlType::Inet
+        | CqlType::Int
+        | CqlType::Smallint
+        | CqlType::Text
+        | CqlType::Time
+        | CqlType::Timestamp
+        | CqlType::Timeuuid
+        | CqlType::Tinyint
+        | CqlType::Uuid
+        | CqlType::Varint => true,
+        CqlType::Counter
+        | CqlType::Duration
+        | CqlType::List { .. }
+        | CqlType::Set { .. }
+        | CqlType::Map { .. }
+        | CqlType::Tuple(_)
+        | CqlType::Vector { .. } => false,
+    }
+}
+
+fn check_filter(
+    name: &str,
+    column: &TargetColumn,
+    is_fit: fn(&CqlType) -> bool,
+) -> Result<(), CqlError> {
+    if column.cql_type.as_ref().is_some_and(is_fit) {
+        return Ok(());
+    }
+    Err(CqlError::invalid(format!(
+        "Unsupported vector index filtering column {name} of type {}",
+        column.type_text
+    )))
+}
+
+fn vector_dimensions(name: &str, column: TargetColumn, is_sai: bool) -> Result<u16, CqlError> {
     let TargetColumn {
         type_text,
         cql_type,
         irregular,
-    } = column(name).ok_or_else(|| {
-        CqlError::invalid(format!("No column definition found for column {name}"))
-    })?;
+    } = column;
     if is_sai && !matches!(cql_type, Some(CqlType::Vector { .. })) {
         return Err(CqlError::invalid(format!(
             "StorageAttachedIndex is only supported on columns of vectors: column {name} is \
@@ -69,7 +253,7 @@ pub fn check_column(
         )));
     }
     let dimensions = cql_type.and_then(|cql_type| cql_type.float_vector_dimensions());
-    let (IndexTarget::Column(_), Some(dimensions)) = (target, dimensions) else {
+    let Some(dimensions) = dimensions else {
         return Err(CqlError::invalid(format!(
             "Vector indexes are only supported on columns of vectors of floats (column {name} \
              is of type {type_text})"
@@ -80,14 +264,20 @@ pub fn check_column(
             "Vector indexes are not supported on {kind} columns (column {name})"
         )));
     }
-    Ok((name, dimensions))
+    Ok(dimensions)
 }
 
-fn local_form() -> CqlError {
-    CqlError::invalid(
-        "Local vector indexes are not supported yet: name the vector column alone, without the \
-         partition key before it",
-    )
+/// The name of a target that is a column alone. `unfit` is the error for a part of a collection.
+fn plain(target: &IndexTarget, unfit: impl FnOnce(String) -> String) -> Result<String, CqlError> {
+    match target {
+        IndexTarget::Column(name) => Ok(name.clone()),
+        IndexTarget::Collection { part, column } => {
+            Err(CqlError::invalid(unfit(format!("{part}({column})"))))
+        }
+        IndexTarget::LocalKey(_) => Err(CqlError::invalid(
+            "The key of a local vector index comes first in the list, before the vector column",
+        )),
+    }
 }
 
 fn check_duplicates(targets: &[IndexTarget]) -> Result<(), CqlError> {
@@ -118,85 +308,5 @@ fn check_duplicates(targets: &[IndexTarget]) -> Result<(), CqlError> {
     Ok(())
 }
 
-/// The columns that an index is on, as the schema keeps them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredTarget {
-    /// The vector column.
-    pub column: String,
-    /// The partition key of a local index; empty for a global one.
-    pub local_key: Vec<String>,
-    /// Further columns by which a search may be filtered.
-    pub filter_columns: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct Json {
-    tc: String,
-    /// The partition key of a local index; before ScyllaDB 2026.1.1 the partition key of the table.
-    /// Without it the index is global.
-    #[serde(default)]
-    pk: Vec<String>,
-    #[serde(default)]
-    fc: Vec<String>,
-    /// The former name of `fc`.
-    #[serde(default)]
-    ck: Vec<String>,
-}
-
-impl StoredTarget {
-    /// Decodes a target: the name of the vector column, or a JSON object.
-    pub fn decode(target: &str) -> StoredTarget {
-        match serde_json::from_str::<Json>(target) {
-            Ok(json) => StoredTarget {
-                column: json.tc,
-                local_key: json.pk,
-                filter_columns: [json.fc, json.ck].concat(),
-            },
-            // A name may look like anything, even like JSON.
-            Err(_) => StoredTarget {
-                column: target.to_owned(),
-                local_key: Vec::new(),
-                filter_columns: Vec::new(),
-            },
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn target(column: &str, local_key: &[&str], filter_columns: &[&str]) -> StoredTarget {
-        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        StoredTarget {
-            column: column.to_owned(),
-            local_key: owned(local_key),
-            filter_columns: owned(filter_columns),
-        }
-    }
-
-    #[test]
-    fn every_form() {
-        assert_eq!(StoredTarget::decode("v"), target("v", &[], &[]));
-        assert_eq!(
-            StoredTarget::decode(r#"{"tc":"v","fc":["f1","f2"]}"#),
-            target("v", &[], &["f1", "f2"])
-        );
-        assert_eq!(
-            StoredTarget::decode(r#"{"tc":"v","pk":["p1","p2"]}"#),
-            target("v", &["p1", "p2"], &[])
-        );
-        assert_eq!(
-            StoredTarget::decode(r#"{"tc":"v","pk":["p"],"fc":["f"]}"#),
-            target("v", &["p"], &["f"])
-        );
-        assert_eq!(
-            StoredTarget::decode(r#"{"tc":"v","pk":["p"],"ck":["f"]}"#),
-            target("v", &["p"], &["f"])
-        );
-        assert_eq!(
-            StoredTarget::decode("{odd name}"),
-            target("{odd name}", &[], &[])
-        );
-    }
-}
+mod tests;

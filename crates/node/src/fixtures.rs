@@ -169,6 +169,8 @@ fn films() -> Table {
         name: "films_plot".to_owned(),
         target: r#"{"tc":"plot","fc":["id","tags"],"pk":["studio","year"]}"#.to_owned(),
         column: "plot".to_owned(),
+        local_key: vec!["studio".to_owned(), "year".to_owned()],
+        filter_columns: vec!["id".to_owned(), "tags".to_owned()],
         options: BTreeMap::from([("similarity_function".to_owned(), "COSINE".to_owned())]),
         class_name: "vector_index".to_owned(),
         version: version(7),

@@ -166,6 +166,11 @@ pub struct Index {
     pub target: String,
     /// The column that is indexed.
     pub column: String,
+    /// The key columns of a local index, each of whose searches names their values; empty for a
+    /// global index.
+    pub local_key: Vec<String>,
+    /// The further columns by which a search may be filtered, as the user named them.
+    pub filter_columns: Vec<String>,
     /// The options that the user gave in `WITH OPTIONS`.
     pub options: BTreeMap<String, String>,
     /// The class of the index, which is `vector_index`.

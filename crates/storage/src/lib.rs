@@ -39,7 +39,7 @@ mod shared;
 mod storage;
 mod watch;
 
-pub use cdc::{LogEnd, LogSettled};
+pub use cdc::{LogEnd, LogSettled, SlowedWriters};
 pub use clock;
 #[cfg(feature = "simulation")]
 pub use engine::SimulatedDisk;

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use futures::executor::block_on;
 use schema::{Catalog, StreamGeneration, TableId};
@@ -36,6 +37,9 @@ const WAITING_BYTES_MAX: usize = 256 << 20;
 /// Bytes that one semaphore permit stands for. They are more than one, as the number of permits is
 /// limited.
 const BYTES_PER_PERMIT: usize = 1024;
+/// The longest time that a write waits for readers of the log. It is short for a client, and keeps
+/// 64 writers that wait in vain at 64 writes a second.
+const SLOWED_MAX: Duration = Duration::from_secs(1);
 
 /// An open data directory. Cheap to clone; the last clone closes it.
 #[derive(Clone)]
@@ -297,6 +301,7 @@ impl Storage {
             )));
         }
         self.inner.shared.check_writable()?;
+        self.let_readers_follow(&write).await;
         let permits = bytes
             .div_ceil(BYTES_PER_PERMIT)
             .clamp(1, WAITING_BYTES_MAX / BYTES_PER_PERMIT);
@@ -313,6 +318,29 @@ impl Storage {
         })
         .await?;
         answer.await.unwrap_or(Err(StorageError::Closed))
+    }
+
+    /// Waits while readers have the writers of a log slowed that the write adds to, for a second at
+    /// most.
+    async fn let_readers_follow(&self, write: &Write) {
+        let schema = self.inner.shared.schema();
+        let mut tables: Vec<TableId> = write.mutations.iter().map(|of| of.table).collect();
+        tables.dedup();
+        let free = tables.into_iter().filter_map(|table| {
+            let log = schema.table(table).ok()?.table.log.as_ref()?.table;
+            schema.table(log).ok()?.growth.free()
+        });
+        let free: Vec<_> = free.collect();
+        // While it waits, it must keep nothing of the tables alive.
+        drop(schema);
+        if !free.is_empty() {
+            let all = async {
+                for free in free {
+                    free.await;
+                }
+            };
+            let _ = tokio::time::timeout(SLOWED_MAX, all).await;
+        }
     }
 
     /// Starts a read. The stream sees the state of this moment, whatever is written meanwhile, and

@@ -48,6 +48,8 @@ fn index() -> Arc<Index> {
         name: "i".to_owned(),
         target: "v".to_owned(),
         column: "v".to_owned(),
+        local_key: Vec::new(),
+        filter_columns: Vec::new(),
         options: BTreeMap::new(),
         class_name: "vector_index".to_owned(),
         version: uuid::Uuid::nil(),

@@ -26,6 +26,8 @@ fn indexed(builder: TableBuilder) -> Table {
         name: "i".to_owned(),
         target: "a".to_owned(),
         column: "a".to_owned(),
+        local_key: Vec::new(),
+        filter_columns: Vec::new(),
         options: BTreeMap::new(),
         class_name: "vector_index".to_owned(),
         version: uuid::Uuid::from_u128(1),

@@ -5,6 +5,7 @@ use std::fmt;
 use index::VectorOptions;
 use store_api::types::{IndexInfo, IndexOptions};
 use uuid::Uuid;
+use value::CqlType;
 
 use crate::keys::KeySchema;
 
@@ -62,6 +63,17 @@ impl fmt::Display for TableIdentity {
     }
 }
 
+/// A column outside the primary key by which searches can be filtered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilterColumn {
+    /// The name of the column, case preserved.
+    pub name: String,
+    /// The type of its values.
+    pub cql_type: CqlType,
+    /// Whether the column has one value for all rows of a partition.
+    pub is_static: bool,
+}
+
 /// The identity of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexIdentity {
@@ -74,6 +86,12 @@ pub struct IndexIdentity {
     pub truncated_ms: Option<i64>,
     /// The indexed column.
     pub column: String,
+    /// The key columns of a local index, any of which may be in the primary key; empty for a global
+    /// one.
+    pub local_key: Vec<String>,
+    /// The other columns outside the primary key that the index keeps: first those of the local
+    /// key, then those by which the user wants to filter, each in the user's order.
+    pub filter_columns: Vec<FilterColumn>,
     /// The options in effect.
     pub options: VectorOptions,
     /// The version that each CREATE INDEX makes anew.
@@ -85,6 +103,11 @@ pub struct IndexIdentity {
 }
 
 impl IndexIdentity {
+    /// Whether a change of static columns can change what a search finds.
+    pub fn filters_by_static(&self) -> bool {
+        self.filter_columns.iter().any(|column| column.is_static)
+    }
+
     /// The description of the index in the HTTP API.
     pub fn info(&self) -> IndexInfo {
         IndexInfo {

@@ -37,6 +37,8 @@ pub enum HintTarget {
     Row(PrimaryKey),
     /// All rows of a partition.
     Partition(PartitionKey),
+    /// The static columns of a partition: all its rows, for an index that filters by such a column.
+    Static(PartitionKey),
 }
 
 /// A message to the re-reader.

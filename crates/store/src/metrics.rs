@@ -22,7 +22,15 @@ const COMPONENT: &[&str] = &["keyspace", "index_name", "component"];
 const READER: &[&str] = &["keyspace", "index_name", "reader"];
 
 /// The parts of an index that have to stay in memory: the values of the label `component`.
-const MEMORY_COMPONENTS: [&str; 6] = ["graph", "ids", "vectors", "workspaces", "keys", "rows"];
+const MEMORY_COMPONENTS: [&str; 7] = [
+    "graph",
+    "ids",
+    "vectors",
+    "workspaces",
+    "fresh",
+    "keys",
+    "rows",
+];
 
 /// Buckets from 0.1 ms to 10 s.
 const LATENCY_BUCKETS_S: &[f64] = &[
@@ -103,6 +111,8 @@ pub struct MemoryMetrics {
     pub vectors: IntGauge,
     /// Working memory of searches and changes.
     pub workspaces: IntGauge,
+    /// Changes that searches see and the graph does not have yet.
+    pub fresh: IntGauge,
     /// The rows' primary keys.
     pub keys: IntGauge,
     /// The data that decides which reading of a row stands.
@@ -272,7 +282,7 @@ impl Metrics {
             self.index_memory
                 .with_label_values(&[labels[0], labels[1], component])
         };
-        let [graph, ids, vectors, workspaces, keys, rows] = MEMORY_COMPONENTS.map(memory);
+        let [graph, ids, vectors, workspaces, fresh, keys, rows] = MEMORY_COMPONENTS.map(memory);
         IndexMetrics {
             request_latency: self.request_latency.with_label_values(&labels),
             size: self.index_size.with_label_values(&labels),
@@ -281,6 +291,7 @@ impl Metrics {
                 ids,
                 vectors,
                 workspaces,
+                fresh,
                 keys,
                 rows,
                 mapped: self.index_mapped.with_label_values(&labels),
@@ -310,8 +321,8 @@ impl Metrics {
     }
 
     /// Counts a search that was refused because there were too many. The reason is `admission` if
-    /// more came than are taken in at a time, or `deadline` if the search could not have begun in
-    /// time.
+    /// more came than are taken in at a time, `deadline` if the search could not have begun in time,
+    /// or `behind` if the index lacked acknowledged writes until then.
     pub fn search_refused(&self, reason: &str) {
         self.searches_refused.with_label_values(&[reason]).inc();
     }

@@ -113,6 +113,10 @@ pub struct IndexesOptions {
     pub directory: PathBuf,
     /// Whether full vectors are in such a file, which is mapped into memory, or in memory alone.
     pub vectors: Placement,
+    /// About the most bytes that changes of an index take while the index has not linked their
+    /// vectors yet. Each search measures them all, so more of them make searches slower. In
+    /// `annulus serve` writers of the table are slowed from half of this on.
+    pub fresh_bytes_max: usize,
 }
 
 /// The options for saving indexes.
@@ -233,6 +237,7 @@ impl Default for IndexesOptions {
         IndexesOptions {
             directory: "annulus-indexes".into(),
             vectors: Placement::File,
+            fresh_bytes_max: 16 << 20,
         }
     }
 }

@@ -423,7 +423,7 @@ mod tests {
         fs::write(&file, "").unwrap();
         let in_files = |directory| IndexesOptions {
             directory,
-            vectors: Placement::File,
+            ..IndexesOptions::default()
         };
         let directory = parent.path().join("made").join("indexes");
         prepare(&in_files(directory.clone())).unwrap();

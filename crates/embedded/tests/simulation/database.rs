@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use embedded::Embedded;
 use store::database::{
-    Database, IndexName, LogFacts, LogHead, LogRun, Page, Part, Piece, PrimaryKey, ReadRow,
-    RowReader, Rows, Schema, TableIdentity, TokenRange,
+    Database, IndexIdentity, IndexName, LogFacts, LogHead, LogRun, Page, Part, Piece, PrimaryKey,
+    ReadRow, RowReader, Rows, Schema, TableIdentity, TokenRange,
 };
 use uuid::Uuid;
 
@@ -59,6 +59,10 @@ impl Database for Faulty {
 
     fn has_index(&self, name: &IndexName) -> bool {
         self.inner.has_index(name)
+    }
+
+    fn is_current(&self, index: &IndexIdentity) -> bool {
+        self.inner.is_current(index)
     }
 
     async fn log(&self, table: &TableIdentity) -> anyhow::Result<Option<LogFacts>> {

@@ -83,6 +83,8 @@ fn add_index(table: &mut Table, version: u128) {
         name: INDEX.to_owned(),
         target: "v".to_owned(),
         column: "v".to_owned(),
+        local_key: Vec::new(),
+        filter_columns: Vec::new(),
         options: BTreeMap::from(options),
         class_name: "vector_index".to_owned(),
         version: Uuid::from_u128(version),

@@ -18,7 +18,7 @@ use store::{
 use store_api::LocalStore;
 use store_api::binary::Rows;
 use tempfile::TempDir;
-use turns::Turns;
+use turns::{Class, Turn, Turns};
 
 use crate::Broken;
 use crate::clock::SimulatedClock;
@@ -82,6 +82,9 @@ struct Process {
     storage: Storage,
     store: StoreHandle,
     local: Arc<dyn LocalStore>,
+    turns: Turns,
+    /// The only turn for changes of graphs, while none gets any.
+    held: Option<Turn>,
 }
 
 impl World {
@@ -206,12 +209,20 @@ impl World {
 
     /// Runs a process from the opening of the disk to its end.
     async fn run_process(&mut self, end: End) -> Result<(), Failure> {
-        let process = self.open().await?;
+        let mut process = self.open().await?;
         self.check_table(&process).await?;
         self.check_log(&process)?;
         let actions = 5 + self.random.below(ACTIONS_MAX);
         for _ in 0..actions {
-            self.act(&process).await?;
+            if self.random.one_in(6) {
+                // Graphs take nothing in for some actions.
+                process.held = match process.held.take() {
+                    Some(_) => None,
+                    None => process.turns.try_take(Class::Ingest),
+                };
+                self.tell(format!("-- the graph is held: {}", process.held.is_some()));
+            }
+            self.act(&mut process).await?;
         }
         match end {
             End::Crash => {
@@ -223,11 +234,12 @@ impl World {
                 Ok(())
             }
             End::Stop => {
+                process.held = None;
                 self.stop(process).await;
                 Ok(())
             }
             End::Last => {
-                self.heal(&process).await?;
+                self.heal(&mut process).await?;
                 self.check_all(&process).await?;
                 self.stop(process).await;
                 Ok(())
@@ -263,9 +275,14 @@ impl World {
         let indexes = IndexesOptions {
             directory: self.directory.path().to_owned(),
             vectors: self.placement,
+            // A few vectors or all of them may be fresh at a time.
+            fresh_bytes_max: match self.random.one_in(3) {
+                true => 1000,
+                false => 1 << 20,
+            },
         };
         let mut options = StoreOptions::embedded(([127, 0, 0, 1], 0).into(), indexes);
-        options.turns = turns;
+        options.turns = turns.clone();
         options.snapshots.interval = Some(Duration::from_secs(3));
         options.memory = MemoryOptions {
             limit_bytes: Some(u64::MAX),
@@ -279,13 +296,18 @@ impl World {
             storage,
             store,
             local,
+            turns,
+            held: None,
         })
     }
 
-    async fn act(&mut self, process: &Process) -> Result<(), Failure> {
+    async fn act(&mut self, process: &mut Process) -> Result<(), Failure> {
         match self.random.below(100) {
             0..55 => {
                 self.send_some(process, true).await?;
+                if self.random.one_in(2) {
+                    self.search(process).await?;
+                }
             }
             55..75 => {
                 let millis = self.random.below(3000);
@@ -313,7 +335,7 @@ impl World {
                 self.tell(format!("-- a file fails after {steps} steps"));
                 self.files.fail_after(steps);
             }
-            88..91 => self.search(process).await,
+            88..91 => self.search(process).await?,
             91..94 => self.read_log(process).await?,
             94..96 => self.change_index(process).await,
             96 => {
@@ -321,6 +343,7 @@ impl World {
                 self.tell(format!("truncated: {:?}", truncated.is_ok()));
                 if truncated.is_ok() {
                     lock(&self.model).truncate();
+                    self.search(process).await?;
                 }
             }
             _ => {
@@ -469,14 +492,29 @@ impl World {
         })
     }
 
-    /// Searches, and traces whether that succeeded. A search should fail for want of an index
-    /// alone.
-    async fn search(&mut self, process: &Process) {
+    /// Searches, and checks that the answer, if there is one, is made of the table as it is: all
+    /// writes up to here are in it, and none is on its way.
+    async fn search(&mut self, process: &Process) -> Result<(), Failure> {
+        let before = table::rows(&process.storage);
         let found = process
             .local
-            .search(table::KEYSPACE, table::INDEX, vec![1.0, 1.0], 3)
+            .search(table::KEYSPACE, table::INDEX, vec![1.0, 1.0], 1000)
             .await;
+        let after = table::rows(&process.storage);
         self.tell(format!("a search: {}", found.is_ok()));
+        // Rows that expire meanwhile may be in the answer or not.
+        if let (Ok(found), Ok(before), Ok(after)) = (found, before, after)
+            && before == after
+        {
+            let (found, expected) = (found_distances(found), distances(&before));
+            if found != expected {
+                return Err(format!(
+                    "a search of the index finds {found:?} where the table has {expected:?}"
+                ));
+            }
+            self.tell(format!("it finds the {} rows of the table", found.len()));
+        }
+        Ok(())
     }
 
     /// Reads the log up to the present, up to which it is complete from then on.
@@ -524,8 +562,9 @@ impl World {
         Ok(())
     }
 
-    /// Has the storage take writes again.
-    async fn heal(&mut self, process: &Process) -> Result<(), Failure> {
+    /// Has the storage take writes again, and the graphs of indexes too.
+    async fn heal(&mut self, process: &mut Process) -> Result<(), Failure> {
+        process.held = None;
         let healed = async {
             while process.storage.health() != Health::Writable {
                 sleep(500).await;

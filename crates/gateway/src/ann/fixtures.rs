@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use cql::wire::ColumnSpec;
+use index::target::StoredTarget;
 use uuid::Uuid;
 use value::{CqlType, timeuuid};
 
@@ -58,8 +59,7 @@ pub(crate) fn snapshot() -> Snapshot {
             keyspace: table.keyspace.clone(),
             table: table.name.clone(),
             name: name.to_owned(),
-            column: "v".to_owned(),
-            target: "v".to_owned(),
+            target: StoredTarget::decode("v"),
             options: Default::default(),
             version: timeuuid::min_for_micros(micros).expect("a time that has a uuid"),
             table_id: table.id,

@@ -44,7 +44,8 @@ pub(crate) struct AnnPlan {
 
 impl fmt::Display for AnnPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let VectorIndex { name, column, .. } = &*self.index;
+        let VectorIndex { name, target, .. } = &*self.index;
+        let column = &target.column;
         writeln!(f, "nearest {column} by index {name}")?;
         writeln!(f, "then {}", self.read.text)
     }
@@ -139,7 +140,7 @@ impl AnnPlan {
                 element: Box::new(CqlType::Float),
                 dimensions: self.dimensions,
             };
-            spec(marker, &self.index.column, cql_type)
+            spec(marker, &self.index.target.column, cql_type)
         });
         let limit = self.limit.marker();
         let limit = limit.map(|marker| spec(marker, "[limit]", CqlType::Int));
@@ -162,7 +163,7 @@ fn indexed(
     let keyspace = select.table.keyspace.as_deref().or(keyspace)?;
     let name = select.table.name.as_str();
     let is_meant = |index: &&Arc<VectorIndex>| {
-        similarity_columns(&select.order_by).any(|column| column == index.column)
+        similarity_columns(&select.order_by).any(|column| column == index.target.column)
     };
     let meant = snapshot.indexes(keyspace, name).filter(is_meant);
     let index = newest(meant, |index| index.version)?;

@@ -106,7 +106,7 @@ impl<'a> Search<'a> {
         let limit = plan.limit.value(&values)?;
         let vector = plan
             .vector
-            .value(&values, &plan.index.column, plan.dimensions)?;
+            .value(&values, &plan.index.target.column, plan.dimensions)?;
         values.truncate(plan.selection_markers);
         Ok(Search {
             plan,

@@ -103,8 +103,8 @@ async fn create(
     let keyspace = quoted(&cluster.keyspace);
     let text = format!(
         "{raise} INSERT INTO {keyspace}.vector_indexes (scope, keyspace_name, index_name, \
-         table_name, table_id, column_name, options, version, state, changed_at) \
-         VALUES ('{SCOPE}', ?, ?, ?, ?, ?, ?, ?, ?, ?); APPLY BATCH"
+         table_name, table_id, column_name, target, options, version, state, changed_at) \
+         VALUES ('{SCOPE}', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?); APPLY BATCH"
     );
     let values = (
         next,
@@ -113,7 +113,8 @@ async fn create(
         &index.name,
         &index.table,
         index.table_id,
-        &index.column,
+        &index.target.column,
+        index.target.encode(),
         &index.options,
         CqlTimeuuid::from(index.version),
         State::Creating.name(),

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cql::ast::{CreateIndex, IndexTarget};
+use cql::ast::CreateIndex;
 use cql::error::CqlError;
 use cql::wire::Response;
 use index::definition::{self, NewName};
 use index::options;
-use index::target::check_column;
+use index::target::StoredTarget;
 use tokio::time::{Instant, timeout_at};
 
 use super::base_table::BaseTable;
@@ -81,7 +81,7 @@ impl Catalog {
         cluster: &Cluster,
         keyspace: &str,
         create: &CreateIndex,
-        target: &IndexTarget,
+        target: &StoredTarget,
         deadline: Instant,
     ) -> Result<Outcome, CqlError> {
         for _ in 0..TRIES_MAX {
@@ -126,7 +126,7 @@ impl Catalog {
                 continue;
             }
             let checked = checked(&definitions, &table, &theirs, create, target)?;
-            let Some((name, column)) = checked else {
+            let Some(name) = checked else {
                 return Ok(Outcome::nothing());
             };
             grants::check(cluster, keyspace, &table.name).await?;
@@ -134,8 +134,7 @@ impl Catalog {
                 keyspace: keyspace.to_owned(),
                 table: table.name.clone(),
                 name,
-                column: column.to_owned(),
-                target: column.to_owned(),
+                target: target.clone(),
                 options: create.options.clone(),
                 version: timeuuids::now()?,
                 table_id: table.id,
@@ -283,29 +282,28 @@ impl Catalog {
     }
 }
 
-/// Checks the definition of an index, and returns its name and its column; `None` if there is such
-/// an index already and the statement says IF NOT EXISTS. `theirs` are the indexes of Cassandra's
-/// own.
-fn checked<'a>(
+/// Checks the definition of an index, and returns its name; `None` if there is such an index already
+/// and the statement says IF NOT EXISTS. `theirs` are the indexes of Cassandra's own.
+fn checked(
     definitions: &Definitions,
     table: &BaseTable,
     theirs: &[String],
     create: &CreateIndex,
-    target: &'a IndexTarget,
-) -> Result<Option<(String, &'a str)>, CqlError> {
-    let (column, dimensions) = check_column(target, false, |name| table.target(name))?;
+    target: &StoredTarget,
+) -> Result<Option<String>, CqlError> {
+    let dimensions = target.check(false, |name| table.target(name))?;
     definition::check_key_columns(table.key().count())?;
     options::check(&create.options, dimensions)?;
     let ours = |name: &str| definitions.find(&table.keyspace, name).is_some();
     let new_name = definition::new_name(
         create.name.as_deref(),
         create.if_not_exists,
-        (&table.name, column),
+        (&table.name, &target.column),
         |name| ours(name) || theirs.iter().any(|theirs| theirs == name),
-        on_column(definitions, table, column),
+        alike(definitions, table, target),
     )?;
     Ok(match new_name {
-        NewName::Name(name) => Some((name, column)),
+        NewName::Name(name) => Some(name),
         NewName::Exists => None,
     })
 }
@@ -338,14 +336,17 @@ pub(super) async fn cassandras_indexes(
     Ok(rows.into_iter().map(|(name,)| name).collect())
 }
 
-fn on_column<'d>(
+/// The name of an index on the same column, with the same local key or also without one.
+fn alike<'d>(
     definitions: &'d Definitions,
     table: &'d BaseTable,
-    column: &str,
+    target: &StoredTarget,
 ) -> Option<&'d str> {
+    let is_alike =
+        |of: &StoredTarget| of.column == target.column && of.local_key == target.local_key;
     definitions
         .live_on(&table.keyspace, &table.name)
-        .find(|row| row.index.column == column && row.index.table_id == table.id)
+        .find(|row| is_alike(&row.index.target) && row.index.table_id == table.id)
         .map(|row| row.index.name.as_str())
 }
 
@@ -360,5 +361,83 @@ impl From<ClusterError> for CqlError {
             ClusterError::Clock(_) | ClusterError::Unsettled => error.to_string(),
             _ => format!("The gateway's own session to the cluster: {error}"),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cql::ast::Statement;
+    use cql::parser::parse_statement;
+    use uuid::Uuid;
+
+    use super::super::fixtures;
+    use super::*;
+
+    /// The name that a CREATE INDEX gives its index on `k.t (id, c, v, n, s static, m)`, where the
+    /// global index `k.i` on `v` is and the local one `k.by_c`.
+    fn name_of(list: &str, options: &str) -> Result<Option<String>, String> {
+        let text = format!("CREATE CUSTOM INDEX {options} ON k.t ({list}) USING 'vector_index'");
+        let Statement::CreateIndex(create) = parse_statement(&text).unwrap().statement else {
+            panic!("{text}");
+        };
+        let columns = [
+            ("id", "partition_key", "int"),
+            ("c", "clustering", "int"),
+            ("v", "regular", "vector<float, 3>"),
+            ("w", "regular", "vector<int, 3>"),
+            ("n", "regular", "int"),
+            ("s", "static", "text"),
+            ("m", "regular", "map<text, text>"),
+            ("u", "regular", "address"),
+        ];
+        let columns =
+            columns.map(|(name, kind, of)| (name.to_owned(), kind.to_owned(), 0, of.to_owned()));
+        let table = BaseTable::new("k", "t", Uuid::from_u128(2), columns.to_vec());
+        let local = Definition {
+            index: Arc::new(VectorIndex {
+                name: "by_c".to_owned(),
+                target: StoredTarget::decode(r#"{"tc":"v","pk":["c"]}"#),
+                ..fixtures::index()
+            }),
+            ..fixtures::definition(State::Usable)
+        };
+        let definitions = Definitions {
+            revision: 7,
+            rows: vec![fixtures::definition(State::Usable), local],
+        };
+        let target = StoredTarget::of(&create.targets).map_err(|error| error.message)?;
+        checked(&definitions, &table, &[], &create, &target).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn filter_columns_and_local_keys_are_checked() {
+        let named = |name: &str| Ok(Some(name.to_owned()));
+        assert_eq!(name_of("v, n, id, s, m", "one"), named("one"));
+        assert_eq!(name_of("(id, n), v, c", ""), named("t_v_idx"));
+        for (list, expected) in [
+            (
+                "v, w",
+                "Unsupported vector index filtering column w of type vector<int, 3>",
+            ),
+            (
+                "v, u",
+                "Unsupported vector index filtering column u of type address",
+            ),
+            ("v, x", "No column definition found for column x"),
+            (
+                "w",
+                "Vector indexes are only supported on columns of vectors of floats (column w is of \
+                 type vector<int, 3>)",
+            ),
+            ("v, n", "Index t_v_idx is a duplicate of existing index i"),
+            (
+                "(c), v, n",
+                "Index t_v_idx is a duplicate of existing index by_c",
+            ),
+        ] {
+            assert_eq!(name_of(list, ""), Err(expected.to_owned()), "{list}");
+        }
+        assert_eq!(name_of("(c), v, n", "IF NOT EXISTS"), Ok(None));
+        assert_eq!(name_of("(c), v, n", "another"), named("another"));
     }
 }

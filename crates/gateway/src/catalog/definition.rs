@@ -35,6 +35,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use cql::quote::quoted;
+use index::target::StoredTarget;
 use scylla::value::CqlTimeuuid;
 use uuid::Uuid;
 
@@ -113,6 +114,7 @@ type Row = (
     Option<String>,
     Option<i64>,
     Option<Vec<CqlTimeuuid>>,
+    Option<String>,
 );
 
 impl Definitions {
@@ -121,7 +123,8 @@ impl Definitions {
         let keyspace = quoted(&cluster.keyspace);
         let text = format!(
             "SELECT revision, keyspace_name, index_name, table_name, table_id, column_name, \
-             options, version, state, changed_at, truncates FROM {keyspace}.vector_indexes WHERE scope = ?"
+             options, version, state, changed_at, truncates, target \
+             FROM {keyspace}.vector_indexes WHERE scope = ?"
         );
         let rows: Vec<Row> = cluster.rows(&text, (SCOPE,)).await?;
         let mut definitions = Definitions::default();
@@ -190,15 +193,20 @@ fn definition(row: Row) -> Option<Definition> {
         state,
         changed_at,
         truncates,
+        target,
     ) = row;
     let column = column?;
+    // The definitions of version 0.1.0 have no target.
+    let target = target.map_or_else(
+        || StoredTarget::on(column),
+        |target| StoredTarget::decode(&target),
+    );
     Some(Definition {
         index: Arc::new(VectorIndex {
             keyspace: keyspace?,
             table: table?,
             name: name?,
-            target: column.clone(),
-            column,
+            target,
             options: options.map(BTreeMap::from_iter).unwrap_or_default(),
             version: version?.into(),
             table_id: table_id?,
@@ -213,6 +221,33 @@ fn definition(row: Row) -> Option<Definition> {
 mod tests {
     use super::super::fixtures::{definition, index};
     use super::*;
+
+    #[test]
+    fn a_row_without_a_target_is_of_an_index_on_its_column_alone() {
+        let read = |column: &str, target: Option<&str>| {
+            let text = |text: &str| Some(text.to_owned());
+            let row: Row = (
+                Some(7),
+                text("k"),
+                text("i"),
+                text("t"),
+                Some(Uuid::from_u128(2)),
+                text(column),
+                None,
+                Some(CqlTimeuuid::from(Uuid::from_u128(1))),
+                text("USABLE"),
+                Some(7),
+                None,
+                target.map(str::to_owned),
+            );
+            super::definition(row).unwrap().index.target.clone()
+        };
+        let odd = r#"{"tc":"w"}"#;
+        assert_eq!(read(odd, None), StoredTarget::on(odd.to_owned()));
+        assert_eq!(read("v", Some("v")), StoredTarget::on("v".to_owned()));
+        let local = read("v", Some(r#"{"tc":"v","pk":["p"],"fc":["f"]}"#));
+        assert_eq!(local.columns().collect::<Vec<_>>(), ["p", "v", "f"]);
+    }
 
     #[test]
     fn what_is_on_its_way_out_of_a_table_or_of_its_forerunner_is_known() {

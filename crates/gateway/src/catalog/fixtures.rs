@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use index::target::StoredTarget;
 use uuid::Uuid;
 
 use super::definition::{Definition, State};
@@ -13,8 +14,7 @@ pub(super) fn index() -> VectorIndex {
         keyspace: "k".to_owned(),
         table: "t".to_owned(),
         name: "i".to_owned(),
-        column: "v".to_owned(),
-        target: "v".to_owned(),
+        target: StoredTarget::decode("v"),
         options: Default::default(),
         version: Uuid::from_u128(1),
         table_id: Uuid::from_u128(2),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use index::target::StoredTarget;
 use uuid::Uuid;
 
 /// The definition of a vector index.
@@ -13,10 +14,8 @@ pub(crate) struct VectorIndex {
     pub(crate) table: String,
     /// The name of the index, unique in the keyspace.
     pub(crate) name: String,
-    /// The indexed column.
-    pub(crate) column: String,
-    /// The column's name, as `options['target']` of `system_schema.indexes` has it.
-    pub(crate) target: String,
+    /// The columns that the index is on.
+    pub(crate) target: StoredTarget,
     /// The user's own options.
     pub(crate) options: BTreeMap<String, String>,
     /// The version of the index, a timeuuid: of the time of CREATE INDEX, or of the time at which

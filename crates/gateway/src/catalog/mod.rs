@@ -78,9 +78,7 @@ pub(crate) use snapshot::Snapshot;
 pub(crate) use statement::{IndexStatement, probe};
 #[cfg(test)]
 pub(crate) use streams::{Generation, Streams};
-#[cfg(test)]
-pub(crate) use table::ColumnKind;
-pub(crate) use table::{Column, LoggedTable};
+pub(crate) use table::{Column, ColumnKind, LoggedTable};
 
 /// The time limit for a request to wait for a new look at the cluster. It is less than drivers wait
 /// for an answer.

@@ -92,7 +92,8 @@ impl Reconciling {
         let is_of = |definition: &&Definition| {
             let index = &definition.index;
             logged.as_ref().is_some_and(|table| {
-                table.id == index.table_id && table.column(&index.column).is_some()
+                let mut columns = index.target.columns();
+                table.id == index.table_id && columns.all(|name| table.column(name).is_some())
             })
         };
         let (live, gone): (Vec<_>, Vec<_>) = definitions.into_iter().partition(is_of);
@@ -137,9 +138,10 @@ impl Reconciling {
 
 #[cfg(test)]
 mod tests {
+    use index::target::StoredTarget;
     use uuid::Uuid;
 
-    use super::super::fixtures::definition;
+    use super::super::fixtures::{definition, index};
     use super::super::streams::Generation;
     use super::*;
 
@@ -151,9 +153,8 @@ mod tests {
         BaseTable::new("k", name, Uuid::from_u128(2), columns.collect())
     }
 
-    /// The result for an index in this state, with `log` as the table of its log's name.
-    fn reconciled(state: State, log: Option<BaseTable>) -> Reconciled {
-        let definition = definition(state);
+    /// The result for an index, with `log` as the table of its log's name.
+    fn reconciled(definition: &Definition, log: Option<BaseTable>) -> Reconciled {
         let streams = Streams::new(vec![Generation {
             from_ms: 0,
             ids: vec![[0; 16]],
@@ -161,13 +162,30 @@ mod tests {
         let mut reconciling = Reconciling::default();
         let base = table("t", &[("id", "partition_key"), ("v", "regular")]);
         let streams = Arc::new(streams.unwrap());
-        reconciling.add(Some(base), log, vec![&definition], &streams);
+        reconciling.add(Some(base), log, vec![definition], &streams);
         reconciling.finish()
     }
 
     #[test]
+    fn an_index_of_which_any_column_is_gone_is_an_orphan() {
+        let of_target = |target: &str| {
+            let definition = Definition {
+                index: Arc::new(VectorIndex {
+                    target: StoredTarget::decode(target),
+                    ..index()
+                }),
+                ..definition(State::Usable)
+            };
+            reconciled(&definition, None).orphans.len()
+        };
+        assert_eq!(of_target(r#"{"tc":"v","pk":["id"]}"#), 0);
+        assert_eq!(of_target(r#"{"tc":"v","fc":["gone"]}"#), 1);
+        assert_eq!(of_target("gone"), 1);
+    }
+
+    #[test]
     fn an_index_past_its_creation_whose_log_is_gone_is_lost() {
-        let creating = reconciled(State::Creating, None);
+        let creating = reconciled(&definition(State::Creating), None);
         assert_eq!((creating.without_log.len(), creating.lost.len()), (1, 0));
         let no_log = table("t_scylla_cdc_log", &[("id", "partition_key")]);
         for (state, log) in [
@@ -176,7 +194,7 @@ mod tests {
             (State::Logging, Some(no_log.clone())),
         ] {
             let in_its_place = Vec::from_iter(log.clone());
-            let reconciled = reconciled(state, log);
+            let reconciled = reconciled(&definition(state), log);
             assert_eq!(
                 (reconciled.without_log.len(), reconciled.lost.len()),
                 (0, 1)
@@ -190,7 +208,7 @@ mod tests {
             "t_scylla_cdc_log",
             &[("id", "regular"), ("cdc$stream_id", "partition_key")],
         );
-        let usable = reconciled(State::Usable, Some(log));
+        let usable = reconciled(&definition(State::Usable), Some(log));
         assert_eq!((usable.without_log.len(), usable.lost.len()), (0, 0));
         assert!(usable.snapshot.index("k", "i").is_some());
     }

@@ -1,11 +1,11 @@
 //! Statements that create and drop vector indexes.
 
-use cql::ast::{CreateIndex, IndexTarget, Statement};
+use cql::ast::{CreateIndex, Statement};
 use cql::error::CqlError;
 use cql::parser::parse_statement;
 use cql::quote::{Identifier, Quoted};
 use index::definition;
-use index::target::single_target;
+use index::target::StoredTarget;
 
 use super::snapshot::Snapshot;
 
@@ -18,8 +18,8 @@ pub(crate) enum IndexStatement {
         keyspace: String,
         /// The statement as it was parsed. Its name, if given, has been checked.
         create: CreateIndex,
-        /// The column that is to be indexed.
-        target: IndexTarget,
+        /// The columns that the index is to be on.
+        target: StoredTarget,
     },
     /// `DROP INDEX` of a vector index that this cluster's gateways keep.
     Drop {
@@ -56,7 +56,7 @@ impl IndexStatement {
                 if let Some(name) = &create.name {
                     definition::check_name(name)?;
                 }
-                let target = single_target(&create.targets)?;
+                let target = StoredTarget::of(&create.targets)?;
                 Ok(Some(IndexStatement::Create {
                     keyspace,
                     create,
@@ -164,6 +164,14 @@ mod tests {
             created.unwrap().probe(),
             "CREATE CUSTOM INDEX ON k.\"T\" (no_column) USING 'vector_index'"
         );
+        let local = read(
+            "CREATE CUSTOM INDEX ON k.t ((p, q), v, f) USING 'vector_index'",
+            None,
+        );
+        let Some(IndexStatement::Create { target, .. }) = local else {
+            panic!("{local:?}");
+        };
+        assert_eq!(target.encode(), r#"{"tc":"v","pk":["p","q"],"fc":["f"]}"#);
     }
 
     #[test]
@@ -178,6 +186,10 @@ mod tests {
         assert!(
             refusal("CREATE CUSTOM INDEX ON k.t (v, v) USING 'vector_index'")
                 .contains("Duplicate column v")
+        );
+        assert!(
+            refusal("CREATE CUSTOM INDEX ON k.t (v, KEYS(m)) USING 'vector_index'")
+                .contains("Unsupported vector index filtering column keys(m)")
         );
     }
 }

@@ -1,4 +1,8 @@
 //! A table whose writes are logged, because it has a vector index.
+//!
+//! It is no `schema::Table`. That is a table which this process keeps, with an id for each column
+//! and a type that it can read. This one is what Cassandra says of its own table: a column may have
+//! a type that the gateway can't read, and has no id.
 
 use std::sync::Arc;
 

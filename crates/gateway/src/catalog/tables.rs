@@ -43,7 +43,7 @@ const TABLES: [(&str, &str, &str); 5] = [
     (
         "vector_indexes",
         "scope text, keyspace_name text, index_name text, table_name text, table_id uuid, \
-         column_name text, options frozen<map<text, text>>, version timeuuid, state text, \
+         column_name text, target text, options frozen<map<text, text>>, version timeuuid, state text, \
          changed_at bigint, truncates set<timeuuid>, revision bigint static, \
          PRIMARY KEY (scope, keyspace_name, index_name)",
         "comment = 'The vector indexes of this cluster'",
@@ -75,7 +75,8 @@ const TABLES: [(&str, &str, &str); 5] = [
 ];
 
 /// Columns that tables made by earlier versions lack: table, column, type.
-const LATER_COLUMNS: [(&str, &str, &str); 4] = [
+const LATER_COLUMNS: [(&str, &str, &str); 5] = [
+    ("vector_indexes", "target", "text"),
     ("vector_indexes", "truncates", "set<timeuuid>"),
     ("gateways", "said", "timestamp"),
     ("gateways", "node_clock_ms", "bigint"),

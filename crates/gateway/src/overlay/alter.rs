@@ -39,9 +39,11 @@ impl Refusal {
             })
         };
         match &alter.change {
-            AlterTableChange::DropColumns { columns, .. } => columns
-                .iter()
-                .find_map(|column| refused("drop", column, &|index| index.column == *column)),
+            AlterTableChange::DropColumns { columns, .. } => columns.iter().find_map(|column| {
+                refused("drop", column, &|index| {
+                    index.target.columns().any(|name| name == column)
+                })
+            }),
             AlterTableChange::RenameColumns(renames) => {
                 let logged = snapshot.logged_table(keyspace, table)?;
                 let in_key = |name: &str| logged.primary_key().iter().any(|key| key.name == *name);
@@ -61,6 +63,7 @@ impl Refusal {
 mod tests {
     use std::sync::Arc;
 
+    use index::target::StoredTarget;
     use uuid::Uuid;
 
     use super::*;
@@ -71,8 +74,7 @@ mod tests {
             keyspace: "shop".to_owned(),
             table: table.to_owned(),
             name: name.to_owned(),
-            column: column.to_owned(),
-            target: column.to_owned(),
+            target: StoredTarget::decode(column),
             options: Default::default(),
             version: Uuid::nil(),
             table_id: Uuid::nil(),
@@ -118,6 +120,24 @@ mod tests {
         ] {
             assert_eq!(refused(text, None), None, "{text}");
         }
+    }
+
+    #[test]
+    fn the_columns_of_a_local_key_and_of_filters_are_not_dropped() {
+        let local = r#"{"tc":"v","pk":["p"],"fc":["f"]}"#;
+        let snapshot = Snapshot::new([Arc::new(events())], [index("one", "events", local)]);
+        for column in ["v", "p", "f"] {
+            let text = format!("ALTER TABLE shop.events DROP {column}");
+            let refusal = Refusal::of_alter(&text, None, &snapshot).unwrap();
+            assert_eq!(
+                refusal.message().unwrap(),
+                format!(
+                    "Cannot drop column {column} because it has dependent secondary indexes (one)"
+                )
+            );
+        }
+        let other = Refusal::of_alter("ALTER TABLE shop.events DROP owner", None, &snapshot);
+        assert_eq!(other, None);
     }
 
     #[test]

@@ -111,7 +111,7 @@ fn put(rows: &mut RowsEncoder, index: &Arc<VectorIndex>) {
     let statement = definition::create_statement(
         (&index.keyspace, &index.table),
         &index.name,
-        &Identifier(&index.column).to_string(),
+        &index.target.to_string(),
         definition::CLASS,
         &index.options,
     );

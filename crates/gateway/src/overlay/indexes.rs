@@ -274,7 +274,7 @@ fn options(index: &VectorIndex) -> Vec<u8> {
         .collect();
     options.insert("class_name", definition::CLASS.to_owned());
     options.insert("index_version", index.version.to_string());
-    options.insert("target", index.target.clone());
+    options.insert("target", index.target.encode());
     let text = |text: &str| Value::Text(text.to_owned());
     let entries = options
         .iter()

@@ -80,6 +80,7 @@ fn is_number(rest: &str) -> bool {
 mod tests {
     use std::sync::Arc;
 
+    use index::target::StoredTarget;
     use uuid::Uuid;
 
     use super::*;
@@ -90,8 +91,7 @@ mod tests {
             keyspace: keyspace.to_owned(),
             table: "events".to_owned(),
             name: name.to_owned(),
-            column: "v".to_owned(),
-            target: "v".to_owned(),
+            target: StoredTarget::decode("v"),
             options: Default::default(),
             version: Uuid::nil(),
             table_id: Uuid::nil(),

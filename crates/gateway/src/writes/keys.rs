@@ -15,6 +15,9 @@ use crate::catalog::Column;
 /// does not exist for writes.
 const LOG_ROWS_MAX: usize = 10_000;
 
+/// The `cdc$operation` of an update.
+const UPDATE: i8 = 1;
+
 /// The hints of one execution of a statement, in a request that needs `before` of them already.
 ///
 /// # Errors
@@ -34,11 +37,14 @@ pub(super) fn hints(
     let partition = values(&plan.partition, table.partition_key(), bound, left)?;
     let clustering = values(clustering, table.clustering_key(), bound, left)?;
     // The hints are counted before any is made.
-    let count = partition
-        .iter()
-        .chain(&clustering)
-        .map(|part| part.choices.len())
-        .fold(operations.len(), usize::saturating_mul);
+    let product = |parts: &[PartValues<'_>], each: usize| {
+        let choices = parts.iter().map(|part| part.choices.len());
+        choices.fold(each, usize::saturating_mul)
+    };
+    let beside_rows = plan.writes_static && matches!(plan.extent, Extent::Rows(_));
+    let of_partition = product(&clustering, operations.len());
+    let of_partition = of_partition.saturating_add(usize::from(beside_rows));
+    let count = product(&partition, of_partition);
     if count > left {
         return Err(too_many());
     }
@@ -61,13 +67,20 @@ pub(super) fn hints(
                 });
             }
         }
+        if beside_rows {
+            hints.push(Hint {
+                table: table.clone(),
+                operation: UPDATE,
+                partition,
+                clustering: Vec::new(),
+            });
+        }
     }
     Ok(hints)
 }
 
 /// The `cdc$operation` of each log row for one touched row, partition or range.
 fn operations(plan: &WritePlan) -> &'static [i8] {
-    const UPDATE: i8 = 1;
     const INSERT: i8 = 2;
     const ROW_DELETE: i8 = 3;
     const PARTITION_DELETE: i8 = 4;

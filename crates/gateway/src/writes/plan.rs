@@ -13,7 +13,7 @@ use cql::ast::{
 use cql::error::CqlError;
 
 use super::calls;
-use crate::catalog::{Column, LoggedTable};
+use crate::catalog::{Column, ColumnKind, LoggedTable};
 
 /// The rows of a logged table that a statement touches.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +26,8 @@ pub(super) struct WritePlan {
     pub(super) partition: Vec<Part>,
     /// The rows of each partition that the statement touches.
     pub(super) extent: Extent,
+    /// Whether the statement writes static columns beside these rows.
+    pub(super) writes_static: bool,
     /// Whether the statement has an IF.
     pub(super) conditional: bool,
     /// Whether the result is the same if the statement is carried out twice.
@@ -111,6 +113,7 @@ impl WritePlan {
         let clustering = parts(table.clustering_key());
         WritePlan {
             extent: extent(&table, clustering, false, Action::Insert),
+            writes_static: has_static(&table, columns.iter().map(String::as_str)),
             table,
             action: Action::Insert,
             partition,
@@ -133,6 +136,7 @@ impl WritePlan {
             Action::Update,
             &update.relations,
             update.condition.as_ref(),
+            update.assignments.iter().map(Assignment::column),
             update.assignments.iter().all(|assignment| {
                 matches!(
                     assignment,
@@ -159,17 +163,19 @@ impl WritePlan {
             action,
             &delete.relations,
             delete.condition.as_ref(),
+            delete.targets.iter().map(DeleteTarget::column),
             delete.targets.iter().all(|target| {
                 matches!(target, DeleteTarget::Column(_) | DeleteTarget::Field { .. })
             }),
         )
     }
 
-    fn of_relations(
+    fn of_relations<'w>(
         table: Arc<LoggedTable>,
         action: Action,
         relations: &[Relation],
         condition: Option<&Condition>,
+        written: impl Iterator<Item = &'w str>,
         is_repeatable: bool,
     ) -> Result<WritePlan, Unplanned> {
         let mut partition = Vec::new();
@@ -204,6 +210,7 @@ impl WritePlan {
         }
         WritePlan {
             extent: extent(&table, clustering, ranged, action),
+            writes_static: has_static(&table, written),
             table,
             action,
             partition,
@@ -271,6 +278,13 @@ fn choice(relation: &Relation) -> Option<Choice> {
         (Operator::In, Comparand::Term(term)) => Some(Choice::List(term.clone())),
         _ => None,
     }
+}
+
+fn has_static<'w>(table: &LoggedTable, mut names: impl Iterator<Item = &'w str>) -> bool {
+    names.any(|name| {
+        let column = table.column(name);
+        column.is_some_and(|column| column.kind == ColumnKind::Static)
+    })
 }
 
 fn covers(parts: &[Part], key: &[Column]) -> bool {

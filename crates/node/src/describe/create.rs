@@ -4,8 +4,8 @@ use std::fmt::{self, Write};
 
 use cql::quote::{Identifier, MapLiteral, Quoted};
 use index::definition;
+use index::target::StoredTarget;
 use schema::{Column, ColumnKind, Index, Keyspace, Table};
-use serde_json::Value as Json;
 
 use crate::system::cdc_options;
 
@@ -129,38 +129,10 @@ pub(super) fn index(table: &Table, index: &Index) -> String {
     definition::create_statement(
         (&table.keyspace, &table.name),
         &index.name,
-        &index_target(index),
+        &StoredTarget::decode(&index.target).to_string(),
         &index.class_name,
         &index.options,
     )
-}
-
-/// The list in the parentheses: the partition key of a local index, then the indexed column, then
-/// the columns to filter by.
-fn index_target(index: &Index) -> String {
-    let parsed: Option<Json> = serde_json::from_str(&index.target)
-        .ok()
-        .filter(Json::is_object);
-    let Some(target) = parsed else {
-        return Identifier(&index.column).to_string();
-    };
-    let columns = |key: &str| -> Vec<String> {
-        let names = target.get(key).and_then(Json::as_array);
-        names
-            .into_iter()
-            .flatten()
-            .filter_map(Json::as_str)
-            .map(|name| Identifier(name).to_string())
-            .collect()
-    };
-    let mut list = Vec::new();
-    let local_key = columns("pk");
-    if !local_key.is_empty() {
-        list.push(format!("({})", local_key.join(", ")));
-    }
-    list.push(Identifier(&index.column).to_string());
-    list.extend(columns("fc"));
-    list.join(", ")
 }
 
 fn table_name(table: &Table) -> String {

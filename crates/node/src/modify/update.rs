@@ -70,12 +70,7 @@ pub(super) fn prepare(
 }
 
 fn assigned_column<'a>(table: &'a Table, assignment: &Assignment) -> Result<&'a Column, CqlError> {
-    let (Assignment::Set { column: name, .. }
-    | Assignment::SetElement { column: name, .. }
-    | Assignment::SetField { column: name, .. }
-    | Assignment::Add { column: name, .. }
-    | Assignment::Prepend { column: name, .. }
-    | Assignment::Subtract { column: name, .. }) = assignment;
+    let name = assignment.column();
     let column = resolve::column(table, name)?;
     if is_key(column) {
         return Err(CqlError::invalid(format!(

@@ -1,8 +1,11 @@
 //! ALTER TABLE and DROP TABLE.
 
+use std::sync::Arc;
+
 use cql::ast::{AlterTable, AlterTableChange, ColumnDefinition};
 use cql::error::CqlError;
-use schema::{Catalog, Column, ColumnId, ColumnKind, DroppedColumn, Table};
+use index::target::StoredTarget;
+use schema::{Catalog, Column, ColumnId, ColumnKind, DroppedColumn, Index, Table};
 use storage::clock::ServerClock;
 use value::CqlType;
 
@@ -301,15 +304,41 @@ fn rename_column(table: &mut Table, from: &str, to: &str) -> Result<(), CqlError
         )));
     }
     to.clone_into(&mut table.columns[at].name);
+    for index in table.indexes.values_mut() {
+        rename_in(index, from, to);
+    }
     Ok(())
 }
 
-/// The names of the indexes on a column, separated by commas.
+/// Gives a column another name among the key and filter columns of an index.
+fn rename_in(index: &mut Arc<Index>, from: &str, to: &str) {
+    let mut target = StoredTarget::decode(&index.target);
+    let names = target
+        .local_key
+        .iter_mut()
+        .chain(&mut target.filter_columns);
+    let mut is_named = false;
+    for name in names.filter(|name| *name == from) {
+        to.clone_into(name);
+        is_named = true;
+    }
+    if is_named {
+        let index = Arc::make_mut(index);
+        index.target = target.encode();
+        index.local_key = target.local_key;
+        index.filter_columns = target.filter_columns;
+    }
+}
+
+/// The names of the indexes that are on a column, separated by commas.
 fn dependent_indexes(table: &Table, column: &str) -> String {
     let names: Vec<&str> = table
         .indexes
         .values()
-        .filter(|index| index.column == column)
+        .filter(|index| {
+            let others = index.local_key.iter().chain(&index.filter_columns);
+            index.column == column || others.into_iter().any(|name| name == column)
+        })
         .map(|index| index.name.as_str())
         .collect();
     names.join(", ")

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cql::ast::{CreateIndex, IndexTarget};
+use cql::ast::CreateIndex;
 use cql::error::CqlError;
 use index::definition::{self, NewName};
 use index::options;
-use index::target::{TargetColumn, check_column, single_target};
+use index::target::{StoredTarget, TargetColumn};
 use schema::{Catalog, ColumnKind, Index, Table};
 use storage::clock::ServerClock;
 
@@ -35,7 +35,7 @@ pub(super) struct CreateIndexPlan {
     if_not_exists: bool,
     /// Whether the class is one of SAI's names. These are accepted for vector columns only.
     is_sai: bool,
-    target: IndexTarget,
+    target: StoredTarget,
     options: BTreeMap<String, String>,
 }
 
@@ -59,7 +59,7 @@ impl CreateIndexPlan {
             name: create.name.clone(),
             if_not_exists: create.if_not_exists,
             is_sai,
-            target: single_target(&create.targets)?,
+            target: StoredTarget::of(&create.targets)?,
             options: create.options.clone(),
         })
     }
@@ -82,7 +82,7 @@ impl CreateIndexPlan {
                 irregular,
             })
         };
-        let (column, dimensions) = check_column(&self.target, self.is_sai, described)?;
+        let dimensions = self.target.check(self.is_sai, described)?;
         definition::check_key_columns(table.partition_key().len() + table.clustering_key().len())?;
         options::check(&self.options, dimensions)?;
         cdc::check_for_new_index(table.cdc.as_ref())?;
@@ -90,17 +90,19 @@ impl CreateIndexPlan {
         let new_name = definition::new_name(
             self.name.as_deref(),
             self.if_not_exists,
-            (&table.name, column),
+            (&table.name, &self.target.column),
             |name| find(catalog, &self.keyspace, name).is_some(),
-            index_on(table, column).map(|index| index.name.as_str()),
+            alike(table, &self.target).map(|index| index.name.as_str()),
         )?;
         let NewName::Name(name) = new_name else {
             return Ok(Applied::Nothing);
         };
         let index = Index {
             name: name.clone(),
-            target: column.to_owned(),
-            column: column.to_owned(),
+            target: self.target.encode(),
+            column: self.target.column.clone(),
+            local_key: self.target.local_key.clone(),
+            filter_columns: self.target.filter_columns.clone(),
             options: self.options.clone(),
             class_name: definition::CLASS.to_owned(),
             version: clock::timeuuid(clock),
@@ -166,8 +168,10 @@ fn is_sai(create: &CreateIndex) -> Result<bool, CqlError> {
     }
 }
 
-fn index_on<'t>(table: &'t Table, column: &str) -> Option<&'t Arc<Index>> {
-    table.indexes.values().find(|index| index.column == column)
+/// An index on the same column, with the same local key or also without one.
+fn alike<'t>(table: &'t Table, target: &StoredTarget) -> Option<&'t Arc<Index>> {
+    let mut indexes = table.indexes.values();
+    indexes.find(|index| index.column == target.column && index.local_key == target.local_key)
 }
 
 /// Finds the table that has an index of this name. An index name is unique in its keyspace.

@@ -28,7 +28,7 @@ const AWKWARD_COLUMNS: [&str; 12] = [
 ];
 
 /// The rows of a DESCRIBE.
-fn described(f: &Fixture, cql: &str) -> Vec<Vec<String>> {
+pub(crate) fn described(f: &Fixture, cql: &str) -> Vec<Vec<String>> {
     let Outcome::Rows(rows) = f.execute(cql, Parameters::default()).unwrap().outcome else {
         panic!("{cql}: no rows");
     };

@@ -3,12 +3,14 @@
 use uuid::Uuid;
 
 use crate::all_invalid;
+use crate::describe::described;
 use crate::fixture::Fixture;
 
 fn fixture() -> Fixture {
     Fixture::new().with(&[
         "CREATE TABLE t (k int, c int, v vector<float, 3>, w vector<float, 2>, n int, i \
-         vector<int, 3>, sv vector<float, 3> static, m map<text, text>, PRIMARY KEY (k, c))",
+         vector<int, 3>, d vector<text, 2>, sv vector<float, 3> static, s text static, \
+         m map<text, text>, \"F 1\" uuid, PRIMARY KEY (k, c))",
         "CREATE TABLE keyed (k vector<float, 2> PRIMARY KEY, v vector<float, 3>)",
     ])
 }
@@ -23,6 +25,12 @@ fn names(f: &Fixture, table: &str) -> Vec<String> {
         .keys()
         .cloned()
         .collect()
+}
+
+/// The statements that describe the table `t` and what belongs to it.
+fn statements_of_table(f: &Fixture) -> Vec<String> {
+    let rows = described(f, "DESCRIBE TABLE t");
+    rows.into_iter().map(|mut row| row.remove(3)).collect()
 }
 
 fn version(f: &Fixture, name: &str) -> Uuid {
@@ -173,9 +181,14 @@ fn columns_that_cannot_be_indexed_are_explained() {
                  type int",
             ),
             (
+                "CREATE CUSTOM INDEX ON t (d) USING 'vector_index'",
+                "Vector indexes are only supported on columns of vectors of floats (column d is \
+                 of type vector<text, 2>)",
+            ),
+            (
                 "CREATE CUSTOM INDEX ON t (ENTRIES(m)) USING 'sai'",
-                "StorageAttachedIndex is only supported on columns of vectors: column m is of \
-                 type map<text, text>",
+                "Vector indexes are only supported on columns of vectors of floats, not on \
+                 entries(m)",
             ),
             (
                 "CREATE CUSTOM INDEX ON t (sv) USING 'vector_index'",
@@ -190,19 +203,133 @@ fn columns_that_cannot_be_indexed_are_explained() {
 }
 
 #[test]
-fn targets_that_are_not_there_yet_are_explained() {
+fn filter_columns_and_local_keys_show_in_the_schema() {
+    for (list, name, target, shown) in [
+        ("v", "t_v_idx", "v", "v"),
+        (
+            "v, n, k, s, M",
+            "t_v_idx",
+            r#"{"tc":"v","fc":["n","k","s","m"]}"#,
+            "v, n, k, s, m",
+        ),
+        ("(k), v", "t_v_idx", r#"{"tc":"v","pk":["k"]}"#, "(k), v"),
+        (
+            "(c, n), v, \"F 1\"",
+            "t_v_idx",
+            r#"{"tc":"v","pk":["c","n"],"fc":["F 1"]}"#,
+            "(c, n), v, \"F 1\"",
+        ),
+    ] {
+        let create = format!("CREATE CUSTOM INDEX ON t({list}) USING 'vector_index'");
+        let f = fixture().with(&[&create]);
+        let options = f.rows("SELECT options FROM system_schema.indexes");
+        assert!(
+            options[0].contains(&format!("'target': '{target}'")),
+            "{list}: {options:?}"
+        );
+        let described = described(&f, &format!("DESCRIBE INDEX {name}"));
+        let expected = format!("CREATE CUSTOM INDEX {name} ON ks.t({shown}) USING 'vector_index';");
+        assert_eq!(described[0][3], expected);
+        let table: Vec<String> = statements_of_table(&f);
+        assert!(table.contains(&expected), "{table:?}");
+        // The description makes the same index again.
+        f.run(&format!("DROP INDEX {name}"));
+        f.run(&expected);
+        assert!(f.rows("SELECT options FROM system_schema.indexes")[0].contains(target));
+    }
+}
+
+#[test]
+fn an_unnamed_index_is_a_duplicate_if_another_has_its_key() {
+    let f = fixture().with(&[
+        "CREATE CUSTOM INDEX ON t (v) USING 'vector_index'",
+        "CREATE CUSTOM INDEX ON t ((k), v) USING 'vector_index'",
+        "CREATE CUSTOM INDEX ON t ((k, c), v) USING 'vector_index'",
+        "CREATE CUSTOM INDEX IF NOT EXISTS ON t ((k), v, n) USING 'vector_index'",
+        "CREATE CUSTOM INDEX named ON t (v, n) USING 'vector_index'",
+    ]);
+    assert_eq!(
+        names(&f, "t"),
+        ["named", "t_v_idx", "t_v_idx_1", "t_v_idx_2"]
+    );
+    all_invalid(
+        &f,
+        &[
+            (
+                "CREATE CUSTOM INDEX ON t (v, s) USING 'vector_index'",
+                "Index t_v_idx_3 is a duplicate of existing index named",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t ((k), v, n) USING 'vector_index'",
+                "Index t_v_idx_3 is a duplicate of existing index t_v_idx_1",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_column_that_an_index_needs_stays_and_follows_its_new_name() {
+    let f =
+        fixture().with(&["CREATE CUSTOM INDEX i ON t ((k, n), v, c, s, m) USING 'vector_index'"]);
+    for column in ["v", "n", "s", "m"] {
+        all_invalid(
+            &f,
+            &[(
+                &*format!("ALTER TABLE t DROP {column}"),
+                &*format!(
+                    "Cannot drop column {column} because it has dependent secondary indexes (i)"
+                ),
+            )],
+        );
+    }
+    f.run("ALTER TABLE t DROP w");
+    f.run("ALTER TABLE t RENAME k TO \"K\" AND c TO place");
+    assert_eq!(
+        described(&f, "DESCRIBE INDEX i")[0][3],
+        "CREATE CUSTOM INDEX i ON ks.t((\"K\", n), v, place, s, m) USING 'vector_index';"
+    );
+    let catalog = f.database.storage.catalog();
+    let index = &catalog.table("ks", "t").unwrap().indexes["i"];
+    assert_eq!(
+        index.target,
+        r#"{"tc":"v","pk":["K","n"],"fc":["place","s","m"]}"#
+    );
+    assert_eq!(index.local_key, ["K", "n"]);
+    assert_eq!(index.filter_columns, ["place", "s", "m"]);
+    f.run("DROP INDEX i");
+    f.run("ALTER TABLE t DROP (n, s, m)");
+}
+
+#[test]
+fn lists_that_are_no_target_are_explained() {
     all_invalid(
         &fixture(),
         &[
             (
-                "CREATE CUSTOM INDEX ON t (v, n) USING 'vector_index'",
-                "Vector indexes with filtering columns are not supported yet: name the vector \
-                 column alone",
+                "CREATE CUSTOM INDEX ON t (v, x) USING 'vector_index'",
+                "No column definition found for column x",
             ),
             (
-                "CREATE CUSTOM INDEX ON t ((k), v) USING 'vector_index'",
-                "Local vector indexes are not supported yet: name the vector column alone, \
-                 without the partition key before it",
+                "CREATE CUSTOM INDEX ON t (v, w) USING 'vector_index'",
+                "Unsupported vector index filtering column w of type vector<float, 2>",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t ((m), v) USING 'vector_index'",
+                "Unsupported vector index filtering column m of type map<text, text>",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t ((s), v) USING 'vector_index'",
+                "Unsupported vector index filtering column s: a static column can't be in the key \
+                 of a local index",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t ((k)) USING 'vector_index'",
+                "An index needs a column to index",
+            ),
+            (
+                "CREATE CUSTOM INDEX ON t ((k), n) USING 'vector_index'",
+                "Vector indexes are only supported on columns of vectors of floats (column n is \
+                 of type int)",
             ),
             (
                 "CREATE CUSTOM INDEX ON t (v, v) USING 'vector_index'",

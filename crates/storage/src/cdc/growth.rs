@@ -12,6 +12,8 @@ pub(crate) struct Growth {
     given: watch::Sender<i64>,
     /// The latest `cdc$time` of a commit that succeeded, in microseconds.
     acknowledged: Arc<AtomicI64>,
+    /// The number of readers that have writers slowed.
+    slowed: Arc<watch::Sender<usize>>,
 }
 
 impl Default for Growth {
@@ -19,6 +21,7 @@ impl Default for Growth {
         Growth {
             given: watch::Sender::new(i64::MIN),
             acknowledged: Arc::new(AtomicI64::new(i64::MIN)),
+            slowed: Arc::default(),
         }
     }
 }
@@ -30,6 +33,17 @@ pub struct LogEnd {
     acknowledged: Arc<AtomicI64>,
     /// No row that was in the log when the storage was opened has a later time.
     opened_at_micros: i64,
+    slowed: Arc<watch::Sender<usize>>,
+}
+
+/// Has the writers of a table slowed while it lives ([`LogEnd::slow_writers`]).
+#[derive(Debug)]
+pub struct SlowedWriters(Arc<watch::Sender<usize>>);
+
+impl Drop for SlowedWriters {
+    fn drop(&mut self) {
+        self.0.send_modify(|readers| *readers -= 1);
+    }
 }
 
 /// The times up to which the logs have been settled. Microseconds since the epoch.
@@ -50,6 +64,13 @@ impl LogEnd {
             .load(Ordering::Acquire)
             .max(self.opened_at_micros)
     }
+
+    /// Makes each write that would add to the log wait until the result is dropped, or for a second
+    /// if that takes longer. It is for a reader that can't keep up.
+    pub fn slow_writers(&self) -> SlowedWriters {
+        self.slowed.send_modify(|readers| *readers += 1);
+        SlowedWriters(Arc::clone(&self.slowed))
+    }
 }
 
 impl Growth {
@@ -69,6 +90,7 @@ impl Growth {
         LogEnd {
             acknowledged: Arc::clone(&self.acknowledged),
             opened_at_micros,
+            slowed: Arc::clone(&self.slowed),
         }
     }
 
@@ -79,6 +101,16 @@ impl Growth {
             *latest = micros.max(*latest);
             is_later
         });
+    }
+
+    /// A wait until no reader has writers slowed; `None` if none has.
+    pub(crate) fn free(&self) -> Option<impl Future<Output = ()> + use<>> {
+        let mut slowed = self.slowed.subscribe();
+        if *slowed.borrow() == 0 {
+            return None;
+        }
+        // An error says that the log is gone.
+        Some(async move { drop(slowed.wait_for(|readers| *readers == 0).await) })
     }
 
     /// Waits for a time at or after `from_micros`, or for the end of the log.

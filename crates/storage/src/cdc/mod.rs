@@ -11,6 +11,6 @@ mod time;
 
 pub(crate) use gate::CdcGate;
 pub(crate) use growth::Growth;
-pub use growth::{LogEnd, LogSettled};
+pub use growth::{LogEnd, LogSettled, SlowedWriters};
 pub(crate) use rows::{DeleteFate, Group, ImageRow, Images};
 pub(crate) use time::{CdcClock, LogTime};

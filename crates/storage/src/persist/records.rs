@@ -79,6 +79,11 @@ struct IndexRecord {
     name: String,
     target: String,
     column: String,
+    // Version 0.1.0 wrote neither list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    local_key: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    filter_columns: Vec<String>,
     options: BTreeMap<String, String>,
     class_name: String,
     version: Uuid,
@@ -232,6 +237,8 @@ pub(super) fn table_record(table: &Table) -> TableRecord {
                 name: index.name.clone(),
                 target: index.target.clone(),
                 column: index.column.clone(),
+                local_key: index.local_key.clone(),
+                filter_columns: index.filter_columns.clone(),
                 options: index.options.clone(),
                 class_name: index.class_name.clone(),
                 version: index.version,
@@ -288,6 +295,8 @@ pub(super) fn table_of(record: TableRecord, keyspace: &str) -> Result<Table, Sto
                     name: index.name,
                     target: index.target,
                     column: index.column,
+                    local_key: index.local_key,
+                    filter_columns: index.filter_columns,
                     options: index.options,
                     class_name: index.class_name,
                     version: index.version,

@@ -85,6 +85,8 @@ fn catalog() -> Catalog {
         name: "i".to_owned(),
         target: "{\"pk\": []}".to_owned(),
         column: "v".to_owned(),
+        local_key: vec!["p".to_owned(), "q".to_owned()],
+        filter_columns: vec!["f".to_owned()],
         options: BTreeMap::from([("similarity_function".to_owned(), "COSINE".to_owned())]),
         class_name: "vector_index".to_owned(),
         version: Uuid::from_u128(5),
@@ -166,6 +168,23 @@ fn a_catalog_comes_back_as_it_was() {
     let mut disk = Disk::new();
     write(&mut disk, changes(None, (&catalog, &generations)));
     check(&disk, &catalog, &generations);
+}
+
+#[test]
+fn an_index_of_a_column_alone_is_kept_as_earlier_versions_did() {
+    let mut catalog = catalog();
+    let keyspace = Arc::make_mut(catalog.keyspaces.get_mut("ks").unwrap());
+    let table = Arc::make_mut(keyspace.tables.get_mut("Tablé").unwrap());
+    let index = Arc::make_mut(table.indexes.get_mut("i").unwrap());
+    index.local_key.clear();
+    index.filter_columns.clear();
+    let mut disk = Disk::new();
+    write(&mut disk, changes(None, (&catalog, &Generations::new())));
+    for record in disk.values() {
+        let record = String::from_utf8_lossy(record);
+        assert!(!record.contains("local_key") && !record.contains("filter_columns"));
+    }
+    check(&disk, &catalog, &Generations::new());
 }
 
 #[test]

@@ -6,9 +6,16 @@
 //! each of their messages the scan has a turn, or heavy writing would keep an index from ever being
 //! complete. [`crate::items`] tells why the order of arrival doesn't matter.
 //!
+//! A change is [fresh](drain) at first: searches see it as soon as it was observed, and the graph
+//! takes it in later. When the fresh changes take as many bytes as they may, the task takes in no
+//! more messages, and so holds up all that lead to it. From half of that on it has the writers of
+//! the table slowed, if it can, so that it does not come to that: a search waits for the messages
+//! that lead to the writes before it.
+//!
 //! The task looks at its rows a second after a change, and when a row expires. While nothing can
 //! change by itself the task has no timer.
 
+mod drain;
 mod memory_gate;
 mod room;
 mod saving;
@@ -18,8 +25,10 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
+use drain::{Drain, Piece};
 use memory_gate::MemoryGate;
 use room::Room;
+use store_api::types::IndexState;
 use tokio::sync::mpsc::Permit;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
@@ -59,7 +68,10 @@ const LOGGED_MAX: usize = 1000;
 pub struct Applier {
     present: Present,
     index: Arc<IndexHandle>,
-    compute: Compute,
+    drain: Drain,
+    fresh_bytes_max: usize,
+    /// Slows the writers of the table while it is held.
+    slowed: Option<Box<dyn Send>>,
     sequencer: Arc<Sequencer>,
     hints: mpsc::Sender<HintMessage>,
     items: Items,
@@ -80,7 +92,7 @@ pub struct Applier {
 
 impl Applier {
     /// Makes the task without rows. `present` is the clock for expiry. `hints` takes the rows that
-    /// have to be read again.
+    /// have to be read again. Fresh changes take about `fresh_bytes_max` bytes at most.
     pub fn new(
         present: Present,
         index: Arc<IndexHandle>,
@@ -88,12 +100,15 @@ impl Applier {
         sequencer: Arc<Sequencer>,
         hints: mpsc::Sender<HintMessage>,
         memory: Arc<Memory>,
+        fresh_bytes_max: usize,
     ) -> Applier {
         Applier {
             present,
             items: Items::new(index.identity.keys.clone()),
+            drain: Drain::new(index.clone(), compute),
             index,
-            compute,
+            fresh_bytes_max,
+            slowed: None,
             sequencer,
             hints,
             retired: Retired::default(),
@@ -156,26 +171,32 @@ impl Applier {
                     self.name_due(permit, &hints);
                     room.set(hints.reserve());
                 }
-                message = rereads.recv() => {
+                Some(piece) = self.drain.next() => {
+                    self.settle(piece?);
+                    // Nothing has changed for searches.
+                    continue;
+                }
+                message = rereads.recv(), if self.has_room() => {
                     let Some(message) = message else {
                         return Ok(());
                     };
-                    self.take_in_reread(message).await?;
+                    self.take_in_reread(message);
                     match scan.try_recv() {
-                        Ok(batch) => self.take_in(batch).await?,
+                        Ok(batch) => self.take_in(batch),
                         // While re-reads keep coming, nothing else notices the end of the scan.
                         Err(TryRecvError::Disconnected) => scan_ended = true,
                         Err(TryRecvError::Empty) => {}
                     }
                 }
-                batch = scan.recv(), if !scan_ended => match batch {
-                    Some(batch) => self.take_in(batch).await?,
+                batch = scan.recv(), if !scan_ended && self.has_room() => match batch {
+                    Some(batch) => self.take_in(batch),
                     None => scan_ended = true,
                 },
             }
             looks.within(LOOK_AFTER);
             if scan_ended && let Some(scanned) = scanned.take() {
-                self.end_reconciling().await?;
+                self.end_reconciling();
+                self.drain_all().await?;
                 // An index that serves tells at once what it lacks.
                 self.show_waiting();
                 // The receiver may be gone.
@@ -184,33 +205,26 @@ impl Applier {
         }
     }
 
-    async fn take_in_reread(&mut self, message: Message) -> Result<(), Stopped> {
+    fn take_in_reread(&mut self, message: Message) {
         match message {
-            Message::Rows(batch) => self.take_in(batch).await,
-            Message::PartitionEnd { issue, partition } => {
-                self.end_partition(issue, partition).await
-            }
+            Message::Rows(batch) => self.take_in(batch),
+            Message::PartitionEnd { issue, partition } => self.end_partition(issue, partition),
             Message::Known { keys, answer } => {
                 let table = self.index.vectors.keys();
                 let known = keys.iter().map(|key| self.items.known(&table, key));
                 let known = known.collect();
                 // The asker may be gone.
                 let _ = answer.send((known, self.items.hashing().clone()));
-                Ok(())
             }
             Message::Marker(answer) => {
                 // The asker may be gone.
                 let _ = answer.send(());
-                Ok(())
             }
-            Message::Position(time_us) => {
-                self.index.freshness.taken_up(time_us);
-                Ok(())
-            }
+            Message::Position(time_us) => self.index.freshness.taken_up(time_us),
         }
     }
 
-    async fn take_in(&mut self, batch: RowBatch) -> Result<(), Stopped> {
+    fn take_in(&mut self, batch: RowBatch) {
         let RowBatch {
             issue,
             rows,
@@ -224,7 +238,7 @@ impl Applier {
             })
             .collect();
         let changes = self.observe(issue.sequence(), observations);
-        self.apply(changes).await?;
+        self.apply(changes);
         drop(issue);
         self.items.forget(self.sequencer.oldest_in_flight());
         let now_us = self.present.now_us();
@@ -232,7 +246,6 @@ impl Applier {
             let lag_us = now_us.saturating_sub(noticed_us).max(0);
             self.index.metrics.lag.observe(lag_us as f64 / 1e6);
         }
-        Ok(())
     }
 
     /// Makes the changes of a read's observations. Searches wait for keys meanwhile.
@@ -248,11 +261,7 @@ impl Applier {
         changes
     }
 
-    async fn end_partition(
-        &mut self,
-        issue: Arc<Issue>,
-        partition: PartitionKey,
-    ) -> Result<(), Stopped> {
+    fn end_partition(&mut self, issue: Arc<Issue>, partition: PartitionKey) {
         let mut changes = Vec::new();
         let ids = self.index.vectors.keys().partition(partition.as_bytes());
         for some in ids.chunks(OBSERVED_AT_A_TIME) {
@@ -261,16 +270,15 @@ impl Applier {
                 .end_rows(&mut keys, issue.sequence(), some, &mut changes);
         }
         self.items.end_partition(issue.sequence(), partition);
-        self.apply(changes).await?;
+        self.apply(changes);
         drop(issue);
         self.items.forget(self.sequencer.oldest_in_flight());
-        Ok(())
     }
 
     /// Removes the rows of a snapshot that neither the scan nor the log has shown.
-    async fn end_reconciling(&mut self) -> Result<(), Stopped> {
+    fn end_reconciling(&mut self) {
         let Some(issue) = self.reconciling.take() else {
-            return Ok(());
+            return;
         };
         let before = self.index.vectors.len();
         let mut from = Some(0);
@@ -283,59 +291,91 @@ impl Applier {
                 UNSEEN_AT_A_TIME,
                 &mut changes,
             );
-            self.apply(changes).await?;
+            self.apply(changes);
         }
         drop(issue);
         self.items.forget(self.sequencer.oldest_in_flight());
         let removed = before.saturating_sub(self.index.vectors.len());
         tracing::info!(index = %self.index.identity.name, removed, "reconciled with the table");
-        Ok(())
     }
 
-    /// Makes the changes in the index. When this returns, searches find them.
-    async fn apply(&mut self, changes: Vec<Change>) -> Result<(), Stopped> {
+    /// Makes the changes. When this returns, searches find them.
+    fn apply(&mut self, changes: Vec<Change>) {
         if changes.is_empty() {
-            return Ok(());
+            return;
         }
-        let (mut inserted, mut updated, mut removed) = (0, 0, Vec::new());
+        let (mut updated, mut removed) = (0, 0);
         for change in &changes {
             match change {
-                Change::Insert { .. } => inserted += 1,
+                Change::Insert { .. } => {}
                 Change::Replace { .. } => updated += 1,
-                Change::Remove { id } => removed.push(*id),
+                Change::Remove { .. } => removed += 1,
             }
         }
+        let metrics = &self.index.metrics;
+        metrics.updated.inc_by(updated);
+        metrics.removed.inc_by(removed);
         let (changes, held_back) = self.gate.sift(changes);
-        let mut refused = self.index.vectors.apply(&self.compute, changes).await?;
-        refused.extend(held_back);
-        let mut never_in = Vec::new();
-        for refused in &refused {
-            match refused.operation {
-                Operation::Insert => {
-                    inserted -= 1;
-                    never_in.push(refused.id);
-                }
-                Operation::Replace => {
-                    updated -= 1;
-                    removed.push(refused.id);
-                }
-                Operation::Remove => {}
+        self.gate.gone(removed);
+        for refused in &held_back {
+            self.take_back(refused);
+        }
+        let never_in = held_back.iter().map(|refused| refused.id);
+        self.retire(never_in.collect());
+        for refused in self.drain.put(changes) {
+            self.take_back(&refused);
+        }
+        self.slow_writers();
+    }
+
+    /// Notes what the graph has taken in.
+    fn settle(&mut self, piece: Piece) {
+        let settled = self.drain.settle(piece);
+        for refused in &settled.refused {
+            if refused.operation == Operation::Replace {
+                self.index.metrics.removed.inc();
+                self.gate.gone(1);
             }
             self.take_back(refused);
         }
         // A row that changes takes no more room than before, so it proves nothing.
-        if inserted > 0 && !refused.iter().any(Refused::for_want_of_room) {
+        if settled.inserted > 0 && !settled.refused.iter().any(Refused::for_want_of_room) {
             self.room.is_there = true;
         }
-        let metrics = &self.index.metrics;
-        metrics.inserted.inc_by(inserted);
-        metrics.updated.inc_by(updated);
-        metrics.removed.inc_by(removed.len() as u64);
-        self.gate.gone(removed.len() as u64);
-        removed.append(&mut never_in);
-        self.retired.retire(&self.index.vectors, removed);
-        self.items.reuse(self.retired.free());
+        self.index.metrics.inserted.inc_by(settled.inserted);
+        self.retire(settled.gone);
+        self.slow_writers();
+    }
+
+    /// Waits until nothing is fresh any more, and takes in nothing meanwhile.
+    async fn drain_all(&mut self) -> Result<(), Stopped> {
+        while let Some(piece) = self.drain.next().await {
+            self.settle(piece?);
+        }
         Ok(())
+    }
+
+    /// Lets ids be used again once no search can meet them any more.
+    fn retire(&mut self, ids: Vec<u32>) {
+        self.retired.retire(&self.index.vectors, ids);
+        self.items.reuse(self.retired.free());
+    }
+
+    /// Whether there is room for more fresh changes.
+    fn has_room(&self) -> bool {
+        self.drain.bytes() < self.fresh_bytes_max
+    }
+
+    /// Slows the writers of the table while half of the room for fresh changes is taken. An index
+    /// that is being built has no searches, and slows nobody.
+    fn slow_writers(&mut self) {
+        let is_tight = self.drain.bytes() >= self.fresh_bytes_max / 2
+            && self.index.state() == IndexState::Serving;
+        self.slowed = match (is_tight, self.slowed.take()) {
+            (false, _) => None,
+            (true, None) => self.index.freshness.slow_writers(),
+            (true, slowed) => slowed,
+        };
     }
 
     /// Takes a refused change back.

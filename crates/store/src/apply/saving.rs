@@ -18,10 +18,13 @@ impl Applier {
             }
             SaveRequest::Begin(answer) => {
                 self.items.begin_saving();
-                let _ = answer.send(Beginning {
+                let beginning = Beginning {
                     revision: self.items.revision(),
                     hash_seed: self.items.hash_seed(),
-                });
+                };
+                // The graph that is saved may have these in an older state, or not at all.
+                self.drain.ids().for_each(|id| self.items.touch(id));
+                let _ = answer.send(beginning);
             }
             SaveRequest::Rows { from, answer } => {
                 let _ = answer.send(self.some_rows(from));

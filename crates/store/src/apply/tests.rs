@@ -1,15 +1,17 @@
 use std::path::Path;
 
 use index::Quantization;
+use turns::{Class, Turn, Turns};
 
 use super::*;
 use crate::compute::INLINE_WITHIN;
+use crate::database::LogHead;
 use crate::identity::IndexIdentity;
 use crate::indexes::tests::{identity, in_memory};
 use crate::message::MESSAGES_MAX;
 use crate::metrics::Metrics;
 use crate::observed::{Cell, Observed};
-use crate::options::{IndexesOptions, Placement};
+use crate::options::IndexesOptions;
 
 /// The limit for the wakings of an index that has nothing to do, in ten minutes.
 const IDLE_WAKINGS_MAX: u64 = 8;
@@ -39,6 +41,7 @@ struct World {
     scanned: oneshot::Receiver<()>,
     hints: mpsc::Receiver<HintMessage>,
     memory: Arc<Memory>,
+    turns: Turns,
     _saves: mpsc::Sender<SaveRequest>,
 }
 
@@ -54,7 +57,7 @@ impl World {
         identity.options.quantization = Quantization::Bf16;
         let indexes = IndexesOptions {
             directory: directory.to_owned(),
-            vectors: Placement::File,
+            ..IndexesOptions::default()
         };
         World::start_with(identity, &indexes)
     }
@@ -67,13 +70,15 @@ impl World {
         let (scan, scan_receiver) = mpsc::channel(MESSAGES_MAX);
         let (scanned_sender, scanned) = oneshot::channel();
         let memory = Arc::<Memory>::default();
+        let turns = Turns::of_threads(THREADS);
         let applier = Applier::new(
             Present::default(),
             index.clone(),
-            Compute::new(turns::Turns::of_threads(2), INLINE_WITHIN),
+            Compute::new(turns.clone(), INLINE_WITHIN),
             sequencer.clone(),
             hint_sender,
             memory.clone(),
+            indexes.fresh_bytes_max,
         );
         let (saves, save_receiver) = mpsc::channel(1);
         tokio::spawn(applier.run(
@@ -90,6 +95,7 @@ impl World {
             scanned,
             hints,
             memory,
+            turns,
             _saves: saves,
         }
     }
@@ -125,9 +131,31 @@ impl World {
         settled.await.unwrap();
     }
 
+    /// Keeps the graph from taking anything in until the result is dropped.
+    fn hold_drain(&self) -> [Turn; THREADS] {
+        [(); THREADS].map(|()| self.turns.try_take(Class::Ingest).unwrap())
+    }
+
+    async fn read_again(&self, rows: &[(&str, ReadCell)]) {
+        let issue = self.sequencer.issue();
+        self.reread(&issue, rows).await;
+    }
+
+    /// Waits until the graph has all changes that have come.
+    async fn drained(&self) {
+        self.settle().await;
+        let drained = async {
+            while self.index.vectors.fresh_bytes() > 0 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        let drained = tokio::time::timeout(Duration::from_secs(20), drained);
+        drained.await.expect("nothing is fresh any more");
+    }
+
     /// The rows that a search from the origin finds, nearest first.
     fn found(&self) -> Vec<(String, f32)> {
-        let found = self.index.vectors.search(&[0.0, 0.0], 100).unwrap();
+        let found = self.index.vectors.search(&[0.0, 0.0], 100, 0).unwrap();
         let rows = store_api::binary::Rows::read(found.binary()).unwrap();
         let keys = rows.columns[0].values.iter();
         let keys = keys.map(|key| String::from_utf8(key.to_vec()).unwrap());
@@ -136,6 +164,10 @@ impl World {
 }
 
 const HINTS: usize = 2;
+
+const FRESH_BYTES_MAX: usize = 1 << 20;
+
+const THREADS: usize = 2;
 
 fn handle(identity: IndexIdentity, indexes: &IndexesOptions) -> Arc<IndexHandle> {
     let metrics = Metrics::new().index(&identity.name);
@@ -222,10 +254,11 @@ async fn the_end_of_the_scan_is_seen_while_rereads_keep_coming() {
     let applier = Applier::new(
         Present::default(),
         handle(identity("idx"), &in_memory()),
-        Compute::new(turns::Turns::of_threads(1), INLINE_WITHIN),
+        Compute::new(Turns::of_threads(1), INLINE_WITHIN),
         sequencer,
         hints,
         Arc::default(),
+        FRESH_BYTES_MAX,
     );
     let (_saves, save_receiver) = mpsc::channel(1);
     let run = applier.run(
@@ -263,10 +296,11 @@ async fn rows_that_change_do_not_say_that_there_is_room() {
     let mut applier = Applier::new(
         Present::default(),
         handle(identity("idx"), &in_memory()),
-        Compute::new(turns::Turns::of_threads(1), INLINE_WITHIN),
+        Compute::new(Turns::of_threads(1), INLINE_WITHIN),
         Arc::default(),
         hints,
         memory.clone(),
+        FRESH_BYTES_MAX,
     );
     let mut take_in = async |name: &str, x| {
         let batch = RowBatch {
@@ -277,7 +311,8 @@ async fn rows_that_change_do_not_say_that_there_is_room() {
             )],
             noticed_us: Vec::new(),
         };
-        applier.take_in(batch).await.unwrap();
+        applier.take_in(batch);
+        applier.drain_all().await.unwrap();
         applier.room.is_there
     };
     assert!(take_in("a", 1.0).await);
@@ -356,7 +391,7 @@ async fn rows_without_room_are_tried_again_until_there_is() {
             .unwrap();
         let issue = world.sequencer.issue();
         world.reread(&issue, &[(name, vector(x))]).await;
-        world.settle().await;
+        world.drained().await;
         assert_eq!(world.found(), []);
         assert_eq!(world.index.metrics.without_room.get(), 2);
         assert_eq!(world.index.metrics.inserted.get(), 0);
@@ -366,7 +401,7 @@ async fn rows_without_room_are_tried_again_until_there_is() {
     let issue = world.sequencer.issue();
     let (c, b) = (("c", vector(3.0)), ("b", vector(4.0)));
     world.reread(&issue, &[c, b, ("a", ReadCell::Null)]).await;
-    world.settle().await;
+    world.drained().await;
     assert_eq!(world.found(), rows(&[("c", 9.0), ("b", 16.0)]));
     assert_eq!(world.index.metrics.inserted.get(), 2);
     // Nothing is lost, and no row is left waiting.
@@ -422,4 +457,97 @@ async fn at_the_memory_limit_rows_wait_and_come_in_when_there_is_room() {
     .unwrap();
     let all = [("b", 4.0), ("c", 9.0), ("d", 16.0), ("e", 25.0)];
     assert_eq!(world.found(), rows(&all));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn searches_see_what_was_read_before_the_graph_has_it() {
+    let world = World::start();
+    world.read_again(&[("old", vector(1.0))]).await;
+    world.drained().await;
+    let held = world.hold_drain();
+    world
+        .read_again(&[("new", vector(2.0)), ("old", vector(4.0))])
+        .await;
+    world.settle().await;
+    assert_eq!(world.found(), rows(&[("new", 4.0), ("old", 16.0)]));
+    world.read_again(&[("old", vector(3.0))]).await;
+    world.read_again(&[("new", ReadCell::Null)]).await;
+    world.settle().await;
+    assert_eq!(world.found(), rows(&[("old", 9.0)]));
+    world
+        .read_again(&[("old", ReadCell::Null), ("other", vector(5.0))])
+        .await;
+    world.read_again(&[("new", vector(6.0))]).await;
+    world.settle().await;
+    let expected = rows(&[("other", 25.0), ("new", 36.0)]);
+    assert_eq!(world.found(), expected);
+    assert!(world.index.vectors.fresh_bytes() > 0);
+    assert_eq!(world.index.status().count, 2);
+    drop(held);
+    world.drained().await;
+    assert_eq!(world.found(), expected);
+    // Ids of rows that went are used again.
+    for round in 0..20u8 {
+        let name = round.to_string();
+        world.read_again(&[(&name, vector(1.0))]).await;
+        world.settle().await;
+        assert_eq!(world.found().len(), 3);
+        world.read_again(&[(&name, ReadCell::Null)]).await;
+        world.drained().await;
+        assert_eq!(world.found(), expected);
+    }
+    assert!(world.index.vectors.keys().ids() < 10);
+    let metrics = &world.index.metrics;
+    assert_eq!(metrics.inserted.get() - metrics.removed.get(), 2);
+    assert_eq!(metrics.updated.get(), 2);
+}
+
+#[derive(Default)]
+struct Head(Arc<()>);
+
+impl LogHead for Head {
+    fn acknowledged_us(&self) -> i64 {
+        0
+    }
+
+    fn slow_writers(&self) -> Box<dyn Send> {
+        Box::new(self.0.clone())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fresh_changes_are_bounded_and_writers_are_slowed_before() {
+    let indexes = IndexesOptions {
+        fresh_bytes_max: 4000,
+        ..in_memory()
+    };
+    let world = World::start_with(identity("idx"), &indexes);
+    let head = Arc::new(Head::default());
+    world.index.freshness.set_head(head.clone());
+    world.index.set_state(IndexState::Serving);
+    let is_slowed = || Arc::strong_count(&head.0) > 1;
+    let held = world.hold_drain();
+    world.read_again(&[("first", vector(0.0))]).await;
+    world.settle().await;
+    assert!(!is_slowed());
+    let mut sent = 1;
+    let names: Vec<String> = (0..500).map(|row| row.to_string()).collect();
+    for name in &names {
+        let issue = world.sequencer.issue();
+        let batch = world.batch(&issue, &[(name, vector(1.0))]);
+        let send = world.rereads.send(Message::Rows(batch));
+        let within = Duration::from_millis(200);
+        if tokio::time::timeout(within, send).await.is_err() {
+            break;
+        }
+        sent += 1;
+    }
+    assert!(sent < 200, "{sent}");
+    assert!(is_slowed());
+    let bytes = world.index.vectors.fresh_bytes();
+    assert!((4000..4400).contains(&bytes), "{bytes}");
+    drop(held);
+    world.drained().await;
+    assert_eq!(world.index.status().count, sent);
+    assert!(!is_slowed());
 }

@@ -95,8 +95,8 @@ fn scope(operation: &OperationType, has_clustering: bool) -> Scope {
     }
 }
 
-/// Returns the row or partition that a log row asks to read again. `None` for an update of static
-/// columns alone, which has no clustering key. Fails if the log row lacks a value of the partition
+/// Returns the row or partition that a log row asks to read again. An update of static columns alone
+/// has no clustering key. Fails if the log row lacks a value of the partition
 /// key or has one of another type.
 fn hint_target(
     keys: &KeySchema,
@@ -115,7 +115,10 @@ fn hint_target(
             None if at < keys.partition.len() => {
                 return Err(format!("no value of key column {}", column.name));
             }
-            None => return Ok(None),
+            None => {
+                let partition = values[..keys.partition.len()].iter().map(Vec::as_slice);
+                return Ok(Some(HintTarget::Static(keys.encode_partition(partition))));
+            }
         }
     }
     let values = values.iter().map(Vec::as_slice);
@@ -187,7 +190,9 @@ mod tests {
         // Static columns alone.
         assert_eq!(
             hint_target(&keys, Scope::Row, take(&[("p0", "a")])),
-            Ok(None)
+            Ok(Some(HintTarget::Static(
+                keys.encode_partition([b"a".as_slice()])
+            )))
         );
         assert!(hint_target(&keys, Scope::Row, take(&[("c0", "b")])).is_err());
         assert_eq!(hint_target(&keys, Scope::Nothing, take(&[])), Ok(None));

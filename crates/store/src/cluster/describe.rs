@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use index::options::{is_vector_index, version};
-use index::target::StoredTarget;
+use index::target::{StoredTarget, is_filter_type};
 use scylla::cluster::ClusterState;
 use scylla::frame::response::result::ColumnType;
 use uuid::Uuid;
 
 use super::native_type::of_driver;
-use super::schema_statements::ListedIndex;
-use crate::identity::{IndexIdentity, TableIdentity, TokenRange};
+use super::schema_statements::{ListedColumn, ListedIndex};
+use crate::identity::{FilterColumn, IndexIdentity, TableIdentity, TokenRange};
 use crate::index_options::vector_options;
 use crate::keys::{KeyColumn, KeySchema, is_key_type};
 
@@ -22,8 +22,8 @@ pub struct Facts {
     pub options: Option<HashMap<String, String>>,
     /// The columns that the index is on, as the options tell.
     pub target: Option<StoredTarget>,
-    /// The type of the target's column.
-    pub column_type: Option<String>,
+    /// The columns of the target that are there, by name.
+    pub columns: HashMap<String, ListedColumn>,
     /// The id of the table.
     pub table_id: Option<Uuid>,
     /// When the table was last truncated, milliseconds since the epoch. `None` if no truncation is
@@ -54,7 +54,7 @@ pub fn describe(
     let Facts {
         options: Some(options),
         target: Some(target),
-        column_type: Some(column_type),
+        columns,
         table_id: Some(table_id),
         truncated_ms,
     } = facts
@@ -62,14 +62,16 @@ pub fn describe(
         return (Described::Unclear, None);
     };
     let not_ours = |why: String| (Described::NotOurs, Some(why));
-    if !target.local_key.is_empty() {
-        return not_ours("not built: local indexes are not supported yet".to_owned());
-    }
-    let cql_type = cql::parser::parse_type(column_type).ok();
-    let Some(dimensions) = cql_type.and_then(|typ| typ.float_vector_dimensions()) else {
+    let Some(column) = columns.get(&target.column) else {
+        return (Described::Unclear, None);
+    };
+    let Some(dimensions) = column
+        .cql_type()
+        .and_then(|of| of.float_vector_dimensions())
+    else {
         return not_ours(format!(
-            "not built: {} is a {column_type}, not a vector of floats",
-            target.column
+            "not built: {} is a {}, not a vector of floats",
+            target.column, column.type_text
         ));
     };
     let keys = match key_schema(state, listed) {
@@ -77,8 +79,11 @@ pub fn describe(
         Ok(None) => return (Described::Unclear, None),
         Err(why) => return not_ours(why),
     };
-    let remark = (!target.filter_columns.is_empty())
-        .then(|| "built without its filter columns: searches can't be filtered yet".to_owned());
+    let filter_columns = match filter_columns(target, &keys, columns) {
+        Ok(Some(filter_columns)) => filter_columns,
+        Ok(None) => return (Described::Unclear, None),
+        Err(why) => return not_ours(why),
+    };
     let identity = IndexIdentity {
         options: vector_options(&listed.name, dimensions.into(), options),
         name: listed.name.clone(),
@@ -89,11 +94,42 @@ pub fn describe(
         },
         truncated_ms: *truncated_ms,
         column: target.column.clone(),
+        local_key: target.local_key.clone(),
+        filter_columns,
         version: version(|name| options.get(name).map(String::as_str)),
         keys,
         range: TokenRange::WHOLE_RING,
     };
-    (Described::Index(Box::new(identity)), remark)
+    (Described::Index(Box::new(identity)), None)
+}
+
+/// The columns of the local key and of filters that are not in the primary key. `None` if one is
+/// not there. Fails if no search can be filtered by one.
+fn filter_columns(
+    target: &StoredTarget,
+    keys: &KeySchema,
+    columns: &HashMap<String, ListedColumn>,
+) -> Result<Option<Vec<FilterColumn>>, String> {
+    let names = target.local_key.iter().chain(&target.filter_columns);
+    names
+        .filter(|name| !keys.columns().any(|key| key.name == **name))
+        .map(|name| {
+            let Some(column) = columns.get(name) else {
+                return Ok(None);
+            };
+            match column.cql_type().filter(is_filter_type) {
+                Some(cql_type) => Ok(Some(FilterColumn {
+                    name: name.clone(),
+                    cql_type,
+                    is_static: column.is_static,
+                })),
+                None => Err(format!(
+                    "not built: no search can be filtered by {name}, which is a {}",
+                    column.type_text
+                )),
+            }
+        })
+        .collect()
 }
 
 /// The primary key of an index's table, by the driver's metadata. `None` if the metadata lacks the
@@ -134,4 +170,57 @@ fn key_schema(state: &ClusterState, listed: &ListedIndex) -> Result<Option<KeySc
         partition: columns(&table.partition_key)?,
         clustering: columns(&table.clustering_key)?,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::tests::text_schema;
+
+    #[test]
+    fn filter_columns_are_those_outside_the_primary_key() {
+        let listed = |type_text: &str, is_static| ListedColumn {
+            type_text: type_text.to_owned(),
+            is_static,
+        };
+        let columns = HashMap::from([
+            ("p0".to_owned(), listed("text", false)),
+            ("c0".to_owned(), listed("text", false)),
+            ("n".to_owned(), listed("int", false)),
+            ("s".to_owned(), listed("frozen<set<uuid>>", true)),
+            ("u".to_owned(), listed("address", false)),
+            ("d".to_owned(), listed("duration", false)),
+        ]);
+        let of = |target: &str| {
+            let target = StoredTarget::decode(target);
+            let found = filter_columns(&target, &text_schema(1, 1), &columns)?;
+            Ok::<_, String>(found.map(|found| {
+                let shown = found.into_iter();
+                shown
+                    .map(|column| (column.name, column.cql_type.to_string(), column.is_static))
+                    .collect::<Vec<_>>()
+            }))
+        };
+        let shown = |name: &str, cql_type: &str, is_static| {
+            (name.to_owned(), cql_type.to_owned(), is_static)
+        };
+        assert_eq!(of("v"), Ok(Some(Vec::new())));
+        assert_eq!(
+            of(r#"{"tc":"v","pk":["p0","n"],"fc":["c0","s"]}"#),
+            Ok(Some(vec![
+                shown("n", "int", false),
+                shown("s", "frozen<set<uuid>>", true)
+            ]))
+        );
+        // The schema may be about to change.
+        assert_eq!(of(r#"{"tc":"v","fc":["gone"]}"#), Ok(None));
+        for (name, of_type) in [("u", "address"), ("d", "duration")] {
+            assert_eq!(
+                of(&format!(r#"{{"tc":"v","fc":["{name}"]}}"#)),
+                Err(format!(
+                    "not built: no search can be filtered by {name}, which is a {of_type}"
+                ))
+            );
+        }
+    }
 }

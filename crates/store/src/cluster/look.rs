@@ -179,11 +179,14 @@ async fn facts(
         .as_ref()
         .and_then(|options| options.get("target"))
         .map(|target| StoredTarget::decode(target));
-    let column_type = async {
-        match &target {
-            Some(target) => statements.column_type(db, listed, &target.column).await,
-            None => Ok(None),
+    let columns = async {
+        let mut columns = HashMap::new();
+        for name in target.iter().flat_map(StoredTarget::columns) {
+            if let Some(column) = statements.column(db, listed, name).await? {
+                columns.insert(name.to_owned(), column);
+            }
         }
+        Ok::<_, DiscoveryError>(columns)
     };
     let truncated_ms = async {
         match table_id {
@@ -191,11 +194,11 @@ async fn facts(
             None => Ok(None),
         }
     };
-    let (column_type, truncated_ms) = tokio::try_join!(column_type, truncated_ms)?;
+    let (columns, truncated_ms) = tokio::try_join!(columns, truncated_ms)?;
     Ok(Facts {
         options,
         target,
-        column_type,
+        columns,
         table_id,
         truncated_ms,
     })

@@ -11,6 +11,7 @@ use scylla::serialize::row::SerializeRow;
 use scylla::statement::prepared::PreparedStatement;
 use scylla::value::{CqlTimestamp, CqlTimeuuid};
 use uuid::Uuid;
+use value::CqlType;
 
 use super::discovery_error::DiscoveryError;
 use super::session::Db;
@@ -28,12 +29,28 @@ pub struct ListedIndex {
     pub options: HashMap<String, String>,
 }
 
+/// A column as `system_schema.columns` describes it.
+#[derive(Clone, Debug)]
+pub struct ListedColumn {
+    /// The type, as CQL text.
+    pub type_text: String,
+    /// Whether the column has one value for all rows of a partition.
+    pub is_static: bool,
+}
+
+impl ListedColumn {
+    /// The type; `None` for a type that the service doesn't know, such as a user type.
+    pub fn cql_type(&self) -> Option<CqlType> {
+        cql::parser::parse_type(&self.type_text).ok()
+    }
+}
+
 /// The statements that read the schema, each prepared when it is first needed on a session.
 pub struct Statements {
     version: Statement,
     indexes: Statement,
     options: Statement,
-    column_type: Statement,
+    column: Statement,
     table_id: Statement,
     truncated: Statement,
 }
@@ -53,8 +70,8 @@ impl Default for Statements {
                 "SELECT options FROM system_schema.indexes \
                  WHERE keyspace_name = ? AND table_name = ? AND index_name = ?",
             ),
-            column_type: Statement::new(
-                "SELECT type FROM system_schema.columns \
+            column: Statement::new(
+                "SELECT type, kind FROM system_schema.columns \
                  WHERE keyspace_name = ? AND table_name = ? AND column_name = ?",
             ),
             table_id: Statement::new(
@@ -107,16 +124,20 @@ impl Statements {
         Ok(row.map(|(options,)| options.unwrap_or_default()))
     }
 
-    /// Reads the type of a column of an index's table. `None` if there is no such column.
-    pub async fn column_type(
+    /// Reads the type and the kind of a column of an index's table. `None` if there is no such
+    /// column.
+    pub async fn column(
         &self,
         db: &Db,
         listed: &ListedIndex,
         column: &str,
-    ) -> Result<Option<String>, DiscoveryError> {
+    ) -> Result<Option<ListedColumn>, DiscoveryError> {
         let key = (&listed.name.keyspace, &listed.table, column);
-        let row = first::<(String,)>(db, &self.column_type, key).await?;
-        Ok(row.map(|(typ,)| typ))
+        let row = first::<(String, String)>(db, &self.column, key).await?;
+        Ok(row.map(|(type_text, kind)| ListedColumn {
+            type_text,
+            is_static: kind == "static",
+        }))
     }
 
     /// Reads the id of an index's table. `None` if there is no such table.

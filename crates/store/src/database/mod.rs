@@ -30,7 +30,7 @@ use clock::{Clock, SystemClock};
 use uuid::Uuid;
 
 pub use crate::aside::aside;
-pub use crate::identity::{IndexIdentity, IndexName, TableIdentity, TokenRange};
+pub use crate::identity::{FilterColumn, IndexIdentity, IndexName, TableIdentity, TokenRange};
 pub use crate::index_options::vector_options;
 pub use crate::keys::{KeyColumn, KeySchema, PartitionKey, PrimaryKey, Values, is_key_type};
 pub use crate::message::{Hint, HintTarget};
@@ -62,6 +62,12 @@ pub trait Database: Send + Sync + 'static {
     /// Whether the schema has an index of that name which this service has to build, as far as is
     /// known at this moment. Never waits.
     fn has_index(&self, name: &IndexName) -> bool;
+
+    /// Whether the schema still has this very index, and its table has not been truncated since, as
+    /// far as is known at this moment. Never waits.
+    fn is_current(&self, _index: &IndexIdentity) -> bool {
+        true
+    }
 
     /// Reads facts about a table's log; `None` if the table has no log, or none any more.
     ///
@@ -171,6 +177,10 @@ pub trait LogHead: Send + Sync {
     /// The end of the log in microseconds since the epoch: no row of a write that is acknowledged
     /// by now has a later time. This is an atomic load.
     fn acknowledged_us(&self) -> i64;
+
+    /// Makes each later write of the table wait for a moment, until the result is dropped. No write
+    /// waits for ever.
+    fn slow_writers(&self) -> Box<dyn Send>;
 }
 
 /// Reads rows of one table, with the same columns in every read.

@@ -35,10 +35,19 @@ const PAGE_BYTES: usize = 1 << 20;
 pub struct Subscriber {
     /// The column that the index observes.
     pub column: ObservedColumn,
+    /// Whether the index has to hear of changes of static columns alone.
+    pub takes_static: bool,
     /// The channel to the index. The subscription ends when it is closed.
     pub messages: mpsc::Sender<Message>,
     /// Answered when the index will be told of every hint from now on.
     pub subscribed: oneshot::Sender<()>,
+}
+
+/// An index that is told, from then on.
+struct Subscribed {
+    column: ObservedColumn,
+    takes_static: bool,
+    messages: mpsc::Sender<Message>,
 }
 
 /// The rows and partitions that the hints of a batch name, without duplicates.
@@ -61,7 +70,7 @@ pub struct Rereader {
     keys: KeySchema,
     database: Arc<dyn Database>,
     sequencer: Arc<Sequencer>,
-    subscribers: Vec<(ObservedColumn, mpsc::Sender<Message>)>,
+    subscribers: Vec<Subscribed>,
     reads: Arc<dyn Rows>,
 }
 
@@ -110,8 +119,11 @@ impl Rereader {
     }
 
     fn subscribe(&mut self, subscriber: Subscriber) {
-        self.subscribers
-            .push((subscriber.column, subscriber.messages));
+        self.subscribers.push(Subscribed {
+            column: subscriber.column,
+            takes_static: subscriber.takes_static,
+            messages: subscriber.messages,
+        });
         self.forget_gone();
         // The subscriber may be gone already.
         let _ = subscriber.subscribed.send(());
@@ -119,10 +131,9 @@ impl Rereader {
 
     /// Drops subscribers that are gone, and narrows the reads to the columns of the others.
     fn forget_gone(&mut self) {
-        self.subscribers
-            .retain(|(_, messages)| !messages.is_closed());
+        self.subscribers.retain(|index| !index.messages.is_closed());
         let mut columns: Vec<ObservedColumn> = Vec::new();
-        for (column, _) in &self.subscribers {
+        for Subscribed { column, .. } in &self.subscribers {
             if !columns.contains(column) {
                 columns.push(column.clone());
             }
@@ -151,6 +162,11 @@ impl Rereader {
                     HintTarget::Partition(partition) => {
                         hinted.partitions.insert(partition);
                     }
+                    HintTarget::Static(partition) => {
+                        if self.subscribers.iter().any(|index| index.takes_static) {
+                            hinted.partitions.insert(partition);
+                        }
+                    }
                 },
                 HintMessage::Marker { index, answer } => markers.push((index, answer)),
                 HintMessage::Position(time_us) => position_us = position_us.max(Some(time_us)),
@@ -173,9 +189,9 @@ impl Rereader {
             }
         }
         if let Some(position_us) = position_us {
-            for (_, messages) in &self.subscribers {
+            for index in &self.subscribers {
                 // An index that is gone needs no position.
-                let _ = messages.send(Message::Position(position_us)).await;
+                let _ = index.messages.send(Message::Position(position_us)).await;
             }
         }
         for (index, answer) in markers {
@@ -189,13 +205,13 @@ impl Rereader {
     fn one_is_gone(&self) -> bool {
         self.subscribers
             .iter()
-            .any(|(_, messages)| messages.is_closed())
+            .any(|index| index.messages.is_closed())
     }
 
     /// Waits until a subscriber is gone. Panics if there are no subscribers.
     async fn one_goes(&self) {
         let closed = self.subscribers.iter();
-        let closed = closed.map(|(_, messages)| Box::pin(messages.closed()));
+        let closed = closed.map(|index| Box::pin(index.messages.closed()));
         futures::future::select_all(closed).await;
     }
 
@@ -237,8 +253,9 @@ impl Rereader {
         while let Some(rows) = pages.next().await {
             self.tell_rows(&issue, rows, Vec::new()).await;
         }
-        for (_, messages) in &self.subscribers {
-            let _ = messages
+        for index in &self.subscribers {
+            let _ = index
+                .messages
                 .send(Message::PartitionEnd {
                     issue: issue.clone(),
                     partition: partition.clone(),
@@ -251,11 +268,12 @@ impl Rereader {
     async fn tell_rows(&self, issue: &Arc<Issue>, rows: Vec<ReadRow>, noticed_us: Vec<i64>) {
         let columns = &self.reads.reader().columns;
         let cells = by_column(rows, columns.len());
-        for (column, messages) in &self.subscribers {
-            let Some(at) = columns.iter().position(|read| read == column) else {
+        for index in &self.subscribers {
+            let Some(at) = columns.iter().position(|read| *read == index.column) else {
                 continue;
             };
-            let _ = messages
+            let _ = index
+                .messages
                 .send(Message::Rows(RowBatch {
                     issue: issue.clone(),
                     rows: cells[at].clone(),
@@ -284,10 +302,37 @@ mod tests {
                 name: column.to_owned(),
                 form: Form::Vector { dimensions: 2 },
             },
+            takes_static: false,
             messages,
             subscribed,
         };
         (subscriber, received, ready)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn static_columns_are_read_for_an_index_that_filters_by_one() {
+        for takes_static in [false, true] {
+            let of = identity("a");
+            let partition = of.keys.encode_partition([b"k".as_slice()]);
+            let rereader = Rereader::new(of.table, of.keys, Arc::new(Silent), Arc::default());
+            let (hints, hint_receiver) = mpsc::channel(HINTS_MAX);
+            let (subscriptions, subscription_receiver) = mpsc::channel(1);
+            let serving = tokio::spawn(rereader.run(hint_receiver, subscription_receiver));
+            let (mut subscriber, mut received, ready) = subscriber("a");
+            subscriber.takes_static = takes_static;
+            subscriptions.send(subscriber).await.unwrap();
+            ready.await.unwrap();
+            let hint = HintMessage::Hint(Hint {
+                target: HintTarget::Static(partition),
+                noticed_us: None,
+            });
+            hints.send(hint).await.unwrap();
+            hints.send(HintMessage::Position(7)).await.unwrap();
+            // A read of the silent database never ends, so what comes behind it waits.
+            let told = tokio::time::timeout(Duration::from_secs(10), received.recv()).await;
+            assert_eq!(told.is_err(), takes_static);
+            serving.abort();
+        }
     }
 
     #[tokio::test]

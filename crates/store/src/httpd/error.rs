@@ -73,7 +73,8 @@ pub fn status_of(error: &SearchError) -> StatusCode {
         SearchError::Unsuitable(_) => StatusCode::BAD_REQUEST,
         SearchError::NodeBootstrapping
         | SearchError::IndexBuilding { .. }
-        | SearchError::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
+        | SearchError::Overloaded
+        | SearchError::Behind(_) => StatusCode::SERVICE_UNAVAILABLE,
         SearchError::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
@@ -117,7 +118,7 @@ fn no_answer(error: &SearchError, text: String) -> Response {
         SearchError::IndexBuilding { .. } => {
             unavailable(UnavailableReason::IndexBuilding, Some(text))
         }
-        SearchError::Overloaded => overloaded(text),
+        SearchError::Overloaded | SearchError::Behind(_) => overloaded(text),
         SearchError::Internal(_) => failed(text),
         SearchError::MissingIndex(_) | SearchError::Unsuitable(_) => {
             (status_of(error), text).into_response()

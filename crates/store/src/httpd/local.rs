@@ -106,7 +106,7 @@ fn refused(error: SearchError) -> ClientError {
     let message = error.to_string();
     match &error {
         SearchError::NodeBootstrapping => ClientError::Unavailable,
-        SearchError::Overloaded => ClientError::overloaded(message),
+        SearchError::Overloaded | SearchError::Behind(_) => ClientError::overloaded(message),
         SearchError::Internal(text) => {
             tracing::error!(text, "a request failed");
             ClientError::of_answer(status_of(&error), message)

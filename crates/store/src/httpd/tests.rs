@@ -24,11 +24,9 @@ use crate::compute::Compute;
 use crate::database::tests::Silent;
 use crate::identity::IndexIdentity;
 use crate::indexes::IndexHandle;
-use crate::indexes::tests::{identity, in_memory};
-use crate::items::Change;
+use crate::indexes::tests::{identity, in_memory, insert};
 use crate::keys::{KeyColumn, KeySchema};
 use crate::metrics::Metrics;
-use crate::observed::Observed;
 use crate::options::{RepairOptions, ScrubOptions};
 use crate::present::Present;
 
@@ -36,7 +34,6 @@ struct Service {
     base: String,
     api: Api,
     engine: Arc<Engine>,
-    compute: Compute,
     work: Registry,
     http: Client<HttpConnector, Full<Bytes>>,
     listening: Listening,
@@ -78,7 +75,7 @@ impl Service {
         let base = format!("http://{}", bound.address());
         let api = Api {
             engine: engine.clone(),
-            searches: SearchDoor::new(engine.clone(), compute.clone()),
+            searches: SearchDoor::new(engine.clone(), compute),
             work: work.clone(),
             repairs: Repairs::new(work.clone(), TaskTracker::new(), RepairOptions::default()),
             schedules: Schedules::open(
@@ -106,7 +103,6 @@ impl Service {
             base,
             api,
             engine,
-            compute,
             work,
             http: Client::builder(TokioExecutor::new()).build_http(),
             listening,
@@ -137,12 +133,7 @@ impl Service {
                 .keys
                 .encode([id.to_be_bytes().as_slice(), &[b'a' + id as u8]]);
             index.vectors.keys_mut().insert(id, key);
-            let value = Observed::Vector(vec![3.0 * id as f32, 4.0 * id as f32]);
-            index
-                .vectors
-                .apply(&service.compute, vec![Change::Insert { id, value }])
-                .await
-                .unwrap();
+            insert(&index.vectors, id, &[3.0 * id as f32, 4.0 * id as f32]);
         }
         service
     }

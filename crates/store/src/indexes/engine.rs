@@ -33,6 +33,9 @@ pub enum NoRoute {
     },
 }
 
+/// The time for which searches wait for an index that is built anew after TRUNCATE.
+const TRUNCATED_LATELY: Duration = Duration::from_secs(10);
+
 type Registry = BTreeMap<IndexName, Arc<IndexHandle>>;
 
 /// Every index, and the status of the whole service.
@@ -99,6 +102,11 @@ impl Engine {
     pub fn now(&self) -> Duration {
         let of_database = self.database.get().map(|database| database.clock());
         of_database.map(Present::of).unwrap_or_default().now()
+    }
+
+    /// The present by the clock of the database, in seconds since the epoch.
+    pub fn now_s(&self) -> u32 {
+        u32::try_from(self.now().as_secs()).unwrap_or(u32::MAX)
     }
 
     /// Sets the database that has the schema. Only the first call counts.
@@ -182,6 +190,7 @@ impl Engine {
                 other.identity.table == requested.identity.table
                     && other.identity.column == requested.identity.column
                     && other.state() == IndexState::Serving
+                    && self.is_current(other)
             })
             .max_by_key(|other| version_order(other.identity.version));
         match serving {
@@ -194,6 +203,45 @@ impl Engine {
                 progress: requested.progress(),
             }),
         }
+    }
+
+    /// The [route](Engine::route) of a search. If the table was truncated a moment ago, it waits
+    /// for the index to be built anew, which takes a moment while the table is empty.
+    pub async fn current_route(
+        &self,
+        name: &IndexName,
+        within: Duration,
+    ) -> Result<Routed, NoRoute> {
+        let mut news = self.news.subscribe();
+        let current = async {
+            loop {
+                match self.route(name) {
+                    Err(NoRoute::Building { .. }) if self.is_replaced(name) => {
+                        // The sender lives as long as `self`.
+                        let _ = news.changed().await;
+                    }
+                    route => return route,
+                }
+            }
+        };
+        let current = tokio::time::timeout(within, current).await;
+        current.unwrap_or_else(|_| self.route(name))
+    }
+
+    /// Whether another index is about to take the place of the named one, or did so a moment ago.
+    fn is_replaced(&self, name: &IndexName) -> bool {
+        // An index that only the schema has is being opened.
+        self.index(name).is_none_or(|index| {
+            let truncated_ms = index.identity.truncated_ms.unwrap_or(0);
+            let truncated = Duration::from_millis(u64::try_from(truncated_ms).unwrap_or(0));
+            !self.is_current(&index) || self.now() < truncated + TRUNCATED_LATELY
+        })
+    }
+
+    /// Whether the schema still has that very index.
+    fn is_current(&self, index: &IndexHandle) -> bool {
+        let database = self.database.get();
+        database.is_none_or(|database| database.is_current(&index.identity))
     }
 
     /// Adds an index, in place of any other of its name.

@@ -9,9 +9,6 @@ use tokio::sync::watch;
 
 use crate::database::LogHead;
 
-/// The longest time that a search waits.
-const PATIENCE: Duration = Duration::from_millis(250);
-
 /// The progress of an index along the log of its table.
 pub struct Freshness {
     /// The index holds every write that the log named up to this time. Microseconds since the
@@ -39,20 +36,26 @@ impl Default for Freshness {
 impl Freshness {
     /// Waits until the index has taken up every write of its table that was acknowledged before
     /// this call. A search afterwards finds a row that was inserted before, and no longer finds one
-    /// that was deleted.
+    /// that was deleted. Returns whether that was so within the given time; if it was not, a search
+    /// could miss such a write.
     ///
-    /// Waits for 250 ms at most; then the search goes by what the index holds. It does not wait for
-    /// writes that are acknowledged meanwhile, nor for rows for which the index has no room. It
-    /// does not wait at all if the end of the log is not known without asking, as beside a cluster.
-    /// If there is nothing to wait for, the call compares two integers.
-    pub async fn take_up_acknowledged(&self) {
+    /// The wait is for the writes to be read again. It does not wait for the graph of the index,
+    /// nor for writes that are acknowledged meanwhile, nor for rows for which the index has no
+    /// room. It does not wait at all if the end of the log is not known without asking, as beside a
+    /// cluster. If there is nothing to wait for, the call compares two integers.
+    pub async fn take_up_acknowledged(&self, within: Duration) -> bool {
         let Some(acknowledged_us) = self.missing() else {
-            return;
+            return true;
         };
         let mut told = self.told.subscribe();
         let taken_up = told.wait_for(|taken_up_us| *taken_up_us >= acknowledged_us);
-        // A search does not wait for what is missing by then.
-        let _ = tokio::time::timeout(PATIENCE, taken_up).await;
+        tokio::time::timeout(within, taken_up).await.is_ok()
+    }
+
+    /// Slows the writers of the table until the result is dropped; `None` beside a cluster, whose
+    /// writers nobody here can slow.
+    pub fn slow_writers(&self) -> Option<Box<dyn Send>> {
+        Some(self.head.get()?.slow_writers())
     }
 
     /// Adds a gauge that shows up to which time the log was read, in seconds since the epoch.
@@ -105,13 +108,21 @@ impl Freshness {
 
 #[cfg(test)]
 mod tests {
+    use std::task::Poll;
+
     use super::*;
+
+    const PATIENCE: Duration = Duration::from_millis(250);
 
     struct Head(AtomicI64);
 
     impl LogHead for Head {
         fn acknowledged_us(&self) -> i64 {
             self.0.load(Ordering::Acquire)
+        }
+
+        fn slow_writers(&self) -> Box<dyn Send> {
+            Box::new(())
         }
     }
 
@@ -125,15 +136,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_is_acknowledged_is_waited_for_and_what_comes_later_is_not() {
         let (freshness, head) = with_head(10);
-        let mut waiting = std::pin::pin!(freshness.take_up_acknowledged());
+        let mut waiting = std::pin::pin!(freshness.take_up_acknowledged(PATIENCE));
         assert!(futures::poll!(&mut waiting).is_pending());
         head.0.store(20, Ordering::Release);
         freshness.taken_up(9);
         assert!(futures::poll!(&mut waiting).is_pending());
         freshness.taken_up(10);
-        assert!(futures::poll!(&mut waiting).is_ready());
+        assert_eq!(futures::poll!(&mut waiting), Poll::Ready(true));
         freshness.taken_up(25);
-        let mut at_once = std::pin::pin!(freshness.take_up_acknowledged());
+        let mut at_once = std::pin::pin!(freshness.take_up_acknowledged(PATIENCE));
         assert!(futures::poll!(&mut at_once).is_ready());
     }
 
@@ -156,10 +167,10 @@ mod tests {
     async fn patience_ends_and_who_knows_no_end_does_not_wait() {
         let (freshness, _head) = with_head(10);
         let began = tokio::time::Instant::now();
-        freshness.take_up_acknowledged().await;
+        assert!(!freshness.take_up_acknowledged(PATIENCE).await);
         assert_eq!(began.elapsed(), PATIENCE);
         let unknown = Freshness::default();
-        let mut at_once = std::pin::pin!(unknown.take_up_acknowledged());
+        let mut at_once = std::pin::pin!(unknown.take_up_acknowledged(PATIENCE));
         assert!(futures::poll!(&mut at_once).is_ready());
     }
 }

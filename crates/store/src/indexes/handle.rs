@@ -116,6 +116,7 @@ impl IndexHandle {
             (&memory.ids, vectors.ids),
             (&memory.vectors, vectors.vectors_pinned),
             (&memory.workspaces, vectors.workspaces),
+            (&memory.fresh, self.vectors.fresh_bytes()),
             (&memory.keys, self.vectors.keys().memory_bytes()),
             (&memory.rows, self.items_bytes.load(Ordering::Relaxed)),
             (&memory.mapped, vectors.vectors_mapped),

@@ -5,12 +5,14 @@
 //! knows where the rows come from.
 
 mod engine;
+mod fresh;
 mod freshness;
 mod handle;
 mod ranked_rows;
 mod vector;
 
 pub use engine::{Engine, NoRoute, Routed};
+pub use fresh::{Block, FreshChange};
 pub use handle::IndexHandle;
 pub use ranked_rows::RankedRows;
 pub use vector::{Refused, Retired, VectorError, VectorIndex};

@@ -54,11 +54,6 @@ impl<'a> RankedRows<'a> {
         self.scores.push(scored);
     }
 
-    /// The number of rows.
-    pub fn len(&self) -> usize {
-        self.scores.len()
-    }
-
     /// Writes the answer in the binary form.
     pub fn binary(&self) -> Bytes {
         let scores = self.scores.iter();

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::identity::{IndexIdentity, IndexName, TableIdentity, TokenRange};
+use crate::items::Operation;
 use crate::keys::tests::text_schema;
 use crate::metrics::Metrics;
 use crate::options::IndexesOptions;
@@ -32,6 +33,8 @@ pub(crate) fn identity(index: &str) -> IndexIdentity {
         },
         truncated_ms: None,
         column: "v".into(),
+        local_key: Vec::new(),
+        filter_columns: Vec::new(),
         options: VectorOptions {
             dimensions: 2,
             similarity: Metric::Euclidean,
@@ -44,6 +47,13 @@ pub(crate) fn identity(index: &str) -> IndexIdentity {
         keys: text_schema(1, 0),
         range: TokenRange::WHOLE_RING,
     }
+}
+
+/// Puts a vector into the graph of an index.
+pub(crate) fn insert(index: &VectorIndex, id: u32, vector: &[f32]) {
+    let vector = index.prepare(vector).unwrap();
+    let inserted = index.change(id, Operation::Insert, Some(&vector));
+    assert_eq!(inserted, Ok(()));
 }
 
 fn time_uuid(seconds: u64) -> Uuid {

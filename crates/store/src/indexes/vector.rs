@@ -1,35 +1,36 @@
 //! One vector index with the keys of its rows. Searches read it, and the changes of rows go to it.
+//!
+//! A search finds a row by its vector in the graph, or by its [fresh](super::fresh) one. It shows
+//! no row whose key is gone, nor one that has expired. What it drops is made up for.
 
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use ann::{Neighbour, SearchOptions, VectorsState};
+use ann::{Filter, Neighbour, Prepared, SearchOptions, VectorsState};
 use arc_swap::ArcSwap;
 use index::Metric;
 use index::VectorOptions;
 use index::score;
 use tokio::sync::Notify;
 
+use super::fresh::{Block, Fresh, Measured};
 use super::ranked_rows::RankedRows;
-use crate::compute::{Compute, Stopped};
 use crate::index_options::engine_options;
-use crate::items::{Change, Items, Operation};
+use crate::items::{Items, Operation};
 use crate::keys::{KeySchema, KeyTable};
-use crate::observed::Observed;
 use crate::options::IndexesOptions;
 
-/// The smallest number of changes for which another thread pays.
-const CHANGES_A_THREAD_MIN: usize = 8;
-
-/// The number of searches that one request may take. A search that met rows on their way out is
-/// repeated with a higher limit.
-const SEARCHES_MAX: usize = 3;
+/// The part of the graph's vectors that may be hidden before a search looks only at the others: one
+/// in this many. A search that looks at all of them and drops the hidden ones is faster while they
+/// are few.
+const HIDDEN_SHARE: usize = 8;
 
 /// A vector index and the keys of its rows.
 pub struct VectorIndex {
     ann: ann::Index,
+    fresh: Fresh,
     /// The beam width of searches, if the schema sets one.
     beam: Option<usize>,
     similarity: Metric,
@@ -82,6 +83,7 @@ impl VectorIndex {
     ) -> Result<VectorIndex, ann::Error> {
         Ok(VectorIndex {
             ann: ann::Index::new_in(engine_options(options, indexes.vectors), &indexes.directory)?,
+            fresh: Fresh::default(),
             beam: options.search_beam_width,
             similarity: options.effective_metric(),
             keys: RwLock::new(Items::key_table(&schema)),
@@ -102,6 +104,7 @@ impl VectorIndex {
     ) -> VectorIndex {
         VectorIndex {
             ann,
+            fresh: Fresh::default(),
             beam: options.search_beam_width,
             similarity: options.effective_metric(),
             keys: RwLock::new(keys),
@@ -155,7 +158,7 @@ impl VectorIndex {
 
     /// The number of rows that a search may find.
     pub fn len(&self) -> usize {
-        self.ann.len()
+        self.keys().len()
     }
 
     /// Waits until there are at least so many rows. Only one task may wait.
@@ -166,9 +169,14 @@ impl VectorIndex {
         }
     }
 
-    /// The bytes held for vectors, by component.
+    /// The bytes held for the graph and its vectors, by component.
     pub fn memory(&self) -> ann::Memory {
         self.ann.memory()
+    }
+
+    /// The bytes held for fresh changes.
+    pub fn fresh_bytes(&self) -> usize {
+        self.fresh.memory_bytes()
     }
 
     /// The keys, for reading. Searches wait while they are written.
@@ -181,122 +189,160 @@ impl VectorIndex {
         self.keys.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Finds the nearest rows, `limit` at most.
-    pub fn search(&self, vector: &[f32], limit: usize) -> Result<RankedRows<'_>, VectorError> {
+    /// Finds the nearest rows, `limit` at most, that have not expired by `now_s`, in seconds since
+    /// the epoch. There are fewer only if the index has no more.
+    pub fn search(
+        &self,
+        query: &[f32],
+        limit: usize,
+        now_s: u32,
+    ) -> Result<RankedRows<'_>, VectorError> {
         let _epoch = self.epoch.load_full();
-        let mut searches = 0;
-        let mut ask = limit.min(self.ann.len());
-        loop {
-            let search = SearchOptions {
-                beam: self.beam,
-                ..SearchOptions::new(ask)
+        let fresh = self.fresh.now().measure(&self.ann, query);
+        let Measured { hidden, vectors } = fresh.map_err(|error| self.fault(error))?;
+        let held = self.ann.len();
+        if HIDDEN_SHARE * hidden.len() <= held {
+            // As many more as are hidden among the nearest, on average.
+            let more = (limit.min(held) * hidden.len()).div_ceil(held.max(1));
+            let ask = limit.saturating_add(more).min(held);
+            let mut found = self.nearest(query, ask, None)?;
+            let reach = match ask < held {
+                true => found.last().map(|farthest| farthest.distance),
+                false => None,
             };
-            let found = self.ann.search_with(vector, &search);
-            let found = found.map_err(|error| match error {
-                ann::Error::Dimensions { .. } | ann::Error::NotFinite { .. } => {
-                    VectorError::Query(error)
-                }
-                _ => {
-                    self.look_for_damage();
-                    VectorError::Internal(error.to_string())
-                }
-            })?;
-            searches += 1;
-            let (rows, gone) = self.answer(&found, limit)?;
-            // A row loses its key just before its vector, so a search may find it without a key.
-            // The next search asks for as many rows more.
-            if gone == 0 || searches == SEARCHES_MAX || ask >= self.ann.len() {
-                return Ok(rows);
+            found.retain(|neighbour| !hidden.contains(neighbour.id));
+            let keys = self.keys();
+            let (rows, dropped) = merge(found, &vectors, limit, &keys, now_s);
+            // Rows that were dropped may stand for others, farther away.
+            let is_whole = reach.is_none_or(|reach| {
+                let enough = rows.len() == limit;
+                enough && rows.last().is_none_or(|last| last.distance <= reach)
+            });
+            if is_whole || (dropped == 0 && hidden.is_empty()) {
+                return self.answer(&rows, &keys);
             }
-            ask += gone;
+        }
+        let keys = self.keys();
+        let admits = |id| !hidden.contains(id) && keys.found(id, now_s).is_some();
+        let found = self.nearest(query, limit, Some(Filter::Predicate(&admits)))?;
+        let (rows, _) = merge(found, &vectors, limit, &keys, now_s);
+        self.answer(&rows, &keys)
+    }
+
+    /// Finds the nearest vectors of the graph.
+    fn nearest(
+        &self,
+        query: &[f32],
+        k: usize,
+        filter: Option<Filter<'_>>,
+    ) -> Result<Vec<Neighbour>, VectorError> {
+        let search = SearchOptions {
+            beam: self.beam,
+            filter,
+            ..SearchOptions::new(k.min(self.ann.len()))
+        };
+        let found = self.ann.search_with(query, &search);
+        found.map_err(|error| self.fault(error))
+    }
+
+    fn fault(&self, error: ann::Error) -> VectorError {
+        match error {
+            ann::Error::Dimensions { .. } | ann::Error::NotFinite { .. } => {
+                VectorError::Query(error)
+            }
+            _ => {
+                self.look_for_damage();
+                VectorError::Internal(error.to_string())
+            }
         }
     }
 
-    /// Makes an answer of the neighbours that were found, and counts those whose row is gone
-    /// meanwhile.
+    /// Makes an answer of rows that have keys.
     fn answer(
         &self,
-        found: &[Neighbour],
-        limit: usize,
-    ) -> Result<(RankedRows<'_>, usize), VectorError> {
-        let mut rows = RankedRows::with_capacity(&self.schema, found.len().min(limit));
-        let mut gone = 0;
-        let keys = self.keys();
-        for neighbour in found {
-            if rows.len() == limit {
-                break;
+        nearest: &[Neighbour],
+        keys: &KeyTable,
+    ) -> Result<RankedRows<'_>, VectorError> {
+        let mut rows = RankedRows::with_capacity(&self.schema, nearest.len());
+        let dimensions = self.ann.options().dimensions;
+        for neighbour in nearest {
+            let scored = score::score(self.similarity, dimensions, neighbour.distance);
+            let scored = scored.map_err(|error| VectorError::Internal(error.to_string()))?;
+            if let Some(key) = keys.shown(neighbour.id) {
+                rows.push(key, scored);
             }
-            let Some(key) = keys.shown(neighbour.id) else {
-                gone += 1;
-                continue;
-            };
-            let scored = score::score(
-                self.similarity,
-                self.ann.options().dimensions,
-                neighbour.distance,
-            )
-            .map_err(|error| VectorError::Internal(error.to_string()))?;
-            rows.push(key, scored);
         }
-        Ok((rows, gone))
+        Ok(rows)
     }
 
-    /// Makes changes and returns those that the index refused. The changes of one id keep their
-    /// order. Other ids are changed at the same time, on as many threads as pay.
-    pub async fn apply(
-        self: &Arc<VectorIndex>,
-        compute: &Compute,
-        changes: Vec<Change>,
-    ) -> Result<Vec<Refused>, Stopped> {
-        let pieces = compute
-            .threads()
-            .min(changes.len().div_ceil(CHANGES_A_THREAD_MIN))
-            .max(1);
-        let mut by_piece: Vec<Vec<Change>> = (0..pieces).map(|_| Vec::new()).collect();
-        for change in changes {
-            by_piece[change.id() as usize % pieces].push(change);
-        }
-        let done = by_piece.into_iter().map(|piece| {
-            let index = self.clone();
-            compute.build(move || {
-                let refused: Vec<Refused> = piece
-                    .into_iter()
-                    .filter_map(|change| index.apply_one(change).err())
-                    .collect();
-                index.look_for_damage();
-                refused
-            })
-        });
-        let refused = futures::future::try_join_all(done).await?;
+    /// Brings a vector into the form of the index.
+    pub fn prepare(&self, vector: &[f32]) -> Result<Prepared, ann::Error> {
+        self.ann.prepare(vector)
+    }
+
+    /// Publishes the changes that are fresh now. One task alone may do so.
+    pub fn publish(&self, blocks: Vec<Arc<Block>>) {
+        self.fresh.publish(blocks);
         if self.len() >= self.tell_at.load(Ordering::Acquire) {
             self.grown.notify_one();
         }
-        Ok(refused.into_iter().flatten().collect())
     }
 
-    fn apply_one(&self, change: Change) -> Result<(), Refused> {
-        let (id, operation) = (change.id(), change.operation());
-        match change {
-            Change::Insert { id, value } => {
-                let Observed::Vector(vector) = value;
-                self.ann.insert(id, &vector)
-            }
-            Change::Replace { id, value } => {
-                let Observed::Vector(vector) = value;
-                self.ann.replace(id, &vector).inspect_err(|_| {
-                    // With its old vector the row would be found in the wrong place. If the index
+    /// Makes a change in the graph. After a refusal the graph does not hold the id, unless that was
+    /// to be removed.
+    pub fn change(
+        &self,
+        id: u32,
+        operation: Operation,
+        vector: Option<&Prepared>,
+    ) -> Result<(), Refused> {
+        let changed = match (operation, vector) {
+            (Operation::Insert, Some(vector)) => self.ann.insert_prepared(id, vector),
+            (Operation::Replace, Some(vector)) => {
+                self.ann.replace_prepared(id, vector).inspect_err(|_| {
+                    // With its old vector the row would be found in the wrong place. If the graph
                     // does not hold the id, there is nothing to remove.
                     let _ = self.ann.remove(id);
                 })
             }
-            Change::Remove { id } => self.ann.remove(id),
-        }
-        .map_err(|error| Refused {
+            (Operation::Remove, _) | (_, None) => self.ann.remove(id),
+        };
+        self.look_for_damage();
+        changed.map_err(|error| Refused {
             id,
             operation,
             error,
         })
     }
+}
+
+/// Merges vectors of the graph with fresh ones, nearest first, `limit` at most. Returns the rows,
+/// and the number of vectors of the graph whose row is gone.
+fn merge(
+    mut found: Vec<Neighbour>,
+    fresh: &[Neighbour],
+    limit: usize,
+    keys: &KeyTable,
+    now_s: u32,
+) -> (Vec<Neighbour>, usize) {
+    let proposed = found.len();
+    found.retain(|neighbour| keys.found(neighbour.id, now_s).is_some());
+    let dropped = proposed - found.len();
+    if !fresh.is_empty() {
+        let shown = fresh.iter().copied();
+        found.extend(shown.filter(|neighbour| keys.found(neighbour.id, now_s).is_some()));
+        let order = |a: &Neighbour, b: &Neighbour| {
+            let by_distance = a.distance.total_cmp(&b.distance);
+            by_distance.then(a.id.cmp(&b.id))
+        };
+        if found.len() > limit {
+            found.select_nth_unstable_by(limit, order);
+            found.truncate(limit);
+        }
+        found.sort_unstable_by(order);
+    }
+    found.truncate(limit);
+    (found, dropped)
 }
 
 /// Ids that were removed, but may still be in use by a search.
@@ -339,9 +385,9 @@ impl Retired {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compute::INLINE_WITHIN;
     use crate::identity::IndexIdentity;
-    use crate::indexes::tests::{identity, in_memory};
+    use crate::indexes::FreshChange;
+    use crate::indexes::tests::{identity, in_memory, insert};
 
     fn index(identity: &IndexIdentity) -> VectorIndex {
         VectorIndex::new(&identity.options, identity.keys.clone(), &in_memory()).unwrap()
@@ -364,39 +410,34 @@ mod tests {
         assert_eq!(retired.free(), [1, 2, 3]);
     }
 
-    #[tokio::test(flavor = "multi_thread")]
-    async fn rows_on_their_way_out_are_made_up_for() {
+    #[test]
+    fn rows_on_their_way_out_are_made_up_for() {
         let identity = identity("idx");
-        let index = Arc::new(index(&identity));
-        let compute = Compute::new(turns::Turns::of_threads(1), INLINE_WITHIN);
-        let inserts = (0..4u32).map(|id| Change::Insert {
-            id,
-            value: Observed::Vector(vec![id as f32, 0.0]),
-        });
-        index.apply(&compute, inserts.collect()).await.unwrap();
+        let index = index(&identity);
+        for id in 0..4u32 {
+            insert(&index, id, &[id as f32, 0.0]);
+        }
         // The nearest two rows have lost their keys, but not their vectors yet.
         for id in 2..4u32 {
             let key = identity.keys.encode([id.to_string().as_bytes()]);
             index.keys_mut().insert(id, key);
         }
-        let found = index.search(&[0.0, 0.0], 1).unwrap();
+        let found = index.search(&[0.0, 0.0], 1, 0).unwrap();
         let found = serde_json::to_value(&found).unwrap();
         assert_eq!(found["distances"], serde_json::json!([4.0]));
         assert_eq!(found["primary_keys"]["p0"], serde_json::json!(["2"]));
-        let all = index.search(&[0.0, 0.0], 10).unwrap();
+        let all = index.search(&[0.0, 0.0], 10, 0).unwrap();
         let all = serde_json::to_value(&all).unwrap();
         assert_eq!(all["distances"], serde_json::json!([4.0, 9.0]));
     }
 
-    #[tokio::test(flavor = "multi_thread")]
-    async fn a_width_that_was_asked_for_is_that_of_a_search() {
+    #[test]
+    fn a_width_that_was_asked_for_is_that_of_a_search() {
         let mut identity = identity("idx");
         identity.options.dimensions = 24;
-        let wide = Arc::new(index(&identity));
+        let wide = index(&identity);
         identity.options.search_beam_width = Some(1);
-        let narrow = Arc::new(index(&identity));
-        // A build on one thread makes the same index each time.
-        let compute = Compute::new(turns::Turns::of_threads(1), INLINE_WITHIN);
+        let narrow = index(&identity);
         let mut state = 1u64;
         let mut element = || {
             state = state
@@ -408,12 +449,8 @@ mod tests {
             .map(|_| (0..24).map(|_| element()).collect())
             .collect();
         for index in [&wide, &narrow] {
-            let inserts = (0..).zip(vectors.iter().cloned());
-            let inserts = inserts
-                .map(|(id, vector)| (id, Observed::Vector(vector)))
-                .map(|(id, value)| Change::Insert { id, value });
-            index.apply(&compute, inserts.collect()).await.unwrap();
-            for id in 0..3000u32 {
+            for (id, vector) in (0..).zip(&vectors) {
+                insert(index, id, vector);
                 let key = identity.keys.encode([id.to_string().as_bytes()]);
                 index.keys_mut().insert(id, key);
             }
@@ -422,7 +459,7 @@ mod tests {
         for _ in 0..50 {
             let query: Vec<f32> = (0..24).map(|_| element()).collect();
             let nearest = |index: &VectorIndex| {
-                let found = index.search(&query, 1).unwrap();
+                let found = index.search(&query, 1, 0).unwrap();
                 serde_json::to_value(&found).unwrap()["primary_keys"].clone()
             };
             missed += usize::from(nearest(&wide) != nearest(&narrow));
@@ -434,55 +471,108 @@ mod tests {
     fn an_empty_index_answers_nothing() {
         let identity = identity("idx");
         let index = index(&identity);
-        let found = index.search(&[0.0, 0.0], 10).unwrap();
-        assert_eq!(found.len(), 0);
+        let found = index.search(&[0.0, 0.0], 10, 0).unwrap();
         let found = serde_json::to_value(&found).unwrap();
         assert_eq!(found["primary_keys"], serde_json::json!({"p0": []}));
     }
 
-    #[tokio::test(flavor = "multi_thread")]
-    async fn changes_of_an_id_are_made_in_their_order() {
+    #[test]
+    fn a_row_whose_new_vector_is_refused_is_not_found_where_it_was() {
         let identity = identity("idx");
-        let index = Arc::new(index(&identity));
-        let compute = Compute::new(turns::Turns::of_threads(4), INLINE_WITHIN);
-        let ids = 0..200u32;
-        let mut changes = Vec::new();
-        for round in 0..3u32 {
-            for id in ids.clone() {
-                let value = Observed::Vector(vec![(1000 * round + id) as f32, 0.0]);
-                changes.push(match round {
-                    0 => Change::Insert { id, value },
-                    _ => Change::Replace { id, value },
-                });
-            }
-        }
-        changes.extend((0..100).map(|id| Change::Remove { id }));
-        assert_eq!(index.apply(&compute, changes).await.unwrap(), []);
-        let mut found = index.ann.search(&[2000.0, 0.0], 1000).unwrap();
-        found.sort_by_key(|neighbour| neighbour.id);
-        let found = found
-            .into_iter()
-            .map(|neighbour| (neighbour.id, neighbour.distance));
-        let expected = (100..200).map(|id| (id, (id * id) as f32));
-        assert!(found.eq(expected));
+        let index = index(&identity);
+        insert(&index, 7, &[1.0, 0.0]);
+        let other = ann::Index::new(ann::Options::new(3)).unwrap();
+        let vector = other.prepare(&[1.0, 0.0, 0.0]).unwrap();
+        let refused = index.change(8, Operation::Replace, Some(&vector));
+        let refused = refused.unwrap_err();
+        assert_eq!((refused.id, refused.operation), (8, Operation::Replace));
+        assert!(!refused.for_want_of_room());
+        assert_eq!(index.ann.len(), 1);
     }
 
-    #[tokio::test(flavor = "multi_thread")]
-    async fn a_row_whose_new_vector_is_refused_is_not_found_where_it_was() {
+    fn block(index: &VectorIndex, changes: &[(u32, Option<[f32; 2]>)]) -> Arc<Block> {
+        let fresh = |(id, vector): &(u32, Option<[f32; 2]>)| FreshChange {
+            id: *id,
+            vector: vector.map(|vector| index.prepare(&vector).unwrap()),
+        };
+        Arc::new(Block::new(changes.iter().map(fresh).collect()))
+    }
+
+    /// The rows nearest to the origin, by their names and distances.
+    fn found(index: &VectorIndex, limit: usize, now_s: u32) -> Vec<(String, f32)> {
+        let found = index.search(&[0.0, 0.0], limit, now_s).unwrap();
+        let rows = store_api::binary::Rows::read(found.binary()).unwrap();
+        let keys = rows.columns[0].values.iter();
+        let keys = keys.map(|key| String::from_utf8(key.to_vec()).unwrap());
+        keys.zip(rows.distances).collect()
+    }
+
+    fn with_rows(rows: u32) -> VectorIndex {
         let identity = identity("idx");
-        let index = Arc::new(index(&identity));
-        let compute = Compute::new(turns::Turns::of_threads(1), INLINE_WITHIN);
-        let (id, value) = (7, Observed::Vector(vec![1.0, 0.0]));
-        let insert = Change::Insert { id, value };
-        assert_eq!(index.apply(&compute, vec![insert]).await.unwrap(), []);
-        let value = Observed::Vector(vec![1.0, 0.0, 0.0]);
-        let replace = Change::Replace { id, value };
-        let refused = index.apply(&compute, vec![replace]).await.unwrap();
-        assert_eq!(
-            (refused[0].id, refused[0].operation),
-            (7, Operation::Replace)
-        );
-        assert!(!refused[0].for_want_of_room());
-        assert_eq!(index.len(), 0);
+        let index = index(&identity);
+        for id in 0..rows {
+            insert(&index, id, &[id as f32, 0.0]);
+        }
+        for id in 0..rows + 10 {
+            let key = identity.keys.encode([id.to_string().as_bytes()]);
+            index.keys_mut().insert(id, key);
+        }
+        index
+    }
+
+    fn rows(rows: &[(&str, f32)]) -> Vec<(String, f32)> {
+        let owned = |(name, distance): &(&str, f32)| ((*name).to_owned(), *distance);
+        rows.iter().map(owned).collect()
+    }
+
+    #[test]
+    fn fresh_changes_stand_before_what_the_graph_has() {
+        for held in [0, 3, 2000] {
+            let index = with_rows(held);
+            let new = held + 1;
+            let first = block(&index, &[(0, Some([0.5, 0.0])), (new, Some([9.0, 0.0]))]);
+            let second = block(&index, &[(new, Some([0.0, 0.25])), (1, None), (2, None)]);
+            index.publish(vec![first.clone()]);
+            let expected = rows(&[("0", 0.25)]);
+            assert_eq!(found(&index, 1, 0), expected, "{held}");
+            index.publish(vec![first, second]);
+            let new = new.to_string();
+            let expected = rows(&[(&new, 0.0625), ("0", 0.25), ("3", 9.0), ("4", 16.0)]);
+            let expected = &expected[..expected.len().min(held as usize)];
+            let expected = match held {
+                0 | 3 => &rows(&[(&new, 0.0625), ("0", 0.25)])[..],
+                _ => expected,
+            };
+            assert_eq!(found(&index, 4, 0), expected, "{held}");
+            index.publish(Vec::new());
+            let distances = found(&index, 3, 0);
+            assert_eq!(distances.len(), 3.min(held as usize), "{held}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_whole_however_many_of_the_nearest_are_hidden() {
+        let index = with_rows(3000);
+        // The nearest are far away now, or gone.
+        let far = |id: u32| (id, (id % 2 == 0).then_some([1e6, 0.0]));
+        let changes: Vec<_> = (0..100).map(far).collect();
+        index.publish(vec![block(&index, &changes)]);
+        let names: Vec<String> = (100..150).map(|id: u32| id.to_string()).collect();
+        let nearest = found(&index, 50, 0).into_iter().map(|(name, _)| name);
+        assert_eq!(nearest.collect::<Vec<_>>(), names);
+        assert_eq!(found(&index, 5000, 0).len(), 3000 - 50);
+    }
+
+    #[test]
+    fn a_row_that_has_expired_is_not_found() {
+        let index = with_rows(700);
+        for id in 0..650 {
+            index.keys_mut().set_expiry(id, 1000);
+        }
+        index.publish(vec![block(&index, &[(1, Some([0.5, 0.0]))])]);
+        assert_eq!(found(&index, 2, 999), rows(&[("0", 0.0), ("1", 0.25)]));
+        let expected = rows(&[("650", 422_500.0), ("651", 423_801.0)]);
+        assert_eq!(found(&index, 2, 1000), expected);
+        assert_eq!(found(&index, 1000, 1000).len(), 50);
     }
 }

@@ -284,7 +284,7 @@ impl Items {
                 self.absences.forget_row(key.as_bytes());
                 self.touch(id);
                 keys.insert(id, key);
-                self.note(id, sequence, &cell);
+                self.note(keys, id, sequence, &cell);
                 Some(Change::Insert {
                     id,
                     value: cell.value,
@@ -297,7 +297,7 @@ impl Items {
                 }
                 let before = self.known[id as usize];
                 self.regressions += u64::from(cell.written_us < before.written_us);
-                self.note(id, sequence, &cell);
+                self.note(keys, id, sequence, &cell);
                 if self.known[id as usize].value_hash == before.value_hash {
                     return None;
                 }
@@ -426,14 +426,14 @@ impl Items {
     }
 
     /// Notes that an id gets, loses or changes its vector.
-    fn touch(&mut self, id: u32) {
+    pub fn touch(&mut self, id: u32) {
         self.revision += 1;
         if let Some(touched) = &mut self.touched {
             touched.insert(id);
         }
     }
 
-    fn note(&mut self, id: u32, sequence: u64, cell: &Cell) {
+    fn note(&mut self, keys: &mut KeyTable, id: u32, sequence: u64, cell: &Cell) {
         let known = &mut self.known[id as usize];
         let mut expires_s = cell.expires_s.unwrap_or(0);
         // The TTL is told in whole seconds, so one moment may look like two. The later one stands,
@@ -454,6 +454,7 @@ impl Items {
             written_us: cell.written_us,
             expires_s,
         };
+        keys.set_expiry(id, expires_s);
         if is_new {
             self.expiries.push(id, expires_s);
             if self.expiries.are_stale(self.known.len()) {

@@ -179,6 +179,7 @@ impl Restored {
             self.items.expiries.push(row.id, row.expires_s);
         }
         self.keys.insert(row.id, key);
+        self.keys.set_expiry(row.id, row.expires_s);
         true
     }
 

@@ -4,6 +4,9 @@
 //! For each column, partition key first, it has the length of the value as LEB128, and then the
 //! value as the database serialises it. So the encoding of the partition key's columns is a prefix
 //! of the key's.
+//!
+//! The columns are here a [`KeySchema`] and no `schema::Table`, as the index service beside a
+//! cluster knows no more of a table than its key and the columns that it observes.
 
 mod lookup;
 mod table;

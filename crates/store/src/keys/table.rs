@@ -27,6 +27,8 @@ pub struct KeyTable {
     hasher: RandomState,
     /// The stored forms of the few keys that are found by another form.
     stored: HashMap<u32, Box<[u8]>>,
+    /// The times at which rows expire, in seconds since the epoch.
+    expiries: HashMap<u32, u32>,
     key_bytes: usize,
     /// The bytes that [`KeyTable::shown`] gives for all keys.
     shown_bytes: usize,
@@ -57,6 +59,7 @@ impl KeyTable {
             }),
             hasher: RandomState::new(),
             stored: HashMap::new(),
+            expiries: HashMap::new(),
             key_bytes: 0,
             shown_bytes: 0,
         }
@@ -83,6 +86,24 @@ impl KeyTable {
             Some(stored) => Some(stored),
             None => self.key(id),
         }
+    }
+
+    /// The key of an id as [`KeyTable::shown`] gives it, unless its row has expired by `now_s`, in
+    /// seconds since the epoch.
+    pub fn found(&self, id: u32, now_s: u32) -> Option<&[u8]> {
+        let shown = self.shown(id)?;
+        let expires_s = self.expiries.get(&id);
+        expires_s
+            .is_none_or(|expires_s| *expires_s > now_s)
+            .then_some(shown)
+    }
+
+    /// Notes the time at which the row of an id expires, in seconds since the epoch; 0 for never.
+    pub fn set_expiry(&mut self, id: u32, expires_s: u32) {
+        match expires_s {
+            0 => self.expiries.remove(&id),
+            _ => self.expiries.insert(id, expires_s),
+        };
     }
 
     /// Notes the form in which the key of an id is stored. Returns false if it was stored so
@@ -164,6 +185,7 @@ impl KeyTable {
             partitions.unlink(id, &self.keys, &self.hasher);
         }
         let stored = self.drop_form(id);
+        self.expiries.remove(&id);
         let encoded = self.keys[id as usize].take()?;
         self.key_bytes -= encoded.len() + ALLOCATION_OVERHEAD_BYTES;
         Some(PrimaryKey { encoded, stored })
@@ -204,6 +226,7 @@ impl KeyTable {
         self.key_bytes
             + self.keys.capacity() * size_of::<Option<Box<[u8]>>>()
             + self.stored.capacity() * size_of::<(u32, Box<[u8]>)>()
+            + self.expiries.capacity() * size_of::<(u32, u32)>()
             + self.ids.allocation_size()
             + partitions
     }

@@ -23,6 +23,14 @@ pub struct Admission {
     _place: OwnedSemaphorePermit,
 }
 
+impl Admission {
+    /// The time until the deadline.
+    pub fn time_left(&self) -> Duration {
+        let now = tokio::time::Instant::now().into_std();
+        self.deadline.saturating_duration_since(now)
+    }
+}
+
 impl Admissions {
     /// A budget of `searches_max` searches at a time. None of them waits longer than `wait_max`.
     pub fn new(searches_max: usize, wait_max: Duration) -> Admissions {
@@ -43,7 +51,8 @@ impl Admissions {
             metrics.search_refused("admission");
             SearchError::Overloaded
         })?;
-        let ours = Instant::now() + self.wait_max;
+        // By the clock of the timers, which a simulation moves.
+        let ours = tokio::time::Instant::now().into_std() + self.wait_max;
         Ok(Admission {
             deadline: callers_deadline.map_or(ours, |theirs| theirs.min(ours)),
             _place: place,

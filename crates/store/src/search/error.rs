@@ -27,6 +27,9 @@ pub enum SearchError {
     /// There are more searches than are admitted, or than can begin in time.
     #[error("too many searches in flight; try again later, or ask another index service")]
     Overloaded,
+    /// The index lacks writes that were acknowledged before the search.
+    #[error("index {0} has not taken up all acknowledged writes in time; try again later")]
+    Behind(IndexName),
     /// A fault of the service.
     #[error("{0}")]
     Internal(String),

@@ -47,13 +47,25 @@ impl SearchDoor {
         let began = Instant::now();
         let Routed { index, requested } = self
             .engine
-            .route(&name)
-            .map_err(|no_route| SearchError::no_route(name, &no_route))?;
+            .current_route(&name, admission.time_left())
+            .await
+            .map_err(|no_route| SearchError::no_route(name.clone(), &no_route))?;
         check(&search, index.identity.options.dimensions)?;
-        index.freshness.take_up_acknowledged().await;
+        let left = admission.time_left();
+        if !index.freshness.take_up_acknowledged(left).await {
+            self.engine.metrics().search_refused("behind");
+            return Err(SearchError::Behind(name));
+        }
         let rows = search.limit.get().min(ROWS_MAX);
+        let engine = self.engine.clone();
         let work = move || -> Result<Bytes, SearchError> {
-            let ranked = index.vectors.search(&search.vector, rows);
+            let now_s = match index.freshness.acknowledged_us() {
+                Some(_) => engine.now_s(),
+                // A cluster tells the rest of a TTL in whole seconds, so the row may be there for
+                // a moment longer.
+                None => 0,
+            };
+            let ranked = index.vectors.search(&search.vector, rows, now_s);
             let ranked = ranked.map_err(|error| match error {
                 VectorError::Query(error) => SearchError::Unsuitable(error.to_string()),
                 VectorError::Internal(text) => SearchError::Internal(text),

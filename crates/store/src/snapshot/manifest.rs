@@ -10,6 +10,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
+use cql::quote::Identifier;
 use index::VectorOptions;
 use machine::files::{self, Step};
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,7 @@ use value::CqlType;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::fault::Fault;
-use crate::identity::IndexIdentity;
+use crate::identity::{FilterColumn, IndexIdentity};
 use crate::keys::{KeyColumn, KeySchema};
 
 /// The name of the file.
@@ -120,6 +121,8 @@ pub fn words(identity: &IndexIdentity, log: Uuid) -> BTreeMap<String, String> {
         table,
         truncated_ms,
         column,
+        local_key,
+        filter_columns,
         options,
         version,
         keys,
@@ -145,10 +148,30 @@ pub fn words(identity: &IndexIdentity, log: Uuid) -> BTreeMap<String, String> {
         ("token range", format!("{} to {}", range.start, range.end)),
         (LOG_ID, log.to_string()),
     ];
-    let shown = shown.into_iter();
+    // Snapshots of indexes on a column alone have no such fields.
+    let key = local_key.iter().map(|name| Identifier(name).to_string());
+    let filters = filter_columns.iter().map(filter_in_words);
+    let others = [
+        ("local key", key.collect::<Vec<_>>()),
+        ("filter columns", filters.collect()),
+    ];
+    let others = others.into_iter().filter(|(_, words)| !words.is_empty());
+    let shown = shown
+        .into_iter()
+        .chain(others.map(|(field, words)| (field, words.join(", "))));
     shown
         .map(|(field, value)| (field.to_owned(), value))
         .collect()
+}
+
+fn filter_in_words(column: &FilterColumn) -> String {
+    let FilterColumn {
+        name,
+        cql_type,
+        is_static,
+    } = column;
+    let kind = if *is_static { " static" } else { "" };
+    format!("{} {cql_type}{kind}", Identifier(name))
 }
 
 /// The options as all snapshots so far write them. Nothing in a snapshot depends on whether the
@@ -268,6 +291,60 @@ mod tests {
         let saved = "KeySchema { partition: [KeyColumn { name: \"a\", typ: BigInt }, KeyColumn { name: \"b\\\"\", typ: Timeuuid }], \
                      clustering: [KeyColumn { name: \"c\", typ: SmallInt }, KeyColumn { name: \"d\", typ: TinyInt }] }";
         assert_eq!(words(&identity, LOG)["keys"], saved);
+    }
+
+    #[test]
+    fn the_columns_of_filters_are_part_of_the_identity() {
+        let plain = words(&identity("idx"), LOG);
+        let fields: Vec<&str> = plain.keys().map(String::as_str).collect();
+        assert_eq!(
+            fields,
+            [
+                "column",
+                "index",
+                "keys",
+                "keyspace",
+                "log id",
+                "options",
+                "table",
+                "table id",
+                "time of truncation",
+                "token range",
+                "version"
+            ]
+        );
+        let column = |name: &str, cql_type, is_static| FilterColumn {
+            name: name.to_owned(),
+            cql_type,
+            is_static,
+        };
+        let mut filtered = identity("idx");
+        filtered.local_key = vec!["k".to_owned(), "P 1".to_owned()];
+        filtered.filter_columns = vec![
+            column("P 1", CqlType::Int, false),
+            column(
+                "m",
+                CqlType::Map {
+                    key: Box::new(CqlType::Text),
+                    value: Box::new(CqlType::Varint),
+                    frozen: false,
+                },
+                true,
+            ),
+        ];
+        let shown = words(&filtered, LOG);
+        assert_eq!(shown["local key"], "k, \"P 1\"");
+        assert_eq!(
+            shown["filter columns"],
+            "\"P 1\" int, m map<text, varint> static"
+        );
+        assert_eq!(shown.len(), plain.len() + 2);
+        assert_eq!(difference(&plain, &plain), None);
+        let (field, saved, now) = difference(&plain, &shown).unwrap();
+        assert_eq!(field, "filter columns");
+        assert_eq!((&*saved, now), ("unknown", shown["filter columns"].clone()));
+        filtered.filter_columns[0].cql_type = CqlType::Bigint;
+        assert!(difference(&shown, &words(&filtered, LOG)).is_some());
     }
 
     #[test]

@@ -157,12 +157,12 @@ mod tests {
 
     use super::*;
     use crate::indexes::tests::identity;
-    use crate::options::{IndexesOptions, Placement, SnapshotOptions};
+    use crate::options::{IndexesOptions, SnapshotOptions};
 
     fn snapshots(directory: &Path) -> Snapshots {
         let indexes = IndexesOptions {
             directory: directory.to_owned(),
-            vectors: Placement::File,
+            ..IndexesOptions::default()
         };
         Snapshots::new(&SnapshotOptions::default(), &indexes)
     }

@@ -153,6 +153,7 @@ impl IndexTask {
             self.sequencer.clone(),
             self.hints.clone(),
             self.context.memory.clone(),
+            self.context.indexes.fresh_bytes_max,
         );
         self.watch_vectors();
         let ends = ScanEnds { rows, taken_in };
@@ -250,6 +251,7 @@ impl IndexTask {
         let (subscribed, ready) = oneshot::channel();
         let subscriber = Subscriber {
             column: ObservedColumn::of(&self.index.identity),
+            takes_static: self.index.identity.filters_by_static(),
             messages,
             subscribed,
         };

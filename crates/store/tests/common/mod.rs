@@ -23,8 +23,8 @@ use scylla::value::Row;
 use serde_json::Value;
 use storage::{Durability, Storage, StorageOptions};
 use store::{
-    Consistency, DatabaseOptions, IndexesOptions, Listeners, Placement, ReaderOptions, Store,
-    StoreHandle, StoreOptions,
+    Consistency, DatabaseOptions, IndexesOptions, Listeners, ReaderOptions, Store, StoreHandle,
+    StoreOptions,
 };
 use store_api::types::{AnnRequest, IndexState, IndexStatus, RepairRequest, TaskState};
 use store_api::{Client, ClientError, ClientOptions, KeyValue, Neighbours};
@@ -145,7 +145,7 @@ pub async fn start_node(storage: Storage, address: SocketAddr) -> Node {
 pub fn in_files(data_dir: &Path) -> IndexesOptions {
     IndexesOptions {
         directory: data_dir.join("indexes"),
-        vectors: Placement::File,
+        ..IndexesOptions::default()
     }
 }
 

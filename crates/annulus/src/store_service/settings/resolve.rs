@@ -63,6 +63,7 @@ impl StoreSettings {
                 vectors: self
                     .index_vectors
                     .map_or(Placement::File, IndexVectors::placement),
+                ..defaults.indexes
             },
             snapshots: snapshots(self.snapshot_interval)?,
             memory: MemoryOptions {

@@ -20,6 +20,9 @@ const HOUR_MICROS: i64 = 3_600_000_000;
 
 const BYSTANDERS_IN_FLIGHT: usize = 64;
 
+/// The time within which as many writes are done as a test waits for.
+const WRITES_WITHIN: Duration = Duration::from_secs(120);
+
 /// The number of timestamps of each kind. It is small, so that many are equal.
 const TIMESTAMPS: i64 = 40;
 
@@ -168,9 +171,13 @@ impl Writing {
     /// Waits until this many more writes are done.
     pub async fn wait_for_writes(&self, more: u64) {
         let until = self.count.load(Ordering::Relaxed) + more;
-        while self.count.load(Ordering::Relaxed) < until {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        let reached = async {
+            while self.count.load(Ordering::Relaxed) < until {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let reached = tokio::time::timeout(WRITES_WITHIN, reached).await;
+        reached.unwrap_or_else(|_| panic!("{more} more writes within {WRITES_WITHIN:?}"));
     }
 }
 

@@ -1,23 +1,24 @@
 use std::collections::BTreeMap;
 
+use index::target::StoredTarget;
 use uuid::Uuid;
 
 use super::*;
 
 fn snapshot() -> Snapshot {
-    let index = |table: &str, name: &str| {
+    let index = |table: &str, name: &str, target: &str| {
         Arc::new(VectorIndex {
             keyspace: "k".to_owned(),
             table: table.to_owned(),
             name: name.to_owned(),
-            column: "v".to_owned(),
-            target: "v".to_owned(),
+            target: StoredTarget::decode(target),
             options: BTreeMap::new(),
             version: Uuid::nil(),
             table_id: Uuid::nil(),
         })
     };
-    Snapshot::new([], [index("T", "one"), index("u", "two")])
+    let local = r#"{"tc":"v","pk":["p","Q"],"fc":["f"]}"#;
+    Snapshot::new([], [index("T", "one", "v"), index("u", "two", local)])
 }
 
 fn answer(columns: &[&str], rows: &[&[&str]]) -> Rows {
@@ -85,6 +86,11 @@ fn an_index_that_the_node_does_not_know_is_described() {
     ] {
         assert_eq!(texts(&instead(text, in_use).unwrap()), [ONE], "{text}");
     }
+    let local = texts(&instead("DESCRIBE INDEX k.two", None).unwrap());
+    assert_eq!(
+        local[0][3],
+        "CREATE CUSTOM INDEX two ON k.u((p, \"Q\"), v, f) USING 'vector_index';"
+    );
     assert_eq!(instead("DESCRIBE INDEX k.nothing", None), None);
     assert_eq!(instead("DESCRIBE INDEX one", None), None);
     assert_eq!(instead("DESCRIBE TABLE k.u", None), None);

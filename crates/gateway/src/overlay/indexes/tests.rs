@@ -1,5 +1,6 @@
 use bytes::Bytes;
 use cql::wire::ColumnSpec;
+use index::target::StoredTarget;
 use uuid::Uuid;
 use value::CqlType;
 
@@ -10,8 +11,7 @@ fn index(keyspace: &str, table: &str, name: &str) -> Arc<VectorIndex> {
         keyspace: keyspace.to_owned(),
         table: table.to_owned(),
         name: name.to_owned(),
-        column: "v".to_owned(),
-        target: "v".to_owned(),
+        target: StoredTarget::decode("v"),
         options: BTreeMap::from([("quantization".to_owned(), "f32".to_owned())]),
         version: Uuid::nil(),
         table_id: Uuid::nil(),
@@ -142,6 +142,20 @@ fn rows_have_the_columns_of_the_answer_and_come_after_the_nodes() {
              'quantization': 'f32', 'target': 'v'}"
         );
     }
+}
+
+#[test]
+fn a_target_of_several_columns_is_shown_as_scylladb_keeps_it() {
+    let index = VectorIndex {
+        target: StoredTarget::decode(r#"{"tc":"v","pk":["p"],"fc":["f"]}"#),
+        ..VectorIndex::clone(&index("k", "t", "i"))
+    };
+    let bytes = options(&index);
+    let shown = String::from_utf8_lossy(&bytes);
+    assert!(
+        shown.contains(r#"{"tc":"v","pk":["p"],"fc":["f"]}"#),
+        "{shown}"
+    );
 }
 
 #[test]

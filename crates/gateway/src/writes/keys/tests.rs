@@ -117,6 +117,40 @@ fn every_form_of_statement_has_its_operation() {
 }
 
 #[test]
+fn static_columns_beside_rows_have_a_hint_of_their_own() {
+    const KEY: &str = "tenant IN (1, 5) AND day = 2 AND hour = 3 AND seq IN (4, 6)";
+    for (text, expected) in [
+        (
+            "INSERT INTO events (day, tenant, seq, hour, v, owner) VALUES (2, 1, 4, 3, 'v', 'x')"
+                .to_owned(),
+            vec![(2, vec![1, 2], vec![3, 4]), (1, vec![1, 2], vec![])],
+        ),
+        (
+            format!("UPDATE events SET v = 'v', owner = 'x' WHERE {KEY}"),
+            vec![
+                (1, vec![1, 2], vec![3, 4]),
+                (1, vec![1, 2], vec![3, 6]),
+                (1, vec![1, 2], vec![]),
+                (1, vec![5, 2], vec![3, 4]),
+                (1, vec![5, 2], vec![3, 6]),
+                (1, vec![5, 2], vec![]),
+            ],
+        ),
+        (
+            "DELETE v, owner FROM events WHERE tenant = 1 AND day = 2 AND hour = 3 AND seq = 4"
+                .to_owned(),
+            vec![(1, vec![1, 2], vec![3, 4]), (1, vec![1, 2], vec![])],
+        ),
+        (
+            "UPDATE events SET owner = 'x' WHERE tenant = 1 AND day = 2".to_owned(),
+            vec![(1, vec![1, 2], vec![])],
+        ),
+    ] {
+        assert_eq!(keys_of(&text, &[]), expected, "{text}");
+    }
+}
+
+#[test]
 fn lists_are_multiplied_and_tuples_are_not() {
     let written = keys_of(
         "UPDATE events SET v = ? WHERE tenant IN (1, ?) AND day = 5 AND hour = 3 AND seq IN ?",

@@ -87,11 +87,7 @@ impl Operation {
         target: &DeleteTarget,
         ctx: &mut PrepareContext,
     ) -> Result<Self, CqlError> {
-        let name = match target {
-            DeleteTarget::Column(name)
-            | DeleteTarget::Element { column: name, .. }
-            | DeleteTarget::Field { column: name, .. } => name,
-        };
+        let name = target.column();
         let column = resolve::column(table, name)?;
         if is_key(column) {
             return Err(CqlError::invalid(format!(

@@ -102,12 +102,9 @@ async fn service() -> Service {
         let key = index.identity.keys.encode([key.as_slice()]);
         index.vectors.keys_mut().insert(id, key);
     }
-    let changes = (0..ROWS).map(|id| Change::Insert {
-        id,
-        value: Observed::Vector(row(id)),
-    });
-    let refused = index.vectors.apply(&service.compute, changes.collect());
-    assert_eq!(refused.await.unwrap(), []);
+    for id in 0..ROWS {
+        insert(&index.vectors, id, &row(id));
+    }
     service
 }
 

@@ -42,6 +42,7 @@ impl World {
             sequencer.clone(),
             hints.clone(),
             Arc::default(),
+            1 << 20,
         );
         let (rereads, reread_receiver) = mpsc::channel(1);
         let (_, scan_receiver) = mpsc::channel(1);
@@ -99,6 +100,9 @@ impl World {
         let (answer, taken_in) = oneshot::channel();
         self.rereads.send(Message::Marker(answer)).await.unwrap();
         taken_in.await.unwrap();
+        while self.saver.index.vectors.fresh_bytes() > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
     }
 
     /// Saves once. Calls `on` with each request before it is passed on.

@@ -1,0 +1,133 @@
+//! Vectors on their way into an index, which can be measured before the index holds them.
+
+use crate::Error;
+use crate::form::{Form, Kept};
+use crate::index::Index;
+use crate::vectors::Scorer;
+
+/// A vector in the form in which an index keeps its vectors. [`Index::prepare`] makes it.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The bytes are left out where the floats tell them.
+    kept: Kept,
+    directed: bool,
+}
+
+impl Prepared {
+    /// The bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Prepared>()
+            + self.kept.bytes.capacity()
+            + self.kept.floats.capacity() * size_of::<f32>()
+    }
+
+    /// Copies the vector; false if only directions are kept and it has none.
+    pub(crate) fn copy_to(&self, form: Form, kept: &mut Kept) -> bool {
+        kept.floats.clone_from(&self.kept.floats);
+        match form.is_full() {
+            true => {
+                kept.bytes.clear();
+                let floats = kept.floats.iter();
+                kept.bytes.extend(floats.flat_map(|x| x.to_le_bytes()));
+            }
+            false => kept.bytes.clone_from(&self.kept.bytes),
+        }
+        self.directed
+    }
+}
+
+impl Index {
+    /// Brings a vector into the form of the index. Fails if it is no vector of this index
+    /// ([`Error::Dimensions`], [`Error::NotFinite`]).
+    pub fn prepare(&self, vector: &[f32]) -> Result<Prepared, Error> {
+        self.check(vector)?;
+        let mut kept = Kept::default();
+        let directed = self.form.keep(vector, &mut kept);
+        if self.form.is_full() {
+            kept.bytes = Vec::new();
+        }
+        Ok(Prepared { kept, directed })
+    }
+
+    /// Adds a vector as [`Index::insert`] does.
+    pub fn insert_prepared(&self, id: u32, vector: &Prepared) -> Result<(), Error> {
+        self.insert_kept(id, |kept| vector.copy_to(self.form, kept))
+    }
+
+    /// Replaces a vector as [`Index::replace`] does.
+    pub fn replace_prepared(&self, id: u32, vector: &Prepared) -> Result<(), Error> {
+        self.replace_kept(id, |kept| vector.copy_to(self.form, kept))
+    }
+
+    /// The distances of vectors from a query, in their order. They are those that searches answer
+    /// with once the index holds the vectors. Fails if the query is no vector of this index.
+    pub fn measure<'a>(
+        &self,
+        query: &[f32],
+        vectors: impl IntoIterator<Item = &'a Prepared>,
+    ) -> Result<Vec<f32>, Error> {
+        self.check(query)?;
+        let mut kept = Kept::default();
+        // A query without direction is measured as such by the scorer.
+        self.form.keep(query, &mut kept);
+        let mut scorer = Scorer::new(self.form, self.options.metric, query, &kept);
+        let vectors = vectors.into_iter();
+        let distances = vectors.map(|vector| {
+            let measured = match vector.directed {
+                false => scorer.undirected_distance(),
+                true if self.form.is_full() => scorer.measure_floats(&vector.kept.floats),
+                true => scorer.measure(&vector.kept.bytes),
+            };
+            scorer.distance(measured)
+        });
+        Ok(distances.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Index, Metric, Options, Quantization};
+
+    #[test]
+    fn a_vector_has_the_same_distance_before_and_after_it_is_in() {
+        use Metric::*;
+        use Quantization::*;
+        let element = |at: usize| (at * 7919 % 31) as f32 - 15.0;
+        let vector = |from: usize| -> Vec<f32> { (from..from + 19).map(element).collect() };
+        let mut vectors: Vec<Vec<f32>> = (0..40).map(|row| vector(row * 23)).collect();
+        vectors.push(vec![0.0; 19]);
+        for metric in [Cosine, Euclidean, DotProduct, Hamming] {
+            for quantization in [F32, F16, Bf16, I8, B1] {
+                let options = Options {
+                    metric,
+                    quantization,
+                    ..Options::new(19)
+                };
+                let index = Index::new(options).expect("valid options");
+                let prepare = |vector: &Vec<f32>| index.prepare(vector).expect("a vector");
+                let prepared: Vec<_> = vectors.iter().map(prepare).collect();
+                let queries = [vector(5), vector(800), vec![0.0; 19]];
+                let measure = |query: &Vec<f32>| index.measure(query, &prepared).expect("a query");
+                let before: Vec<Vec<f32>> = queries.iter().map(measure).collect();
+                for (id, vector) in (0..).zip(&prepared) {
+                    index.insert_prepared(id, vector).expect("an insert");
+                }
+                let replaced = index.prepare(&vectors[1]).expect("a vector");
+                index.replace_prepared(0, &replaced).expect("it is held");
+                index.replace_prepared(0, &prepared[0]).expect("it is held");
+                for (query, before) in queries.iter().zip(before) {
+                    let found = index.search(query, vectors.len()).expect("an answer");
+                    assert_eq!(found.len(), vectors.len());
+                    for neighbour in found {
+                        let distance = before[neighbour.id as usize];
+                        assert_eq!(
+                            neighbour.distance, distance,
+                            "{metric:?} {quantization:?} {}",
+                            neighbour.id
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
