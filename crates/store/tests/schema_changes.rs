@@ -5,6 +5,7 @@ mod common;
 
 use common::{Way, World, eventually};
 use store_api::ClientError;
+use store_api::types::AnnRequest;
 
 async fn table(world: &World) {
     world
@@ -125,9 +126,13 @@ async fn indexes_on_two_columns_hold_each_its_own(way: Way) {
         .await;
     wait_count(&world, "i", 1).await;
     wait_count(&world, "J", 1).await;
-    let found = world.client.ann("ks", "J", &[1.0, 2.0, 3.0], 9, &["k"]);
+    let found = world
+        .client
+        .ann("ks", "J", &AnnRequest::new(vec![1.0, 2.0, 3.0], 9), &["k"]);
     assert_eq!(common::keys(found.await.unwrap()), [[2]]);
-    let found = world.client.ann("ks", "i", &[1.0, 2.0], 9, &["k"]);
+    let found = world
+        .client
+        .ann("ks", "i", &AnnRequest::new(vec![1.0, 2.0], 9), &["k"]);
     assert_eq!(common::keys(found.await.unwrap()), [[1]]);
     world.store.shutdown().await;
 }

@@ -14,6 +14,7 @@ use futures::stream::{self, StreamExt};
 use query::refill::{self, Refill};
 use query::{Nearest, bounds, key_values, refused};
 use storage::read::{Row, View};
+use store_api::types::AnnRequest;
 use store_api::{ClientError, KeyValue};
 
 use super::blocking::on_blocking_thread;
@@ -141,8 +142,7 @@ impl Search<'_> {
             .ann(
                 &plan.selected.table.keyspace,
                 &order.index.name,
-                bounds::elements(&self.vector),
-                wanted,
+                AnnRequest::new(bounds::elements(&self.vector), wanted),
                 &names,
             )
             .await
