@@ -419,7 +419,7 @@ impl RowFilter {
                 return keys.partition(partition.as_bytes());
             }
             let key: PrimaryKey = self.keys.encode(tuple);
-            Vec::from_iter(keys.id(key.as_bytes()))
+            keys.id(key.as_bytes()).into_iter().collect()
         });
         Some(ids.collect())
     }

@@ -267,8 +267,8 @@ fn numbers_of_a_partition_key_are_the_same_if_their_bytes_are() {
     assert_eq!(found(&index, 9, &by("c", "2.5")), [0, 1]);
 }
 
-#[test]
-fn collections_and_tokens_are_looked_into() {
+/// An index of three rows whose first filter column is a set and whose second is a map.
+fn index_of_collections() -> IndexHandle {
     let text = || Box::new(CqlType::Text);
     let mut identity = with_columns();
     identity.filter_columns[0].cql_type = CqlType::Set {
@@ -303,6 +303,12 @@ fn collections_and_tokens_are_looked_into() {
         drop(keys);
         insert(&index.vectors, id, &[id as f32, 0.0]);
     }
+    index
+}
+
+#[test]
+fn collections_and_tokens_are_looked_into() {
+    let index = index_of_collections();
     let contains = |lhs: &str, rhs| Restriction::Contains {
         lhs: lhs.to_owned(),
         rhs,
