@@ -124,8 +124,9 @@ fn is_key_column(kind: ColumnKind) -> bool {
     )
 }
 
-/// The index on a column that serves a query: the newest of those that keep all columns of WHERE and
-/// whose own key, if they have one, it names; failing these the newest that has no key of its own.
+/// The index on a column that serves a query: the newest of those that keep all columns of WHERE
+/// and whose own key, if they have one, it names; failing these the newest that has no key of its
+/// own.
 fn index_for<'t>(
     table: &'t Table,
     column: &Column,

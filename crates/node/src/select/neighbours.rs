@@ -1,15 +1,15 @@
 //! Rows by similarity: asks the index service for neighbours and reads their rows.
 //!
 //! The index service names the keys of the nearest rows, and the rows are read here. So an answer
-//! never holds a stale row. A row that has been deleted or has lost its vector, or that WHERE leaves
-//! out, is passed over, and the next neighbours take its place ([`query::refill`]). If an index
-//! keeps its vectors quantized and `rescoring` is on, the candidates are put in order again by their
-//! stored vectors.
+//! never holds a stale row. A row that has been deleted or has lost its vector, or that WHERE
+//! leaves out, is passed over, and the next neighbours take its place ([`query::refill`]). If an
+//! index keeps its vectors quantized and `rescoring` is on, the candidates are put in order again
+//! by their stored vectors.
 //!
 //! The index service gets the relations of WHERE as a filter, as far as it keeps their columns. The
-//! rows are checked for all of them. Where that leaves too few of all the neighbours that one answer
-//! can name, the rows of the access path are read instead, and ranked by their stored vectors. The
-//! same is done from the start where the access path names few rows.
+//! rows are checked for all of them. Where that leaves too few of all the neighbours that one
+//! answer can name, the rows of the access path are read instead, and ranked by their stored
+//! vectors. The same is done from the start where the access path names few rows.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -32,7 +32,8 @@ pub struct AnnRequest {
     /// The columns whose values are answered beside the key, by the names that the index keeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub return_columns: Option<Vec<String>>,
-    /// The write time, in microseconds since the epoch, up to which the answer must know all writes.
+    /// The write time, in microseconds since the epoch, up to which the answer must know all
+    /// writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_time_us: Option<i64>,
 }

@@ -137,9 +137,9 @@ impl Change {
 pub struct Known {
     /// The number of the observation that stands.
     pub sequence: u64,
-    /// A hash of the value and of the values of filter columns, so that a row that is read again unchanged changes nothing. A
-    /// comparison of write times is not enough: of two writes with the same timestamp the greater
-    /// value wins.
+    /// A hash of the value and of the values of filter columns, so that a row that is read again
+    /// unchanged changes nothing. A comparison of write times is not enough: of two writes with the
+    /// same timestamp the greater value wins.
     pub value_hash: u64,
     /// The cell's write timestamp, microseconds since the epoch.
     pub written_us: i64,

@@ -1,5 +1,5 @@
-//! The keys by id, and the ids by key. Beside each key lie the values of the row's filter columns, as
-//! a search must see both together.
+//! The keys by id, and the ids by key. Beside each key lie the values of the row's filter columns,
+//! as a search must see both together.
 //!
 //! The bytes of a key are stored once, under its id. A hash table of ids leads from key to id. Its
 //! entries are verified through those bytes, so it costs five bytes an entry. Tables with
