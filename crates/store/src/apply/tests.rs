@@ -23,9 +23,7 @@ async fn an_idle_index_wakes_nobody() {
     let issue = world.sequencer.issue();
     let batch = world.batch(&issue, &[("a", vector(1.0))]);
     world.rereads.send(Message::Rows(batch)).await.unwrap();
-    let (answer, taken_in) = oneshot::channel();
-    world.rereads.send(Message::Marker(answer)).await.unwrap();
-    taken_in.await.unwrap();
+    world.drained().await;
     let metrics = tokio::runtime::Handle::current().metrics();
     let before = metrics.worker_park_count(0);
     tokio::time::sleep(Duration::from_secs(600)).await;
@@ -227,6 +225,7 @@ async fn rereads_stand_against_an_older_scan() {
         world
             .reread(&issue, &[("new", vector(f32::from(round)))])
             .await;
+        world.drained().await;
     }
     world.settle().await;
     assert_eq!(world.found(), rows(&[("old", 9.0), ("new", 361.0)]));
