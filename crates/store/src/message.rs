@@ -71,7 +71,7 @@ pub enum HintMessage {
 pub struct RowBatch {
     /// The read, in flight until the rows have been taken in.
     pub issue: Arc<Issue>,
-    /// The rows by their keys, with the content of the vector column.
+    /// The rows by their keys, with the content of the columns that the index observes.
     pub rows: Vec<(PrimaryKey, ReadCell)>,
     /// The timestamps of the log rows, in microseconds since the epoch, if the log named the rows.
     pub noticed_us: Vec<i64>,

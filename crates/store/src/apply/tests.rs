@@ -23,7 +23,17 @@ async fn an_idle_index_wakes_nobody() {
     let issue = world.sequencer.issue();
     let batch = world.batch(&issue, &[("a", vector(1.0))]);
     world.rereads.send(Message::Rows(batch)).await.unwrap();
-    world.drained().await;
+    let (answer, taken_in) = oneshot::channel();
+    world.rereads.send(Message::Marker(answer)).await.unwrap();
+    taken_in.await.unwrap();
+    let begun = std::time::Instant::now();
+    while world.index.vectors.fresh_bytes() > 0 {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "the graph takes the row"
+        );
+        tokio::task::yield_now().await;
+    }
     let metrics = tokio::runtime::Handle::current().metrics();
     let before = metrics.worker_park_count(0);
     tokio::time::sleep(Duration::from_secs(600)).await;
@@ -153,7 +163,11 @@ impl World {
 
     /// The rows that a search from the origin finds, nearest first.
     fn found(&self) -> Vec<(String, f32)> {
-        let found = self.index.vectors.search(&[0.0, 0.0], 100, 0).unwrap();
+        let found = self
+            .index
+            .vectors
+            .search(&[0.0, 0.0], 100, 0, None)
+            .unwrap();
         let rows = store_api::binary::Rows::read(found.binary()).unwrap();
         let keys = rows.columns[0].values.iter();
         let keys = keys.map(|key| String::from_utf8(key.to_vec()).unwrap());
@@ -178,6 +192,8 @@ fn vector(x: f32) -> ReadCell {
 
 fn expiring(x: f32, expires_s: Option<u32>) -> ReadCell {
     ReadCell::Value(Cell {
+        filters: Vec::new(),
+        filters_change_s: None,
         value: Observed::Vector(vec![x, 0.0]),
         written_us: 1,
         expires_s,
@@ -225,7 +241,6 @@ async fn rereads_stand_against_an_older_scan() {
         world
             .reread(&issue, &[("new", vector(f32::from(round)))])
             .await;
-        world.drained().await;
     }
     world.settle().await;
     assert_eq!(world.found(), rows(&[("old", 9.0), ("new", 361.0)]));

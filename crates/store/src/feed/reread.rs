@@ -20,7 +20,7 @@ use crate::items::{Issue, Sequencer};
 use crate::keys::{KeySchema, PartitionKey, PrimaryKey};
 use crate::message::{HintMessage, HintTarget, Message, RowBatch};
 use crate::observed::ObservedColumn;
-use crate::rows::{ReadRow, RowReader, by_column};
+use crate::rows::{ReadRow, RowReader, joined};
 
 /// The largest number of hints in a batch.
 const BATCH_HINTS: usize = 1024;
@@ -33,8 +33,8 @@ const PAGE_BYTES: usize = 1 << 20;
 
 /// An index that is told of the rows that are read.
 pub struct Subscriber {
-    /// The column that the index observes.
-    pub column: ObservedColumn,
+    /// The columns that the index observes, that of its vectors first.
+    pub columns: Vec<ObservedColumn>,
     /// Whether the index has to hear of changes of static columns alone.
     pub takes_static: bool,
     /// The channel to the index. The subscription ends when it is closed.
@@ -45,7 +45,7 @@ pub struct Subscriber {
 
 /// An index that is told, from then on.
 struct Subscribed {
-    column: ObservedColumn,
+    columns: Vec<ObservedColumn>,
     takes_static: bool,
     messages: mpsc::Sender<Message>,
 }
@@ -120,7 +120,7 @@ impl Rereader {
 
     fn subscribe(&mut self, subscriber: Subscriber) {
         self.subscribers.push(Subscribed {
-            column: subscriber.column,
+            columns: subscriber.columns,
             takes_static: subscriber.takes_static,
             messages: subscriber.messages,
         });
@@ -133,7 +133,7 @@ impl Rereader {
     fn forget_gone(&mut self) {
         self.subscribers.retain(|index| !index.messages.is_closed());
         let mut columns: Vec<ObservedColumn> = Vec::new();
-        for Subscribed { column, .. } in &self.subscribers {
+        for column in self.subscribers.iter().flat_map(|index| &index.columns) {
             if !columns.contains(column) {
                 columns.push(column.clone());
             }
@@ -264,19 +264,22 @@ impl Rereader {
         }
     }
 
-    /// Tells each index the cells of its column. An index that is gone is forgotten later.
+    /// Tells each index the cells of its columns. An index that is gone is forgotten later.
     async fn tell_rows(&self, issue: &Arc<Issue>, rows: Vec<ReadRow>, noticed_us: Vec<i64>) {
-        let columns = &self.reads.reader().columns;
-        let cells = by_column(rows, columns.len());
+        let read = &self.reads.reader().columns;
         for index in &self.subscribers {
-            let Some(at) = columns.iter().position(|read| *read == index.column) else {
+            let columns = index.columns.iter();
+            let columns: Option<Vec<usize>> = columns
+                .map(|column| read.iter().position(|read| read == column))
+                .collect();
+            let Some(columns) = columns else {
                 continue;
             };
             let _ = index
                 .messages
                 .send(Message::Rows(RowBatch {
                     issue: issue.clone(),
-                    rows: cells[at].clone(),
+                    rows: joined(&rows, &columns),
                     noticed_us: noticed_us.clone(),
                 }))
                 .await;
@@ -298,10 +301,10 @@ mod tests {
         let (messages, received) = mpsc::channel(1);
         let (subscribed, ready) = oneshot::channel();
         let subscriber = Subscriber {
-            column: ObservedColumn {
+            columns: vec![ObservedColumn {
                 name: column.to_owned(),
                 form: Form::Vector { dimensions: 2 },
-            },
+            }],
             takes_static: false,
             messages,
             subscribed,
