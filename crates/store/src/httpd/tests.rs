@@ -523,7 +523,7 @@ async fn the_document_names_every_route() {
         assert!(search["responses"][status].is_object(), "{status}");
     }
     let restriction = &document["components"]["schemas"]["Restriction"];
-    assert_eq!(restriction["oneOf"].as_array().unwrap().len(), 12);
+    assert_eq!(restriction["oneOf"].as_array().unwrap().len(), 20);
 }
 
 #[tokio::test(flavor = "multi_thread")]
