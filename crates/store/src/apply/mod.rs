@@ -194,6 +194,11 @@ impl Applier {
                 },
             }
             looks.within(LOOK_AFTER);
+            if !self.room.is_there {
+                // Most of what is fresh will have no room. Until that is known, nobody may be told
+                // that it is in.
+                self.drain_all().await?;
+            }
             if scan_ended && let Some(scanned) = scanned.take() {
                 self.end_reconciling();
                 self.drain_all().await?;
@@ -220,7 +225,7 @@ impl Applier {
                 // The asker may be gone.
                 let _ = answer.send(());
             }
-            Message::Position(time_us) => self.index.freshness.taken_up(time_us),
+            Message::Position(position) => self.index.freshness.reached(position),
         }
     }
 
