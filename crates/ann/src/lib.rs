@@ -40,6 +40,17 @@
 //! ([`Placement`]), and only the last few candidates are measured from it. The first 512 vectors
 //! train the codes; up to then every search is a scan.
 //!
+//! # Filters
+//!
+//! A filter that admits few is answered from the codes of the admitted alone. For one that admits
+//! more, the walk passes through any vectors and keeps the admitted ones; it looks as far as a walk
+//! for as many of all as are nearer than the last one wanted ([`Filter`]). A walk that takes longer
+//! than the scan would is given up for it. A scan measures every vector that may be among the
+//! nearest for all that the codes tell, and these are thousands where what a filter admits begins
+//! in the midst of the vectors.
+//!
+//! To leave out a few ids, ask for as many more and drop them: this costs less than a filter.
+//!
 //! # Concurrency
 //!
 //! Everything may be called from any number of threads at once. Searches wait for nothing: a vector

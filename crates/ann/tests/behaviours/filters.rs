@@ -134,6 +134,29 @@ fn only_what_is_far_away() {
     }
 }
 
+/// Half of the vectors are admitted, the farther ones. Where these begin, hundreds are about as near
+/// as the nearest: nearer together than codes can tell apart.
+#[test]
+fn what_begins_in_the_midst_of_the_vectors() {
+    const VECTORS: usize = 6_000;
+    let mut rng = Rng(84);
+    let vectors: Vec<_> = (0..VECTORS).map(|_| rng.vector(64)).collect();
+    let index = build(Options::new(64), &vectors);
+    let oracle = Oracle::of(Metric::Cosine, &vectors);
+    let recalls = (0..QUERIES).map(|_| {
+        let query = rng.vector(64);
+        let opposite: Vec<f32> = query.iter().map(|x| -x).collect();
+        let far = index.search(&opposite, VECTORS / 2).expect("search");
+        let ids = set(far.iter().map(|n| n.id));
+        let search = filtered(10, Filter::Ids(&ids));
+        let (_, explanation) = index.explain(&query, &search).expect("search");
+        assert_eq!(explanation.way, Way::ScanOfCodes);
+        oracle.check_with(&index, &query, &search, 1e-6)
+    });
+    let recall = recalls.sum::<f64>() / QUERIES as f64;
+    assert!(recall >= 0.98, "{recall}");
+}
+
 /// Walks that a filter decides are chosen for large indexes only, unless they are narrow.
 #[test]
 fn walks_leave_out_what_the_filter_does() {
