@@ -186,10 +186,13 @@ def test_full_text_on_a_vector_index_is_404(server, index):
 
 def test_a_filter_is_never_ignored(server, index):
     restrictions = [{"type": "==", "lhs": "id", "rhs": 7}]
-    for allow in [True, False]:
-        body = {"vector": QUERY, "filter": {"restrictions": restrictions, "allow_filtering": allow}}
-        status, headers, text = ann(server, index, body)
-        assert status == 400 and text and headers["Content-Type"].startswith("text/plain")
+    body = {"vector": QUERY, "limit": 10, "filter": {"restrictions": restrictions, "allow_filtering": True}}
+    status, _, text = ann(server, index, body)
+    assert status == 200
+    assert json.loads(text)["primary_keys"]["id"] == [7]
+    body["filter"]["allow_filtering"] = False
+    status, headers, text = ann(server, index, body)
+    assert status == 400 and "ALLOW FILTERING" in text and headers["Content-Type"].startswith("text/plain")
 
 
 def test_a_body_above_two_mebibytes_is_413(server, index):
