@@ -24,7 +24,7 @@ const BATCH: usize = 64;
 const HARD: f64 = 1.25;
 
 /// A filtered scan of codes keeps this many times as many slots as are measured at first.
-const KEPT: usize = 8;
+const KEPT: usize = 2;
 
 /// Number of deviations of an estimate by which a slot may seem farther than it is. One in a hundred
 /// and sixty does so by more.
@@ -182,7 +182,7 @@ impl Index {
         match plan {
             Plan::Scan => None,
             Plan::ScanOfCodes { rescored } => {
-                let kept = kept_of_scan(rescored, search);
+                let kept = find.kept(rescored, search);
                 // SAFETY: the caller's promise.
                 unsafe { find.scan_codes(kept, space, slots) };
                 Some(Way::ScanOfCodes)
@@ -192,7 +192,7 @@ impl Index {
                 if unsafe { self.walk(walk, find, search, squared, (space, slots)) } {
                     return Some(Way::Walk);
                 }
-                let kept = kept_of_scan(walk.rescored, search);
+                let kept = find.kept(walk.rescored, search);
                 // SAFETY: as above.
                 unsafe { find.scan_codes(kept, space, slots) };
                 Some(Way::ScanOfCodes)
@@ -351,14 +351,6 @@ impl Index {
     }
 }
 
-/// The number of slots that a scan of codes keeps, of which `rescored` are measured at first.
-fn kept_of_scan(rescored: usize, search: &SearchOptions<'_>) -> usize {
-    match search.filter {
-        Some(_) if search.rescored.is_none() => rescored.saturating_mul(KEPT),
-        _ => rescored,
-    }
-}
-
 /// The ways to find slots for an answer.
 struct Find<'a> {
     graph: &'a Graph,
@@ -421,6 +413,15 @@ impl Find<'_> {
         ended
     }
 
+    /// The number of slots that a scan of codes keeps, of which `rescored` are measured at first.
+    fn kept(&self, rescored: usize, search: &SearchOptions<'_>) -> usize {
+        let in_doubt = search.filter.is_some() && search.rescored.is_none();
+        match in_doubt && self.codebook.error(1.0) > 0.0 {
+            true => rescored.saturating_mul(KEPT),
+            false => rescored,
+        }
+    }
+
     /// Adds to `ranked` the ids of the slots that a scan left in `slots`, as far as they may be among
     /// the nearest for all that their `estimates` tell. Returns the number of slots measured.
     ///
@@ -438,7 +439,7 @@ impl Find<'_> {
         ranked: &mut Vec<Ranked>,
     ) -> usize {
         let error = DOUBTS * self.codebook.error(space.query.squared_length());
-        let mut room = kept_of_scan(first, search);
+        let mut room = self.kept(first, search);
         let (mut measured, mut more) = (0, first);
         loop {
             let end = slots.len().min(measured + more);
@@ -455,6 +456,8 @@ impl Find<'_> {
             measured = end;
             more = measured.div_ceil(2);
             let is_over = match last.map(|last| scorer.squared_distance(last)) {
+                // Exact codes leave no doubt.
+                _ if error == 0.0 => true,
                 None => false,
                 Some(Some(last)) => space
                     .estimates
@@ -476,7 +479,7 @@ impl Find<'_> {
                 measured = measured.min(slots.len());
             }
         }
-        if room > kept_of_scan(first, search) {
+        if room > self.kept(first, search) {
             // Slots change places in the order while others write.
             Ranked::dedup(ranked);
         }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use ann::{Filter, IdSet, Index, Metric, Options, SearchOptions, Way};
+use ann::{Codes, Filter, IdSet, Index, Metric, Options, SearchOptions, Way};
 
 use crate::data::{Rng, clustered};
 use crate::oracle::{Oracle, build};
@@ -141,7 +141,11 @@ fn what_begins_in_the_midst_of_the_vectors() {
     const VECTORS: usize = 6_000;
     let mut rng = Rng(84);
     let vectors: Vec<_> = (0..VECTORS).map(|_| rng.vector(64)).collect();
-    let index = build(Options::new(64), &vectors);
+    let options = Options {
+        codes: Codes::Nibbles,
+        ..Options::new(64)
+    };
+    let index = build(options, &vectors);
     let oracle = Oracle::of(Metric::Cosine, &vectors);
     let recalls = (0..QUERIES).map(|_| {
         let query = rng.vector(64);
