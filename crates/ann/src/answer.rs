@@ -71,8 +71,8 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Adds to `ranked` the ids of the proposed slots, in no order, as far as the filter admits them.
-    /// Of the ids that share a slot only the first `k` are taken.
+    /// Adds to `ranked` the ids of the proposed slots, in no order, as far as the filter admits
+    /// them. Of the ids that share a slot only the first `k` are taken.
     ///
     /// # Safety
     /// The epoch is pinned since before the slots were found.

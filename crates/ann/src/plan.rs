@@ -72,8 +72,8 @@ pub(crate) enum Candidates {
     Sorted,
     /// In heaps, for great widths.
     Heaps,
-    /// Those that a filter admits apart from the others. The walk is given up after `hops_max` hops,
-    /// as a scan would have been better, and after `starved_max` if it has found too few.
+    /// Those that a filter admits apart from the others. The walk is given up after `hops_max`
+    /// hops, as a scan would have been better, and after `starved_max` if it has found too few.
     Sieved { hops_max: usize, starved_max: usize },
 }
 

@@ -26,8 +26,8 @@ const HARD: f64 = 1.25;
 /// A filtered scan of codes keeps this many times as many slots as are measured at first.
 const KEPT: usize = 2;
 
-/// Number of deviations of an estimate by which a slot may seem farther than it is. One in a hundred
-/// and sixty does so by more.
+/// Number of deviations of an estimate by which a slot may seem farther than it is. One in a
+/// hundred and sixty does so by more.
 const DOUBTS: f32 = 2.5;
 
 /// Factor by which a scan keeps more slots if all those kept before had to be measured.
@@ -422,8 +422,8 @@ impl Find<'_> {
         }
     }
 
-    /// Adds to `ranked` the ids of the slots that a scan left in `slots`, as far as they may be among
-    /// the nearest for all that their `estimates` tell. Returns the number of slots measured.
+    /// Adds to `ranked` the ids of the slots that a scan left in `slots`, as far as they may be
+    /// among the nearest for all that their estimates tell. Returns the number of slots measured.
     ///
     /// What a filter admits may begin just where most vectors lie. Then thousands are about as near
     /// as the nearest.

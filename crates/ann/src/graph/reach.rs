@@ -84,8 +84,8 @@ impl Reach {
         Reach { error, ..self }
     }
 
-    /// The reach of a walk that is `width` wide, and whose last neighbour wanted has this rank among
-    /// all; without a limit if this one has none.
+    /// The reach of a walk that is `width` wide, and whose last neighbour wanted has this rank
+    /// among all; without a limit if this one has none.
     pub(super) fn widened(self, rank: usize, width: usize) -> Reach {
         let ratio = width as f32 / rank as f32;
         let factor = match self.factor.is_finite() {

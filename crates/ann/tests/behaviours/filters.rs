@@ -134,8 +134,8 @@ fn only_what_is_far_away() {
     }
 }
 
-/// Half of the vectors are admitted, the farther ones. Where these begin, hundreds are about as near
-/// as the nearest: nearer together than codes can tell apart.
+/// Half of the vectors are admitted, the farther ones. Where these begin, hundreds are about as
+/// near as the nearest: nearer together than codes can tell apart.
 #[test]
 fn what_begins_in_the_midst_of_the_vectors() {
     const VECTORS: usize = 6_000;
