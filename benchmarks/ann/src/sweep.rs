@@ -11,7 +11,6 @@ use contender::{DataSet, Effort, Elapsed, Pick, Searched, Width};
 
 use crate::contenders::Process;
 use crate::statistics::median;
-use annulus_bench::front::{self, Measured, Place};
 
 /// Each beam is wider than the one before by this factor, and at least by one.
 const BEAM_GROWTH: f64 = 1.4;

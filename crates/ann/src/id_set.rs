@@ -251,7 +251,7 @@ mod tests {
 
         #[test]
         fn a_copy_keeps_its_ids_while_the_set_changes(before in ids(), after in ids()) {
-            let mut set = IdSet::from_iter(before.iter().rev().copied());
+            let mut set: IdSet = before.iter().rev().copied().collect();
             let copy = set.clone();
             for id in before.difference(&after) {
                 prop_assert!(set.remove(*id));

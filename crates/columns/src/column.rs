@@ -83,12 +83,12 @@ impl Column {
         let codes = self.present.contains(id).then(|| self.codes(id))?;
         let bytes = match &self.keys {
             None => {
-                let elements = Vec::from_iter(codes.map(|code| self.terms.term(code)));
+                let elements = codes.map(|code| self.terms.term(code)).collect::<Vec<_>>();
                 join_elements(elements.into_iter())
             }
             Some(keys) => {
                 let entry = |code| (keys.term(self.key(code)), self.terms.value(code));
-                let entries = Vec::from_iter(codes.map(entry));
+                let entries = codes.map(entry).collect::<Vec<_>>();
                 join_entries(entries.into_iter())
             }
         };
@@ -161,11 +161,11 @@ impl Column {
             return;
         }
         // A list may have an element twice, but the id is removed from it once.
-        let mut codes = Vec::from_iter(self.codes(id));
+        let mut codes = self.codes(id).collect::<Vec<_>>();
         codes.sort_unstable();
         codes.dedup();
         if self.keys.is_some() {
-            let mut keys = Vec::from_iter(codes.iter().map(|code| self.key(*code)));
+            let mut keys = codes.iter().map(|code| self.key(*code)).collect::<Vec<_>>();
             keys.sort_unstable();
             keys.dedup();
             if let Some(of) = &mut self.keys {

@@ -37,7 +37,7 @@ impl Condition {
                 predicate,
             } => {
                 let values = compared.iter().map(|column| columns.value(*column, id));
-                let values = Vec::from_iter(values);
+                let values = values.collect::<Vec<_>>();
                 predicate.holds(|position| values.get(position)?.as_deref())
             }
         }

@@ -202,7 +202,7 @@ fn lookup<'a>(column: &'a Column, predicate: &Predicate) -> Option<Candidates<'a
             }
         }
         Predicate::In { cql_type, values } => {
-            let values = Vec::from_iter(values.iter().map(|value| &value[..]));
+            let values = values.iter().map(|value| &value[..]).collect::<Vec<_>>();
             having_equal(column, cql_type, values)
         }
         Predicate::Contains { collection, value } => {

@@ -34,7 +34,7 @@ impl<'a> Conjunction<'a> {
     fn new(columns: &'a Columns, conditions: &'a [Condition]) -> Self {
         let conjuncts = conditions.iter();
         let conjuncts = conjuncts.flat_map(|condition| Conjunct::all_of(columns, condition));
-        let mut conjuncts = Vec::from_iter(conjuncts);
+        let mut conjuncts = conjuncts.collect::<Vec<_>>();
         conjuncts.sort_by_key(Conjunct::len);
         Conjunction { columns, conjuncts }
     }

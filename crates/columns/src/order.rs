@@ -159,9 +159,8 @@ impl Order {
 
     /// Joins a chunk and the next if they are short.
     fn join(&mut self, chunk: usize) {
-        let [first, second] = match self.chunks.get(chunk..chunk + 2) {
-            Some([first, second]) => [first, second],
-            _ => return,
+        let Some([first, second]) = self.chunks.get(chunk..chunk + 2) else {
+            return;
         };
         if first.codes.len() + second.codes.len() <= CHUNK / 2 {
             let second = self.chunks.remove(chunk + 1);

@@ -92,6 +92,10 @@ impl Strings {
             if self.open == self.segments.len() {
                 self.segments.push(Segment::default());
             }
+            // Only the first grows with its strings: there may be few.
+            if self.segments.len() > 1 {
+                self.segments[self.open].bytes = Vec::with_capacity(size.max(SEGMENT));
+            }
         }
         let segment = &mut self.segments[self.open];
         self.places[number as usize] = Some(Place::new(self.open, segment.bytes.len()));

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use columns::{Columns, Condition};
-use value::predicate::{Comparison, Predicate};
+use value::predicate::{Collection, Comparison, Predicate};
 use value::{CqlType, join_entries};
 
 const ROWS: u32 = 100_000;
@@ -48,7 +48,9 @@ fn map_type() -> CqlType {
 
 /// A map of 10 entries with the keys of all others, and one of 50 values each.
 fn map(id: u32) -> Bytes {
-    let entries = Vec::from_iter((0..10).map(|key| (format!("key {key}"), text(id + key, 50))));
+    let entries = (0..10)
+        .map(|key| (format!("key {key}"), text(id + key, 50)))
+        .collect::<Vec<_>>();
     join_entries(
         entries
             .iter()
@@ -114,46 +116,97 @@ fn time<T>(what: &str, mut ask: impl FnMut() -> T) {
         start.elapsed()
     };
     let least = (0..20).map(call).min().expect("a call");
-    println!("{:9.2} us  {what}", least.as_nanos() as f64 / 1000.0);
+    println!("{:9.2} µs  {what}", least.as_nanos() as f64 / 1000.0);
 }
 
 #[test]
-#[ignore = "prints times, for a release build"]
-fn the_time_of_questions() {
-    let maps = columns_of(map_type(), ROWS, map);
-    let own_keys = columns_of(map_type(), ROWS / 10, |id| {
-        let values = Vec::from_iter((0..10).map(|key| unique(id * 10 + key)));
-        let entries = values.iter().enumerate();
-        let entries = Vec::from_iter(entries.map(|(key, value)| (format!("key {key}"), value)));
+#[ignore = "prints figures for the module's doc"]
+fn the_bytes_of_a_row() {
+    let unique_values = |id| {
+        let values = (0..10).map(|key| (format!("key {key}"), unique(id * 10 + key)));
+        let entries = values.collect::<Vec<_>>();
         join_entries(
             entries
                 .iter()
                 .map(|(key, value)| (key.as_bytes(), &value[..])),
         )
-    });
+    };
+    let texts = |value: &dyn Fn(u32) -> Bytes| columns_of(CqlType::Text, ROWS, value);
     for (what, columns) in [
+        ("20 values", texts(&|id| text(id, 20))),
+        ("pairs of equal values", texts(&|id| unique(id / 2))),
+        ("10 of each value", texts(&|id| unique(id % (ROWS / 10)))),
+        ("unique texts of 16 bytes", texts(&unique)),
         (
-            "20 values",
-            columns_of(CqlType::Text, ROWS, |id| text(id, 20)),
+            "maps of 10 of 500 entries",
+            columns_of(map_type(), ROWS, map),
         ),
         (
-            "pairs of equal values",
-            columns_of(CqlType::Text, ROWS, |id| unique(id / 2)),
+            "maps of 10 unique entries",
+            columns_of(map_type(), ROWS / 10, unique_values),
         ),
-        (
-            "10 of each value",
-            columns_of(CqlType::Text, ROWS, |id| unique(id % (ROWS / 10))),
-        ),
-        (
-            "unique texts of 16 bytes",
-            columns_of(CqlType::Text, ROWS, unique),
-        ),
-        ("maps of 10 of 500 entries", maps),
-        ("maps of 10 entries, unique values of 16 bytes", own_keys),
     ] {
         println!("{:5} bytes a row: {what}", bytes_a_row(&columns));
     }
-    println!("a map has {} bytes", map(0).len());
+    let [shared, own] = [map(0), unique_values(0)].map(|map| map.len());
+    println!("a map has {shared} bytes, with unique entries {own}");
+}
+
+/// Conditions on a text of 100, a text of 5, a unique text and a map.
+fn questions() -> Vec<(&'static str, Vec<Condition>)> {
+    use Comparison::{Eq, Lt};
+    let rare = || compare(0, Eq, text(0, 100));
+    let frequent = || compare(1, Eq, text(0, 5));
+    let range = |end: &'static str| compare(2, Lt, end.into());
+    let on_map = |predicate| Condition::Column {
+        column: 3,
+        predicate,
+    };
+    let entry = |key: &'static str, value: Bytes| {
+        on_map(Predicate::Entry {
+            key_type: CqlType::Text,
+            value_type: CqlType::Text,
+            key: key.into(),
+            value,
+        })
+    };
+    let contains = on_map(Predicate::Contains {
+        collection: Collection::MapValues(CqlType::Text),
+        value: text(0, 50),
+    });
+    let is_in = Predicate::In {
+        cql_type: CqlType::Text,
+        values: (0..100_000).map(|id| unique(id * 3)).collect(),
+    };
+    let is_in = Condition::Column {
+        column: 2,
+        predicate: is_in,
+    };
+    let entries = vec![entry("key 3", text(3, 50)), entry("key 5", text(5, 50))];
+    vec![
+        ("equality, 1 %", vec![rare()]),
+        ("equality, 20 %", vec![frequent()]),
+        ("1 % and 20 %", vec![rare(), frequent()]),
+        (
+            "range of 100 values",
+            vec![compare(0, Lt, "value 010".into())],
+        ),
+        ("range of unique values, 10 %", vec![range("1999")]),
+        ("range of unique values, 50 %", vec![range("8")]),
+        ("range of unique values, 90 %", vec![range("e666")]),
+        ("20 % and a range of 10 %", vec![frequent(), range("1999")]),
+        ("1 % and a range of 10 %", vec![rare(), range("1999")]),
+        ("unique", vec![compare(2, Eq, unique(5))]),
+        ("entry of a map", vec![entry("key 3", text(0, 50))]),
+        ("two entries", entries),
+        ("CONTAINS in a map", vec![contains]),
+        ("IN of 100,000", vec![is_in]),
+    ]
+}
+
+#[test]
+#[ignore = "prints times, for a release build"]
+fn the_time_of_questions() {
     for rows in [ROWS, ROWS * 10] {
         let start = Instant::now();
         let types = vec![CqlType::Text, CqlType::Text, CqlType::Text, map_type()];
@@ -162,80 +215,17 @@ fn the_time_of_questions() {
             let (a, b, c, d) = (text(id, 100), text(id + 7, 5), unique(id), map(id));
             columns.set(id, &[Some(&a), Some(&b), Some(&c), Some(&d)]);
         }
-        let each = start.elapsed() / rows;
-        println!("{rows} rows, {each:?} to set one");
-        let ask = |what: &str, conditions: &[Condition]| {
-            let ids = columns.resolve(conditions).select().len();
-            let estimate = columns.resolve(conditions).estimate();
+        println!("{rows} rows, {:?} to set one", start.elapsed() / rows);
+        for (what, conditions) in questions() {
+            let resolved = columns.resolve(&conditions);
+            let (ids, estimate) = (resolved.select().len(), resolved.estimate());
             let what = format!("{what}: {ids} ids, {estimate} estimated");
-            time(&what, || columns.resolve(conditions).select());
-            time("  estimate", || columns.resolve(conditions).estimate());
-            let resolved = columns.resolve(conditions);
+            time(&what, || columns.resolve(&conditions).select());
+            time("  estimate", || columns.resolve(&conditions).estimate());
             time("  1000 matches", || {
-                let step = (rows / 1000) as usize;
-                (0..rows)
-                    .step_by(step)
-                    .filter(|id| resolved.matches(*id))
-                    .count()
+                let ids = (0..rows).step_by((rows / 1000) as usize);
+                ids.filter(|id| resolved.matches(*id)).count()
             });
-        };
-        use Comparison::{Eq, Lt};
-        let rare = || compare(0, Eq, text(0, 100));
-        let frequent = || compare(1, Eq, text(0, 5));
-        ask("equality, 1 %", &[rare()]);
-        ask("equality, 20 %", &[frequent()]);
-        ask(
-            "range of 100 values, 10 %",
-            &[compare(0, Lt, "value 010".into())],
-        );
-        ask(
-            "range of unique values, 10 %",
-            &[compare(2, Lt, "1999".into())],
-        );
-        ask(
-            "range of unique values, 50 %",
-            &[compare(2, Lt, "8".into())],
-        );
-        ask(
-            "range of unique values, 90 %",
-            &[compare(2, Lt, "e666".into())],
-        );
-        ask("1 % and 20 %", &[rare(), frequent()]);
-        let range = || compare(2, Lt, "1999".into());
-        ask("20 % and a range of 10 %", &[frequent(), range()]);
-        ask("1 % and a range of 10 %", &[rare(), range()]);
-        ask("unique", &[compare(2, Eq, unique(5))]);
-        let entry = |key: &str, value: Bytes| Condition::Column {
-            column: 3,
-            predicate: Predicate::Entry {
-                key_type: CqlType::Text,
-                value_type: CqlType::Text,
-                key: Bytes::copy_from_slice(key.as_bytes()),
-                value,
-            },
-        };
-        ask("entry of a map, 2 %", &[entry("key 3", text(0, 50))]);
-        let entries = [entry("key 3", text(3, 50)), entry("key 5", text(5, 50))];
-        ask("two entries", &entries);
-        let contains = Condition::Column {
-            column: 3,
-            predicate: Predicate::Contains {
-                collection: value::predicate::Collection::MapValues(CqlType::Text),
-                value: text(0, 50),
-            },
-        };
-        ask("CONTAINS in a map", &[contains]);
-        let values = (0..100_000).map(|id| unique(id * 3)).collect();
-        let predicate = Predicate::In {
-            cql_type: CqlType::Text,
-            values,
-        };
-        ask(
-            "IN of 100,000",
-            &[Condition::Column {
-                column: 2,
-                predicate,
-            }],
-        );
+        }
     }
 }

@@ -292,7 +292,7 @@ mod tests {
             ),
             (fixed(CellOperation::Delete, 100), &of_static),
         ] {
-            assert_eq!(hinted(change).await, [expected.clone()]);
+            assert_eq!(hinted(change).await, std::slice::from_ref(expected));
         }
     }
 }

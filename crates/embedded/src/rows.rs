@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use async_trait::async_trait;
-use bytes::Bytes;
+use bytes::{BufMut, Bytes, BytesMut};
 use schema::{ColumnId, TableId};
 use storage::Storage;
-use storage::read::{Cell, Partitions, Position, ReadRequest, Row};
-use store::database::{Page, Part, PrimaryKey, RawCell, ReadRow, RowReader, Rows, aside};
+use storage::read::{Cell, LiveCell, Partitions, Position, ReadRequest, Row};
+use store::database::{Form, Page, Part, PrimaryKey, RawCell, ReadRow, RowReader, Rows, aside};
 use turns::{Class, Turn};
+use value::CqlType;
 use value::token::Token;
 
 use crate::table_of;
@@ -140,7 +141,7 @@ impl Inner {
         Ok(rows)
     }
 
-    /// The key and the vectors of a row; None if it has static content alone.
+    /// The key and the observed columns of a row; None if it has static content alone.
     fn row(&self, columns: &[ColumnId], row: &Row) -> Option<ReadRow> {
         let clustering = row.clustering.as_ref()?;
         let key: Vec<&[u8]> = row
@@ -150,17 +151,68 @@ impl Inner {
             .chain(clustering)
             .map(|value| &value[..])
             .collect();
-        let cells = columns.iter().map(|column| match row.cell(*column)? {
+        let collections: Vec<Option<Bytes>> = columns
+            .iter()
+            .zip(&self.reader.columns)
+            .map(
+                |(column, observed)| match (cell(row, *column)?, &observed.form) {
+                    (Cell::Elements(elements), Form::Serialised(cql_type)) => {
+                        whole(cql_type, elements)
+                    }
+                    _ => None,
+                },
+            )
+            .collect();
+        let cells = columns.iter().zip(&collections);
+        let cells = cells.map(|(column, collection)| match cell(row, *column)? {
             Cell::Simple(cell) => Some(RawCell {
                 value: &cell.value,
                 written_us: cell.timestamp,
-                expires_s: cell
-                    .expiry
-                    .map(|expiry| u32::try_from(expiry.at_s).unwrap_or(u32::MAX)),
+                expires_s: expires_s(cell),
             }),
-            // No vector is stored in elements.
-            Cell::Elements(_) => None,
+            Cell::Elements(elements) => Some(RawCell {
+                value: collection.as_ref()?,
+                written_us: 0,
+                expires_s: elements
+                    .iter()
+                    .filter_map(|(_, cell)| expires_s(cell))
+                    .min(),
+            }),
         });
         Some(self.reader.row(&key, cells))
     }
+}
+
+/// The live cell of a regular or static column.
+fn cell(row: &Row, column: ColumnId) -> Option<&Cell> {
+    row.cell(column).or_else(|| row.static_cell(column))
+}
+
+fn expires_s(cell: &LiveCell) -> Option<u32> {
+    let expiry = cell.expiry?;
+    Some(u32::try_from(expiry.at_s).unwrap_or(u32::MAX))
+}
+
+/// The elements of a collection, serialised as those of a frozen one; `None` if there are none.
+fn whole(cql_type: &CqlType, elements: &[(Bytes, LiveCell)]) -> Option<Bytes> {
+    if elements.is_empty() {
+        return None;
+    }
+    let mut out = BytesMut::new();
+    let mut put = |bytes: &[u8]| {
+        out.put_i32(i32::try_from(bytes.len()).unwrap_or(i32::MAX));
+        out.put_slice(bytes);
+    };
+    for (path, cell) in elements {
+        match cql_type {
+            CqlType::List { .. } => put(&cell.value),
+            CqlType::Set { .. } => put(path),
+            _ => {
+                put(path);
+                put(&cell.value);
+            }
+        }
+    }
+    let count = i32::try_from(elements.len()).unwrap_or(i32::MAX);
+    Some([&count.to_be_bytes()[..], &out].concat().into())
 }

@@ -1,5 +1,5 @@
-//! The columns that an index is on: the list in parentheses of `ON t ((p1, p2), v, f1, f2)`, and the
-//! option `target` by which `system_schema.indexes` keeps it (contract, section 3.2).
+//! The columns that an index is on: the list in parentheses of `ON t ((p1, p2), v, f1, f2)`, and
+//! the option `target` by which `system_schema.indexes` keeps it (contract, section 3.2).
 //!
 //! | list | index |
 //! | --- | --- |
@@ -186,8 +186,8 @@ pub struct TargetColumn {
     pub irregular: Option<&'static str>,
 }
 
-/// Whether a search can be filtered by columns of a type: one of CQL's single values, or a list, set
-/// or map of such.
+/// Whether a search can be filtered by columns of a type: one of CQL's single values, or a list,
+/// set or map of such.
 pub fn is_filter_type(cql_type: &CqlType) -> bool {
     match cql_type {
         CqlType::List { element, .. } | CqlType::Set { element, .. } => is_scalar(element),

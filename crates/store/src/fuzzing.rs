@@ -85,7 +85,14 @@ fn read_rows(path: &Path, schema: &KeySchema) {
         held.insert(id);
     });
     for generation in [1, 2] {
-        let Ok(restored) = rows::read(path, generation, schema, &held, NOW_S) else {
+        let Ok(restored) = rows::read(
+            path,
+            generation,
+            schema,
+            vec![value::CqlType::Int],
+            &held,
+            NOW_S,
+        ) else {
             continue;
         };
         let ids: Vec<u32> = HELD_IDS.filter(|id| restored.has(*id)).collect();

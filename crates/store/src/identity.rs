@@ -103,6 +103,22 @@ pub struct IndexIdentity {
 }
 
 impl IndexIdentity {
+    /// Whether searches can be filtered by a column.
+    pub fn keeps(&self, column: &str) -> bool {
+        let of_key = || self.keys.columns().any(|of_key| of_key.name == column);
+        let filters = self.filter_columns.iter();
+        filters
+            .map(|filter| &filter.name)
+            .any(|name| name == column)
+            || of_key()
+    }
+
+    /// The types of the filter columns, in their order.
+    pub fn filter_types(&self) -> Vec<CqlType> {
+        let columns = self.filter_columns.iter();
+        columns.map(|column| column.cql_type.clone()).collect()
+    }
+
     /// Whether a change of static columns can change what a search finds.
     pub fn filters_by_static(&self) -> bool {
         self.filter_columns.iter().any(|column| column.is_static)

@@ -28,6 +28,7 @@ mod cluster;
 mod compute;
 pub mod database;
 mod feed;
+mod filter;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod httpd;

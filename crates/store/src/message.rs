@@ -41,6 +41,15 @@ pub enum HintTarget {
     Static(PartitionKey),
 }
 
+/// A position that a run of a log's reader has reached. Later runs are greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// The number of the run.
+    pub run: u64,
+    /// The time up to which the log has been handed over, in microseconds since the epoch.
+    pub time_us: i64,
+}
+
 /// A message to the re-reader.
 #[derive(Debug)]
 pub enum HintMessage {
@@ -53,9 +62,8 @@ pub enum HintMessage {
         /// The sender of the index's answer.
         answer: oneshot::Sender<()>,
     },
-    /// A position, passed on to every index once all hints before have been. The log has been
-    /// handed over up to this time, in microseconds since the epoch.
-    Position(i64),
+    /// A position, passed on to every index once all hints before have been.
+    Position(Position),
 }
 
 /// Rows of one read.
@@ -63,7 +71,7 @@ pub enum HintMessage {
 pub struct RowBatch {
     /// The read, in flight until the rows have been taken in.
     pub issue: Arc<Issue>,
-    /// The rows by their keys, with the content of the vector column.
+    /// The rows by their keys, with the content of the columns that the index observes.
     pub rows: Vec<(PrimaryKey, ReadCell)>,
     /// The timestamps of the log rows, in microseconds since the epoch, if the log named the rows.
     pub noticed_us: Vec<i64>,
@@ -90,7 +98,7 @@ pub enum Message {
     },
     /// Is answered when everything that was sent before has been taken in.
     Marker(oneshot::Sender<()>),
-    /// A position of the log, in microseconds since the epoch. When everything that was sent before
-    /// has been taken in, the index holds all that the log named up to this time.
-    Position(i64),
+    /// A position of the log. When everything that was sent before has been taken in, the index
+    /// holds all that the log named up to it, if it began before that run of the reader did.
+    Position(Position),
 }

@@ -1,26 +1,37 @@
-//! The part of a row that an index observes: the value of one column, in the form in which the
-//! index takes it.
+//! The part of a row that an index observes: the value of one column in the form in which the index
+//! takes it, and the values of its filter columns as the database serialises them.
 //!
 //! Scans, re-reads and the state of rows ([`crate::items`]) hand these values on without a look at
 //! them. Only the column, which decodes a value, and the index, which takes it in, know its form.
 
+use bytes::Bytes;
+use value::CqlType;
+
 use crate::identity::IndexIdentity;
+
+/// About the bytes of a value that is filtered by.
+const SERIALISED_BYTES: usize = 16;
 
 /// A value that an index takes in.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Observed {
     /// A vector, with as many finite elements as the index has dimensions.
     Vector(Vec<f32>),
+    /// The value of a filter column, as the database serialises it. Collections are serialised
+    /// whole, as frozen ones are.
+    Serialised(Bytes),
 }
 
 /// The form of the values of a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Vectors of 32-bit floats.
     Vector {
         /// The number of elements in each vector.
         dimensions: usize,
     },
+    /// Values to filter by.
+    Serialised(CqlType),
 }
 
 /// A column that an index observes.
@@ -37,10 +48,15 @@ pub struct ObservedColumn {
 pub struct Cell {
     /// The value.
     pub value: Observed,
+    /// The values of the index's filter columns, in their order; `None` for null.
+    pub filters: Vec<Option<Bytes>>,
     /// The cell's write timestamp, microseconds since the epoch.
     pub written_us: i64,
     /// The time at which the cell expires, in seconds since the epoch; `None` for never.
     pub expires_s: Option<u32>,
+    /// The time at which a value of the filter columns expires before the cell does, in seconds
+    /// since the epoch; `None` if none does.
+    pub filters_change_s: Option<u32>,
 }
 
 /// The content of a column that an index observes.
@@ -82,30 +98,72 @@ pub enum Unusable {
 }
 
 impl Form {
-    /// The bytes of a value as the database serialises it.
-    pub fn value_bytes(self) -> usize {
+    /// The bytes of a value as the database serialises it, or about as many.
+    pub fn value_bytes(&self) -> usize {
         match self {
             Form::Vector { dimensions } => dimensions * size_of::<f32>(),
+            Form::Serialised(_) => SERIALISED_BYTES,
+        }
+    }
+
+    /// Whether the values are collections of which each element has a write time and an expiry.
+    pub fn is_multi_cell(&self) -> bool {
+        match self {
+            Form::Vector { .. } => false,
+            Form::Serialised(cql_type) => cql_type.is_multi_cell(),
         }
     }
 
     /// Decodes a value that the database serialised.
-    pub fn decode(self, bytes: &[u8]) -> Result<Observed, Unusable> {
+    pub fn decode(&self, bytes: &[u8]) -> Result<Observed, Unusable> {
         match self {
             Form::Vector { .. } => decode_vector(self.value_bytes(), bytes).map(Observed::Vector),
+            Form::Serialised(_) => Ok(Observed::Serialised(Bytes::copy_from_slice(bytes))),
         }
     }
 }
 
 impl ObservedColumn {
-    /// The column that an index observes.
-    pub fn of(index: &IndexIdentity) -> ObservedColumn {
-        ObservedColumn {
+    /// The columns that an index observes: that of its vectors, and its filter columns.
+    pub fn all_of(index: &IndexIdentity) -> Vec<ObservedColumn> {
+        let vectors = ObservedColumn {
             name: index.column.clone(),
             form: Form::Vector {
                 dimensions: index.options.dimensions,
             },
+        };
+        let filters = index.filter_columns.iter().map(|column| ObservedColumn {
+            name: column.name.clone(),
+            form: Form::Serialised(column.cql_type.clone()),
+        });
+        std::iter::once(vectors).chain(filters).collect()
+    }
+}
+
+impl ReadCell {
+    /// The content of an index's columns, of which the first has the vector, as one.
+    pub fn joined(mut columns: impl Iterator<Item = ReadCell>) -> ReadCell {
+        let vector = columns.next().unwrap_or(ReadCell::Null);
+        let ReadCell::Value(mut cell) = vector else {
+            return vector;
+        };
+        for filter in columns {
+            let ReadCell::Value(Cell {
+                value: Observed::Serialised(value),
+                expires_s,
+                ..
+            }) = filter
+            else {
+                cell.filters.push(None);
+                continue;
+            };
+            cell.filters.push(Some(value));
+            let is_first = |at_s: &u32| cell.expires_s.is_none_or(|cell_s| *at_s < cell_s);
+            let earlier = expires_s.filter(is_first);
+            let changes_s = [cell.filters_change_s, earlier];
+            cell.filters_change_s = changes_s.into_iter().flatten().min();
         }
+        ReadCell::Value(cell)
     }
 }
 

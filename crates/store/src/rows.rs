@@ -77,6 +77,8 @@ impl RowReader {
             (Some(cell), None) => match column.form.decode(cell.value) {
                 Ok(value) => ReadCell::Value(Cell {
                     value,
+                    filters: Vec::new(),
+                    filters_change_s: None,
                     written_us: cell.written_us,
                     expires_s: cell.expires_s,
                 }),
@@ -90,17 +92,13 @@ impl RowReader {
     }
 }
 
-/// Splits rows into one list of keys and cells for each column.
-pub fn by_column(rows: Vec<ReadRow>, columns: usize) -> Vec<Vec<(PrimaryKey, ReadCell)>> {
-    let mut out: Vec<Vec<_>> = (0..columns)
-        .map(|_| Vec::with_capacity(rows.len()))
-        .collect();
-    for row in rows {
-        for (cells, cell) in out.iter_mut().zip(row.cells) {
-            cells.push((row.key.clone(), cell));
-        }
-    }
-    out
+/// The content of the columns at these positions, of which the first has the vector, by row.
+pub fn joined(rows: &[ReadRow], columns: &[usize]) -> Vec<(PrimaryKey, ReadCell)> {
+    let joined = rows.iter().map(|row| {
+        let cells = columns.iter().map(|at| row.cells[*at].clone());
+        (row.key.clone(), ReadCell::joined(cells))
+    });
+    joined.collect()
 }
 
 /// Makes the row that stands for a key without a row: none of its columns has a value.

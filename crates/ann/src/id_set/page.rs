@@ -150,7 +150,7 @@ impl Page {
             (Page::Listed(a), Page::Listed(b)) if a.len() + b.len() <= MOST_LISTED => {
                 let mut ids = [&a[..], &b[..]].concat();
                 // The sort finds the two ascending runs, and merges them.
-                ids.sort();
+                ids.sort_unstable();
                 ids.dedup();
                 Page::from_ascending(ids)
             }

@@ -282,8 +282,8 @@ impl Catalog {
     }
 }
 
-/// Checks the definition of an index, and returns its name; `None` if there is such an index already
-/// and the statement says IF NOT EXISTS. `theirs` are the indexes of Cassandra's own.
+/// Checks the definition of an index, and returns its name; `None` if there is such an index
+/// already and the statement says IF NOT EXISTS. `theirs` are the indexes of Cassandra's own.
 fn checked(
     definitions: &Definitions,
     table: &BaseTable,

@@ -116,7 +116,10 @@ impl Drain {
             let (id, operation) = (change.id(), change.operation());
             let vector = match change {
                 Change::Insert { value, .. } | Change::Replace { value, .. } => {
-                    let Observed::Vector(vector) = value;
+                    // Values of filter columns alone are no change of the graph.
+                    let Observed::Vector(vector) = value else {
+                        continue;
+                    };
                     let prepared = self.index.vectors.prepare(&vector);
                     let prepared = prepared.map_err(|error| Refused {
                         id,
@@ -371,7 +374,11 @@ mod tests {
 
         /// Checks that searches find what the changes have made.
         fn check(&self) {
-            let found = self.index.vectors.search(&[0.0, 0.0], 1000, 0).unwrap();
+            let found = self
+                .index
+                .vectors
+                .search(&[0.0, 0.0], 1000, 0, None)
+                .unwrap();
             let rows = store_api::binary::Rows::read(found.binary()).unwrap();
             let ids = rows.columns[0].values.iter();
             let ids = ids.map(|id| std::str::from_utf8(id).unwrap().parse().unwrap());

@@ -220,7 +220,7 @@ impl Applier {
                 // The asker may be gone.
                 let _ = answer.send(());
             }
-            Message::Position(time_us) => self.index.freshness.taken_up(time_us),
+            Message::Position(position) => self.index.freshness.reached(position),
         }
     }
 

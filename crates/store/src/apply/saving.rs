@@ -1,7 +1,7 @@
 //! Handing over rows to the task that saves the index, some at a time, between changes.
 
 use super::Applier;
-use crate::snapshot::{Beginning, SaveRequest, SomeRows, put_row};
+use crate::snapshot::{Beginning, SaveRequest, SomeRows, put_filters, put_row};
 
 /// The number of ids whose rows are handed out at a time.
 const IDS_AT_A_TIME: usize = 4096;
@@ -38,19 +38,30 @@ impl Applier {
 
     fn some_rows(&self, from: u32) -> SomeRows {
         let keys = self.index.vectors.keys();
-        let mut payloads = Vec::new();
-        let mut payload = Vec::new();
+        let (mut payloads, mut filters) = (Vec::new(), Vec::new());
+        let (mut rows, mut values) = (Vec::new(), Vec::new());
         let next = self
             .items
             .saved_rows(&keys, from, IDS_AT_A_TIME, |row, key| {
-                put_row(&mut payload, row, key);
-                if payload.len() >= PAYLOAD_BYTES {
-                    payloads.push(std::mem::take(&mut payload));
+                put_row(&mut rows, row, key);
+                if !keys.filters().types().is_empty() {
+                    put_filters(&mut values, row, keys.filters());
+                }
+                for (payload, full) in [(&mut rows, &mut payloads), (&mut values, &mut filters)] {
+                    if payload.len() >= PAYLOAD_BYTES {
+                        full.push(std::mem::take(payload));
+                    }
                 }
             });
-        if !payload.is_empty() {
-            payloads.push(payload);
+        for (payload, full) in [(rows, &mut payloads), (values, &mut filters)] {
+            if !payload.is_empty() {
+                full.push(payload);
+            }
         }
-        SomeRows { payloads, next }
+        SomeRows {
+            payloads,
+            filters,
+            next,
+        }
     }
 }

@@ -155,7 +155,11 @@ impl World {
 
     /// The rows that a search from the origin finds, nearest first.
     fn found(&self) -> Vec<(String, f32)> {
-        let found = self.index.vectors.search(&[0.0, 0.0], 100, 0).unwrap();
+        let found = self
+            .index
+            .vectors
+            .search(&[0.0, 0.0], 100, 0, None)
+            .unwrap();
         let rows = store_api::binary::Rows::read(found.binary()).unwrap();
         let keys = rows.columns[0].values.iter();
         let keys = keys.map(|key| String::from_utf8(key.to_vec()).unwrap());
@@ -180,6 +184,8 @@ fn vector(x: f32) -> ReadCell {
 
 fn expiring(x: f32, expires_s: Option<u32>) -> ReadCell {
     ReadCell::Value(Cell {
+        filters: Vec::new(),
+        filters_change_s: None,
         value: Observed::Vector(vec![x, 0.0]),
         written_us: 1,
         expires_s,

@@ -95,8 +95,8 @@ fn scope(operation: &OperationType, has_clustering: bool) -> Scope {
     }
 }
 
-/// Returns the row or partition that a log row asks to read again. An update of static columns alone
-/// has no clustering key. Fails if the log row lacks a value of the partition
+/// Returns the row or partition that a log row asks to read again. An update of static columns
+/// alone has no clustering key. Fails if the log row lacks a value of the partition
 /// key or has one of another type.
 fn hint_target(
     keys: &KeySchema,

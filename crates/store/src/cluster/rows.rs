@@ -190,7 +190,11 @@ fn select(reader: &RowReader, condition: &str) -> String {
         .collect();
     for column in &reader.columns {
         let name = quoted(&column.name);
-        list.push(format!("{name}, WRITETIME({name}), TTL({name})"));
+        list.push(match column.form.is_multi_cell() {
+            // Each element has times of its own.
+            true => name.to_string(),
+            false => format!("{name}, WRITETIME({name}), TTL({name})"),
+        });
     }
     format!(
         "SELECT {} FROM {}.{} WHERE {condition}",
@@ -246,8 +250,16 @@ fn decode_row(
         }
     }
     let mut cells = Vec::with_capacity(reader.columns.len());
-    for _ in &reader.columns {
+    for column in &reader.columns {
         let value = next(&mut columns)?.slice;
+        if column.form.is_multi_cell() {
+            cells.push(value.map(|value| RawCell {
+                value: value.as_slice(),
+                written_us: 0,
+                expires_s: None,
+            }));
+            continue;
+        }
         let written_us = fixed(&next(&mut columns)?)?.map_or(0, i64::from_be_bytes);
         let ttl_s = fixed(&next(&mut columns)?)?.map(i32::from_be_bytes);
         cells.push(value.map(|value| RawCell {

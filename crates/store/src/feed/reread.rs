@@ -20,7 +20,7 @@ use crate::items::{Issue, Sequencer};
 use crate::keys::{KeySchema, PartitionKey, PrimaryKey};
 use crate::message::{HintMessage, HintTarget, Message, RowBatch};
 use crate::observed::ObservedColumn;
-use crate::rows::{ReadRow, RowReader, by_column};
+use crate::rows::{ReadRow, RowReader, joined};
 
 /// The largest number of hints in a batch.
 const BATCH_HINTS: usize = 1024;
@@ -33,8 +33,8 @@ const PAGE_BYTES: usize = 1 << 20;
 
 /// An index that is told of the rows that are read.
 pub struct Subscriber {
-    /// The column that the index observes.
-    pub column: ObservedColumn,
+    /// The columns that the index observes, that of its vectors first.
+    pub columns: Vec<ObservedColumn>,
     /// Whether the index has to hear of changes of static columns alone.
     pub takes_static: bool,
     /// The channel to the index. The subscription ends when it is closed.
@@ -45,7 +45,7 @@ pub struct Subscriber {
 
 /// An index that is told, from then on.
 struct Subscribed {
-    column: ObservedColumn,
+    columns: Vec<ObservedColumn>,
     takes_static: bool,
     messages: mpsc::Sender<Message>,
 }
@@ -120,7 +120,7 @@ impl Rereader {
 
     fn subscribe(&mut self, subscriber: Subscriber) {
         self.subscribers.push(Subscribed {
-            column: subscriber.column,
+            columns: subscriber.columns,
             takes_static: subscriber.takes_static,
             messages: subscriber.messages,
         });
@@ -133,7 +133,7 @@ impl Rereader {
     fn forget_gone(&mut self) {
         self.subscribers.retain(|index| !index.messages.is_closed());
         let mut columns: Vec<ObservedColumn> = Vec::new();
-        for Subscribed { column, .. } in &self.subscribers {
+        for column in self.subscribers.iter().flat_map(|index| &index.columns) {
             if !columns.contains(column) {
                 columns.push(column.clone());
             }
@@ -151,7 +151,7 @@ impl Rereader {
     async fn serve(&mut self, batch: Vec<HintMessage>) {
         let mut hinted = HintedRows::default();
         let mut markers = Vec::new();
-        let mut position_us = None;
+        let mut reached = None;
         for message in batch {
             match message {
                 HintMessage::Hint(hint) => match hint.target {
@@ -169,7 +169,7 @@ impl Rereader {
                     }
                 },
                 HintMessage::Marker { index, answer } => markers.push((index, answer)),
-                HintMessage::Position(time_us) => position_us = position_us.max(Some(time_us)),
+                HintMessage::Position(position) => reached = reached.max(Some(position)),
             }
         }
         loop {
@@ -188,10 +188,10 @@ impl Rereader {
                 () = self.one_goes() => {}
             }
         }
-        if let Some(position_us) = position_us {
+        if let Some(position) = reached {
             for index in &self.subscribers {
                 // An index that is gone needs no position.
-                let _ = index.messages.send(Message::Position(position_us)).await;
+                let _ = index.messages.send(Message::Position(position)).await;
             }
         }
         for (index, answer) in markers {
@@ -264,19 +264,22 @@ impl Rereader {
         }
     }
 
-    /// Tells each index the cells of its column. An index that is gone is forgotten later.
+    /// Tells each index the cells of its columns. An index that is gone is forgotten later.
     async fn tell_rows(&self, issue: &Arc<Issue>, rows: Vec<ReadRow>, noticed_us: Vec<i64>) {
-        let columns = &self.reads.reader().columns;
-        let cells = by_column(rows, columns.len());
+        let read = &self.reads.reader().columns;
         for index in &self.subscribers {
-            let Some(at) = columns.iter().position(|read| *read == index.column) else {
+            let columns = index.columns.iter();
+            let columns: Option<Vec<usize>> = columns
+                .map(|column| read.iter().position(|read| read == column))
+                .collect();
+            let Some(columns) = columns else {
                 continue;
             };
             let _ = index
                 .messages
                 .send(Message::Rows(RowBatch {
                     issue: issue.clone(),
-                    rows: cells[at].clone(),
+                    rows: joined(&rows, &columns),
                     noticed_us: noticed_us.clone(),
                 }))
                 .await;
@@ -291,17 +294,17 @@ mod tests {
     use super::*;
     use crate::database::tests::Silent;
     use crate::indexes::tests::identity;
-    use crate::message::{HINTS_MAX, Hint};
+    use crate::message::{HINTS_MAX, Hint, Position};
     use crate::observed::Form;
 
     fn subscriber(column: &str) -> (Subscriber, mpsc::Receiver<Message>, oneshot::Receiver<()>) {
         let (messages, received) = mpsc::channel(1);
         let (subscribed, ready) = oneshot::channel();
         let subscriber = Subscriber {
-            column: ObservedColumn {
+            columns: vec![ObservedColumn {
                 name: column.to_owned(),
                 form: Form::Vector { dimensions: 2 },
-            },
+            }],
             takes_static: false,
             messages,
             subscribed,
@@ -327,7 +330,8 @@ mod tests {
                 noticed_us: None,
             });
             hints.send(hint).await.unwrap();
-            hints.send(HintMessage::Position(7)).await.unwrap();
+            let position = Position { run: 1, time_us: 7 };
+            hints.send(HintMessage::Position(position)).await.unwrap();
             // A read of the silent database never ends, so what comes behind it waits.
             let told = tokio::time::timeout(Duration::from_secs(10), received.recv()).await;
             assert_eq!(told.is_err(), takes_static);

@@ -14,7 +14,7 @@ use crate::items::Sequencer;
 use crate::long_work;
 use crate::message::RowBatch;
 use crate::options::ScanOptions;
-use crate::rows::{RowReader, by_column};
+use crate::rows::{RowReader, joined};
 
 /// The number of rows handed over at a time, for each thread that puts them into the index. It is
 /// enough to keep the threads busy. It is small enough for changes from the log, each of which
@@ -79,6 +79,7 @@ impl Scan {
         let task = scan.child(long_work::scan_of_range(&self.index.identity, range));
         let batch_rows = BATCH_ROWS_A_THREAD * self.compute_threads;
         let mut pages = Pages::new(reads, Part::Range(range));
+        let columns = Vec::from_iter(0..self.reader.columns.len());
         loop {
             // The number is taken before the page is asked for.
             let issue = self.sequencer.issue();
@@ -88,7 +89,7 @@ impl Scan {
             };
             self.index.metrics.scanned_rows.inc_by(rows.len() as u64);
             task.add(rows.len() as u64);
-            let mut rows = by_column(rows, 1).pop().unwrap_or_default().into_iter();
+            let mut rows = joined(&rows, &columns).into_iter();
             loop {
                 let batch: Vec<_> = rows.by_ref().take(batch_rows).collect();
                 if batch.is_empty() {

@@ -267,10 +267,52 @@ async fn requests_that_no_index_can_serve() {
         .ann("idx", r#"{"vector":[0,1e300]}"#)
         .await
         .is(400, "vector[1] is not a finite 32-bit number");
-    let restricted = r#"{"vector":[0,0],"filter":{"restrictions":[{"type":"==","lhs":"pk","rhs":1}],"allow_filtering":true}}"#;
-    let answer = service.ann("idx", restricted).await;
-    assert_eq!(answer.status, 400);
-    assert!(answer.body.contains("restrictions"), "{}", answer.body);
+    for (restriction, allowed, named) in [
+        (r#""==","lhs":"x","rhs":1"#, true, "column x is not part of"),
+        (
+            r#""==","lhs":"pk","rhs":"one""#,
+            true,
+            "column pk is of type int",
+        ),
+        (
+            r#""==","lhs":"pk","rhs":null"#,
+            true,
+            "column pk is of type int",
+        ),
+        (r#""()==()","lhs":["pk","ck"],"rhs":[1]"#, true, "2 columns"),
+        (
+            r#""==","lhs":"pk","rhs":1"#,
+            false,
+            "requires ALLOW FILTERING",
+        ),
+    ] {
+        let body = format!(
+            r#"{{"vector":[0,0],"filter":{{"restrictions":[{{"type":{restriction}}}],"allow_filtering":{allowed}}}}}"#
+        );
+        let answer = service.ann("idx", &body).await;
+        assert_eq!(answer.status, 400, "{body}");
+        assert!(answer.body.contains(named), "{}", answer.body);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn searches_are_restricted_by_key_columns() {
+    let service = Service::serving().await;
+    for (restriction, expected) in [
+        (r#""==","lhs":"pk","rhs":1"#, json!([1])),
+        (r#""IN","lhs":"pk","rhs":[2,0,7]"#, json!([0, 2])),
+        (r#"">","lhs":"pk","rhs":0"#, json!([1, 2])),
+        (r#""<=","lhs":"pk","rhs":1"#, json!([0, 1])),
+        (r#""()>()","lhs":["pk","ck"],"rhs":[1,"z"]"#, json!([2])),
+        (r#""==","lhs":"pk","rhs":7"#, json!([])),
+    ] {
+        let body = format!(
+            r#"{{"vector":[0,0],"limit":10,"filter":{{"restrictions":[{{"type":{restriction}}}],"allow_filtering":true}}}}"#
+        );
+        let answer = service.ann("idx", &body).await;
+        assert_eq!(answer.status, 200, "{body}: {}", answer.body);
+        assert_eq!(answer.json()["primary_keys"]["pk"], expected, "{body}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

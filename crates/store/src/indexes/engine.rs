@@ -3,6 +3,7 @@
 //! Requests only read the engine. So the engine is a value that is swapped, and not a task with
 //! a mailbox, and a search never waits for discovery.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,6 +16,7 @@ use uuid::Uuid;
 
 use super::handle::IndexHandle;
 use crate::database::Database;
+use crate::filter::{Restricted, Unsuitable};
 use crate::identity::IndexName;
 use crate::metrics::Metrics;
 use crate::present::Present;
@@ -31,6 +33,8 @@ pub enum NoRoute {
         /// The part of the ring that the scan has covered, in per cent.
         progress: f64,
     },
+    /// Indexes serve, but none of them can be searched with such restrictions. The text says why.
+    Unsuited(String),
 }
 
 /// The time for which searches wait for an index that is built anew after TRUNCATE.
@@ -179,29 +183,41 @@ impl Engine {
         }
     }
 
-    /// The index that answers searches of the named one. It is the newest that serves among the
-    /// indexes on the same column, so that an index can be built anew beside the old one.
-    pub fn route(&self, name: &IndexName) -> Result<Routed, NoRoute> {
+    /// The index that answers searches of the named one: of the indexes on its column that serve
+    /// and keep all restricted columns, the one that leaves the fewest of these to a filter, and of
+    /// equal ones the newest (contract, section 1.6). So an index can be built anew beside the old
+    /// one.
+    pub fn route(&self, name: &IndexName, restricted: &Restricted<'_>) -> Result<Routed, NoRoute> {
         let indexes = self.indexes.load();
         let requested = indexes.get(name).ok_or_else(|| self.no_index(name))?;
-        let serving = indexes
-            .values()
-            .filter(|other| {
+        let serving = || {
+            indexes.values().filter(|other| {
                 other.identity.table == requested.identity.table
                     && other.identity.column == requested.identity.column
                     && other.state() == IndexState::Serving
                     && self.is_current(other)
             })
-            .max_by_key(|other| version_order(other.identity.version));
-        match serving {
-            Some(index) => Ok(Routed {
+        };
+        let fitting = serving().filter(|index| restricted.fits(&index.identity));
+        let best = fitting.min_by_key(|index| {
+            let left = restricted.left_by(&index.identity).count();
+            (left, Reverse(version_order(index.identity.version)))
+        });
+        if let Some(index) = best {
+            return Ok(Routed {
                 index: index.clone(),
                 requested: requested.clone(),
-            }),
-            None if self.status() != NodeStatus::Serving => Err(NoRoute::NodeBootstrapping),
-            None => Err(NoRoute::Building {
+            });
+        }
+        let serving: Vec<&Arc<IndexHandle>> = serving().collect();
+        if !serving.is_empty() {
+            return Err(NoRoute::Unsuited(unsuited(&serving, restricted)));
+        }
+        match self.status() {
+            NodeStatus::Serving => Err(NoRoute::Building {
                 progress: requested.progress(),
             }),
+            _ => Err(NoRoute::NodeBootstrapping),
         }
     }
 
@@ -210,12 +226,13 @@ impl Engine {
     pub async fn current_route(
         &self,
         name: &IndexName,
+        restricted: &Restricted<'_>,
         within: Duration,
     ) -> Result<Routed, NoRoute> {
         let mut news = self.news.subscribe();
         let current = async {
             loop {
-                match self.route(name) {
+                match self.route(name, restricted) {
                     Err(NoRoute::Building { .. }) if self.is_replaced(name) => {
                         // The sender lives as long as `self`.
                         let _ = news.changed().await;
@@ -225,7 +242,7 @@ impl Engine {
             }
         };
         let current = tokio::time::timeout(within, current).await;
-        current.unwrap_or_else(|_| self.route(name))
+        current.unwrap_or_else(|_| self.route(name, restricted))
     }
 
     /// Whether another index is about to take the place of the named one, or did so a moment ago.
@@ -337,6 +354,19 @@ pub struct Routed {
     pub index: Arc<IndexHandle>,
     /// The index that the request names.
     pub requested: Arc<IndexHandle>,
+}
+
+/// The reason why none of some indexes can be searched with such restrictions.
+fn unsuited(serving: &[&Arc<IndexHandle>], restricted: &Restricted<'_>) -> String {
+    let kept = |column: &str| serving.iter().any(|index| index.identity.keeps(column));
+    let mut columns: Vec<&str> = restricted.columns.iter().copied().collect();
+    columns.sort_unstable();
+    match columns.into_iter().find(|column| !kept(column)) {
+        Some(column) => Unsuitable::Column(column.to_owned()).to_string(),
+        None => "Global ANN query is not supported when only a local vector index is available: \
+                 restrict each column of the index's key by = or IN"
+            .to_owned(),
+    }
 }
 
 /// A sort key that puts time-based UUIDs in the order of their time.

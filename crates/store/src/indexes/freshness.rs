@@ -1,6 +1,6 @@
 //! The progress of an index along the log of its table, and waiting for it.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -8,14 +8,17 @@ use prometheus::Gauge;
 use tokio::sync::watch;
 
 use crate::database::LogHead;
+use crate::message::Position;
 
 /// The progress of an index along the log of its table.
 pub struct Freshness {
     /// The index holds every write that the log named up to this time. Microseconds since the
     /// epoch.
     taken_up_us: AtomicI64,
-    /// Tells a change of `taken_up_us` to those that wait for it.
+    /// Tells a change of `taken_up_us` to those that wait for it. It is changed under this lock.
     told: watch::Sender<i64>,
+    /// The first run of the log's reader whose positions count.
+    first_run: AtomicU64,
     /// The end of the log, if it is known without asking the database.
     head: OnceLock<Arc<dyn LogHead>>,
     /// The gauges that show up to which time the log was read.
@@ -27,6 +30,7 @@ impl Default for Freshness {
         Freshness {
             taken_up_us: AtomicI64::new(i64::MIN),
             told: watch::Sender::new(i64::MIN),
+            first_run: AtomicU64::new(0),
             head: OnceLock::new(),
             shown_in: Mutex::default(),
         }
@@ -93,16 +97,36 @@ impl Freshness {
         self.head.get().map(|head| head.acknowledged_us())
     }
 
+    /// Notes that the index has taken in all that a run of the log's reader handed over up to this
+    /// position.
+    pub fn reached(&self, position: Position) {
+        self.raise(position.time_us, position.run);
+    }
+
     /// Notes that the index holds all that the log named up to this time.
     pub fn taken_up(&self, time_us: i64) {
-        let before = self.taken_up_us.fetch_max(time_us, Ordering::AcqRel);
-        if before < time_us {
-            self.told.send_if_modified(|told| {
-                let is_later = *told < time_us;
-                *told = time_us.max(*told);
-                is_later
-            });
-        }
+        self.raise(time_us, u64::MAX);
+    }
+
+    /// Lets only positions of this and later runs of the log's reader count. Earlier runs did not
+    /// begin where the rows of the index end.
+    pub fn counts_from(&self, run: u64) {
+        self.told.send_modify(|told| {
+            self.first_run.store(run, Ordering::Relaxed);
+            *told = i64::MIN;
+            self.taken_up_us.store(i64::MIN, Ordering::Release);
+        });
+    }
+
+    fn raise(&self, time_us: i64, run: u64) {
+        self.told.send_if_modified(|told| {
+            let is_later = *told < time_us && self.first_run.load(Ordering::Relaxed) <= run;
+            if is_later {
+                *told = time_us;
+                self.taken_up_us.store(time_us, Ordering::Release);
+            }
+            is_later
+        });
     }
 }
 

@@ -38,6 +38,7 @@ impl IndexHandle {
         metrics: IndexMetrics,
     ) -> Result<IndexHandle, ann::Error> {
         let vectors = VectorIndex::new(&identity.options, identity.keys.clone(), indexes)?;
+        vectors.keys_mut().keep_filters(identity.filter_types());
         Ok(IndexHandle::with(identity, vectors, metrics))
     }
 

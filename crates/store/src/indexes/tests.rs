@@ -5,6 +5,7 @@ use store_api::types::NodeStatus;
 use uuid::Uuid;
 
 use super::*;
+use crate::filter::Restricted;
 use crate::identity::{IndexIdentity, IndexName, TableIdentity, TokenRange};
 use crate::items::Operation;
 use crate::keys::tests::text_schema;
@@ -76,7 +77,7 @@ fn add(engine: &Engine, identity: IndexIdentity) -> Arc<IndexHandle> {
 
 fn route(engine: &Engine, index: &str) -> Result<String, NoRoute> {
     engine
-        .route(&identity(index).name)
+        .route(&identity(index).name, &Restricted::default())
         .map(|routed| routed.index.identity.name.index.clone())
 }
 

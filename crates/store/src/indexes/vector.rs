@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use ann::{Filter, Neighbour, Prepared, SearchOptions, VectorsState};
+use ann::{Filter, IdSet, Neighbour, Prepared, SearchOptions, VectorsState};
 use arc_swap::ArcSwap;
 use index::Metric;
 use index::VectorOptions;
@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 
 use super::fresh::{Block, Fresh, Measured};
 use super::ranked_rows::RankedRows;
+use crate::filter::RowFilter;
 use crate::index_options::engine_options;
 use crate::items::{Items, Operation};
 use crate::keys::{KeySchema, KeyTable};
@@ -26,6 +27,10 @@ use crate::options::IndexesOptions;
 /// in this many. A search that looks at all of them and drops the hidden ones is faster while they
 /// are few.
 const HIDDEN_SHARE: usize = 8;
+
+/// The part of all rows that may satisfy a filter if their ids are to be found first: one in this
+/// many.
+const FEW_SHARE: usize = 4;
 
 /// A vector index and the keys of its rows.
 pub struct VectorIndex {
@@ -190,14 +195,18 @@ impl VectorIndex {
     }
 
     /// Finds the nearest rows, `limit` at most, that have not expired by `now_s`, in seconds since
-    /// the epoch. There are fewer only if the index has no more.
+    /// the epoch, and satisfy the filter. There are fewer only if the index has no more.
     pub fn search(
         &self,
         query: &[f32],
         limit: usize,
         now_s: u32,
+        filter: Option<&RowFilter>,
     ) -> Result<RankedRows<'_>, VectorError> {
         let _epoch = self.epoch.load_full();
+        if let Some(filter) = filter {
+            return self.search_filtered(query, limit, now_s, filter);
+        }
         let fresh = self.fresh.now().measure(&self.ann, query);
         let Measured { hidden, vectors } = fresh.map_err(|error| self.fault(error))?;
         let held = self.ann.len();
@@ -225,6 +234,51 @@ impl VectorIndex {
         let keys = self.keys();
         let admits = |id| !hidden.contains(id) && keys.found(id, now_s).is_some();
         let found = self.nearest(query, limit, Some(Filter::Predicate(&admits)))?;
+        let (rows, _) = merge(found, &vectors, limit, &keys, now_s);
+        self.answer(&rows, &keys)
+    }
+
+    /// Finds the nearest rows that satisfy a filter. Few rows are found by their ids first, and the
+    /// engine looks at these alone; of many rows the engine asks one by one.
+    fn search_filtered(
+        &self,
+        query: &[f32],
+        limit: usize,
+        now_s: u32,
+        filter: &RowFilter,
+    ) -> Result<RankedRows<'_>, VectorError> {
+        let fresh = self.fresh.now().measure(&self.ann, query);
+        let Measured {
+            hidden,
+            mut vectors,
+        } = fresh.map_err(|error| self.fault(error))?;
+        let keys = self.keys();
+        let conjunction = keys.filters().resolve(filter.conditions());
+        let has_conditions = !filter.conditions().is_empty();
+        let is_shown = |id| keys.found(id, now_s).is_some() && filter.checks_hold(&keys, id);
+        let satisfies = |id| is_shown(id) && (!has_conditions || conjunction.matches(id));
+        let few = FEW_SHARE * conjunction.estimate() <= keys.len();
+        let ids: Option<IdSet> = match filter.of_partitions(&keys) {
+            Some(ids) => Some(ids.into_iter().filter(|id| satisfies(*id)).collect()),
+            None if has_conditions && few => {
+                let selected = conjunction.select();
+                Some(selected.iter().filter(|id| is_shown(*id)).collect())
+            }
+            None => None,
+        };
+        let found = match ids {
+            Some(mut ids) => {
+                hidden.iter().for_each(|id| {
+                    ids.remove(id);
+                });
+                self.nearest(query, limit, Some(Filter::Ids(&ids)))?
+            }
+            None => {
+                let admits = |id| !hidden.contains(id) && satisfies(id);
+                self.nearest(query, limit, Some(Filter::Predicate(&admits)))?
+            }
+        };
+        vectors.retain(|neighbour| satisfies(neighbour.id));
         let (rows, _) = merge(found, &vectors, limit, &keys, now_s);
         self.answer(&rows, &keys)
     }
@@ -422,11 +476,11 @@ mod tests {
             let key = identity.keys.encode([id.to_string().as_bytes()]);
             index.keys_mut().insert(id, key);
         }
-        let found = index.search(&[0.0, 0.0], 1, 0).unwrap();
+        let found = index.search(&[0.0, 0.0], 1, 0, None).unwrap();
         let found = serde_json::to_value(&found).unwrap();
         assert_eq!(found["distances"], serde_json::json!([4.0]));
         assert_eq!(found["primary_keys"]["p0"], serde_json::json!(["2"]));
-        let all = index.search(&[0.0, 0.0], 10, 0).unwrap();
+        let all = index.search(&[0.0, 0.0], 10, 0, None).unwrap();
         let all = serde_json::to_value(&all).unwrap();
         assert_eq!(all["distances"], serde_json::json!([4.0, 9.0]));
     }
@@ -459,7 +513,7 @@ mod tests {
         for _ in 0..50 {
             let query: Vec<f32> = (0..24).map(|_| element()).collect();
             let nearest = |index: &VectorIndex| {
-                let found = index.search(&query, 1, 0).unwrap();
+                let found = index.search(&query, 1, 0, None).unwrap();
                 serde_json::to_value(&found).unwrap()["primary_keys"].clone()
             };
             missed += usize::from(nearest(&wide) != nearest(&narrow));
@@ -471,7 +525,7 @@ mod tests {
     fn an_empty_index_answers_nothing() {
         let identity = identity("idx");
         let index = index(&identity);
-        let found = index.search(&[0.0, 0.0], 10, 0).unwrap();
+        let found = index.search(&[0.0, 0.0], 10, 0, None).unwrap();
         let found = serde_json::to_value(&found).unwrap();
         assert_eq!(found["primary_keys"], serde_json::json!({"p0": []}));
     }
@@ -500,7 +554,7 @@ mod tests {
 
     /// The rows nearest to the origin, by their names and distances.
     fn found(index: &VectorIndex, limit: usize, now_s: u32) -> Vec<(String, f32)> {
-        let found = index.search(&[0.0, 0.0], limit, now_s).unwrap();
+        let found = index.search(&[0.0, 0.0], limit, now_s, None).unwrap();
         let rows = store_api::binary::Rows::read(found.binary()).unwrap();
         let keys = rows.columns[0].values.iter();
         let keys = keys.map(|key| String::from_utf8(key.to_vec()).unwrap());
@@ -554,7 +608,7 @@ mod tests {
     fn an_answer_is_whole_however_many_of_the_nearest_are_hidden() {
         let index = with_rows(3000);
         // The nearest are far away now, or gone.
-        let far = |id: u32| (id, (id % 2 == 0).then_some([1e6, 0.0]));
+        let far = |id: u32| (id, (id.is_multiple_of(2)).then_some([1e6, 0.0]));
         let changes: Vec<_> = (0..100).map(far).collect();
         index.publish(vec![block(&index, &changes)]);
         let names: Vec<String> = (100..150).map(|id: u32| id.to_string()).collect();

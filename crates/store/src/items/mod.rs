@@ -137,7 +137,7 @@ impl Change {
 pub struct Known {
     /// The number of the observation that stands.
     pub sequence: u64,
-    /// A hash of the value, so that a row that is read again unchanged changes nothing. A
+    /// A hash of the value and of the values of filter columns, so that a row that is read again unchanged changes nothing. A
     /// comparison of write times is not enough: of two writes with the same timestamp the greater
     /// value wins.
     pub value_hash: u64,
@@ -145,6 +145,9 @@ pub struct Known {
     pub written_us: i64,
     /// The time at which the cell expires, in seconds since the epoch; 0 for never.
     pub expires_s: u32,
+    /// The time at which the row has to be read again, as the cell or a value of a filter column
+    /// expires, in seconds since the epoch; 0 for never.
+    pub changes_s: u32,
 }
 
 /// The hash function for the values of an index, by which a value that is read again is recognised.
@@ -168,11 +171,44 @@ impl Hashing {
         self.seed
     }
 
-    /// The hash of a value.
-    pub fn of(&self, value: &Observed) -> u64 {
+    /// The hash of a cell with its values of filter columns.
+    pub fn of(&self, cell: &Cell) -> u64 {
+        let filters = cell.filters.iter().map(Option::as_deref);
+        self.of_value(&cell.value) ^ self.of_filters(filters)
+    }
+
+    fn of_value(&self, value: &Observed) -> u64 {
         match value {
             Observed::Vector(vector) => self.of_vector(vector),
+            Observed::Serialised(bytes) => self.of_filters([Some(&bytes[..])]),
         }
+    }
+
+    /// The hash of values of filter columns; 0 if there are no such columns.
+    fn of_filters<V: AsRef<[u8]>>(&self, values: impl IntoIterator<Item = Option<V>>) -> u64 {
+        let mut state = Xxh3::with_seed(self.seed);
+        let mut columns = 0;
+        for value in values {
+            columns += 1;
+            let value = value.as_ref().map(AsRef::as_ref);
+            state.update(
+                &value
+                    .map_or(u64::MAX, |value| value.len() as u64)
+                    .to_le_bytes(),
+            );
+            state.update(value.unwrap_or_default());
+        }
+        match columns {
+            0 => 0,
+            _ => state.digest(),
+        }
+    }
+
+    /// The hash of the values of filter columns that an id has.
+    fn of_kept_filters(&self, keys: &KeyTable, id: u32) -> u64 {
+        let filters = keys.filters();
+        let columns = 0..filters.types().len();
+        self.of_filters(columns.map(|column| filters.value(column, id)))
     }
 
     fn of_vector(&self, vector: &[f32]) -> u64 {
@@ -284,6 +320,7 @@ impl Items {
                 self.absences.forget_row(key.as_bytes());
                 self.touch(id);
                 keys.insert(id, key);
+                keys.set_filters(id, &cell.filters);
                 self.note(keys, id, sequence, &cell);
                 Some(Change::Insert {
                     id,
@@ -297,11 +334,17 @@ impl Items {
                 }
                 let before = self.known[id as usize];
                 self.regressions += u64::from(cell.written_us < before.written_us);
+                let vector_before = before.value_hash ^ self.hashing.of_kept_filters(keys, id);
                 self.note(keys, id, sequence, &cell);
                 if self.known[id as usize].value_hash == before.value_hash {
                     return None;
                 }
                 self.touch(id);
+                keys.set_filters(id, &cell.filters);
+                // The graph knows nothing of filter columns.
+                if self.hashing.of_value(&cell.value) == vector_before {
+                    return None;
+                }
                 Some(Change::Replace {
                     id,
                     value: cell.value,
@@ -394,7 +437,7 @@ impl Items {
                 break;
             };
             // The row may have been written anew since, or the id may belong to another row.
-            if self.known[id as usize].expires_s == expires_s
+            if self.known[id as usize].changes_s == expires_s
                 && let Some(key) = keys.key(id)
             {
                 due.push(PrimaryKey::from_encoded(key));
@@ -444,25 +487,27 @@ impl Items {
         {
             expires_s = known.expires_s;
         }
-        let is_new = expires_s != 0 && expires_s != known.expires_s;
-        if (known.written_us, known.expires_s) != (cell.written_us, expires_s) {
+        let changes_s = cell.filters_change_s.unwrap_or(expires_s);
+        let is_new = changes_s != 0 && changes_s != known.changes_s;
+        if (known.written_us, known.expires_s) != (cell.written_us, expires_s) || is_new {
             self.revision += 1;
         }
         *known = Known {
             sequence,
-            value_hash: self.hashing.of(&cell.value),
+            value_hash: self.hashing.of(cell),
             written_us: cell.written_us,
             expires_s,
+            changes_s,
         };
         keys.set_expiry(id, expires_s);
         if is_new {
-            self.expiries.push(id, expires_s);
+            self.expiries.push(id, changes_s);
             if self.expiries.are_stale(self.known.len()) {
                 let expiring = (0..)
                     .zip(&self.known)
-                    .filter(|(_, known)| known.expires_s != 0);
+                    .filter(|(_, known)| known.changes_s != 0);
                 self.expiries
-                    .replace(expiring.map(|(id, known)| (id, known.expires_s)));
+                    .replace(expiring.map(|(id, known)| (id, known.changes_s)));
             }
         }
     }

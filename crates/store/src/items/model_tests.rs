@@ -232,6 +232,8 @@ impl World {
         for ((p, c), vector) in read.found {
             let state = match vector {
                 Some(vector) => RowState::Present(Cell {
+                    filters: Vec::new(),
+                    filters_change_s: None,
                     value: Observed::Vector(vec![f32::from(vector)]),
                     written_us: 0,
                     expires_s: None,
@@ -263,14 +265,18 @@ impl World {
                     self.items.reuse([id]);
                 }
                 Change::Insert { value, .. } => {
-                    let Observed::Vector(vector) = value;
+                    let Observed::Vector(vector) = value else {
+                        panic!("no vector");
+                    };
                     assert!(
                         self.index.insert(id, vector).is_none(),
                         "id {id} was in use"
                     );
                 }
                 Change::Replace { value, .. } => {
-                    let Observed::Vector(vector) = value;
+                    let Observed::Vector(vector) = value else {
+                        panic!("no vector");
+                    };
                     assert!(self.index.insert(id, vector).is_some(), "id {id} was free");
                 }
                 Change::Remove { .. } => {

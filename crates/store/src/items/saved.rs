@@ -19,6 +19,9 @@
 //! and the rows that have these ids in the end are named to be read again. All other ids did not
 //! change.
 
+use bytes::Bytes;
+use value::CqlType;
+
 use super::{Hashing, Items, Known};
 use crate::keys::{KeySchema, KeyTable, PrimaryKey};
 
@@ -33,6 +36,9 @@ pub struct SavedRow {
     pub written_us: i64,
     /// The time at which the vector expires, in seconds since the epoch; 0 for never.
     pub expires_s: u32,
+    /// The time at which the row has to be read again, in seconds since the epoch; 0 for never. It
+    /// is before the expiry if a value of a filter column expires first.
+    pub changes_s: u32,
 }
 
 /// The end of a snapshot's rows.
@@ -86,6 +92,7 @@ impl Items {
                     value_hash: known.value_hash,
                     written_us: known.written_us,
                     expires_s: known.expires_s,
+                    changes_s: known.changes_s,
                 };
                 put(row, key);
             }
@@ -142,13 +149,17 @@ pub struct Restored {
 impl Restored {
     /// Begins without rows. Rows that have expired by `now_s`, in seconds since the epoch, will be
     /// unread.
-    pub fn new(schema: &KeySchema, hash_seed: u64, now_s: u32) -> Restored {
+    ///
+    /// `filters` are the types of the filter columns.
+    pub fn new(schema: &KeySchema, filters: Vec<CqlType>, hash_seed: u64, now_s: u32) -> Restored {
+        let mut keys = Items::key_table(schema);
+        keys.keep_filters(filters);
         Restored {
             items: Items {
                 hashing: Hashing::of_seed(hash_seed),
                 ..Items::new(schema.clone())
             },
-            keys: Items::key_table(schema),
+            keys,
             unread: Unread::default(),
             now_s,
         }
@@ -174,12 +185,32 @@ impl Restored {
             value_hash: row.value_hash,
             written_us: row.written_us,
             expires_s: row.expires_s,
+            changes_s: row.changes_s,
         };
-        if row.expires_s != 0 {
-            self.items.expiries.push(row.id, row.expires_s);
+        if row.changes_s != 0 {
+            self.items.expiries.push(row.id, row.changes_s);
         }
         self.keys.insert(row.id, key);
         self.keys.set_expiry(row.id, row.expires_s);
+        true
+    }
+
+    /// Puts the values of the filter columns of a row that was put before. Returns false if there
+    /// are not as many as columns. `changes_s` is the time at which the row has to be read again.
+    pub fn put_filters(&mut self, id: u32, changes_s: u32, values: &[Option<Bytes>]) -> bool {
+        if self.keys.key(id).is_none() {
+            // The row has expired.
+            return true;
+        }
+        if values.len() != self.keys.filters().types().len() {
+            return false;
+        }
+        self.keys.set_filters(id, values);
+        let known = &mut self.items.known[id as usize];
+        if changes_s != known.changes_s {
+            known.changes_s = changes_s;
+            self.items.expiries.push(id, changes_s);
+        }
         true
     }
 
@@ -246,7 +277,7 @@ mod tests {
         /// The rows after a restart, with the keys that have to be read.
         fn reopened(&self, saved: &SavedRows, now_s: u32) -> (Table, Unread) {
             let schema = text_schema(1, 1);
-            let mut restored = Restored::new(&schema, self.items.hash_seed(), now_s);
+            let mut restored = Restored::new(&schema, Vec::new(), self.items.hash_seed(), now_s);
             for (row, key) in self.rows() {
                 if !saved.touched.contains(&row.id) {
                     assert!(restored.put(row, key));
@@ -346,12 +377,13 @@ mod tests {
     #[test]
     fn a_second_row_of_an_id_or_a_key_is_refused() {
         let schema = text_schema(1, 1);
-        let mut restored = Restored::new(&schema, 1, 0);
+        let mut restored = Restored::new(&schema, Vec::new(), 1, 0);
         let row = |id| SavedRow {
             id,
             value_hash: 0,
             written_us: 0,
             expires_s: 0,
+            changes_s: 0,
         };
         assert!(restored.put(row(0), key("a", "c")));
         assert!(!restored.put(row(0), key("b", "c")));

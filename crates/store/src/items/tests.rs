@@ -11,6 +11,8 @@ fn partition(p: &str) -> PartitionKey {
 
 pub(super) fn present(vector: &[f32], expires_s: Option<u32>) -> RowState {
     RowState::Present(Cell {
+        filters: Vec::new(),
+        filters_change_s: None,
         value: Observed::Vector(vector.to_vec()),
         written_us: 1,
         expires_s,
@@ -146,6 +148,8 @@ fn write_times_that_fall_are_counted_and_stand() {
     let mut table = Table::new();
     let written = |written_us| {
         RowState::Present(Cell {
+            filters: Vec::new(),
+            filters_change_s: None,
             value: Observed::Vector(vec![written_us as f32]),
             written_us,
             expires_s: None,
@@ -209,6 +213,8 @@ fn the_same_expiry_a_second_earlier_is_the_same() {
     assert_eq!(table.items.expired(&table.keys, 102, 10).len(), 1);
     // The row is written anew, to live a second shorter.
     let anew = Cell {
+        filters: Vec::new(),
+        filters_change_s: None,
         value: Observed::Vector(vec![1.0]),
         written_us: 2,
         expires_s: Some(101),

@@ -1,4 +1,5 @@
-//! The keys by id, and the ids by key.
+//! The keys by id, and the ids by key. Beside each key lie the values of the row's filter columns, as
+//! a search must see both together.
 //!
 //! The bytes of a key are stored once, under its id. A hash table of ids leads from key to id. Its
 //! entries are verified through those bytes, so it costs five bytes an entry. Tables with
@@ -7,6 +8,10 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
+
+use bytes::Bytes;
+use columns::Columns;
+use value::CqlType;
 
 use super::lookup::Lookup;
 use super::{PrimaryKey, prefix};
@@ -29,6 +34,8 @@ pub struct KeyTable {
     stored: HashMap<u32, Box<[u8]>>,
     /// The times at which rows expire, in seconds since the epoch.
     expiries: HashMap<u32, u32>,
+    /// The values of filter columns.
+    filters: Columns,
     key_bytes: usize,
     /// The bytes that [`KeyTable::shown`] gives for all keys.
     shown_bytes: usize,
@@ -60,8 +67,28 @@ impl KeyTable {
             hasher: RandomState::new(),
             stored: HashMap::new(),
             expiries: HashMap::new(),
+            filters: Columns::new(Vec::new()),
             key_bytes: 0,
             shown_bytes: 0,
+        }
+    }
+
+    /// Makes the table keep values of filter columns of these types. It must have no keys yet.
+    pub fn keep_filters(&mut self, types: Vec<CqlType>) {
+        debug_assert!(self.len() == 0, "the keys have no values");
+        self.filters = Columns::new(types);
+    }
+
+    /// The values of filter columns.
+    pub fn filters(&self) -> &Columns {
+        &self.filters
+    }
+
+    /// Replaces the values of the filter columns of an id that has a key.
+    pub fn set_filters(&mut self, id: u32, values: &[Option<Bytes>]) {
+        if !values.is_empty() {
+            let values: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
+            self.filters.set(id, &values);
         }
     }
 
@@ -186,6 +213,7 @@ impl KeyTable {
         }
         let stored = self.drop_form(id);
         self.expiries.remove(&id);
+        self.filters.remove(id);
         let encoded = self.keys[id as usize].take()?;
         self.key_bytes -= encoded.len() + ALLOCATION_OVERHEAD_BYTES;
         Some(PrimaryKey { encoded, stored })
@@ -228,6 +256,7 @@ impl KeyTable {
             + self.stored.capacity() * size_of::<(u32, Box<[u8]>)>()
             + self.expiries.capacity() * size_of::<(u32, u32)>()
             + self.ids.allocation_size()
+            + self.filters.memory_bytes()
             + partitions
     }
 }

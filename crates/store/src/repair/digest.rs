@@ -22,7 +22,7 @@ impl Fingerprint {
     pub fn of(cell: &ReadCell, hashing: &Hashing) -> Option<Fingerprint> {
         match cell {
             ReadCell::Value(cell) => Some(Fingerprint {
-                value_hash: hashing.of(&cell.value),
+                value_hash: hashing.of(cell),
                 written_us: cell.written_us,
             }),
             ReadCell::Null | ReadCell::Unusable(_) => None,

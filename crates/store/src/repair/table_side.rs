@@ -11,6 +11,7 @@ use crate::feed::{Pages, rows_of};
 use crate::identity::TokenRange;
 use crate::items::Hashing;
 use crate::keys::PrimaryKey;
+use crate::observed::ReadCell;
 use crate::rows::{ReadRow, RowReader};
 
 /// The aim for the size of a page.
@@ -34,7 +35,7 @@ pub struct TableSide {
 }
 
 impl TableSide {
-    /// The side of the table of `reader`, which reads the one vector column of the index.
+    /// The side of the table of `reader`, which reads the columns that the index observes.
     pub fn new(
         database: &dyn Database,
         reader: &RowReader,
@@ -81,10 +82,7 @@ impl TableSide {
     /// Reduces rows to the parts that are compared.
     pub fn rows(&self, rows: Vec<ReadRow>) -> Vec<TableRow> {
         let rows = rows.into_iter().map(|row| TableRow {
-            fingerprint: row
-                .cells
-                .first()
-                .and_then(|cell| Fingerprint::of(cell, &self.hashing)),
+            fingerprint: Fingerprint::of(&ReadCell::joined(row.cells.into_iter()), &self.hashing),
             key: row.key,
         });
         rows.collect()

@@ -45,6 +45,7 @@ impl SearchError {
                 name,
                 progress: *progress,
             },
+            NoRoute::Unsuited(reason) => SearchError::Unsuitable(reason.clone()),
         }
     }
 }

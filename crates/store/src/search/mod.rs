@@ -4,6 +4,7 @@
 mod admission;
 mod error;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,7 +12,8 @@ use bytes::Bytes;
 use store_api::types::AnnRequest;
 
 use crate::compute::{Compute, NotSearched};
-use crate::identity::IndexName;
+use crate::filter::{Restricted, RowFilter};
+use crate::identity::{IndexIdentity, IndexName};
 use crate::indexes::{Engine, RankedRows, Routed, VectorError};
 
 pub use admission::{Admission, Admissions};
@@ -45,12 +47,16 @@ impl SearchDoor {
         write: impl FnOnce(RankedRows<'_>) -> Result<Bytes, String> + Send + 'static,
     ) -> Result<Bytes, SearchError> {
         let began = Instant::now();
+        let restricted = Restricted::by(search.filter.as_ref());
         let Routed { index, requested } = self
             .engine
-            .current_route(&name, admission.time_left())
+            .current_route(&name, &restricted, admission.time_left())
             .await
             .map_err(|no_route| SearchError::no_route(name.clone(), &no_route))?;
         check(&search, index.identity.options.dimensions)?;
+        check_allowed(&restricted, &index.identity)?;
+        let filter = RowFilter::new(&index.identity, search.filter.as_ref())
+            .map_err(|error| SearchError::Unsuitable(error.to_string()))?;
         let left = admission.time_left();
         if !index.freshness.take_up_acknowledged(left).await {
             self.engine.metrics().search_refused("behind");
@@ -65,7 +71,9 @@ impl SearchDoor {
                 // a moment longer.
                 None => 0,
             };
-            let ranked = index.vectors.search(&search.vector, rows, now_s);
+            let ranked = index
+                .vectors
+                .search(&search.vector, rows, now_s, filter.as_deref());
             let ranked = ranked.map_err(|error| match error {
                 VectorError::Query(error) => SearchError::Unsuitable(error.to_string()),
                 VectorError::Internal(text) => SearchError::Internal(text),
@@ -102,13 +110,18 @@ fn check(request: &AnnRequest, dimensions: usize) -> Result<(), SearchError> {
             "vector[{position}] is not a finite 32-bit number"
         )));
     }
-    if let Some(filter) = &request.filter
-        && !filter.restrictions.is_empty()
-    {
-        return Err(SearchError::Unsuitable(
-            "this index can't be searched with restrictions yet: leave out the WHERE clause"
-                .to_owned(),
-        ));
-    }
     Ok(())
+}
+
+/// Refuses a filter beyond the key of a local index, unless the user said ALLOW FILTERING.
+fn check_allowed(restricted: &Restricted<'_>, index: &IndexIdentity) -> Result<(), SearchError> {
+    let left: BTreeSet<&str> = restricted.left_by(index).collect();
+    if left.is_empty() || restricted.is_allowed {
+        return Ok(());
+    }
+    let left: Vec<&str> = left.into_iter().collect();
+    Err(SearchError::Unsuitable(format!(
+        "a search restricted by {} requires ALLOW FILTERING",
+        left.join(", ")
+    )))
 }

@@ -81,7 +81,7 @@ pub use check::check_place;
 use fault::Fault;
 pub use open::Opened;
 use place::Place;
-pub use rows::put_row;
+pub use rows::{put_filters, put_row};
 pub use save_request::{Beginning, SaveRequest, SomeRows};
 pub use saver::{Saved, Saver};
 pub use verify::{verify, watch};

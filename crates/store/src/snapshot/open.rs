@@ -142,6 +142,7 @@ impl Snapshots {
             &path,
             manifest.generation,
             &identity.keys,
+            identity.filter_types(),
             &held,
             present.now_s(),
         )?;

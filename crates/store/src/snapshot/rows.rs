@@ -11,9 +11,16 @@
 //!       seconds or 0 (u32), length of the key (u32), key
 //! 3     ids that belong to no row, whatever frames of kind 2 say (u32 each)
 //! 4     keys of rows to be read again: length (u32), key
+//! 5     values of filter columns, of rows that stand before: id (u32), time in seconds at which the
+//!       row has to be read again or 0 (u32); for each column the length (u32) and the value, or
+//!       2^32 - 1 for null
 //! ```
 
 use std::path::Path;
+
+use bytes::Bytes;
+use columns::Columns;
+use value::CqlType;
 
 use super::fault::Fault;
 use super::frames::{FrameReader, FrameWriter};
@@ -24,6 +31,10 @@ const HEADER: u32 = 1;
 const ROWS: u32 = 2;
 const TOUCHED: u32 = 3;
 const UNREAD: u32 = 4;
+const FILTERS: u32 = 5;
+
+/// The length that stands for a null.
+const NULL: u32 = u32::MAX;
 
 /// The bytes of a row beside its key.
 const ROW_BYTES: usize = 28;
@@ -49,6 +60,11 @@ impl RowsWriter {
     /// Adds rows, [encoded](put_row).
     pub fn put_rows(&mut self, encoded: &[u8]) -> Result<(), Fault> {
         self.frames.put(ROWS, encoded)
+    }
+
+    /// Appends values of filter columns in the form of [`put_filters`]. Their rows come before.
+    pub fn put_filters(&mut self, encoded: &[u8]) -> Result<(), Fault> {
+        self.frames.put(FILTERS, encoded)
     }
 
     /// Adds the rows that don't count and those to be read again. Ends the file and waits until it
@@ -87,6 +103,18 @@ pub fn put_row(payload: &mut Vec<u8>, row: SavedRow, key: &[u8]) {
     put_key(payload, key);
 }
 
+/// Appends the values of the filter columns of a row to a payload of such values.
+pub fn put_filters(payload: &mut Vec<u8>, row: SavedRow, filters: &Columns) {
+    payload.extend(row.id.to_le_bytes());
+    payload.extend(row.changes_s.to_le_bytes());
+    for column in 0..filters.types().len() {
+        match filters.value(column, row.id) {
+            Some(value) => put_key(payload, &value),
+            None => payload.extend(NULL.to_le_bytes()),
+        }
+    }
+}
+
 fn put_key(payload: &mut Vec<u8>, key: &[u8]) {
     // A key has a few columns of at most 64 KiB, so its length fits.
     payload.extend((key.len() as u32).to_le_bytes());
@@ -99,9 +127,11 @@ pub fn read(
     path: &Path,
     generation: u64,
     schema: &KeySchema,
+    filters: Vec<CqlType>,
     held: &ann::IdSet,
     now_s: u32,
 ) -> Result<Restored, Fault> {
+    let columns = filters.len();
     // The file is read twice, as frames at its end say which rows count.
     let mut touched = ann::IdSet::default();
     let mut unread = Vec::new();
@@ -111,10 +141,16 @@ pub fn read(
         }),
         UNREAD => payload.key(schema).map(|key| unread.push(key)),
         ROWS => payload.row(schema).map(drop),
+        FILTERS => payload.filters(columns).map(drop),
         _ => None,
     })?;
-    let mut restored = Restored::new(schema, hash_seed, now_s);
+    let mut restored = Restored::new(schema, filters, hash_seed, now_s);
     each_frame(path, generation, |kind, payload| {
+        if kind == FILTERS {
+            let (id, changes_s, values) = payload.filters(columns)?;
+            let sound = touched.contains(id) || restored.put_filters(id, changes_s, &values);
+            return sound.then_some(());
+        }
         if kind != ROWS {
             payload.0 = &[];
             return Some(());
@@ -182,13 +218,30 @@ impl Payload<'_> {
         schema.saved_key(key)
     }
 
+    /// An id, the time at which its row has to be read again, and the values of its filter columns.
+    fn filters(&mut self, columns: usize) -> Option<(u32, u32, Vec<Option<Bytes>>)> {
+        let (id, changes_s) = (self.u32()?, self.u32()?);
+        let values = (0..columns).map(|_| match self.u32()? {
+            NULL => Some(None),
+            length => {
+                let (value, rest) = self.0.split_at_checked(length as usize)?;
+                self.0 = rest;
+                Some(Some(Bytes::copy_from_slice(value)))
+            }
+        });
+        Some((id, changes_s, values.collect::<Option<_>>()?))
+    }
+
     fn row(&mut self, schema: &KeySchema) -> Option<(SavedRow, PrimaryKey)> {
-        let row = SavedRow {
+        let mut row = SavedRow {
             id: self.u32()?,
             value_hash: self.u64()?,
             written_us: self.take().map(i64::from_le_bytes)?,
             expires_s: self.u32()?,
+            changes_s: 0,
         };
+        // Only values of filter columns make another time of it.
+        row.changes_s = row.expires_s;
         Some((row, self.key(schema)?))
     }
 }
@@ -204,6 +257,7 @@ mod tests {
             value_hash: u64::from(id) << 40,
             written_us: -7,
             expires_s: 0,
+            changes_s: 0,
         }
     }
 
@@ -233,7 +287,7 @@ mod tests {
         };
         writer.finish(&saved).unwrap();
 
-        let restored = read(&path, 3, &schema, &held([0, 5, 9]), 0).unwrap();
+        let restored = read(&path, 3, &schema, Vec::new(), &held([0, 5, 9]), 0).unwrap();
         let (items, keys, unread) = restored.finish();
         let of_row = payload.len() as u64 / 3;
         assert_eq!(
@@ -250,13 +304,13 @@ mod tests {
         assert_eq!(rows, expected);
 
         let refused = |generation, held| {
-            let refused = read(&path, generation, &schema, &held, 0).map(|_| ());
+            let refused = read(&path, generation, &schema, Vec::new(), &held, 0).map(|_| ());
             refused.unwrap_err().to_string()
         };
         assert!(refused(4, held([0, 5])).contains("another generation"));
         assert!(refused(3, held([0])).contains("one without a vector"));
         let other = text_schema(1, 2);
-        let error = read(&path, 3, &other, &held([0, 5]), 0).map(|_| ());
+        let error = read(&path, 3, &other, Vec::new(), &held([0, 5]), 0).map(|_| ());
         let error = error.unwrap_err().to_string();
         assert!(error.contains("what its kind says"), "{error}");
     }

@@ -36,6 +36,8 @@ pub struct Beginning {
 pub struct SomeRows {
     /// The payloads as they go into the file.
     pub payloads: Vec<Vec<u8>>,
+    /// The payloads of the values of their filter columns.
+    pub filters: Vec<Vec<u8>>,
     /// The id to go on from; `None` after the last row.
     pub next: Option<u32>,
 }

@@ -250,7 +250,7 @@ impl IndexTask {
     async fn subscribe(&self, messages: mpsc::Sender<Message>) -> Option<Option<i64>> {
         let (subscribed, ready) = oneshot::channel();
         let subscriber = Subscriber {
-            column: ObservedColumn::of(&self.index.identity),
+            columns: ObservedColumn::all_of(&self.index.identity),
             takes_static: self.index.identity.filters_by_static(),
             messages,
             subscribed,
@@ -311,7 +311,8 @@ impl IndexTask {
     /// Has the log read from the position of a snapshot on.
     fn rewind(&self, position: Duration) {
         for reader in &self.readers {
-            reader.rewind(position);
+            let run = reader.rewind(position);
+            self.index.freshness.counts_from(run);
         }
         let metrics = &self.index.metrics.snapshots;
         metrics.position_s.set(position.as_secs().cast_signed());
@@ -416,12 +417,12 @@ impl IndexTask {
             .spawn(aside(move || verify(&index, &cancel)));
     }
 
-    /// Describes a read of the one column that the index observes.
+    /// Describes a read of the columns that the index observes.
     fn reader(&self) -> RowReader {
         RowReader {
             table: self.table.clone(),
             keys: self.index.identity.keys.clone(),
-            columns: vec![ObservedColumn::of(&self.index.identity)],
+            columns: ObservedColumn::all_of(&self.index.identity),
         }
     }
 

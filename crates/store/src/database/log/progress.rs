@@ -148,12 +148,16 @@ impl Progress {
 
     /// Takes the reader back, as an index needs the log from `position` on. From now on no later
     /// time is confirmed, and the reader starts again.
-    pub fn rewind(&self, position: Duration) {
+    ///
+    /// Returns a number that is greater than that of each run that began before.
+    pub fn rewind(&self, position: Duration) -> u64 {
         let mut state = self.state();
         let start = state.confirmed().min(position);
         state.begin_at(start);
+        let run = state.run;
         drop(state);
         self.rewound.notify_one();
+        run
     }
 
     /// Waits until the reader has to start again.
@@ -244,6 +248,11 @@ impl Checkpoints {
         let now = self.now();
         self.progress
             .take_in_all(self.run, read_up_to, unread_since, now)
+    }
+
+    /// The number of the run.
+    pub fn run(&self) -> u64 {
+        self.run
     }
 
     /// The number of times that the reader was asked for its progress. Marks it as a reader that is

@@ -10,7 +10,7 @@ use super::progress::Checkpoints;
 use super::reader_series::ReaderSeries;
 use crate::identity::TableIdentity;
 use crate::keys::KeySchema;
-use crate::message::{Hint, HintMessage};
+use crate::message::{Hint, HintMessage, Position};
 
 /// One run of a reader through the log of a table.
 pub struct LogRun {
@@ -115,7 +115,11 @@ impl LogRun {
     ) -> Result<(), Unheard> {
         let up_to = Duration::from_micros(u64::try_from(up_to_us).unwrap_or(0));
         if self.checkpoints.all_read(up_to, unread_since) {
-            let sent = self.hints.send(HintMessage::Position(up_to_us)).await;
+            let position = Position {
+                run: self.checkpoints.run(),
+                time_us: up_to_us,
+            };
+            let sent = self.hints.send(HintMessage::Position(position)).await;
             sent.map_err(|_| Unheard)?;
             self.checkpoints.answer(asked);
         }

@@ -93,7 +93,7 @@ impl World {
         self.issued.clear();
         self.executed.clear();
         self.sequencer = Default::default();
-        let mut restored = Restored::new(&self.schema, save.hash_seed, 0);
+        let mut restored = Restored::new(&self.schema, Vec::new(), save.hash_seed, 0);
         for (row, key) in &save.rows {
             if !end.touched.contains(&row.id) {
                 assert!(save.vectors.contains_key(&row.id), "{row:?} has no vector");

@@ -98,6 +98,9 @@ impl Saver {
                 for payload in &some.payloads {
                     rows.put_rows(payload)?;
                 }
+                for payload in &some.filters {
+                    rows.put_filters(payload)?;
+                }
                 Ok(rows)
             })
             .await?;

@@ -87,6 +87,8 @@ impl World {
     async fn put_row(&self, key: &str) {
         let keys = &self.saver.index.identity.keys;
         let cell = Cell {
+            filters: Vec::new(),
+            filters_change_s: None,
             value: Observed::Vector(vec![1.0, 2.0]),
             written_us: 1,
             expires_s: None,
