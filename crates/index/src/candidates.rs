@@ -8,6 +8,8 @@ use crate::{Metric, Quantization};
 pub struct Candidates {
     /// The factor from LIMIT to the number of candidates asked for, at least 1.
     pub oversampling: f32,
+    /// The metric of the index.
+    pub metric: Metric,
     /// The metric by which candidates are put in order again, from their stored vectors; None if
     /// they are not.
     pub rescoring: Option<Metric>,
@@ -21,6 +23,7 @@ impl Candidates {
         let is_quantized = options.quantization != Quantization::F32;
         Candidates {
             oversampling: options.oversampling as f32,
+            metric: options.similarity,
             rescoring: (is_quantized && options.rescoring).then_some(options.similarity),
         }
     }

@@ -35,24 +35,27 @@ pub fn check(select: &Select, vector_column: &str, has_aggregates: bool) -> Resu
         "Vector ANN queries cannot be run with aggregation"
     } else if select.distinct {
         "Vector ANN queries do not support DISTINCT"
+    } else if restricts(select, vector_column) {
+        "Vector indexes only support ANN queries"
     } else {
-        return refuse_filters(select, vector_column);
+        return Ok(());
     };
     Err(CqlError::invalid(fault))
 }
 
-/// Refuses a WHERE clause. Filters in the index are to come; until then each gets the error that
-/// tells why.
-fn refuse_filters(select: &Select, vector_column: &str) -> Result<(), CqlError> {
+fn restricts(select: &Select, column: &str) -> bool {
+    let mut relations = select.relations.iter();
+    relations.any(|relation| matches!(&relation.subject, Subject::Column(name) if name == column))
+}
+
+/// Refuses a WHERE clause, for a service that has no filters. Each gets the error that tells why.
+///
+/// # Errors
+/// If there is a WHERE clause.
+pub fn refuse_filters(select: &Select) -> Result<(), CqlError> {
     let Some(relation) = select.relations.first() else {
         return Ok(());
     };
-    let on_vector = select.relations.iter().any(
-        |relation| matches!(&relation.subject, Subject::Column(name) if name == vector_column),
-    );
-    if on_vector {
-        return Err(CqlError::invalid("Vector indexes only support ANN queries"));
-    }
     let is_unsupported_subject = matches!(
         relation.subject,
         Subject::Element { .. } | Subject::Field { .. } | Subject::Token(_) | Subject::Function(_)
@@ -107,7 +110,9 @@ mod tests {
     fn checked(clauses: &str, has_aggregates: bool) -> Result<(), CqlError> {
         let text = format!("SELECT id FROM t {clauses}");
         match parse_statement(&text).unwrap().statement {
-            Statement::Select(select) => check(&select, "v", has_aggregates),
+            Statement::Select(select) => {
+                check(&select, "v", has_aggregates).and_then(|()| refuse_filters(&select))
+            }
             other => panic!("{other:?}"),
         }
     }

@@ -13,6 +13,7 @@
 //! An ordering by similarity is served by an index, which names the nearest rows:
 //!
 //! - [`clauses`]: the clauses that such a SELECT must not have, in the words of ScyllaDB;
+//! - [`filter`]: its conditions on rows, in the words of the index service;
 //! - [`newest`]: the index that is asked if several serve the query;
 //! - [`bounds`]: checks of values that are known only when the query is executed;
 //! - [`key_values`] and [`refused`]: the answers of the index service;
@@ -24,6 +25,7 @@
 pub mod bounds;
 mod choice;
 pub mod clauses;
+pub mod filter;
 mod nearest;
 mod ordering;
 pub mod refill;

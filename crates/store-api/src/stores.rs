@@ -9,6 +9,7 @@ use futures::future::BoxFuture;
 use uuid::Uuid;
 
 use crate::client::neighbours_of_binary;
+use crate::types::AnnRequest;
 use crate::{Client, ClientError, Neighbours};
 
 /// The longest time that a search in this process may take. It equals the default timeout of a
@@ -26,16 +27,15 @@ pub enum Stores {
 
 /// An index service in the same process, which is called instead of asked over a socket.
 pub trait LocalStore: Send + Sync {
-    /// Finds the up to `limit` nearest rows of an index. Returns them in the binary form of an
-    /// answer ([`crate::binary`]).
+    /// Finds the nearest rows of an index. Returns them in the binary form of an answer
+    /// ([`crate::binary`]).
     ///
     /// An error is the one that the same search would give over HTTP.
     fn search<'a>(
         &'a self,
         keyspace: &'a str,
         index: &'a str,
-        vector: Vec<f32>,
-        limit: usize,
+        search: AnnRequest,
     ) -> BoxFuture<'a, Result<Bytes, ClientError>>;
 
     /// Waits until an index of this version, which was just created, can be searched. It waits a
@@ -50,7 +50,7 @@ impl Stores {
         Stores::Remote(Client::disabled())
     }
 
-    /// Finds the up to `limit` nearest rows of an index. A search that takes too long fails with
+    /// Finds the nearest rows of an index. A search that takes too long fails with
     /// [`ClientError::Aborted`].
     ///
     /// `key_columns` are the names of all columns of the primary key, partition key first.
@@ -58,17 +58,13 @@ impl Stores {
         &self,
         keyspace: &str,
         index: &str,
-        vector: Vec<f32>,
-        limit: usize,
+        search: AnnRequest,
         key_columns: &[&str],
     ) -> Result<Neighbours, ClientError> {
         match self {
-            Stores::Remote(client) => {
-                let found = client.ann(keyspace, index, &vector, limit, key_columns);
-                found.await
-            }
+            Stores::Remote(client) => client.ann(keyspace, index, &search, key_columns).await,
             Stores::Local(store) => {
-                let search = store.search(keyspace, index, vector, limit);
+                let search = store.search(keyspace, index, search);
                 let answer = tokio::time::timeout(LOCAL_TIMEOUT, search).await;
                 let answer = answer.unwrap_or(Err(ClientError::Aborted))?;
                 neighbours_of_binary(answer, key_columns)
@@ -142,14 +138,14 @@ mod tests {
             &'a self,
             keyspace: &'a str,
             index: &'a str,
-            vector: Vec<f32>,
-            limit: usize,
+            search: AnnRequest,
         ) -> BoxFuture<'a, Result<Bytes, ClientError>> {
             Box::pin(async move {
                 if (keyspace, index) != ("ks", "idx") {
                     return Err(ClientError::Unavailable);
                 }
-                let keys: Vec<[u8; 4]> = vector.iter().map(|e| e.to_be_bytes()).collect();
+                let limit = search.limit.get();
+                let keys: Vec<[u8; 4]> = search.vector.iter().map(|e| e.to_be_bytes()).collect();
                 let keys = &keys[..limit];
                 let mut writer = Writer::new(keys.iter().map(|_| (0.0, 1.0)), 1, 4 * limit);
                 writer.column("id", 8, keys.iter().map(|key| &key[..]));
@@ -165,15 +161,21 @@ mod tests {
     #[tokio::test]
     async fn a_local_store_is_called() {
         let stores = Stores::from(Arc::new(Echo));
-        let found = stores.ann("ks", "idx", vec![1.5, 2.5, 3.5], 2, &["id"]);
+        let found = stores.ann(
+            "ks",
+            "idx",
+            AnnRequest::new(vec![1.5, 2.5, 3.5], 2),
+            &["id"],
+        );
         let key = |e: f32| vec![KeyValue::Cql(Bytes::copy_from_slice(&e.to_be_bytes()))];
         assert_eq!(found.await.unwrap().keys, [key(1.5), key(2.5)]);
-        let no_such_column = stores.ann("ks", "idx", vec![1.5], 1, &["key"]).await;
+        let one = || AnnRequest::new(vec![1.5], 1);
+        let no_such_column = stores.ann("ks", "idx", one(), &["key"]).await;
         assert_eq!(no_such_column, Err(ClientError::InvalidBinary));
-        let elsewhere = stores.ann("ks", "other", vec![1.5], 1, &["id"]).await;
+        let elsewhere = stores.ann("ks", "other", one(), &["id"]).await;
         assert_eq!(elsewhere, Err(ClientError::Unavailable));
         let disabled = Stores::disabled();
-        let nobody = disabled.ann("ks", "idx", vec![1.5], 1, &["id"]).await;
+        let nobody = disabled.ann("ks", "idx", one(), &["id"]).await;
         assert_eq!(nobody, Err(ClientError::Disabled));
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use store_api::types::AnnRequest;
 use store_api::{Client, ClientError, ClientOptions, KeyValue};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -65,7 +66,10 @@ async fn connections_are_kept() {
     let (uri, connections) = service(http("200 OK", FOUND), Duration::ZERO).await;
     let client = client(&[&uri]);
     for _ in 0..5 {
-        let found = client.ann("ks", "i", &[1.0], 1, &["id"]).await.unwrap();
+        let found = client
+            .ann("ks", "i", &AnnRequest::new(vec![1.0], 1), &["id"])
+            .await
+            .unwrap();
         let key = KeyValue::Json(serde_json::json!(7));
         assert_eq!(found.keys, vec![vec![key]]);
     }
@@ -75,19 +79,25 @@ async fn connections_are_kept() {
 #[tokio::test]
 async fn no_service_and_no_answer() {
     assert_eq!(
-        Client::disabled().ann("ks", "i", &[1.0], 1, &["id"]).await,
+        Client::disabled()
+            .ann("ks", "i", &AnnRequest::new(vec![1.0], 1), &["id"])
+            .await,
         Err(ClientError::Disabled)
     );
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let closed = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
     assert_eq!(
-        client(&[&closed]).ann("ks", "i", &[1.0], 1, &["id"]).await,
+        client(&[&closed])
+            .ann("ks", "i", &AnnRequest::new(vec![1.0], 1), &["id"])
+            .await,
         Err(ClientError::Unavailable)
     );
     let (slow, _) = service(http("200 OK", FOUND), Duration::from_secs(5)).await;
     assert_eq!(
-        client(&[&slow]).ann("ks", "i", &[1.0], 1, &["id"]).await,
+        client(&[&slow])
+            .ann("ks", "i", &AnnRequest::new(vec![1.0], 1), &["id"])
+            .await,
         Err(ClientError::Aborted)
     );
 }
@@ -105,7 +115,11 @@ async fn only_unavailable_moves_on() {
     let (serving, _) = service(http("200 OK", FOUND), Duration::ZERO).await;
     let both = client(&[&starting, &serving]);
     for _ in 0..4 {
-        assert!(both.ann("ks", "i", &[1.0], 1, &["id"]).await.is_ok());
+        assert!(
+            both.ann("ks", "i", &AnnRequest::new(vec![1.0], 1), &["id"])
+                .await
+                .is_ok()
+        );
     }
     let (building, _) = service(
         http(
@@ -118,7 +132,10 @@ async fn only_unavailable_moves_on() {
     let client = client(&[&building, &serving]);
     let mut refused = 0;
     for _ in 0..64 {
-        if let Err(error) = client.ann("ks", "i", &[1.0], 1, &["id"]).await {
+        if let Err(error) = client
+            .ann("ks", "i", &AnnRequest::new(vec![1.0], 1), &["id"])
+            .await
+        {
             assert_eq!(
                 error.to_string(),
                 "Vector Store error: HTTP status 503 Service Unavailable, message: soon"

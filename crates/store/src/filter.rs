@@ -16,11 +16,11 @@ use bytes::Bytes;
 use columns::Condition;
 use serde_json::Value as Json;
 use store_api::types::{Filter, Restriction};
-use value::predicate::{Comparison, Observed, Predicate, TuplePredicate};
+use value::predicate::{Collection, Comparison, Observed, Predicate, TuplePredicate};
 use value::{CqlType, clustering_form, from_key_json};
 
 use crate::identity::IndexIdentity;
-use crate::keys::{KeySchema, KeyTable, PrimaryKey, Values};
+use crate::keys::{self, KeySchema, KeyTable, PrimaryKey, Values};
 
 /// The most partitions whose rows are looked up by the partition key. More are found by checks.
 const PARTITIONS_MAX: usize = 1000;
@@ -55,6 +55,19 @@ pub enum Unsuitable {
         /// The value, as JSON.
         value: Json,
     },
+    /// A column is no collection of the kind that the restriction looks into.
+    #[error("column {column} is of type {cql_type}, which has no {what}")]
+    Kind {
+        /// The restricted column.
+        column: String,
+        /// The type of the column.
+        cql_type: CqlType,
+        /// The parts that the restriction looks for.
+        what: &'static str,
+    },
+    /// A token is not of the whole partition key.
+    #[error("a token is of all columns of the partition key, in their order")]
+    Token,
     /// A tuple has another length than the columns it is compared with.
     #[error("{columns} columns are compared with a tuple of {values} values")]
     Arity {
@@ -80,6 +93,8 @@ enum Check {
     OneOf(usize, HashSet<Bytes>),
     Column(Place, Predicate),
     Tuple(Vec<Place>, TuplePredicate),
+    /// The token of the partition key compares so with this number.
+    Token(Comparison, i64),
 }
 
 /// The columns that a filter restricts.
@@ -129,17 +144,28 @@ impl<'a> Restricted<'a> {
 /// The columns of a restriction, and whether it asks them to equal something.
 fn columns_of(restriction: &Restriction) -> (&[String], bool) {
     use Restriction::{
-        Eq, EqTuple, Ge, GeTuple, Gt, GtTuple, In, InTuple, Le, LeTuple, Lt, LtTuple,
+        Contains, ContainsKey, Entry, Eq, EqTuple, Ge, GeTuple, Gt, GtTuple, In, InTuple, Le,
+        LeTuple, Lt, LtTuple, TokenEq, TokenGe, TokenGt, TokenLe, TokenLt,
     };
     match restriction {
         Eq { lhs, .. } | In { lhs, .. } => (std::slice::from_ref(lhs), true),
-        Lt { lhs, .. } | Le { lhs, .. } | Gt { lhs, .. } | Ge { lhs, .. } => {
-            (std::slice::from_ref(lhs), false)
-        }
+        Lt { lhs, .. }
+        | Le { lhs, .. }
+        | Gt { lhs, .. }
+        | Ge { lhs, .. }
+        | Contains { lhs, .. }
+        | ContainsKey { lhs, .. }
+        | Entry { lhs, .. } => (std::slice::from_ref(lhs), false),
         EqTuple { lhs, .. } | InTuple { lhs, .. } => (lhs, true),
-        LtTuple { lhs, .. } | LeTuple { lhs, .. } | GtTuple { lhs, .. } | GeTuple { lhs, .. } => {
-            (lhs, false)
-        }
+        LtTuple { lhs, .. }
+        | LeTuple { lhs, .. }
+        | GtTuple { lhs, .. }
+        | GeTuple { lhs, .. }
+        | TokenEq { lhs, .. }
+        | TokenLt { lhs, .. }
+        | TokenLe { lhs, .. }
+        | TokenGt { lhs, .. }
+        | TokenGe { lhs, .. } => (lhs, false),
     }
 }
 
@@ -191,6 +217,79 @@ impl RowFilter {
                 self.put_tuple(columns.places(), predicate);
                 Ok(())
             }
+            Restriction::Contains { lhs, rhs } => self.add_part(index, lhs, |column| {
+                let (collection, element) = match column.cql_type {
+                    CqlType::List { element, .. } => {
+                        (Collection::List((**element).clone()), element)
+                    }
+                    CqlType::Set { element, .. } => (Collection::Set((**element).clone()), element),
+                    CqlType::Map { value, .. } => (Collection::MapValues((**value).clone()), value),
+                    _ => return Err(column.has_no("elements")),
+                };
+                let value = column.part(element, rhs)?;
+                Ok(Predicate::Contains { collection, value })
+            }),
+            Restriction::ContainsKey { lhs, rhs } => self.add_part(index, lhs, |column| {
+                let CqlType::Map { key, .. } = column.cql_type else {
+                    return Err(column.has_no("keys"));
+                };
+                Ok(Predicate::ContainsKey {
+                    key_type: (**key).clone(),
+                    key: column.part(key, rhs)?,
+                })
+            }),
+            Restriction::Entry { lhs, key: at, rhs } => self.add_part(index, lhs, |column| {
+                let CqlType::Map { key, value, .. } = column.cql_type else {
+                    return Err(column.has_no("entries"));
+                };
+                Ok(Predicate::Entry {
+                    key_type: (**key).clone(),
+                    value_type: (**value).clone(),
+                    key: column.part(key, at)?,
+                    value: column.part(value, rhs)?,
+                })
+            }),
+            Restriction::TokenEq { lhs, rhs } => self.add_token(lhs, Eq, *rhs),
+            Restriction::TokenLt { lhs, rhs } => self.add_token(lhs, Lt, *rhs),
+            Restriction::TokenLe { lhs, rhs } => self.add_token(lhs, LtEq, *rhs),
+            Restriction::TokenGt { lhs, rhs } => self.add_token(lhs, Gt, *rhs),
+            Restriction::TokenGe { lhs, rhs } => self.add_token(lhs, GtEq, *rhs),
+        }
+    }
+
+    /// Adds a predicate that looks into a collection.
+    fn add_part(
+        &mut self,
+        index: &IndexIdentity,
+        column: &str,
+        predicate: impl FnOnce(&Column<'_>) -> Result<Predicate, Unsuitable>,
+    ) -> Result<(), Unsuitable> {
+        let column = Column::of(index, column)?;
+        let predicate = predicate(&column)?;
+        self.put(column.place, predicate);
+        Ok(())
+    }
+
+    fn add_token(
+        &mut self,
+        columns: &[String],
+        comparison: Comparison,
+        token: i64,
+    ) -> Result<(), Unsuitable> {
+        let key = self.keys.partition.iter().map(|column| &column.name);
+        if !key.eq(columns) {
+            return Err(Unsuitable::Token);
+        }
+        self.checks.push(Check::Token(comparison, token));
+        Ok(())
+    }
+
+    fn put(&mut self, place: Place, predicate: Predicate) {
+        match place {
+            Place::Filter(column) => self
+                .conditions
+                .push(Condition::Column { column, predicate }),
+            Place::Key(_) => self.checks.push(Check::Column(place, predicate)),
         }
     }
 
@@ -243,13 +342,7 @@ impl RowFilter {
             comparison,
             value: column.value(value)?,
         };
-        match column.place {
-            Place::Filter(at) => self.conditions.push(Condition::Column {
-                column: at,
-                predicate,
-            }),
-            place @ Place::Key(_) => self.checks.push(Check::Column(place, predicate)),
-        }
+        self.put(column.place, predicate);
         Ok(())
     }
 
@@ -294,7 +387,8 @@ impl RowFilter {
         let Some(key) = keys.key(id) else {
             return false;
         };
-        self.checks.iter().all(|check| check.holds(keys, key, id))
+        let mut checks = self.checks.iter();
+        checks.all(|check| check.holds(&self.keys, keys, key, id))
     }
 
     /// The ids of the rows in the partitions that the filter names; `None` if it does not name
@@ -325,17 +419,17 @@ impl RowFilter {
                 return keys.partition(partition.as_bytes());
             }
             let key: PrimaryKey = self.keys.encode(tuple);
-            Vec::from_iter(keys.id(key.as_bytes()))
+            keys.id(key.as_bytes()).into_iter().collect()
         });
         Some(ids.collect())
     }
 }
 
 impl Check {
-    fn holds(&self, keys: &KeyTable, key: &[u8], id: u32) -> bool {
+    fn holds(&self, schema: &KeySchema, table: &KeyTable, key: &[u8], id: u32) -> bool {
         let value = |place: Place| match place {
             Place::Key(at) => Values::of(key).nth(at).map(Cow::Borrowed),
-            Place::Filter(at) => keys.filters().value(at, id),
+            Place::Filter(at) => table.filters().value(at, id),
         };
         match self {
             Check::OneOf(at, values) => {
@@ -349,6 +443,9 @@ impl Check {
             Check::Tuple(places, predicate) => {
                 let values: Vec<_> = places.iter().map(|place| value(*place)).collect();
                 predicate.holds(|at| values.get(at)?.as_deref())
+            }
+            Check::Token(comparison, token) => {
+                comparison.accepts(keys::token(schema, key).cmp(token))
             }
         }
     }
@@ -386,11 +483,24 @@ impl<'a> Column<'a> {
     }
 
     fn value(&self, json: &Json) -> Result<Bytes, Unsuitable> {
-        from_key_json(self.cql_type, json).ok_or_else(|| Unsuitable::Value {
+        self.part(self.cql_type, json)
+    }
+
+    /// A value that is of this type in the column.
+    fn part(&self, cql_type: &CqlType, json: &Json) -> Result<Bytes, Unsuitable> {
+        from_key_json(cql_type, json).ok_or_else(|| Unsuitable::Value {
             column: self.name.to_owned(),
             cql_type: self.cql_type.clone(),
             value: json.clone(),
         })
+    }
+
+    fn has_no(&self, what: &'static str) -> Unsuitable {
+        Unsuitable::Kind {
+            column: self.name.to_owned(),
+            cql_type: self.cql_type.clone(),
+            what,
+        }
     }
 }
 

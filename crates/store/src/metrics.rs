@@ -320,9 +320,9 @@ impl Metrics {
         }
     }
 
-    /// Counts a search that was refused because there were too many. The reason is `admission` if
-    /// more came than are taken in at a time, `deadline` if the search could not have begun in time,
-    /// or `behind` if the index lacked acknowledged writes until then.
+    /// Counts a search that was refused. The reason is `admission` if more came than are taken in
+    /// at a time, `deadline` if the search could not have begun in time, or `behind` if the index
+    /// lacked acknowledged writes until then.
     pub fn search_refused(&self, reason: &str) {
         self.searches_refused.with_label_values(&[reason]).inc();
     }

@@ -5,6 +5,7 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{Way, World};
+use store_api::types::AnnRequest;
 
 /// The longest median time until a write is searchable.
 const MEDIAN_MAX: Duration = Duration::from_millis(100);
@@ -32,7 +33,12 @@ async fn a_write_is_searchable_within_100_ms_at_the_median(way: Way) {
         common::eventually("the row is found", async || {
             let nearest = world
                 .client
-                .ann("ks", "i", &[key as f32, 1.0], 1, &["k"])
+                .ann(
+                    "ks",
+                    "i",
+                    &AnnRequest::new(vec![key as f32, 1.0], 1),
+                    &["k"],
+                )
                 .await;
             common::keys(nearest.unwrap()) == [[key]]
         })
@@ -56,7 +62,10 @@ async fn a_search_finds_what_was_acknowledged_before_it_and_nothing_deleted() {
     world.create_index("i", "t").await;
     world.wait_serving("i").await;
     let nearest = async || {
-        let found = world.client.ann("ks", "i", &[0.0, 1.0], 1, &["k"]).await;
+        let found = world
+            .client
+            .ann("ks", "i", &AnnRequest::new(vec![0.0, 1.0], 1), &["k"])
+            .await;
         common::keys(found.unwrap())
     };
     for key in (0..20).rev() {

@@ -5,6 +5,7 @@ mod common;
 
 use common::{Way, World, eventually};
 use serde_json::{Value, json};
+use store_api::types::AnnRequest;
 
 /// The types, each with a value as CQL writes it and as the API writes it.
 fn values() -> Vec<(&'static str, &'static str, Value)> {
@@ -64,7 +65,10 @@ async fn check(world: &World, typ: &str, literal: &str, key: Vec<Value>) {
     world.wait_serving(&index).await;
     let keys = async || {
         let names = &["k", "c"][..columns];
-        let found = world.client.ann("ks", &index, &[1.0, 2.0], 9, names).await;
+        let found = world
+            .client
+            .ann("ks", &index, &AnnRequest::new(vec![1.0, 2.0], 9), names)
+            .await;
         common::keys(found.unwrap())
     };
     let expected = vec![key];

@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{Way, World, eventually, start_node};
-use store_api::types::NodeStatus;
+use store_api::types::{AnnRequest, NodeStatus};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_service_outlives_its_database() {
@@ -30,7 +30,10 @@ async fn the_service_outlives_its_database() {
     .await
     .expect("the loss is noticed")
     .expect("the service lives");
-    let found = world.client.ann("ks", "i", &[1.0, 2.0], 9, &["k"]).await;
+    let found = world
+        .client
+        .ann("ks", "i", &AnnRequest::new(vec![1.0, 2.0], 9), &["k"])
+        .await;
     assert_eq!(common::keys(found.unwrap()), [[1]]);
 
     let node = start_node(world.storage.clone(), world.cql).await;

@@ -5,6 +5,7 @@ mod common;
 
 use common::{Way, World, eventually};
 use store_api::ClientError;
+use store_api::types::AnnRequest;
 
 async fn table(world: &World) {
     world
@@ -125,10 +126,11 @@ async fn indexes_on_two_columns_hold_each_its_own(way: Way) {
         .await;
     wait_count(&world, "i", 1).await;
     wait_count(&world, "J", 1).await;
-    let found = world.client.ann("ks", "J", &[1.0, 2.0, 3.0], 9, &["k"]);
-    assert_eq!(common::keys(found.await.unwrap()), [[2]]);
-    let found = world.client.ann("ks", "i", &[1.0, 2.0], 9, &["k"]);
-    assert_eq!(common::keys(found.await.unwrap()), [[1]]);
+    for (index, vector, key) in [("J", vec![1.0, 2.0, 3.0], 2), ("i", vec![1.0, 2.0], 1)] {
+        let search = AnnRequest::new(vector, 9);
+        let found = world.client.ann("ks", index, &search, &["k"]).await;
+        assert_eq!(common::keys(found.unwrap()), [[key]]);
+    }
     world.store.shutdown().await;
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use store_api::types::IndexState;
+use store_api::types::{AnnRequest, IndexState};
 use store_api::{Client, ClientError, ClientOptions, KeyValue};
 
 use crate::server::Server;
@@ -87,8 +87,7 @@ impl<'a> Index<'a> {
             .ann(
                 self.keyspace,
                 self.name,
-                &self.origin,
-                BEYOND_THE_COUNT,
+                &AnnRequest::new(self.origin.clone(), BEYOND_THE_COUNT),
                 self.key_columns,
             )
             .await?;

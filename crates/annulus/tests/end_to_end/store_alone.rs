@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use store_api::types::NodeStatus;
+use store_api::types::{AnnRequest, NodeStatus};
 use store_api::{Client, ClientOptions, KeyValue};
 
 use crate::running::Running;
@@ -105,7 +105,10 @@ async fn it_serves_and_moves_and_stops_as_it_is_told() {
         base_uris: vec![format!("http://{before}")],
         ..ClientOptions::default()
     });
-    let found = client.unwrap().ann("ks", "i", &[1.0, 2.0], 1, &["k"]).await;
+    let found = client
+        .unwrap()
+        .ann("ks", "i", &AnnRequest::new(vec![1.0, 2.0], 1), &["k"])
+        .await;
     let seven = KeyValue::Cql(bytes::Bytes::copy_from_slice(&7i32.to_be_bytes()));
     assert_eq!(found.unwrap().keys, [[seven]]);
 

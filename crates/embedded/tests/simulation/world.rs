@@ -17,6 +17,7 @@ use store::{
 };
 use store_api::LocalStore;
 use store_api::binary::Rows;
+use store_api::types::AnnRequest;
 use tempfile::TempDir;
 use turns::{Class, Turn, Turns};
 
@@ -498,7 +499,11 @@ impl World {
         let before = table::rows(&process.storage);
         let found = process
             .local
-            .search(table::KEYSPACE, table::INDEX, vec![1.0, 1.0], 1000)
+            .search(
+                table::KEYSPACE,
+                table::INDEX,
+                AnnRequest::new(vec![1.0, 1.0], 1000),
+            )
             .await;
         let after = table::rows(&process.storage);
         self.tell(format!("a search: {}", found.is_ok()));
@@ -624,7 +629,11 @@ impl World {
                 let expected = distances(&rows);
                 let found = process
                     .local
-                    .search(table::KEYSPACE, table::INDEX, vec![1.0, 1.0], 1000)
+                    .search(
+                        table::KEYSPACE,
+                        table::INDEX,
+                        AnnRequest::new(vec![1.0, 1.0], 1000),
+                    )
                     .await;
                 match found {
                     Ok(found) => {

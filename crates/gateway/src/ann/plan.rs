@@ -89,6 +89,7 @@ impl AnnPlan {
             ));
         }
         clauses::check(&select, &column.name, calls_aggregate(&select.projection))?;
+        clauses::refuse_filters(&select)?;
         let vector = VectorTerm::of(ordering.vector, &column.name, dimensions)?;
         let limit = select.limit.as_ref().ok_or_else(bounds::no_limit)?;
         let limit = LimitTerm::of(limit)?;

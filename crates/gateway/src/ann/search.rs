@@ -12,6 +12,7 @@ use cql::wire::{
 use futures::stream::{self, StreamExt, TryStreamExt};
 use query::refill::{self, Refill};
 use query::{bounds, key_values, refused};
+use store_api::types::AnnRequest;
 use store_api::{ClientError, KeyValue, Stores};
 use value::timeuuid;
 
@@ -168,8 +169,7 @@ impl<'a> Search<'a> {
             .ann(
                 &plan.index.keyspace,
                 &plan.index.name,
-                bounds::elements(&self.vector),
-                wanted,
+                AnnRequest::new(bounds::elements(&self.vector), wanted),
                 &names,
             )
             .await

@@ -79,15 +79,7 @@ async fn execute_at(
         clock: &clock,
     };
     let table = &plan.selected.table;
-    let mut partitions = partitions::wanted_partitions(table, &plan.access.partitions, values)?;
-    let slices = match clustering::slices(table, &plan.access.clustering, values)? {
-        Slices::All => Vec::new(),
-        Slices::Some(slices) => slices,
-        Slices::Nothing => {
-            partitions = WantedPartitions::Nothing;
-            Vec::new()
-        }
-    };
+    let (partitions, slices) = reads(plan, values)?;
     if table.log_of.is_some() && partitions != WantedPartitions::Nothing {
         log::settle(&database.storage, &slices, &clock).await?;
     }
@@ -119,6 +111,48 @@ async fn execute_at(
         }),
         warnings,
     })
+}
+
+/// Gives all rows that the access path of a plan leads to to a collector without pages, and returns
+/// what it made of them.
+///
+/// # Errors
+/// As [`super::execute()`].
+pub(super) async fn collect_all(
+    database: &Database,
+    collector: Collector,
+    values: Values<'_>,
+) -> Result<Page, CqlError> {
+    let plan = collector.plan.clone();
+    let (partitions, slices) = reads(&plan, values)?;
+    let wanted = wanted(&plan.selected.table, &partitions, &slices);
+    let reader = reader(database, &plan, wanted, values.parameters)?;
+    let question = question(&plan, &ClusteringOrder::default(), slices);
+    let cursor = Cursor {
+        source: Source::Sequence(Sequence::new(reader, question, partitions, 0, None)),
+        collector,
+        looked_ahead: 0,
+        has_more: false,
+    };
+    let (page, _) = run_blocking(cursor, PACE).await?.finish()?;
+    Ok(page)
+}
+
+/// The partitions that the access path of a plan leads to, and the slices to read of them; none for
+/// all rows.
+fn reads(
+    plan: &Resolved,
+    values: Values<'_>,
+) -> Result<(WantedPartitions, Vec<ClusteringSlice>), CqlError> {
+    let table = &plan.selected.table;
+    let partitions = partitions::wanted_partitions(table, &plan.access.partitions, values)?;
+    Ok(
+        match clustering::slices(table, &plan.access.clustering, values)? {
+            Slices::All => (partitions, Vec::new()),
+            Slices::Some(slices) => (partitions, slices),
+            Slices::Nothing => (WantedPartitions::Nothing, Vec::new()),
+        },
+    )
 }
 
 async fn run_blocking(mut cursor: Cursor, pace: Pace) -> Result<Cursor, CqlError> {

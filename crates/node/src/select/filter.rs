@@ -6,6 +6,7 @@ use bytes::Bytes;
 use cql::error::CqlError;
 use schema::Column;
 use storage::read::Row;
+use store_api::types::Restriction;
 use value::predicate::{Collection, Comparison, Predicate, TuplePredicate};
 use value::{CqlType, token::Partitioner};
 
@@ -36,13 +37,13 @@ pub(super) enum Filter {
 ///
 /// # Errors
 /// Null and unset values.
-pub(super) fn bind_all(
-    relations: &[Relation],
+pub(super) fn bind_all<'r>(
+    relations: impl IntoIterator<Item = &'r Relation>,
     partitioner: Partitioner,
     values: Values<'_>,
 ) -> Result<Vec<Filter>, CqlError> {
-    let filters = relations.iter();
-    filters
+    let relations = relations.into_iter();
+    relations
         .map(|relation| bind(relation, partitioner, values))
         .collect()
 }
@@ -148,6 +149,32 @@ fn present(bound: Bound, column: &Column) -> Result<Bytes, CqlError> {
 }
 
 impl Filter {
+    /// The filter in the words of the index service; `None` if it has no words for it. `relation`
+    /// is the one that the filter was made of, and `partition_key` names the columns of that key.
+    pub(super) fn restriction(
+        &self,
+        relation: &Relation,
+        partition_key: &[String],
+    ) -> Option<Restriction> {
+        match self {
+            Filter::Column { predicate, .. } => {
+                query::filter::restriction(&relation.first_column()?.name, predicate)
+            }
+            Filter::Tuple { predicate, .. } => {
+                let RelationKind::Tuple { columns, .. } = &relation.kind else {
+                    return None;
+                };
+                let names = columns.iter().map(|column| column.name.clone());
+                query::filter::tuple_restriction(&names.collect::<Vec<_>>(), predicate)
+            }
+            Filter::Token { comparison, token } => Some(query::filter::token_restriction(
+                partition_key,
+                *comparison,
+                *token,
+            )),
+        }
+    }
+
     /// Whether the row passes the filter.
     pub(super) fn accepts(&self, row: &Row) -> bool {
         match self {

@@ -8,11 +8,12 @@ use bytes::Bytes;
 use cql::ast;
 use cql::error::CqlError;
 use index::Candidates;
-use query::{NearestTo, bounds, clauses, newest};
-use schema::{Column, Index, Table};
+use query::{NearestTo, bounds, clauses, filter, newest};
+use schema::{Column, ColumnKind, Index, Table};
 
 use super::place::Place;
 use super::projection::Projection;
+use super::relation::{Relation, RelationKind};
 use super::values::Values;
 use crate::bind::{Bound, PrepareContext, PreparedTerm, prepare_term};
 use crate::functions::natural_type;
@@ -37,6 +38,17 @@ pub(super) struct NearestOrder {
     pub partition_columns: usize,
     /// The number of candidates to ask for, and whether they are put in order again.
     pub candidates: Candidates,
+    /// The relations of WHERE. Each row is checked for all of them, as the index may not have taken
+    /// up a change yet.
+    pub conditions: Vec<Condition>,
+}
+
+/// A relation of WHERE beside the ordering.
+#[derive(Debug)]
+pub(super) struct Condition {
+    pub relation: Relation,
+    /// Whether the index keeps the values of the relation's columns, and so can search by it.
+    pub is_kept: bool,
 }
 
 impl fmt::Display for NearestOrder {
@@ -47,6 +59,14 @@ impl fmt::Display for NearestOrder {
         }
         if let Some(similarity) = self.candidates.rescoring {
             writeln!(f, "rescoring by {similarity:?}")?;
+        }
+        for (name, is_kept) in [("filter in the index", true), ("filter of rows", false)] {
+            let conditions = self.conditions.iter();
+            let of_name = conditions.filter(|condition| condition.is_kept == is_kept);
+            let texts: Vec<&str> = of_name.map(|one| one.relation.text.as_str()).collect();
+            if !texts.is_empty() {
+                writeln!(f, "{name}: {}", texts.join(" and "))?;
+            }
         }
         Ok(())
     }
@@ -68,11 +88,7 @@ pub(super) fn prepare(
         .column(to.column)
         .ok_or_else(|| clauses::unknown_column(to.column))?;
     let dimensions = clauses::float_vector_dimensions(&column.name, &column.cql_type)?;
-    let of_column = table
-        .indexes
-        .values()
-        .filter(|index| index.column == column.name);
-    let index = newest(of_column, |index| index.version).ok_or_else(|| {
+    let index = index_for(table, column, select).ok_or_else(|| {
         CqlError::invalid(format!(
             "ANN ordering by vector requires the column to be indexed using 'vector_index', but column {} is not",
             column.name
@@ -97,10 +113,106 @@ pub(super) fn prepare(
         vector,
         partition_columns: table.partition_key().len(),
         key_columns,
+        conditions: Vec::new(),
     })
 }
 
+fn is_key_column(kind: ColumnKind) -> bool {
+    matches!(
+        kind,
+        ColumnKind::PartitionKey { .. } | ColumnKind::Clustering { .. }
+    )
+}
+
+/// The index on a column that serves a query: the newest of those that keep all columns of WHERE and
+/// whose own key, if they have one, it names; failing these the newest that has no key of its own.
+fn index_for<'t>(
+    table: &'t Table,
+    column: &Column,
+    select: &ast::Select,
+) -> Option<&'t Arc<Index>> {
+    let of_column = || {
+        let indexes = table.indexes.values();
+        indexes.filter(|index| index.column == column.name)
+    };
+    let restricted: Vec<&String> = select
+        .relations
+        .iter()
+        .filter_map(|relation| match &relation.subject {
+            ast::Subject::Column(name) | ast::Subject::Element { column: name, .. } => Some(name),
+            _ => None,
+        })
+        .collect();
+    let is_key = |name: &str| {
+        let column = table.column(name);
+        column.is_some_and(|column| is_key_column(column.kind))
+    };
+    let fits = |index: &&Arc<Index>| {
+        let names_key = index.local_key.iter().all(|key| restricted.contains(&key));
+        let kept = |name: &str| {
+            index
+                .local_key
+                .iter()
+                .chain(&index.filter_columns)
+                .any(|kept| kept == name)
+        };
+        names_key && restricted.iter().all(|name| is_key(name) || kept(name))
+    };
+    let version = |index: &&Arc<Index>| index.version;
+    newest(of_column().filter(fits), version)
+        .or_else(|| {
+            newest(
+                of_column().filter(|index| index.local_key.is_empty()),
+                version,
+            )
+        })
+        .or_else(|| newest(of_column(), version))
+}
+
 impl NearestOrder {
+    /// Takes the relations of WHERE.
+    ///
+    /// # Errors
+    /// A column whose values no index keeps, without ALLOW FILTERING.
+    pub(super) fn restrict(
+        &mut self,
+        table: &Table,
+        relations: &[Relation],
+        allow_filtering: bool,
+    ) -> Result<(), CqlError> {
+        for relation in relations {
+            let is_kept = match &relation.kind {
+                RelationKind::Column { column, .. } | RelationKind::Entry { column, .. } => {
+                    self.keeps(table, column)
+                }
+                // They are on columns of the primary key.
+                RelationKind::Tuple { .. } | RelationKind::Token { .. } => true,
+            };
+            if !is_kept
+                && !allow_filtering
+                && let Some(column) = relation.first_column()
+            {
+                return Err(filter::not_kept(&column.name));
+            }
+            self.conditions.push(Condition {
+                relation: relation.clone(),
+                is_kept,
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether the index service keeps the values of a column: it is of the primary key, the index
+    /// declares it, or it has an index of its own.
+    fn keeps(&self, table: &Table, column: &Column) -> bool {
+        let index = &self.index;
+        let mut declared = index.local_key.iter().chain(&index.filter_columns);
+        let mut indexes = table.indexes.values();
+        is_key_column(column.kind)
+            || declared.any(|name| *name == column.name)
+            || indexes.any(|index| index.column == column.name)
+    }
+
     /// The vector that an execution looks for, serialised.
     ///
     /// # Errors

@@ -1,9 +1,15 @@
 //! Rows by similarity: asks the index service for neighbours and reads their rows.
 //!
 //! The index service names the keys of the nearest rows, and the rows are read here. So an answer
-//! never holds a stale row. A row that has been deleted or has lost its vector is left out, and the
-//! next neighbours take its place ([`query::refill`]). If an index keeps its vectors quantized and
-//! `rescoring` is on, the candidates are put in order again by their stored vectors.
+//! never holds a stale row. A row that has been deleted or has lost its vector, or that WHERE leaves
+//! out, is passed over, and the next neighbours take its place ([`query::refill`]). If an index
+//! keeps its vectors quantized and `rescoring` is on, the candidates are put in order again by their
+//! stored vectors.
+//!
+//! The index service gets the relations of WHERE as a filter, as far as it keeps their columns. The
+//! rows are checked for all of them. Where that leaves too few of all the neighbours that one answer
+//! can name, the rows of the access path are read instead, and ranked by their stored vectors. The
+//! same is done from the start where the access path names few rows.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,13 +17,17 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use cql::error::CqlError;
 use futures::stream::{self, StreamExt};
-use query::refill::{self, Refill};
+use index::Metric;
+use query::refill::Refill;
 use query::{Nearest, bounds, key_values, refused};
 use storage::read::{Row, View};
+use store_api::types::{self, AnnRequest, Restriction};
 use store_api::{ClientError, KeyValue};
 
+use super::access::PartitionAccess;
 use super::blocking::on_blocking_thread;
 use super::collector::{Collector, Output, Progress, Ranking};
+use super::execute::collect_all;
 use super::filter::{self, Filter};
 use super::limit;
 use super::nearest::NearestOrder;
@@ -60,11 +70,9 @@ pub(super) async fn execute(
     let limit = bounds::checked_limit(limit::evaluate(plan.limit.as_ref(), values)?)?;
     let vector = order.vector(values)?;
     let terms = values.selection(&plan.projection.terms)?;
-    let filters = filter::bind_all(
-        &plan.access.filters,
-        plan.selected.table.partitioner,
-        values,
-    )?;
+    let conditions = order.conditions.iter();
+    let relations = conditions.map(|condition| &condition.relation);
+    let filters = filter::bind_all(relations, plan.selected.table.partitioner, values)?;
     let search = Search {
         database,
         plan,
@@ -76,23 +84,8 @@ pub(super) async fn execute(
         vector,
         limit,
     };
+    let page = search.whole_page().await?;
     let mut warnings = Vec::new();
-    let mut requested = order.candidates.wanted(limit);
-    let page = loop {
-        let keys = search.candidates(requested).await?;
-        let named = keys.len();
-        let page = search.page(keys).await?;
-        match Refill::after(limit, requested, named, page.count as usize) {
-            Refill::Whole => break page,
-            Refill::Short => {
-                warnings.push(refill::SHORT_WARNING.to_owned());
-                break page;
-            }
-            // To read the same rows again costs little beside the search, as they are in memory
-            // now.
-            Refill::Ask(more) => requested = more,
-        }
-    };
     if bounds::is_cut_short(parameters.page_size, limit) {
         warnings.push(bounds::PAGING_WARNING.to_owned());
     }
@@ -127,22 +120,88 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// The page of the nearest rows: LIMIT of them, or all that match.
+    async fn whole_page(&self) -> Result<Page, CqlError> {
+        let restrictions = self.restrictions();
+        let is_whole_filter = restrictions.len() == self.filters.len();
+        if self.reads_few_rows(is_whole_filter) {
+            return self.scanned_page().await;
+        }
+        let filter = (!restrictions.is_empty()).then_some(types::Filter {
+            restrictions,
+            allow_filtering: true,
+        });
+        let mut requested = self.order.candidates.wanted(self.limit);
+        loop {
+            let keys = self.candidates(requested, filter.clone()).await?;
+            let named = keys.len();
+            let page = self.page(keys).await?;
+            match Refill::after(self.limit, requested, named, page.count as usize) {
+                Refill::Whole => return Ok(page),
+                Refill::Short => return self.scanned_page().await,
+                // To read the same rows again costs little beside the search, as they are in memory
+                // now.
+                Refill::Ask(more) => requested = more,
+            }
+        }
+    }
+
+    /// The relations that the index can search by.
+    fn restrictions(&self) -> Vec<Restriction> {
+        let order = self.order;
+        let partition_key = order.key_columns[..order.partition_columns].iter();
+        let partition_key: Vec<String> = partition_key.map(|column| column.name.clone()).collect();
+        let conditions = order.conditions.iter().zip(&self.filters);
+        conditions
+            .filter(|(condition, _)| condition.is_kept)
+            .filter_map(|(condition, filter)| {
+                filter.restriction(&condition.relation, &partition_key)
+            })
+            .collect()
+    }
+
+    /// Whether the access path leads to few rows: it gives whole primary keys, or whole partitions
+    /// within which the index can't search by every relation.
+    fn reads_few_rows(&self, is_whole_filter: bool) -> bool {
+        let clustering_columns = self.order.key_columns.len() - self.order.partition_columns;
+        let access = &self.plan.access;
+        matches!(access.partitions, PartitionAccess::Keys(_))
+            && (!is_whole_filter || access.clustering.gives_whole_keys(clustering_columns))
+    }
+
+    /// Reads all rows of the access path and ranks them by their vectors.
+    async fn scanned_page(&self) -> Result<Page, CqlError> {
+        let values = Values {
+            parameters: self.parameters,
+            clock: self.clock,
+        };
+        let collector = self.ranking(self.order.candidates.metric);
+        collect_all(self.database, collector, values).await
+    }
+
     /// Asks the index service for the keys of the `wanted` nearest rows. The nearest come first.
-    async fn candidates(&self, wanted: usize) -> Result<Vec<Key>, CqlError> {
+    async fn candidates(
+        &self,
+        wanted: usize,
+        filter: Option<types::Filter>,
+    ) -> Result<Vec<Key>, CqlError> {
         let (plan, order) = (self.plan, self.order);
         let names: Vec<&str> = order
             .key_columns
             .iter()
             .map(|column| column.name.as_str())
             .collect();
+        let search = AnnRequest {
+            filter,
+            ..AnnRequest::new(bounds::elements(&self.vector), wanted)
+        };
         let neighbours = self
             .database
             .stores
             .ann(
                 &plan.selected.table.keyspace,
                 &order.index.name,
-                bounds::elements(&self.vector),
-                wanted,
+                search,
                 &names,
             )
             .await
@@ -177,21 +236,27 @@ impl Search<'_> {
     /// An empty collector of the answer's rows. Without rescoring they come in the order of the
     /// keys, and LIMIT of them are enough; else all are taken, and the best are the answer.
     fn collector(&self) -> Collector {
-        let (output, remaining) = match self.order.candidates.rescoring {
+        match self.order.candidates.rescoring {
             None => {
                 let page = Page::new(None, &self.parameters.memory);
-                (Output::Page(page), Some(self.limit as u32))
+                self.collector_of(Output::Page(page), Some(self.limit as u32))
             }
-            Some(metric) => {
-                let ranking = Ranking {
-                    nearest: Nearest::new(self.limit),
-                    metric,
-                    vector: self.vector.clone(),
-                    place: self.order.place,
-                };
-                (Output::Ranking(ranking), None)
-            }
+            Some(metric) => self.ranking(metric),
+        }
+    }
+
+    /// An empty collector of the nearest rows by their stored vectors.
+    fn ranking(&self, metric: Metric) -> Collector {
+        let ranking = Ranking {
+            nearest: Nearest::new(self.limit),
+            metric,
+            vector: self.vector.clone(),
+            place: self.order.place,
         };
+        self.collector_of(Output::Ranking(ranking), None)
+    }
+
+    fn collector_of(&self, output: Output, remaining: Option<u32>) -> Collector {
         Collector {
             plan: self.plan.clone(),
             clock: self.clock.clone(),

@@ -15,8 +15,8 @@ use crate::resolve;
 pub(super) enum Order {
     /// Rows come in the order in which the access path leads to them.
     Clustering(ClusteringOrder),
-    /// Rows come by similarity. A vector index names them in this order, and those that the access
-    /// path leaves out are passed over.
+    /// Rows come by similarity. A vector index names them in this order, and those that WHERE leaves
+    /// out are passed over.
     Nearest(Box<NearestOrder>),
 }
 

@@ -60,10 +60,7 @@ impl fmt::Display for Resolved {
         )?;
         match &self.order {
             Order::Clustering(order) => self.fmt_reads(order, f),
-            Order::Nearest(nearest) => {
-                nearest.fmt(f)?;
-                line(f, "filter", &self.access.filters)
-            }
+            Order::Nearest(nearest) => nearest.fmt(f),
         }
     }
 }

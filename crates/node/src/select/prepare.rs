@@ -36,12 +36,22 @@ pub(super) fn prepare(
         .map(|timeout| Timeout::prepare(timeout, &mut ctx))
         .transpose()?;
     let ordering = Ordering::of(&select.order_by)?;
-    let nearest = match ordering {
+    let mut nearest = match ordering {
         // Its checks come first, as it allows fewer clauses than other orderings do.
         Ordering::Nearest(to) => Some(nearest::prepare(&table, to, select, &projection, &mut ctx)?),
         Ordering::Clustering(_) => None,
     };
-    let access = access(&table, select, &projection, &mut ctx)?;
+    let relations = select
+        .relations
+        .iter()
+        .map(|relation| relation::prepare(&table, relation, &mut ctx))
+        .collect::<Result<Vec<_>, _>>()?;
+    if let Some(nearest) = &mut nearest {
+        nearest.restrict(&table, &relations, select.allow_filtering)?;
+    }
+    // By similarity, the access path leads a scan that filters the rows.
+    let may_filter = select.allow_filtering || nearest.is_some();
+    let access = access(&table, select, &projection, relations, may_filter)?;
     let order = match nearest {
         Some(nearest) => Order::Nearest(Box::new(nearest)),
         None => Order::Clustering(order::prepare(&table, &select.order_by, &access)?),
@@ -82,25 +92,21 @@ fn refuse_unsupported(select: &ast::Select) -> Result<(), CqlError> {
     )))
 }
 
-/// Resolves the relations of WHERE to an access path.
+/// Decides on the access path that the relations of WHERE lead to.
 fn access(
     table: &Table,
     select: &ast::Select,
     projection: &Projection,
-    ctx: &mut PrepareContext,
+    relations: Vec<Relation>,
+    may_filter: bool,
 ) -> Result<Access, CqlError> {
-    let relations = select
-        .relations
-        .iter()
-        .map(|relation| relation::prepare(table, relation, ctx))
-        .collect::<Result<Vec<_>, _>>()?;
     check_per_partition_limit(select, projection)?;
     if select.distinct {
         check_distinct(table, &relations, projection)?;
     } else {
         check_static_selection(table, &relations, projection)?;
     }
-    let access = access::plan(table, relations, select.allow_filtering)?;
+    let access = access::plan(table, relations, may_filter)?;
     if select.distinct {
         check_distinct_scan(table, &access, projection)?;
     }

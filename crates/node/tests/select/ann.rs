@@ -339,16 +339,16 @@ fn other_restrictions_are_refused() {
             "Vector indexes only support ANN queries",
         ),
         (
-            "SELECT * FROM films WHERE token(id) > 3 ORDER BY v ANN OF [1, 2, 3] LIMIT 3",
-            "Unsupported restriction",
-        ),
-        (
             "SELECT * FROM films WHERE title LIKE 'x' ORDER BY v ANN OF [1, 2, 3] LIMIT 3",
-            "Unsupported operator in restriction",
+            "LIKE restriction is only supported on properly indexed columns",
         ),
         (
-            "SELECT * FROM films WHERE id = 3 ORDER BY v ANN OF [1, 2, 3] LIMIT 3",
-            "Filters beside ANN OF are not available yet",
+            "SELECT * FROM films WHERE title = 'x' ORDER BY v ANN OF [1, 2, 3] LIMIT 3",
+            "Column title can't restrict a Vector ANN query",
+        ),
+        (
+            "SELECT * FROM films WHERE nope = 1 ORDER BY v ANN OF [1, 2, 3] LIMIT 3",
+            "nope",
         ),
     ]);
 }

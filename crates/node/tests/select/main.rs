@@ -2,6 +2,7 @@
 
 mod aggregates;
 mod ann;
+mod ann_filters;
 mod cdc_log;
 mod collections;
 mod fake_store;

@@ -9,10 +9,10 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request};
-use serde::Serialize;
 
 use super::uri::BaseUri;
 use crate::binary::{self, ANSWER_MEDIA_TYPE, SEARCH_MEDIA_TYPE};
+use crate::types::AnnRequest;
 
 /// The name of the header that tells a service how many milliseconds its answer is waited for.
 const TIMEOUT_HEADER: &str = "x-request-timeout-ms";
@@ -42,7 +42,7 @@ pub enum Question<'a> {
     /// Reads the resource at the path.
     Read,
     /// Asks for the nearest rows of a vector.
-    Search(Search<'a>),
+    Search(&'a AnnRequest),
     /// Changes something, such as starting or stopping a task.
     Change {
         /// The HTTP method.
@@ -50,15 +50,6 @@ pub enum Question<'a> {
         /// JSON, or empty.
         body: Bytes,
     },
-}
-
-/// A search.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Search<'a> {
-    /// The query vector.
-    pub vector: &'a [f32],
-    /// The most rows to find.
-    pub limit: usize,
 }
 
 /// A successful answer.
@@ -104,9 +95,14 @@ impl Ask<'_> {
                 .uri(path)
                 .header(CONTENT_TYPE, JSON)
                 .body(Full::from(body.clone())),
-            Question::Search(search) if form == Form::Json => {
+            // A filter may be longer than a query string may be.
+            Question::Search(search)
+                if form == Form::Json
+                    || search.filter.is_some()
+                    || search.return_columns.is_some() =>
+            {
                 let body = serde_json::to_vec(search)
-                    .expect("numbers and a list of numbers always serialise");
+                    .expect("a search has no maps with keys that are no text");
                 request
                     .method(Method::POST)
                     .uri(path)
@@ -116,11 +112,23 @@ impl Ask<'_> {
             }
             Question::Search(search) => request
                 .method(Method::POST)
-                .uri(base.with_path(&format!("{}?limit={}", self.path, search.limit)))
+                .uri(base.with_path(&format!("{}?{}", self.path, query_string(search))))
                 .header(CONTENT_TYPE, HeaderValue::from_static(SEARCH_MEDIA_TYPE))
                 .header(ACCEPT, accepted)
-                .body(Full::from(binary::vector(search.vector))),
+                .body(Full::from(binary::vector(&search.vector))),
         };
         request.expect("a URI and constant headers make a request")
     }
+}
+
+/// A search without its vector, as the query string of its binary form.
+fn query_string(search: &AnnRequest) -> String {
+    let mut query = format!("limit={}", search.limit);
+    if !search.routing {
+        query.push_str("&routing=false");
+    }
+    if let Some(time) = search.min_time_us {
+        query.push_str(&format!("&min_time_us={time}"));
+    }
+    query
 }

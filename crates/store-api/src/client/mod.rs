@@ -31,10 +31,10 @@ use rustls::{ClientConfig, RootCertStore};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::types::{IndexStatus, NodeStatus};
+use crate::types::{AnnRequest, IndexStatus, NodeStatus};
 use crate::{ClientError, InvalidUri};
 pub use answer::of_binary as neighbours_of_binary;
-use ask::{Answer, Ask, Question, Search};
+use ask::{Answer, Ask, Question};
 use tier::{Connections, Lookup, Member, Tier};
 use uri::{BaseUri, segment};
 
@@ -169,20 +169,18 @@ impl Client {
         Client { inner: None }
     }
 
-    /// Finds the up to `limit` nearest rows of an index.
+    /// Finds the nearest rows of an index.
     ///
     /// `key_columns` are the names of all columns of the primary key, partition key first.
     pub async fn ann(
         &self,
         keyspace: &str,
         index: &str,
-        vector: &[f32],
-        limit: usize,
+        search: &AnnRequest,
         key_columns: &[&str],
     ) -> Result<Neighbours, ClientError> {
         let path = index_path(keyspace, index, "ann");
-        let search = Question::Search(Search { vector, limit });
-        let answer = self.ask(path, search).await?;
+        let answer = self.ask(path, Question::Search(search)).await?;
         neighbours(answer, key_columns)
     }
 

@@ -37,7 +37,9 @@ fn options(primary: &[&FakeStore]) -> ClientOptions {
 }
 
 async fn ask(client: &Client) -> Result<i64, String> {
-    let found = client.ann("ks", "i", &[1.0], 1, &["k"]).await;
+    let found = client
+        .ann("ks", "i", &AnnRequest::new(vec![1.0], 1), &["k"])
+        .await;
     let found = found.map_err(|error| error.to_string())?;
     Ok(match &found.keys[0][0] {
         KeyValue::Json(number) => number.as_i64().expect("a number"),

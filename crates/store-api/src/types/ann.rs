@@ -1,5 +1,6 @@
 //! A search and its answer.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroUsize;
 
@@ -23,22 +24,60 @@ pub struct AnnRequest {
     /// The restrictions that the rows must satisfy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filter>,
+    /// Whether another index of the same column may answer in place of the one named. `true` if it
+    /// is not given.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    #[schema(default = true)]
+    pub routing: bool,
+    /// The columns whose values are answered beside the key, by the names that the index keeps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub return_columns: Option<Vec<String>>,
+    /// The write time, in microseconds since the epoch, up to which the answer must know all writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_time_us: Option<i64>,
+}
+
+impl AnnRequest {
+    /// A search without restrictions for the `limit` nearest rows of a vector. A limit of 0 counts
+    /// as 1, as an answer has room for a row.
+    pub fn new(vector: Vec<f32>, limit: usize) -> AnnRequest {
+        AnnRequest {
+            vector,
+            limit: NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN),
+            filter: None,
+            routing: true,
+            return_columns: None,
+            min_time_us: None,
+        }
+    }
 }
 
 fn one() -> NonZeroUsize {
     NonZeroUsize::MIN
 }
 
+fn yes() -> bool {
+    true
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_yes(routing: &bool) -> bool {
+    *routing
+}
+
 /// The rows found: element `i` of every array belongs to row `i`, nearest first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AnnResponse {
     /// An array of values for each column of the primary key.
-    #[schema(value_type = std::collections::BTreeMap<String, Vec<Value>>)]
+    #[schema(value_type = BTreeMap<String, Vec<Value>>)]
     pub primary_keys: PrimaryKeys,
     /// The distance of each row by the metric of the index; smaller is nearer.
     pub distances: Vec<f32>,
     /// The similarity score of each row; higher is nearer.
     pub similarity_scores: Vec<f32>,
+    /// An array of values for each of `return_columns`; null where a row has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column_values: Option<BTreeMap<String, Vec<Value>>>,
 }
 
 /// Primary keys by column, in the order of the key. On the wire they are a JSON object.
@@ -93,7 +132,9 @@ mod tests {
     fn limit_defaults_to_one_and_is_never_zero() {
         let request: AnnRequest = serde_json::from_str(r#"{"vector":[1,2.5]}"#).unwrap();
         assert_eq!(request.limit.get(), 1);
-        assert_eq!(request.filter, None);
+        assert_eq!(request, AnnRequest::new(vec![1.0, 2.5], 1));
+        let text = serde_json::to_string(&request).unwrap();
+        assert_eq!(text, r#"{"vector":[1.0,2.5],"limit":1}"#);
         for body in [
             r#"{"vector":[1],"limit":0}"#,
             r#"{"vector":[1],"limit":-1}"#,
@@ -114,6 +155,7 @@ mod tests {
             ]),
             distances: vec![0.5],
             similarity_scores: vec![0.75],
+            column_values: None,
         };
         let text = serde_json::to_string(&response).unwrap();
         assert_eq!(

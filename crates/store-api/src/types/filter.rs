@@ -15,6 +15,9 @@ pub struct Filter {
 }
 
 /// One comparison of a column, or lexicographically of several, with constants.
+///
+/// The forms from `CONTAINS` on are no part of the contract: only nodes and gateways of Annulus use
+/// them. Those of a token name all columns of the partition key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type")]
 #[allow(missing_docs, reason = "a variant's operator says what it is")]
@@ -46,6 +49,23 @@ pub enum Restriction {
         lhs: Vec<String>,
         rhs: Vec<Vec<Value>>,
     },
+    #[serde(rename = "CONTAINS")]
+    Contains { lhs: String, rhs: Value },
+    #[serde(rename = "CONTAINS KEY")]
+    ContainsKey { lhs: String, rhs: Value },
+    /// The entry of a map, `lhs[key] = rhs`.
+    #[serde(rename = "[]==")]
+    Entry { lhs: String, key: Value, rhs: Value },
+    #[serde(rename = "TOKEN==")]
+    TokenEq { lhs: Vec<String>, rhs: i64 },
+    #[serde(rename = "TOKEN<")]
+    TokenLt { lhs: Vec<String>, rhs: i64 },
+    #[serde(rename = "TOKEN<=")]
+    TokenLe { lhs: Vec<String>, rhs: i64 },
+    #[serde(rename = "TOKEN>")]
+    TokenGt { lhs: Vec<String>, rhs: i64 },
+    #[serde(rename = "TOKEN>=")]
+    TokenGe { lhs: Vec<String>, rhs: i64 },
 }
 
 #[cfg(test)]
@@ -70,6 +90,30 @@ mod tests {
         assert!(
             matches!(&filter.restrictions[1], Restriction::InTuple { rhs, .. } if rhs.len() == 2)
         );
+        let beyond = [
+            (
+                r#"{"type":"[]==","lhs":"m","key":"k","rhs":1}"#,
+                Restriction::Entry {
+                    lhs: "m".into(),
+                    key: "k".into(),
+                    rhs: 1.into(),
+                },
+            ),
+            (
+                r#"{"type":"TOKEN<=","lhs":["p"],"rhs":-9223372036854775808}"#,
+                Restriction::TokenLe {
+                    lhs: vec!["p".into()],
+                    rhs: i64::MIN,
+                },
+            ),
+        ];
+        for (text, restriction) in beyond {
+            assert_eq!(
+                serde_json::from_str::<Restriction>(text).unwrap(),
+                restriction
+            );
+            assert_eq!(serde_json::to_string(&restriction).unwrap(), text);
+        }
         assert!(
             serde_json::from_str::<Restriction>(r#"{"type":"LIKE","lhs":"a","rhs":"b"}"#).is_err()
         );

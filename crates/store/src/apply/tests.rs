@@ -26,6 +26,14 @@ async fn an_idle_index_wakes_nobody() {
     let (answer, taken_in) = oneshot::channel();
     world.rereads.send(Message::Marker(answer)).await.unwrap();
     taken_in.await.unwrap();
+    let begun = std::time::Instant::now();
+    while world.index.vectors.fresh_bytes() > 0 {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "the graph takes the row"
+        );
+        tokio::task::yield_now().await;
+    }
     let metrics = tokio::runtime::Handle::current().metrics();
     let before = metrics.worker_park_count(0);
     tokio::time::sleep(Duration::from_secs(600)).await;

@@ -192,7 +192,7 @@ fn select(reader: &RowReader, condition: &str) -> String {
         let name = quoted(&column.name);
         list.push(match column.form.is_multi_cell() {
             // Each element has times of its own.
-            true => name.to_string(),
+            true => name.clone(),
             false => format!("{name}, WRITETIME({name}), TTL({name})"),
         });
     }

@@ -79,7 +79,7 @@ impl Scan {
         let task = scan.child(long_work::scan_of_range(&self.index.identity, range));
         let batch_rows = BATCH_ROWS_A_THREAD * self.compute_threads;
         let mut pages = Pages::new(reads, Part::Range(range));
-        let columns = Vec::from_iter(0..self.reader.columns.len());
+        let columns: Vec<usize> = (0..self.reader.columns.len()).collect();
         loop {
             // The number is taken before the page is asked for.
             let issue = self.sequencer.issue();

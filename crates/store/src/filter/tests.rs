@@ -129,6 +129,7 @@ fn satisfies(row: &Row, restriction: &Restriction) -> bool {
         InTuple { lhs, rhs } => rhs
             .iter()
             .any(|rhs| order_of_tuples(row, lhs, rhs).is_some_and(Ordering::is_eq)),
+        other => panic!("{other:?} is not tried here"),
     }
 }
 
@@ -264,4 +265,101 @@ fn numbers_of_a_partition_key_are_the_same_if_their_bytes_are() {
     };
     assert_eq!(found(&index, 9, &by("p", "1.00")), [1]);
     assert_eq!(found(&index, 9, &by("c", "2.5")), [0, 1]);
+}
+
+/// An index of three rows whose first filter column is a set and whose second is a map.
+fn index_of_collections() -> IndexHandle {
+    let text = || Box::new(CqlType::Text);
+    let mut identity = with_columns();
+    identity.filter_columns[0].cql_type = CqlType::Set {
+        element: text(),
+        frozen: false,
+    };
+    identity.filter_columns[1].cql_type = CqlType::Map {
+        key: text(),
+        value: Box::new(CqlType::Int),
+        frozen: false,
+    };
+    let metrics = Metrics::new().index(&identity.name);
+    let index = IndexHandle::new(identity, &in_memory(), metrics).unwrap();
+    let parts = |parts: &[&[u8]], count: i32| {
+        let mut bytes = count.to_be_bytes().to_vec();
+        for part in parts {
+            bytes.extend((part.len() as i32).to_be_bytes());
+            bytes.extend(*part);
+        }
+        Some(Bytes::from(bytes))
+    };
+    let two = 2_i32.to_be_bytes();
+    for (id, p, set, map) in [
+        (0, "a", parts(&[b"x", b"y"], 2), parts(&[b"k", &two], 1)),
+        (1, "b", parts(&[b"y"], 1), parts(&[b"l", &two], 1)),
+        (2, "c", None, None),
+    ] {
+        let key = index.identity.keys.encode([p.as_bytes(), &[0, 0, 0, 1]]);
+        let mut keys = index.vectors.keys_mut();
+        keys.insert(id, key);
+        keys.set_filters(id, &[set, map]);
+        drop(keys);
+        insert(&index.vectors, id, &[id as f32, 0.0]);
+    }
+    index
+}
+
+#[test]
+fn collections_and_tokens_are_looked_into() {
+    let index = index_of_collections();
+    let contains = |lhs: &str, rhs| Restriction::Contains {
+        lhs: lhs.to_owned(),
+        rhs,
+    };
+    let has_key = |rhs| Restriction::ContainsKey {
+        lhs: "t".to_owned(),
+        rhs,
+    };
+    let entry = |key, rhs| Restriction::Entry {
+        lhs: "t".to_owned(),
+        key,
+        rhs,
+    };
+    let token = keys::token(
+        &index.identity.keys,
+        index.vectors.keys().key(1).expect("a key"),
+    );
+    let lhs = vec!["p".to_owned()];
+    for (restriction, expected) in [
+        (contains("n", json!("y")), &[0, 1][..]),
+        (contains("n", json!("x")), &[0]),
+        (contains("t", json!(2)), &[0, 1]),
+        (has_key(json!("l")), &[1]),
+        (entry(json!("k"), json!(2)), &[0]),
+        (entry(json!("k"), json!(3)), &[]),
+        (Restriction::TokenEq { lhs, rhs: token }, &[1]),
+    ] {
+        let filter = Filter {
+            restrictions: vec![restriction],
+            allow_filtering: true,
+        };
+        assert_eq!(found(&index, 9, &filter), expected, "{filter:?}");
+    }
+    let refused = |restriction| {
+        let filter = Filter {
+            restrictions: vec![restriction],
+            allow_filtering: true,
+        };
+        RowFilter::new(&index.identity, Some(&filter)).unwrap_err()
+    };
+    assert!(matches!(
+        refused(contains("c", json!(1))),
+        Unsuitable::Kind { .. }
+    ));
+    assert!(matches!(
+        refused(contains("n", json!(1))),
+        Unsuitable::Value { .. }
+    ));
+    let lhs = vec!["c".to_owned()];
+    assert_eq!(
+        refused(Restriction::TokenLt { lhs, rhs: 0 }),
+        Unsuitable::Token
+    );
 }

@@ -8,8 +8,9 @@ use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use serde::de::DeserializeOwned;
 use store_api::binary::{self, ANSWER_MEDIA_TYPE, SEARCH_MEDIA_TYPE};
-use store_api::types::{AnnRequest, Filter};
+use store_api::types::AnnRequest;
 
 use super::error::ApiError;
 use super::quick_json;
@@ -68,15 +69,14 @@ pub fn read_binary(body: &[u8], query: &str) -> Result<AnnRequest, ApiError> {
             body.len()
         ))
     })?;
-    let mut search = AnnRequest {
-        vector,
-        limit: NonZeroUsize::MIN,
-        filter: None,
-    };
+    let mut search = AnnRequest::new(vector, 1);
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         match name.as_ref() {
             "limit" => search.limit = limit(&value)?,
-            "filter" => search.filter = Some(filter(&value)?),
+            "filter" => search.filter = Some(json("filter", &value)?),
+            "routing" => search.routing = json("routing", &value)?,
+            "return_columns" => search.return_columns = Some(json("return_columns", &value)?),
+            "min_time_us" => search.min_time_us = Some(json("min_time_us", &value)?),
             // Unknown parameters are ignored, as unknown fields of the JSON form are.
             _ => {}
         }
@@ -92,8 +92,8 @@ fn limit(text: &str) -> Result<NonZeroUsize, ApiError> {
     })
 }
 
-fn filter(text: &str) -> Result<Filter, ApiError> {
-    serde_json::from_str(text).map_err(|error| ApiError::Unprocessable(format!("filter: {error}")))
+fn json<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, ApiError> {
+    serde_json::from_str(text).map_err(|error| ApiError::Unprocessable(format!("{name}: {error}")))
 }
 
 #[cfg(test)]
@@ -163,6 +163,9 @@ mod tests {
             ("limit=1.5", "limit"),
             ("limit=", "limit"),
             ("filter=%7B", "filter"),
+            ("routing=no", "routing"),
+            ("return_columns=a", "return_columns"),
+            ("min_time_us=x", "min_time_us"),
             ("filter=%7B%22restrictions%22%3A1%7D", "filter"),
         ] {
             let error = read_binary(&body, query).unwrap_err();

@@ -4,12 +4,10 @@
 //! (docs/benchmarks/serving-by-call.md). A call gives the same results and the same errors. It has
 //! a budget of its own, as a listener has.
 
-use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::http::StatusCode;
 use futures::future::BoxFuture;
 use store_api::types::AnnRequest;
 use store_api::{ClientError, LocalStore};
@@ -58,8 +56,7 @@ impl LocalStore for LocalDoor {
         &'a self,
         keyspace: &'a str,
         index: &'a str,
-        vector: Vec<f32>,
-        limit: usize,
+        search: AnnRequest,
     ) -> BoxFuture<'a, Result<Bytes, ClientError>> {
         Box::pin(async move {
             let open = self.open.get().ok_or(ClientError::Unavailable)?;
@@ -67,7 +64,7 @@ impl LocalStore for LocalDoor {
                 keyspace: keyspace.to_owned(),
                 index: index.to_owned(),
             };
-            open.search(name, vector, limit).await
+            open.search(name, search).await
         })
     }
 
@@ -94,21 +91,7 @@ impl LocalStore for LocalDoor {
 }
 
 impl Open {
-    async fn search(
-        &self,
-        name: IndexName,
-        vector: Vec<f32>,
-        limit: usize,
-    ) -> Result<Bytes, ClientError> {
-        let limit = NonZeroUsize::new(limit).ok_or_else(|| {
-            let status = StatusCode::UNPROCESSABLE_ENTITY;
-            ClientError::of_answer(status, "the limit is zero".to_owned())
-        })?;
-        let search = AnnRequest {
-            vector,
-            limit,
-            filter: None,
-        };
+    async fn search(&self, name: IndexName, search: AnnRequest) -> Result<Bytes, ClientError> {
         let admission = self.admissions.take(None, self.api.engine.metrics());
         let admission = admission.map_err(refused)?;
         let write = |rows: RankedRows<'_>| Ok(rows.binary());

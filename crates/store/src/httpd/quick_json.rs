@@ -54,6 +54,9 @@ pub fn read(body: &[u8]) -> Option<AnnRequest> {
         vector,
         limit: rest.limit.unwrap_or(NonZeroUsize::MIN),
         filter: rest.filter,
+        routing: rest.routing.unwrap_or(true),
+        return_columns: rest.return_columns,
+        min_time_us: rest.min_time_us,
     })
 }
 
@@ -64,13 +67,21 @@ struct Rest {
     limit: Option<NonZeroUsize>,
     #[serde(default)]
     filter: Option<Filter>,
+    #[serde(default, deserialize_with = "there")]
+    routing: Option<bool>,
+    #[serde(default)]
+    return_columns: Option<Vec<String>>,
+    #[serde(default)]
+    min_time_us: Option<i64>,
     #[serde(default)]
     vector: Again,
 }
 
 /// Reads a field that may be absent, but not null.
-fn there<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroUsize>, D::Error> {
-    NonZeroUsize::deserialize(deserializer).map(Some)
+fn there<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 /// Whether a second `vector` field follows, which is a mistake.

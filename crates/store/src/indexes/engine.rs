@@ -359,7 +359,7 @@ pub struct Routed {
 /// The reason why none of some indexes can be searched with such restrictions.
 fn unsuited(serving: &[&Arc<IndexHandle>], restricted: &Restricted<'_>) -> String {
     let kept = |column: &str| serving.iter().any(|index| index.identity.keeps(column));
-    let mut columns: Vec<&str> = restricted.columns.iter().copied().collect();
+    let mut columns: Vec<&str> = restricted.columns.clone();
     columns.sort_unstable();
     match columns.into_iter().find(|column| !kept(column)) {
         Some(column) => Unsuitable::Column(column.to_owned()).to_string(),

@@ -10,6 +10,7 @@
 
 mod lookup;
 mod table;
+mod token;
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -18,6 +19,7 @@ use std::hash::{Hash, Hasher};
 use value::{CqlType, clustering_form, to_key_json};
 
 pub use table::KeyTable;
+pub use token::token;
 
 /// A column of the primary key.
 #[derive(Clone, Debug, PartialEq, Eq)]

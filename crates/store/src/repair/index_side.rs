@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 use super::digest::{Digest, Fingerprint};
-use super::token::token;
 use crate::aside::aside;
 use crate::identity::TokenRange;
 use crate::indexes::IndexHandle;
 use crate::items::{Hashing, Known};
 use crate::keys::PrimaryKey;
+use crate::keys::token;
 use crate::message::Message;
 
 /// The number of ids that are read while changes of keys wait: about 0.1 ms.

@@ -22,7 +22,6 @@ mod run;
 mod schedule;
 mod settle;
 mod table_side;
-mod token;
 mod verdict;
 
 use std::collections::HashMap;

@@ -48,6 +48,7 @@ impl SearchDoor {
     ) -> Result<Bytes, SearchError> {
         let began = Instant::now();
         let restricted = Restricted::by(search.filter.as_ref());
+        refuse_unknown(&search)?;
         let Routed { index, requested } = self
             .engine
             .current_route(&name, &restricted, admission.time_left())
@@ -111,6 +112,21 @@ fn check(request: &AnnRequest, dimensions: usize) -> Result<(), SearchError> {
         )));
     }
     Ok(())
+}
+
+/// Refuses what a request asks for and this version can't give.
+fn refuse_unknown(search: &AnnRequest) -> Result<(), SearchError> {
+    let asked = [
+        ("return_columns", search.return_columns.is_some()),
+        ("min_time_us", search.min_time_us.is_some()),
+        ("routing: false", !search.routing),
+    ];
+    match asked.into_iter().find(|(_, is_asked)| *is_asked) {
+        Some((what, _)) => Err(SearchError::Unsuitable(format!(
+            "{what} is not supported by this version of the index service: leave it out"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Refuses a filter beyond the key of a local index, unless the user said ALLOW FILTERING.

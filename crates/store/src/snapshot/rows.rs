@@ -11,9 +11,9 @@
 //!       seconds or 0 (u32), length of the key (u32), key
 //! 3     ids that belong to no row, whatever frames of kind 2 say (u32 each)
 //! 4     keys of rows to be read again: length (u32), key
-//! 5     values of filter columns, of rows that stand before: id (u32), time in seconds at which the
-//!       row has to be read again or 0 (u32); for each column the length (u32) and the value, or
-//!       2^32 - 1 for null
+//! 5     values of filter columns, of rows that stand before: id (u32), time in seconds at which
+//!       the row has to be read again or 0 (u32); for each column the length (u32) and the value,
+//!       or 2^32 - 1 for null
 //! ```
 
 use std::path::Path;

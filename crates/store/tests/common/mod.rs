@@ -26,7 +26,7 @@ use store::{
     Consistency, DatabaseOptions, IndexesOptions, Listeners, ReaderOptions, Store, StoreHandle,
     StoreOptions,
 };
-use store_api::types::{IndexState, IndexStatus, RepairRequest, TaskState};
+use store_api::types::{AnnRequest, IndexState, IndexStatus, RepairRequest, TaskState};
 use store_api::{Client, ClientError, ClientOptions, KeyValue, Neighbours};
 
 /// The longest time that a test waits for anything.
@@ -343,7 +343,12 @@ impl World {
     ) -> BTreeMap<String, f32> {
         let found = self
             .client
-            .ann("ks", index, query, 1_000_000, columns)
+            .ann(
+                "ks",
+                index,
+                &AnnRequest::new(query.to_vec(), 1_000_000),
+                columns,
+            )
             .await
             .expect("an answer");
         let mut rows = BTreeMap::new();

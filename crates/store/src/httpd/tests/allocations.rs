@@ -8,6 +8,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use store_api::binary::{ANSWER_MEDIA_TYPE, SEARCH_MEDIA_TYPE, vector};
+use store_api::types::AnnRequest;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -148,7 +149,9 @@ async fn taken_here(service: &Service, query: &[f32]) -> Taken {
     let mut least = None;
     for _ in 0..40 {
         let before = Taken::so_far();
-        let found = stores.ann("ks", "idx", query.to_vec(), K, &["p0"]).await;
+        let found = stores
+            .ann("ks", "idx", AnnRequest::new(query.to_vec(), K), &["p0"])
+            .await;
         let taken = Taken::so_far().since(before);
         assert_eq!(found.unwrap().keys.len(), K);
         if least.is_none_or(|least| taken.bytes < Taken::bytes(least)) {

@@ -1,5 +1,6 @@
 //! Tests of the searches of a node in the same process.
 
+use store_api::types::AnnRequest;
 use store_api::{ClientError, ClientOptions, KeyValue, Stores};
 
 use super::*;
@@ -44,10 +45,13 @@ async fn a_call_comes_to_what_a_request_does() {
     ] {
         // The first search over HTTP is in JSON. Its binary answer tells the client that the
         // service takes binary searches too.
-        let _ = remote.ann("ks", "idx", vec![0.0, 0.0], 1, &columns).await;
-        let there = remote.ann("ks", index, vector.clone(), limit, &columns);
+        let _ = remote
+            .ann("ks", "idx", AnnRequest::new(vec![0.0, 0.0], 1), &columns)
+            .await;
+        let search = AnnRequest::new(vector, limit);
+        let there = remote.ann("ks", index, search.clone(), &columns);
         let there = there.await;
-        let here = local.ann("ks", index, vector, limit, &columns).await;
+        let here = local.ann("ks", index, search, &columns).await;
         assert_eq!(here, there, "{index}");
         match here {
             Ok(_) => found += 1,
@@ -64,7 +68,9 @@ async fn a_call_comes_to_what_a_request_does() {
             "Vector Store error: HTTP status 503 Service Unavailable, message: Index ks.building is still being constructed: 12.500% done",
         ]
     );
-    let nearest = local.ann("ks", "idx", vec![6.0, 8.0], 1, &columns).await;
+    let nearest = local
+        .ann("ks", "idx", AnnRequest::new(vec![6.0, 8.0], 1), &columns)
+        .await;
     let key = [&[0, 0, 0, 2][..], b"c"].map(|value| KeyValue::Cql(Bytes::from_static(value)));
     assert_eq!(nearest.unwrap().keys, [key.to_vec()]);
 }
@@ -72,7 +78,9 @@ async fn a_call_comes_to_what_a_request_does() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_has_not_started_is_not_available() {
     let door: Stores = Arc::new(LocalDoor::default()).into();
-    let early = door.ann("ks", "idx", vec![0.0, 0.0], 1, &["p0"]).await;
+    let early = door
+        .ann("ks", "idx", AnnRequest::new(vec![0.0, 0.0], 1), &["p0"])
+        .await;
     assert_eq!(early, Err(ClientError::Unavailable));
 
     let service = Service::start(100).await;
@@ -80,6 +88,6 @@ async fn a_service_that_has_not_started_is_not_available() {
     service.add(identity("idx"));
     service.engine.first_discovery();
     let local = service.local();
-    let bootstrapping = local.ann("ks", "idx", vec![0.0, 0.0], 1, &["p0"]);
+    let bootstrapping = local.ann("ks", "idx", AnnRequest::new(vec![0.0, 0.0], 1), &["p0"]);
     assert_eq!(bootstrapping.await, Err(ClientError::Unavailable));
 }

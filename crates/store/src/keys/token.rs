@@ -2,7 +2,7 @@
 
 use value::token::{Partitioner, composite};
 
-use crate::keys::{KeySchema, Values};
+use super::{KeySchema, Values};
 
 /// The token of an encoded primary key, by the Murmur3 partitioner: the only one that the driver
 /// and ScyllaDB know for tables.

@@ -1,0 +1,218 @@
+//! The filter beside a search: conditions on a row, in the words of the index service.
+//!
+//! A condition that has no such words, as its values have no form in JSON, is left out. So the
+//! filter is true of every row that is wanted, and perhaps of others: whoever reads the rows checks
+//! all conditions again.
+
+use bytes::Bytes;
+use cql::error::CqlError;
+use serde_json::Value;
+use store_api::types::Restriction;
+use value::predicate::{Collection, Comparison, Predicate, TuplePredicate};
+use value::{CqlType, to_key_json};
+
+/// The error for a relation on a column whose values no index keeps.
+pub fn not_kept(column: &str) -> CqlError {
+    CqlError::invalid(format!(
+        "Column {column} can't restrict a Vector ANN query, as the vector index doesn't keep its values: \
+         declare it as a filter column of the index, give it an index of its own, or use ALLOW FILTERING"
+    ))
+}
+
+/// A condition on one column as a restriction; `None` if there is no form for it.
+pub fn restriction(column: &str, predicate: &Predicate) -> Option<Restriction> {
+    let lhs = column.to_owned();
+    Some(match predicate {
+        Predicate::Compare {
+            cql_type,
+            comparison,
+            value,
+        } => {
+            let rhs = json(cql_type, value)?;
+            match comparison {
+                Comparison::Eq => Restriction::Eq { lhs, rhs },
+                Comparison::Lt => Restriction::Lt { lhs, rhs },
+                Comparison::LtEq => Restriction::Le { lhs, rhs },
+                Comparison::Gt => Restriction::Gt { lhs, rhs },
+                Comparison::GtEq => Restriction::Ge { lhs, rhs },
+            }
+        }
+        Predicate::In { cql_type, values } => {
+            let values = values.iter().map(|value| json(cql_type, value));
+            let rhs = values.collect::<Option<_>>()?;
+            Restriction::In { lhs, rhs }
+        }
+        Predicate::Contains { collection, value } => {
+            let (Collection::List(cql_type)
+            | Collection::Set(cql_type)
+            | Collection::MapValues(cql_type)) = collection;
+            let rhs = json(cql_type, value)?;
+            Restriction::Contains { lhs, rhs }
+        }
+        Predicate::ContainsKey { key_type, key } => {
+            let rhs = json(key_type, key)?;
+            Restriction::ContainsKey { lhs, rhs }
+        }
+        Predicate::Entry {
+            key_type,
+            value_type,
+            key,
+            value,
+        } => Restriction::Entry {
+            lhs,
+            key: json(key_type, key)?,
+            rhs: json(value_type, value)?,
+        },
+        Predicate::NotEqual { .. } => return None,
+    })
+}
+
+/// A condition on several columns together as a restriction; `None` if there is no form for it.
+pub fn tuple_restriction(columns: &[String], predicate: &TuplePredicate) -> Option<Restriction> {
+    let lhs = columns.to_vec();
+    Some(match predicate {
+        TuplePredicate::Compare {
+            types,
+            comparison,
+            values,
+        } => {
+            let rhs = tuple(types, values)?;
+            match comparison {
+                Comparison::Eq => Restriction::EqTuple { lhs, rhs },
+                Comparison::Lt => Restriction::LtTuple { lhs, rhs },
+                Comparison::LtEq => Restriction::LeTuple { lhs, rhs },
+                Comparison::Gt => Restriction::GtTuple { lhs, rhs },
+                Comparison::GtEq => Restriction::GeTuple { lhs, rhs },
+            }
+        }
+        TuplePredicate::In { types, tuples } => {
+            let tuples = tuples.iter().map(|values| tuple(types, values));
+            let rhs = tuples.collect::<Option<_>>()?;
+            Restriction::InTuple { lhs, rhs }
+        }
+    })
+}
+
+/// A condition on the partition's token as a restriction. `columns` are those of the partition key.
+pub fn token_restriction(columns: &[String], comparison: Comparison, token: i64) -> Restriction {
+    let (lhs, rhs) = (columns.to_vec(), token);
+    match comparison {
+        Comparison::Eq => Restriction::TokenEq { lhs, rhs },
+        Comparison::Lt => Restriction::TokenLt { lhs, rhs },
+        Comparison::LtEq => Restriction::TokenLe { lhs, rhs },
+        Comparison::Gt => Restriction::TokenGt { lhs, rhs },
+        Comparison::GtEq => Restriction::TokenGe { lhs, rhs },
+    }
+}
+
+fn tuple(types: &[CqlType], values: &[Bytes]) -> Option<Vec<Value>> {
+    let values = types.iter().zip(values);
+    values
+        .map(|(cql_type, value)| json(cql_type, value))
+        .collect()
+}
+
+fn json(cql_type: &CqlType, value: &Bytes) -> Option<Value> {
+    serde_json::to_value(to_key_json(cql_type, value).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn wire(restriction: Option<Restriction>) -> Value {
+        serde_json::to_value(restriction).unwrap()
+    }
+
+    #[test]
+    fn every_comparison_has_its_word() {
+        let seven = Bytes::from_static(&[0, 0, 0, 7]);
+        for (comparison, word) in [
+            (Comparison::Eq, "=="),
+            (Comparison::Lt, "<"),
+            (Comparison::LtEq, "<="),
+            (Comparison::Gt, ">"),
+            (Comparison::GtEq, ">="),
+        ] {
+            let one = Predicate::Compare {
+                cql_type: CqlType::Int,
+                comparison,
+                value: seven.clone(),
+            };
+            let expected = json!({"type": word, "lhs": "n", "rhs": 7});
+            assert_eq!(wire(restriction("n", &one)), expected);
+            let both = TuplePredicate::Compare {
+                types: vec![CqlType::Int, CqlType::Text],
+                comparison,
+                values: vec![seven.clone(), Bytes::from_static(b"x")],
+            };
+            let names = ["n".to_owned(), "t".to_owned()];
+            let expected =
+                json!({"type": format!("(){word}()"), "lhs": ["n", "t"], "rhs": [7, "x"]});
+            assert_eq!(wire(tuple_restriction(&names, &both)), expected);
+            let token = token_restriction(&names, comparison, i64::MIN);
+            let expected =
+                json!({"type": format!("TOKEN{word}"), "lhs": ["n", "t"], "rhs": i64::MIN});
+            assert_eq!(wire(Some(token)), expected);
+        }
+    }
+
+    #[test]
+    fn collections_are_asked_for_what_they_contain() {
+        let text = |text: &'static str| Bytes::from_static(text.as_bytes());
+        let contains = Predicate::Contains {
+            collection: Collection::Set(CqlType::Text),
+            value: text("a"),
+        };
+        let key = Predicate::ContainsKey {
+            key_type: CqlType::Text,
+            key: text("k"),
+        };
+        let entry = Predicate::Entry {
+            key_type: CqlType::Text,
+            value_type: CqlType::Text,
+            key: text("k"),
+            value: text("a"),
+        };
+        for (predicate, expected) in [
+            (
+                contains,
+                json!({"type": "CONTAINS", "lhs": "m", "rhs": "a"}),
+            ),
+            (key, json!({"type": "CONTAINS KEY", "lhs": "m", "rhs": "k"})),
+            (
+                entry,
+                json!({"type": "[]==", "lhs": "m", "key": "k", "rhs": "a"}),
+            ),
+        ] {
+            assert_eq!(wire(restriction("m", &predicate)), expected);
+        }
+    }
+
+    #[test]
+    fn values_without_a_form_in_json_make_no_restriction() {
+        let list = CqlType::List {
+            element: Box::new(CqlType::Int),
+            frozen: true,
+        };
+        for (cql_type, value) in [
+            (
+                CqlType::Float,
+                Bytes::copy_from_slice(&f32::NAN.to_be_bytes()),
+            ),
+            (list, Bytes::from_static(&[0; 4])),
+            (CqlType::Duration, Bytes::from_static(&[0; 3])),
+        ] {
+            let one = Predicate::Compare {
+                cql_type: cql_type.clone(),
+                comparison: Comparison::Eq,
+                value: value.clone(),
+            };
+            assert_eq!(restriction("c", &one), None);
+            let values = vec![value];
+            assert_eq!(restriction("c", &Predicate::In { cql_type, values }), None);
+        }
+    }
+}
