@@ -8,7 +8,7 @@ use storage::StorageError;
 use store::Pace;
 use store_api::types::ScrubRequest;
 
-use crate::operator::tasks::{details, ended_well, wait};
+use crate::operator::tasks::follow;
 use crate::operator::{Asking, block_on};
 
 const MIB: u64 = 1 << 20;
@@ -84,14 +84,6 @@ async fn running(arguments: &ScrubArguments) -> anyhow::Result<()> {
         mib_per_second: arguments.rate,
     };
     let task = client.scrub(request).await;
-    let mut task = task.map_err(|error| asking.explain(error))?;
-    if !arguments.detach {
-        let waited = wait(&client, &task.id, None).await;
-        task = waited.map_err(|error| asking.explain(error))?;
-    }
-    asking.print(&task, details)?;
-    match arguments.detach {
-        true => Ok(()),
-        false => ended_well(&task),
-    }
+    let task = task.map_err(|error| asking.explain(error))?;
+    follow(asking, &client, task, arguments.detach).await
 }

@@ -120,6 +120,23 @@ impl CqlType {
         }
     }
 
+    /// Whether a duration lies anywhere in the type, in a vector too. Durations have no order, as a
+    /// month may be shorter or longer than 30 days. So sets, keys of maps and primary keys, which
+    /// are sorted, hold no such type.
+    pub fn holds_durations_even_in_vectors(&self) -> bool {
+        match self {
+            CqlType::Duration => true,
+            CqlType::List { element, .. }
+            | CqlType::Set { element, .. }
+            | CqlType::Vector { element, .. } => element.holds_durations_even_in_vectors(),
+            CqlType::Map { key, value, .. } => {
+                key.holds_durations_even_in_vectors() || value.holds_durations_even_in_vectors()
+            }
+            CqlType::Tuple(types) => types.iter().any(CqlType::holds_durations_even_in_vectors),
+            _ => false,
+        }
+    }
+
     /// The length in bytes of every serialised value; `None` if the type has no fixed length.
     ///
     /// As in Cassandra, tinyint, smallint, date and time count as not fixed. Elements of a vector

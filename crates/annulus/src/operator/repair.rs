@@ -7,7 +7,7 @@ use store_api::types::{
     RepairRequest, RepairSchedule, RepairScheduleUpdate, RepairSpeed, RepairStatus,
 };
 
-use super::tasks::{details, ended_well, wait};
+use super::tasks::{details, follow};
 use super::{Asking, block_on};
 use crate::exit::Failure;
 use crate::span::Span;
@@ -141,16 +141,8 @@ async fn start(arguments: &RepairArguments) -> anyhow::Result<()> {
     };
     let client = asking.client().await?;
     let task = client.repair(&index.keyspace, &index.name, request).await;
-    let mut task = task.map_err(|error| asking.explain(error))?;
-    if !arguments.detach {
-        let waited = wait(&client, &task.id, None).await;
-        task = waited.map_err(|error| asking.explain(error))?;
-    }
-    asking.print(&task, details)?;
-    match arguments.detach {
-        true => Ok(()),
-        false => ended_well(&task),
-    }
+    let task = task.map_err(|error| asking.explain(error))?;
+    follow(asking, &client, task, arguments.detach).await
 }
 
 async fn control(asking: &Asking, index: &Index, speed: SpeedArguments) -> anyhow::Result<()> {

@@ -118,7 +118,7 @@ async fn tree(asking: &Asking, id: Option<String>) -> anyhow::Result<()> {
 }
 
 /// Waits until a task has ended, or until the timeout. Returns its last status.
-pub async fn wait(
+async fn wait(
     client: &Client,
     id: &str,
     timeout: Option<Duration>,
@@ -136,8 +136,27 @@ pub async fn wait(
     }
 }
 
+/// Prints a task that has begun, once it has ended or, with `detach`, at once.
+///
+/// # Errors
+/// If the service cannot be asked, or if the task ended before it was done.
+pub async fn follow(
+    asking: &Asking,
+    client: &Client,
+    task: TaskStatus,
+    detach: bool,
+) -> anyhow::Result<()> {
+    if detach {
+        return asking.print(&task, details);
+    }
+    let ended = wait(client, &task.id, None).await;
+    let ended = ended.map_err(|error| asking.explain(error))?;
+    asking.print(&ended, details)?;
+    ended_well(&ended)
+}
+
 /// The result that decides the exit code: an error unless the task is done.
-pub fn ended_well(task: &TaskStatus) -> anyhow::Result<()> {
+fn ended_well(task: &TaskStatus) -> anyhow::Result<()> {
     match task.state {
         TaskState::Done => Ok(()),
         TaskState::Running => Err(Failure::TimedOut(format!("task {} still runs", task.id)).into()),

@@ -229,20 +229,8 @@ fn no_counter(element: &CqlType, place: &str) -> Parse<()> {
 /// Refuses durations in the elements of a set or the keys of a map. These are kept sorted, and
 /// durations have no order.
 fn no_durations(element: &CqlType, message: &str, whole: impl FnOnce() -> String) -> Parse<()> {
-    if holds_duration(element) {
+    if element.holds_durations_even_in_vectors() {
         return Err(CqlError::invalid(format!("{message}: {}", whole())));
     }
     Ok(())
-}
-
-fn holds_duration(cql_type: &CqlType) -> bool {
-    match cql_type {
-        CqlType::Duration => true,
-        CqlType::List { element, .. }
-        | CqlType::Set { element, .. }
-        | CqlType::Vector { element, .. } => holds_duration(element),
-        CqlType::Map { key, value, .. } => holds_duration(key) || holds_duration(value),
-        CqlType::Tuple(elements) => elements.iter().any(holds_duration),
-        _ => false,
-    }
 }

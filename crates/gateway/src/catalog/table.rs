@@ -2,7 +2,8 @@
 //!
 //! It is no `schema::Table`. That is a table which this process keeps, with an id for each column
 //! and a type that it can read. This one is what Cassandra says of its own table: a column may have
-//! a type that the gateway can't read, and has no id.
+//! a type that the gateway can't read, and has no id. Nor is its [`ColumnKind`] that of `schema`,
+//! as the gateway reads no clustering order.
 
 use std::sync::Arc;
 

@@ -1,5 +1,7 @@
 //! Decides the way of a request, without waiting. The loop that reads requests takes that way.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use cql::error::CqlError;
 use cql::wire::{EventKind, Frame, FrameHeader, Opcode, Request, glance};
@@ -28,8 +30,9 @@ pub(super) fn decide(
             Err(not_let_in())
         }
         Opcode::Startup => startup(context, header, body),
-        Opcode::Query | Opcode::Prepare => text(context, header, body, has_room),
-        Opcode::Execute => execute(context, header, body, has_room),
+        Opcode::Query | Opcode::Prepare | Opcode::Execute => {
+            statement(context, header, body, has_room)
+        }
         Opcode::Batch => batch(context, header, body),
         Opcode::Register => register(context, header, body),
         _ => Ok(Route::Pass),
@@ -50,39 +53,51 @@ fn startup(context: &Context, header: &FrameHeader, body: &[u8]) -> Result<Route
     Ok(Route::Pass)
 }
 
-/// Decides about a QUERY or PREPARE by the kind that its text shows.
-fn text(
+/// Decides about a QUERY, PREPARE or EXECUTE.
+fn statement(
     context: &Context,
     header: &FrameHeader,
     body: &[u8],
     has_room: bool,
 ) -> Result<Route, CqlError> {
     let mut scratch = Bytes::new();
-    let plain = context.session.plain(header, body, &mut scratch)?;
-    let text = glance::statement_text(header.flags, plain)?;
-    let snapshot = context.catalog.snapshot();
-    let verb = recognise::verb(text);
     let keyspace = context.session.keyspace();
     let request = ClientRequest {
         header,
         body,
-        plain,
+        plain: context.session.plain(header, body, &mut scratch)?,
         keyspace: keyspace.as_deref(),
-        snapshot: &snapshot,
+        snapshot: &context.catalog.snapshot(),
     };
+    match header.opcode {
+        Opcode::Execute => execute(context, &request, has_room),
+        _ => text(context, &request, keyspace.as_ref(), has_room),
+    }
+}
+
+/// Decides about a QUERY or PREPARE by the kind that its text shows.
+fn text(
+    context: &Context,
+    request: &ClientRequest,
+    keyspace: Option<&Arc<str>>,
+    has_room: bool,
+) -> Result<Route, CqlError> {
+    let header = request.header;
+    let text = glance::statement_text(header.flags, request.plain)?;
+    let verb = recognise::verb(text);
     if verb == Verb::Select
-        && let Some(route) = neighbours::text(&request, text)?
+        && let Some(route) = neighbours::text(request, text)?
     {
         return Ok(route);
     }
-    if matches!(verb, Verb::Write | Verb::Truncate) && snapshot.lapsed() {
+    if matches!(verb, Verb::Write | Verb::Truncate) && request.snapshot.lapsed() {
         return Err(lapsed());
     }
     let text = StatementText {
         text,
         verb,
-        keyspace: keyspace.as_ref(),
-        snapshot: &snapshot,
+        keyspace,
+        snapshot: request.snapshot,
         definitions: context.catalog.keyspace(),
     };
     let Recognised {
@@ -90,37 +105,21 @@ fn text(
         rewritten,
     } = text.recognise()?;
     if header.opcode == Opcode::Prepare {
-        return prepare::route(context, &request, &text, statement, rewritten);
+        return prepare::route(context, request, &text, statement, rewritten);
     }
     match rewritten {
-        Some(rewritten) => Ok(prepare::with_text(&request, text.text, &rewritten)),
-        None => statements::route(context, &request, statement, has_room),
+        Some(rewritten) => Ok(prepare::with_text(request, text.text, &rewritten)),
+        None => statements::route(context, request, statement, has_room),
     }
 }
 
 /// Decides about an EXECUTE by the kind of the statement that has its id.
-fn execute(
-    context: &Context,
-    header: &FrameHeader,
-    body: &[u8],
-    has_room: bool,
-) -> Result<Route, CqlError> {
-    let mut scratch = Bytes::new();
-    let plain = context.session.plain(header, body, &mut scratch)?;
-    let id = glance::executed_id(header.flags, plain)?;
-    let snapshot = context.catalog.snapshot();
-    let Some(statement) = context.prepared.get(id, &snapshot) else {
+fn execute(context: &Context, request: &ClientRequest, has_room: bool) -> Result<Route, CqlError> {
+    let id = glance::executed_id(request.header.flags, request.plain)?;
+    let Some(statement) = context.prepared.get(id, request.snapshot) else {
         return Err(unprepared(id));
     };
-    let keyspace = context.session.keyspace();
-    let request = ClientRequest {
-        header,
-        body,
-        plain,
-        keyspace: keyspace.as_deref(),
-        snapshot: &snapshot,
-    };
-    statements::route(context, &request, statement, has_room)
+    statements::route(context, request, statement, has_room)
 }
 
 /// Decides about a BATCH.

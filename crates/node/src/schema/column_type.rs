@@ -21,26 +21,12 @@ pub(super) fn check_key_type(name: &str, cql_type: &CqlType) -> Result<(), CqlEr
             "Invalid non-frozen collection type {cql_type} for PRIMARY KEY column '{name}'"
         )));
     }
-    if holds_duration(cql_type) {
+    if cql_type.holds_durations_even_in_vectors() {
         return Err(CqlError::invalid(format!(
             "duration type is not supported for PRIMARY KEY column '{name}'"
         )));
     }
     Ok(())
-}
-
-/// Whether a type contains a duration. Durations have no order: a month may be shorter or longer
-/// than 30 days.
-fn holds_duration(cql_type: &CqlType) -> bool {
-    match cql_type {
-        CqlType::Duration => true,
-        CqlType::List { element, .. }
-        | CqlType::Set { element, .. }
-        | CqlType::Vector { element, .. } => holds_duration(element),
-        CqlType::Map { key, value, .. } => holds_duration(key) || holds_duration(value),
-        CqlType::Tuple(types) => types.iter().any(holds_duration),
-        _ => false,
-    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use store_api::types::{AnnRequest, AnnResponse, Unavailable};
 
 use super::error::ApiError;
 use super::form::Form;
+use super::index_path::IndexPath;
 use super::request::Admitted;
 use super::{Listener, Shared};
 use crate::identity::IndexName;
@@ -32,8 +33,7 @@ use crate::search::SearchError;
     post,
     path = "/api/v1/indexes/{keyspace}/{index}/ann",
     params(
-        ("keyspace" = String, Path, description = "The keyspace, case preserved"),
-        ("index" = String, Path, description = "The index, case preserved"),
+        IndexPath,
         ("limit" = Option<usize>, Query, description = "The most rows to answer, if the body is a vector alone; 1 by default", minimum = 1),
         ("filter" = Option<String>, Query, description = "The condition on the rows, if the body is a vector alone: `Filter` as JSON"),
         ("routing" = Option<bool>, Query, description = "`routing` of the request, if the body is a vector alone"),
@@ -64,10 +64,10 @@ use crate::search::SearchError;
 )]
 pub async fn ann(
     State(shared): State<Shared>,
-    Path((keyspace, index)): Path<(String, String)>,
+    Path(path): Path<IndexPath>,
     request: Request<Body>,
 ) -> Result<Response, Response> {
-    answer(&shared, IndexName { keyspace, index }, request).await
+    answer(&shared, path.into(), request).await
 }
 
 /// Answers a search of the index `name`. An error is the answer that tells the client why.

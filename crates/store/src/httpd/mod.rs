@@ -16,6 +16,7 @@ mod error;
 mod form;
 mod front;
 mod guard;
+mod index_path;
 mod listener;
 mod local;
 mod openapi;

@@ -11,6 +11,7 @@ use store_api::types::{
 
 use super::Shared;
 use super::error::ApiError;
+use super::index_path::IndexPath;
 use super::request::AdmittedJson;
 use super::tasks::shown;
 use crate::identity::IndexName;
@@ -23,10 +24,7 @@ use crate::search::SearchError;
 #[utoipa::path(
     post,
     path = "/api/v1/indexes/{keyspace}/{index}/repair",
-    params(
-        ("keyspace" = String, Path, description = "The keyspace, case preserved"),
-        ("index" = String, Path, description = "The index, case preserved"),
-    ),
+    params(IndexPath),
     request_body = RepairRequest,
     responses(
         (status = 200, description = "The repair has begun; its task", body = TaskStatus),
@@ -36,10 +34,10 @@ use crate::search::SearchError;
 )]
 pub async fn start(
     State(shared): State<Shared>,
-    Path((keyspace, index)): Path<(String, String)>,
+    Path(path): Path<IndexPath>,
     request: AdmittedJson<RepairRequest>,
 ) -> Result<Json<TaskStatus>, ApiError> {
-    let index = known(&shared, keyspace, index)?;
+    let index = known(&shared, path)?;
     let RepairRequest {
         parallel,
         intensity,
@@ -62,10 +60,7 @@ pub async fn start(
 #[utoipa::path(
     patch,
     path = "/api/v1/indexes/{keyspace}/{index}/repair",
-    params(
-        ("keyspace" = String, Path, description = "The keyspace, case preserved"),
-        ("index" = String, Path, description = "The index, case preserved"),
-    ),
+    params(IndexPath),
     request_body = RepairSpeed,
     responses(
         (status = 200, description = "The speed from now on", body = RepairSpeed),
@@ -75,10 +70,10 @@ pub async fn start(
 )]
 pub async fn control(
     State(shared): State<Shared>,
-    Path((keyspace, index)): Path<(String, String)>,
+    Path(path): Path<IndexPath>,
     request: AdmittedJson<RepairSpeed>,
 ) -> Result<Json<RepairSpeed>, ApiError> {
-    let index = known(&shared, keyspace, index)?;
+    let index = known(&shared, path)?;
     let RepairSpeed {
         parallel,
         intensity,
@@ -96,10 +91,7 @@ pub async fn control(
 #[utoipa::path(
     get,
     path = "/api/v1/indexes/{keyspace}/{index}/repair",
-    params(
-        ("keyspace" = String, Path, description = "The keyspace, case preserved"),
-        ("index" = String, Path, description = "The index, case preserved"),
-    ),
+    params(IndexPath),
     responses(
         (status = 200, description = "The last repair and the schedule", body = RepairStatus),
         (status = 404, description = "No such index", body = String),
@@ -107,9 +99,9 @@ pub async fn control(
 )]
 pub async fn status(
     State(shared): State<Shared>,
-    Path((keyspace, index)): Path<(String, String)>,
+    Path(path): Path<IndexPath>,
 ) -> Result<Json<RepairStatus>, ApiError> {
-    let index = known(&shared, keyspace, index)?;
+    let index = known(&shared, path)?;
     let last = shared.api.repairs.last(&index.identity.name);
     let schedule = shared.api.schedules.of(&Creation::of(&index.identity));
     Ok(Json(RepairStatus {
@@ -122,10 +114,7 @@ pub async fn status(
 #[utoipa::path(
     put,
     path = "/api/v1/indexes/{keyspace}/{index}/repair/schedule",
-    params(
-        ("keyspace" = String, Path, description = "The keyspace, case preserved"),
-        ("index" = String, Path, description = "The index, case preserved"),
-    ),
+    params(IndexPath),
     request_body = RepairScheduleUpdate,
     responses(
         (status = 200, description = "The schedule; null: the index is never repaired without a request", body = Option<RepairSchedule>),
@@ -136,10 +125,10 @@ pub async fn status(
 )]
 pub async fn update(
     State(shared): State<Shared>,
-    Path((keyspace, index)): Path<(String, String)>,
+    Path(path): Path<IndexPath>,
     request: AdmittedJson<RepairScheduleUpdate>,
 ) -> Result<Json<Option<RepairSchedule>>, ApiError> {
-    let index = known(&shared, keyspace, index)?;
+    let index = known(&shared, path)?;
     let asked = request.body;
     let interval = match (asked.never, asked.interval_s) {
         (true, None) => Some(None),
@@ -166,8 +155,8 @@ pub async fn update(
 }
 
 /// Finds an index, or fails with [`SearchError::MissingIndex`].
-fn known(shared: &Shared, keyspace: String, index: String) -> Result<Arc<IndexHandle>, ApiError> {
-    let name = IndexName { keyspace, index };
+fn known(shared: &Shared, path: IndexPath) -> Result<Arc<IndexHandle>, ApiError> {
+    let name = IndexName::from(path);
     let index = shared.api.engine.index(&name);
     index.ok_or(SearchError::MissingIndex(name).into())
 }

@@ -9,6 +9,7 @@ use store_api::types::{ClockStatus, IndexInfo, IndexState, IndexStatus, Info, No
 
 use super::Shared;
 use super::error::ApiError;
+use super::index_path::IndexPath;
 use crate::identity::IndexName;
 use crate::indexes::NoRoute;
 use crate::search::SearchError;
@@ -61,10 +62,7 @@ pub async fn indexes(State(shared): State<Shared>) -> Json<Vec<IndexInfo>> {
 #[utoipa::path(
     get,
     path = "/api/v1/indexes/{keyspace}/{index}",
-    params(
-        ("keyspace" = String, Path, description = "The keyspace, case preserved"),
-        ("index" = String, Path, description = "The index, case preserved"),
-    ),
+    params(IndexPath),
     responses(
         (status = 200, description = "The index", body = IndexInfo),
         (status = 404, description = "No such index", body = String),
@@ -72,9 +70,9 @@ pub async fn indexes(State(shared): State<Shared>) -> Json<Vec<IndexInfo>> {
 )]
 pub async fn index(
     State(shared): State<Shared>,
-    Path((keyspace, index)): Path<(String, String)>,
+    Path(path): Path<IndexPath>,
 ) -> Result<Json<IndexInfo>, ApiError> {
-    let name = IndexName { keyspace, index };
+    let name = IndexName::from(path);
     match shared.api.engine.find(&name) {
         Ok(index) => Ok(Json(index.identity.info())),
         Err(no_route) => Err(SearchError::no_route(name, &no_route).into()),
@@ -85,10 +83,7 @@ pub async fn index(
 #[utoipa::path(
     get,
     path = "/api/v1/indexes/{keyspace}/{index}/status",
-    params(
-        ("keyspace" = String, Path, description = "The keyspace, case preserved"),
-        ("index" = String, Path, description = "The index, case preserved"),
-    ),
+    params(IndexPath),
     responses(
         (status = 200, description = "State, number of rows and progress", body = IndexStatus),
         (status = 404, description = "No such index", body = String),
@@ -96,9 +91,9 @@ pub async fn index(
 )]
 pub async fn index_status(
     State(shared): State<Shared>,
-    Path((keyspace, index)): Path<(String, String)>,
+    Path(path): Path<IndexPath>,
 ) -> Result<Json<IndexStatus>, ApiError> {
-    let name = IndexName { keyspace, index };
+    let name = IndexName::from(path);
     match shared.api.engine.find(&name) {
         Ok(index) => Ok(Json(index.status())),
         Err(NoRoute::Missing) => Err(SearchError::MissingIndex(name).into()),
@@ -113,8 +108,8 @@ pub async fn index_status(
 }
 
 /// Answers every text search: the index is missing, as all indexes are vector indexes.
-pub async fn no_text_index(Path((keyspace, index)): Path<(String, String)>) -> ApiError {
-    SearchError::MissingIndex(IndexName { keyspace, index }).into()
+pub async fn no_text_index(Path(path): Path<IndexPath>) -> ApiError {
+    SearchError::MissingIndex(path.into()).into()
 }
 
 /// Refuses a search or a change that comes in clear where it could be encrypted.
