@@ -156,9 +156,7 @@ impl Inner {
             .zip(&self.reader.columns)
             .map(
                 |(column, observed)| match (cell(row, *column)?, &observed.form) {
-                    (Cell::Elements(elements), Form::Serialised(cql_type)) => {
-                        whole(cql_type, elements)
-                    }
+                    (Cell::Elements(elements), Form::Filter(cql_type)) => whole(cql_type, elements),
                     _ => None,
                 },
             )

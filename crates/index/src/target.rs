@@ -196,7 +196,9 @@ pub fn is_filter_type(cql_type: &CqlType) -> bool {
     }
 }
 
-fn is_scalar(cql_type: &CqlType) -> bool {
+/// Returns whether values of the type are no collection, tuple or vector, and can be compared for a
+/// filter: a key column of such a type can be restricted.
+pub fn is_scalar(cql_type: &CqlType) -> bool {
     match cql_type {
         CqlType::Ascii
         | CqlType::Bigint

@@ -9,13 +9,13 @@ use cql::error::CqlError;
 use serde_json::Value;
 use store_api::types::Restriction;
 use value::predicate::{Collection, Comparison, Predicate, TuplePredicate};
-use value::{CqlType, to_key_json};
+use value::{CqlType, from_key_json, to_key_json};
 
 /// The error for a relation on a column whose values no index keeps.
 pub fn not_kept(column: &str) -> CqlError {
     CqlError::invalid(format!(
         "Column {column} can't restrict a Vector ANN query, as the vector index doesn't keep its values: \
-         declare it as a filter column of the index, give it an index of its own, or use ALLOW FILTERING"
+         declare it as a filter column of the index, or use ALLOW FILTERING"
     ))
 }
 
@@ -112,8 +112,11 @@ fn tuple(types: &[CqlType], values: &[Bytes]) -> Option<Vec<Value>> {
         .collect()
 }
 
+/// A value as JSON; `None` if it has no such form, or one that stands for other bytes, as that of a
+/// decimal may.
 fn json(cql_type: &CqlType, value: &Bytes) -> Option<Value> {
-    serde_json::to_value(to_key_json(cql_type, value).ok()?).ok()
+    let json = serde_json::to_value(to_key_json(cql_type, value).ok()?).ok()?;
+    (from_key_json(cql_type, &json)? == value).then_some(json)
 }
 
 #[cfg(test)]

@@ -8,18 +8,16 @@ use bytes::Bytes;
 use value::CqlType;
 
 use crate::identity::IndexIdentity;
+use crate::rows::RawCell;
 
 /// About the bytes of a value that is filtered by.
-const SERIALISED_BYTES: usize = 16;
+const FILTER_BYTES: usize = 16;
 
 /// A value that an index takes in.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Observed {
     /// A vector, with as many finite elements as the index has dimensions.
     Vector(Vec<f32>),
-    /// The value of a filter column, as the database serialises it. Collections are serialised
-    /// whole, as frozen ones are.
-    Serialised(Bytes),
 }
 
 /// The form of the values of a column.
@@ -31,7 +29,7 @@ pub enum Form {
         dimensions: usize,
     },
     /// Values to filter by.
-    Serialised(CqlType),
+    Filter(CqlType),
 }
 
 /// A column that an index observes.
@@ -59,10 +57,29 @@ pub struct Cell {
     pub filters_change_s: Option<u32>,
 }
 
-/// The content of a column that an index observes.
+/// The content of one column of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ColumnCell {
+    /// No value.
+    Null,
+    /// A value that can be indexed, still without those of filter columns.
+    Value(Cell),
+    /// A value to filter by.
+    Filter {
+        /// The value as the database serialises it. Collections are serialised whole, as frozen
+        /// ones are.
+        value: Bytes,
+        /// The time at which the value expires, in seconds since the epoch; `None` for never.
+        expires_s: Option<u32>,
+    },
+    /// A value that can't be indexed.
+    Unusable(Unusable),
+}
+
+/// The content of all columns that an index observes, in a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReadCell {
-    /// No value.
+    /// The row has no value to index.
     Null,
     /// A value that can be indexed.
     Value(Cell),
@@ -102,7 +119,7 @@ impl Form {
     pub fn value_bytes(&self) -> usize {
         match self {
             Form::Vector { dimensions } => dimensions * size_of::<f32>(),
-            Form::Serialised(_) => SERIALISED_BYTES,
+            Form::Filter(_) => FILTER_BYTES,
         }
     }
 
@@ -110,15 +127,32 @@ impl Form {
     pub fn is_multi_cell(&self) -> bool {
         match self {
             Form::Vector { .. } => false,
-            Form::Serialised(cql_type) => cql_type.is_multi_cell(),
+            Form::Filter(cql_type) => cql_type.is_multi_cell(),
         }
     }
 
-    /// Decodes a value that the database serialised.
-    pub fn decode(&self, bytes: &[u8]) -> Result<Observed, Unusable> {
+    /// Decodes a cell as the database serialised it.
+    pub fn decode(&self, cell: RawCell<'_>) -> ColumnCell {
+        let RawCell {
+            value,
+            written_us,
+            expires_s,
+        } = cell;
         match self {
-            Form::Vector { .. } => decode_vector(self.value_bytes(), bytes).map(Observed::Vector),
-            Form::Serialised(_) => Ok(Observed::Serialised(Bytes::copy_from_slice(bytes))),
+            Form::Vector { .. } => match decode_vector(self.value_bytes(), value) {
+                Ok(vector) => ColumnCell::Value(Cell {
+                    value: Observed::Vector(vector),
+                    filters: Vec::new(),
+                    written_us,
+                    expires_s,
+                    filters_change_s: None,
+                }),
+                Err(unusable) => ColumnCell::Unusable(unusable),
+            },
+            Form::Filter(_) => ColumnCell::Filter {
+                value: Bytes::copy_from_slice(value),
+                expires_s,
+            },
         }
     }
 }
@@ -134,33 +168,28 @@ impl ObservedColumn {
         };
         let filters = index.filter_columns.iter().map(|column| ObservedColumn {
             name: column.name.clone(),
-            form: Form::Serialised(column.cql_type.clone()),
+            form: Form::Filter(column.cql_type.clone()),
         });
         std::iter::once(vectors).chain(filters).collect()
     }
 }
 
 impl ReadCell {
-    /// The content of an index's columns, of which the first has the vector, as one.
-    pub fn joined(mut columns: impl Iterator<Item = ReadCell>) -> ReadCell {
-        let vector = columns.next().unwrap_or(ReadCell::Null);
-        let ReadCell::Value(mut cell) = vector else {
-            return vector;
+    /// Joins the content of an index's columns, of which the first has the vector.
+    pub fn joined(mut columns: impl Iterator<Item = ColumnCell>) -> ReadCell {
+        let mut cell = match columns.next() {
+            Some(ColumnCell::Value(cell)) => cell,
+            Some(ColumnCell::Unusable(unusable)) => return ReadCell::Unusable(unusable),
+            Some(ColumnCell::Null | ColumnCell::Filter { .. }) | None => return ReadCell::Null,
         };
-        for filter in columns {
-            let ReadCell::Value(Cell {
-                value: Observed::Serialised(value),
-                expires_s,
-                ..
-            }) = filter
-            else {
+        for column in columns {
+            let ColumnCell::Filter { value, expires_s } = column else {
                 cell.filters.push(None);
                 continue;
             };
             cell.filters.push(Some(value));
             let is_first = |at_s: &u32| cell.expires_s.is_none_or(|cell_s| *at_s < cell_s);
-            let earlier = expires_s.filter(is_first);
-            let changes_s = [cell.filters_change_s, earlier];
+            let changes_s = [cell.filters_change_s, expires_s.filter(is_first)];
             cell.filters_change_s = changes_s.into_iter().flatten().min();
         }
         ReadCell::Value(cell)
@@ -192,23 +221,57 @@ mod tests {
     #[test]
     fn vectors_are_checked() {
         let form = Form::Vector { dimensions: 2 };
-        let bytes = |elements: &[f32]| -> Vec<u8> {
-            elements.iter().flat_map(|e| e.to_be_bytes()).collect()
+        let decoded = |elements: &[f32]| {
+            let value: Vec<u8> = elements.iter().flat_map(|e| e.to_be_bytes()).collect();
+            form.decode(RawCell {
+                value: &value,
+                written_us: 7,
+                expires_s: None,
+            })
+        };
+        let ColumnCell::Value(cell) = decoded(&[1.0, -2.0]) else {
+            panic!("a vector");
         };
         assert_eq!(
-            form.decode(&bytes(&[1.0, -2.0])),
-            Ok(Observed::Vector(vec![1.0, -2.0]))
+            (cell.value, cell.written_us),
+            (Observed::Vector(vec![1.0, -2.0]), 7)
         );
         assert_eq!(
-            form.decode(&bytes(&[1.0])),
-            Err(Unusable::Length {
+            decoded(&[1.0]),
+            ColumnCell::Unusable(Unusable::Length {
                 expected_bytes: 8,
                 actual_bytes: 4
             })
         );
         assert_eq!(
-            form.decode(&bytes(&[1.0, f32::NAN])),
-            Err(Unusable::NotFinite { position: 1 })
+            decoded(&[1.0, f32::NAN]),
+            ColumnCell::Unusable(Unusable::NotFinite { position: 1 })
         );
+    }
+
+    #[test]
+    fn the_first_value_that_expires_is_known() {
+        let joined = |expires_s, filters: &[Option<u32>]| {
+            let vector = ColumnCell::Value(Cell {
+                value: Observed::Vector(vec![1.0]),
+                filters: Vec::new(),
+                written_us: 7,
+                expires_s,
+                filters_change_s: None,
+            });
+            let filters = filters.iter().map(|expires_s| ColumnCell::Filter {
+                value: Bytes::from_static(b"x"),
+                expires_s: *expires_s,
+            });
+            let columns = std::iter::once(vector).chain(filters);
+            match ReadCell::joined(columns.chain([ColumnCell::Null])) {
+                ReadCell::Value(cell) => (cell.filters.len(), cell.filters_change_s),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(joined(None, &[]), (1, None));
+        assert_eq!(joined(None, &[Some(9), Some(5), None]), (4, Some(5)));
+        assert_eq!(joined(Some(7), &[Some(9)]), (2, None));
+        assert_eq!(joined(Some(7), &[Some(9), Some(5)]), (3, Some(5)));
     }
 }

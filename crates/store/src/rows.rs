@@ -4,7 +4,7 @@ use value::to_key_json;
 
 use crate::identity::TableIdentity;
 use crate::keys::{KeySchema, PrimaryKey};
-use crate::observed::{Cell, ObservedColumn, ReadCell, Unusable};
+use crate::observed::{ColumnCell, ObservedColumn, ReadCell, Unusable};
 
 /// The approximate bytes that a row takes on the wire beside its values, for keys, write times and
 /// lengths.
@@ -33,7 +33,7 @@ pub struct ReadRow {
     /// The primary key of the row.
     pub key: PrimaryKey,
     /// The content of each column, in the order of [`RowReader::columns`].
-    pub cells: Vec<ReadCell>,
+    pub cells: Vec<ColumnCell>,
 }
 
 /// A cell as the database stores it.
@@ -72,18 +72,9 @@ impl RowReader {
                 });
         let cells = self.columns.iter().zip(cells);
         let cells = cells.map(|(column, cell)| match (cell, unusable_key) {
-            (None, _) => ReadCell::Null,
-            (Some(_), Some(unusable)) => ReadCell::Unusable(unusable),
-            (Some(cell), None) => match column.form.decode(cell.value) {
-                Ok(value) => ReadCell::Value(Cell {
-                    value,
-                    filters: Vec::new(),
-                    filters_change_s: None,
-                    written_us: cell.written_us,
-                    expires_s: cell.expires_s,
-                }),
-                Err(unusable) => ReadCell::Unusable(unusable),
-            },
+            (None, _) => ColumnCell::Null,
+            (Some(_), Some(unusable)) => ColumnCell::Unusable(unusable),
+            (Some(cell), None) => column.form.decode(cell),
         });
         ReadRow {
             cells: cells.collect(),
@@ -105,7 +96,7 @@ pub fn joined(rows: &[ReadRow], columns: &[usize]) -> Vec<(PrimaryKey, ReadCell)
 pub fn absent(key: PrimaryKey, columns: usize) -> ReadRow {
     ReadRow {
         key,
-        cells: vec![ReadCell::Null; columns],
+        cells: vec![ColumnCell::Null; columns],
     }
 }
 

@@ -116,10 +116,7 @@ impl Drain {
             let (id, operation) = (change.id(), change.operation());
             let vector = match change {
                 Change::Insert { value, .. } | Change::Replace { value, .. } => {
-                    // Values of filter columns alone are no change of the graph.
-                    let Observed::Vector(vector) = value else {
-                        continue;
-                    };
+                    let Observed::Vector(vector) = value;
                     let prepared = self.index.vectors.prepare(&vector);
                     let prepared = prepared.map_err(|error| Refused {
                         id,

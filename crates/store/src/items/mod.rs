@@ -180,7 +180,6 @@ impl Hashing {
     fn of_value(&self, value: &Observed) -> u64 {
         match value {
             Observed::Vector(vector) => self.of_vector(vector),
-            Observed::Serialised(bytes) => self.of_filters([Some(&bytes[..])]),
         }
     }
 

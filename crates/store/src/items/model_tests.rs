@@ -265,18 +265,14 @@ impl World {
                     self.items.reuse([id]);
                 }
                 Change::Insert { value, .. } => {
-                    let Observed::Vector(vector) = value else {
-                        panic!("no vector");
-                    };
+                    let Observed::Vector(vector) = value;
                     assert!(
                         self.index.insert(id, vector).is_none(),
                         "id {id} was in use"
                     );
                 }
                 Change::Replace { value, .. } => {
-                    let Observed::Vector(vector) = value else {
-                        panic!("no vector");
-                    };
+                    let Observed::Vector(vector) = value;
                     assert!(self.index.insert(id, vector).is_some(), "id {id} was free");
                 }
                 Change::Remove { .. } => {

@@ -33,16 +33,7 @@ pub struct KeyColumn {
 /// Whether keys of that type can be indexed. They can if the type has a JSON form (contract,
 /// section 1.8).
 pub fn is_key_type(cql_type: &CqlType) -> bool {
-    !matches!(
-        cql_type,
-        CqlType::Counter
-            | CqlType::Duration
-            | CqlType::List { .. }
-            | CqlType::Set { .. }
-            | CqlType::Map { .. }
-            | CqlType::Tuple(_)
-            | CqlType::Vector { .. }
-    )
+    index::target::is_scalar(cql_type)
 }
 
 /// The columns of a table's primary key.
