@@ -8,7 +8,6 @@ use bytes::Bytes;
 use value::CqlType;
 
 use crate::identity::IndexIdentity;
-use crate::rows::RawCell;
 
 /// About the bytes of a value that is filtered by.
 const FILTER_BYTES: usize = 16;
@@ -30,6 +29,17 @@ pub enum Form {
     },
     /// Values to filter by.
     Filter(CqlType),
+}
+
+/// A cell as the database stores it.
+#[derive(Clone, Copy, Debug)]
+pub struct RawCell<'a> {
+    /// The serialised value.
+    pub value: &'a [u8],
+    /// The cell's write timestamp, microseconds since the epoch.
+    pub written_us: i64,
+    /// The time at which the cell expires, in seconds since the epoch; `None` for never.
+    pub expires_s: Option<u32>,
 }
 
 /// A column that an index observes.

@@ -4,7 +4,7 @@ use value::to_key_json;
 
 use crate::identity::TableIdentity;
 use crate::keys::{KeySchema, PrimaryKey};
-use crate::observed::{ColumnCell, ObservedColumn, ReadCell, Unusable};
+use crate::observed::{ColumnCell, ObservedColumn, RawCell, ReadCell, Unusable};
 
 /// The approximate bytes that a row takes on the wire beside its values, for keys, write times and
 /// lengths.
@@ -34,17 +34,6 @@ pub struct ReadRow {
     pub key: PrimaryKey,
     /// The content of each column, in the order of [`RowReader::columns`].
     pub cells: Vec<ColumnCell>,
-}
-
-/// A cell as the database stores it.
-#[derive(Clone, Copy, Debug)]
-pub struct RawCell<'a> {
-    /// The serialised value.
-    pub value: &'a [u8],
-    /// The cell's write timestamp, microseconds since the epoch.
-    pub written_us: i64,
-    /// The time at which the cell expires, in seconds since the epoch; `None` for never.
-    pub expires_s: Option<u32>,
 }
 
 impl RowReader {

@@ -20,8 +20,9 @@ use super::session::DbHandle;
 use super::statement::Statement;
 use crate::database::{Page, Part, Rows};
 use crate::keys::PrimaryKey;
+use crate::observed::RawCell;
 use crate::present::Present;
-use crate::rows::{RawCell, ReadRow, RowReader};
+use crate::rows::{ReadRow, RowReader};
 
 /// The number of keys that ScyllaDB allows in an IN by default
 /// (`max_partition_key_restrictions_per_query`).

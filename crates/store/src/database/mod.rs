@@ -34,8 +34,8 @@ pub use crate::identity::{FilterColumn, IndexIdentity, IndexName, TableIdentity,
 pub use crate::index_options::vector_options;
 pub use crate::keys::{KeyColumn, KeySchema, PartitionKey, PrimaryKey, Values, is_key_type};
 pub use crate::message::{Hint, HintTarget};
-pub use crate::observed::{Form, ObservedColumn};
-pub use crate::rows::{RawCell, ReadRow, RowReader};
+pub use crate::observed::{Form, ObservedColumn, RawCell};
+pub use crate::rows::{ReadRow, RowReader};
 pub use checked_files::CheckedFiles;
 pub use log::LogRun;
 pub(crate) use log::{CatchUp, Progress, ReaderSeries};
