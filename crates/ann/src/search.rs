@@ -41,7 +41,7 @@ pub enum Filter<'a> {
     /// The ids that a function returns true for. Their number is estimated by trying some. The
     /// function is called with locks held: it must not use the index, nor wait for anybody who
     /// does.
-    Predicate(&'a (dyn Fn(u32) -> bool + Sync)),
+    Predicate(&'a dyn Fn(u32) -> bool),
 }
 
 impl Filter<'_> {

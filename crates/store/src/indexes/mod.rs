@@ -9,6 +9,7 @@ mod fresh;
 mod freshness;
 mod handle;
 mod ranked_rows;
+mod selection;
 mod vector;
 
 pub use engine::{Engine, NoRoute, Routed};

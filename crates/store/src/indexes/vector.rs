@@ -6,9 +6,9 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, RwLockReadGuard, RwLockWriteGuard};
 
-use ann::{Filter, IdSet, Neighbour, Prepared, SearchOptions, VectorsState};
+use ann::{Filter, Neighbour, Prepared, SearchOptions, VectorsState};
 use arc_swap::ArcSwap;
 use index::Metric;
 use index::VectorOptions;
@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 
 use super::fresh::{Block, Fresh, Measured};
 use super::ranked_rows::RankedRows;
+use super::selection::{Selection, SharedKeys};
 use crate::filter::RowFilter;
 use crate::index_options::engine_options;
 use crate::items::{Items, Operation};
@@ -28,9 +29,9 @@ use crate::options::IndexesOptions;
 /// are few.
 const HIDDEN_SHARE: usize = 8;
 
-/// The part of all rows that may satisfy a filter if their ids are to be found first: one in this
-/// many.
-const FEW_SHARE: usize = 4;
+/// The number of times that a search looks again if rows that it found were changed meanwhile. Then
+/// it lets nobody write.
+const LOOKS_AGAIN: usize = 2;
 
 /// A vector index and the keys of its rows.
 pub struct VectorIndex {
@@ -40,7 +41,7 @@ pub struct VectorIndex {
     beam: Option<usize>,
     similarity: Metric,
     schema: KeySchema,
-    keys: RwLock<KeyTable>,
+    keys: SharedKeys,
     /// The epoch of searches. Each search holds the value from its beginning; see [`Retired`].
     epoch: ArcSwap<()>,
     /// The number of rows at which `grown` is notified.
@@ -91,7 +92,7 @@ impl VectorIndex {
             fresh: Fresh::default(),
             beam: options.search_beam_width,
             similarity: options.effective_metric(),
-            keys: RwLock::new(Items::key_table(&schema)),
+            keys: SharedKeys::new(Items::key_table(&schema)),
             schema,
             epoch: ArcSwap::from_pointee(()),
             tell_at: AtomicUsize::new(usize::MAX),
@@ -112,7 +113,7 @@ impl VectorIndex {
             fresh: Fresh::default(),
             beam: options.search_beam_width,
             similarity: options.effective_metric(),
-            keys: RwLock::new(keys),
+            keys: SharedKeys::new(keys),
             schema,
             epoch: ArcSwap::from_pointee(()),
             tell_at: AtomicUsize::new(usize::MAX),
@@ -186,12 +187,12 @@ impl VectorIndex {
 
     /// The keys, for reading. Searches wait while they are written.
     pub fn keys(&self) -> RwLockReadGuard<'_, KeyTable> {
-        self.keys.read().unwrap_or_else(PoisonError::into_inner)
+        self.keys.read()
     }
 
     /// The keys, for the one task that changes the rows.
     pub fn keys_mut(&self) -> RwLockWriteGuard<'_, KeyTable> {
-        self.keys.write().unwrap_or_else(PoisonError::into_inner)
+        self.keys.write()
     }
 
     /// Finds the nearest rows, `limit` at most, that have not expired by `now_s`, in seconds since
@@ -205,7 +206,7 @@ impl VectorIndex {
     ) -> Result<RankedRows<'_>, VectorError> {
         let _epoch = self.epoch.load_full();
         if let Some(filter) = filter {
-            return self.search_filtered(query, limit, now_s, filter);
+            return self.search_selected(query, limit, now_s, Some(filter));
         }
         let fresh = self.fresh.now().measure(&self.ann, query);
         let Measured { hidden, vectors } = fresh.map_err(|error| self.fault(error))?;
@@ -231,56 +232,52 @@ impl VectorIndex {
                 return self.answer(&rows, &keys);
             }
         }
-        let keys = self.keys();
-        let admits = |id| !hidden.contains(id) && keys.found(id, now_s).is_some();
-        let found = self.nearest(query, limit, Some(Filter::Predicate(&admits)))?;
-        let (rows, _) = merge(found, &vectors, limit, &keys, now_s);
-        self.answer(&rows, &keys)
+        self.search_selected(query, limit, now_s, None)
     }
 
-    /// Finds the nearest rows that satisfy a filter. Few rows are found by their ids first, and the
-    /// engine looks at these alone; of many rows the engine asks one by one.
-    fn search_filtered(
+    /// Finds the nearest rows that satisfy a filter, by looking at these rows alone. Few rows are
+    /// found by their ids first; of many rows the engine asks one by one. Rows may be changed
+    /// meanwhile: it looks again if one was that it had found.
+    fn search_selected(
         &self,
         query: &[f32],
         limit: usize,
         now_s: u32,
-        filter: &RowFilter,
+        filter: Option<&RowFilter>,
     ) -> Result<RankedRows<'_>, VectorError> {
-        let fresh = self.fresh.now().measure(&self.ann, query);
-        let Measured {
-            hidden,
-            mut vectors,
-        } = fresh.map_err(|error| self.fault(error))?;
-        let keys = self.keys();
-        let conjunction = keys.filters().resolve(filter.conditions());
-        let has_conditions = !filter.conditions().is_empty();
-        let is_shown = |id| keys.found(id, now_s).is_some() && filter.checks_hold(&keys, id);
-        let satisfies = |id| is_shown(id) && (!has_conditions || conjunction.matches(id));
-        let few = FEW_SHARE * conjunction.estimate() <= keys.len();
-        let ids: Option<IdSet> = match filter.of_partitions(&keys) {
-            Some(ids) => Some(ids.into_iter().filter(|id| satisfies(*id)).collect()),
-            None if has_conditions && few => {
-                let selected = conjunction.select();
-                Some(selected.iter().filter(|id| is_shown(*id)).collect())
+        let mut looks_again = LOOKS_AGAIN;
+        loop {
+            let fresh = self.fresh.now().measure(&self.ann, query);
+            let Measured {
+                hidden,
+                mut vectors,
+            } = fresh.map_err(|error| self.fault(error))?;
+            let selection = Selection::new(&self.keys, filter, now_s, looks_again > 0);
+            let mut found = match selection.few() {
+                Some(mut ids) => {
+                    hidden.iter().for_each(|id| {
+                        ids.remove(id);
+                    });
+                    selection.let_writers_in();
+                    self.nearest(query, limit, Some(Filter::Ids(&ids)))?
+                }
+                None => {
+                    let admits = |id| !hidden.contains(id) && selection.admits(id);
+                    self.nearest(query, limit, Some(Filter::Predicate(&admits)))?
+                }
+            };
+            let proposed = found.len();
+            found.retain(|neighbour| selection.admits(neighbour.id));
+            if found.len() < proposed && looks_again > 0 {
+                looks_again -= 1;
+                continue;
             }
-            None => None,
-        };
-        let found = match ids {
-            Some(mut ids) => {
-                hidden.iter().for_each(|id| {
-                    ids.remove(id);
-                });
-                self.nearest(query, limit, Some(Filter::Ids(&ids)))?
-            }
-            None => {
-                let admits = |id| !hidden.contains(id) && satisfies(id);
-                self.nearest(query, limit, Some(Filter::Predicate(&admits)))?
-            }
-        };
-        vectors.retain(|neighbour| satisfies(neighbour.id));
-        let (rows, _) = merge(found, &vectors, limit, &keys, now_s);
-        self.answer(&rows, &keys)
+            vectors.retain(|neighbour| selection.admits(neighbour.id));
+            drop(selection);
+            let keys = self.keys();
+            let (rows, _) = merge(found, &vectors, limit, &keys, now_s);
+            return self.answer(&rows, &keys);
+        }
     }
 
     /// Finds the nearest vectors of the graph.
