@@ -101,7 +101,8 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// The ids of the rows if they are few, some of which may not satisfy the filter any more; `None` if asking one by one is faster.
+    /// The ids of the rows if they are few, some of which may not satisfy the filter any more;
+    /// `None` if asking one by one is faster.
     pub fn few(&self) -> Option<IdSet> {
         let filter = self.filter?;
         let of_partitions = self.with(|keys, _| filter.of_partitions(keys));
