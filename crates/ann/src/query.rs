@@ -425,7 +425,7 @@ impl Find<'_> {
     /// Adds to `ranked` the ids of the slots that a scan left in `slots`, as far as they may be
     /// among the nearest for all that their estimates tell. Returns the number of slots measured.
     ///
-    /// What a filter admits may begin just where most vectors lie. Then thousands are about as near
+    /// Matches of a filter may begin just where most vectors lie. Then thousands are about as near
     /// as the nearest.
     ///
     /// # Safety

@@ -124,6 +124,12 @@ fn is_key_column(kind: ColumnKind) -> bool {
     )
 }
 
+/// Whether an index names a column beside the vectors.
+fn names(index: &Index, column: &str) -> bool {
+    let mut names = index.local_key.iter().chain(&index.filter_columns);
+    names.any(|name| name == column)
+}
+
 /// The index on a column that serves a query: the newest of those that keep all columns of WHERE
 /// and whose own key, if they have one, it names; failing these the newest that has no key of its
 /// own.
@@ -150,14 +156,10 @@ fn index_for<'t>(
     };
     let fits = |index: &&Arc<Index>| {
         let names_key = index.local_key.iter().all(|key| restricted.contains(&key));
-        let kept = |name: &str| {
-            index
-                .local_key
+        names_key
+            && restricted
                 .iter()
-                .chain(&index.filter_columns)
-                .any(|kept| kept == name)
-        };
-        names_key && restricted.iter().all(|name| is_key(name) || kept(name))
+                .all(|name| is_key(name) || names(index, name))
     };
     let version = |index: &&Arc<Index>| index.version;
     newest(of_column().filter(fits), version)
@@ -177,14 +179,13 @@ impl NearestOrder {
     /// A column whose values no index keeps, without ALLOW FILTERING.
     pub(super) fn restrict(
         &mut self,
-        table: &Table,
         relations: &[Relation],
         allow_filtering: bool,
     ) -> Result<(), CqlError> {
         for relation in relations {
             let is_kept = match &relation.kind {
                 RelationKind::Column { column, .. } | RelationKind::Entry { column, .. } => {
-                    self.keeps(table, column)
+                    self.keeps(column)
                 }
                 // They are on columns of the primary key.
                 RelationKind::Tuple { .. } | RelationKind::Token { .. } => true,
@@ -203,15 +204,10 @@ impl NearestOrder {
         Ok(())
     }
 
-    /// Whether the index service keeps the values of a column: it is of the primary key, the index
-    /// declares it, or it has an index of its own.
-    fn keeps(&self, table: &Table, column: &Column) -> bool {
-        let index = &self.index;
-        let mut declared = index.local_key.iter().chain(&index.filter_columns);
-        let mut indexes = table.indexes.values();
-        is_key_column(column.kind)
-            || declared.any(|name| *name == column.name)
-            || indexes.any(|index| index.column == column.name)
+    /// Whether the index service keeps the values of a column: it is of the primary key, or the
+    /// index names it.
+    fn keeps(&self, column: &Column) -> bool {
+        is_key_column(column.kind) || names(&self.index, &column.name)
     }
 
     /// The vector that an execution looks for, serialised.

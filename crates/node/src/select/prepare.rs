@@ -47,7 +47,7 @@ pub(super) fn prepare(
         .map(|relation| relation::prepare(&table, relation, &mut ctx))
         .collect::<Result<Vec<_>, _>>()?;
     if let Some(nearest) = &mut nearest {
-        nearest.restrict(&table, &relations, select.allow_filtering)?;
+        nearest.restrict(&relations, select.allow_filtering)?;
     }
     // By similarity, the access path leads a scan that filters the rows.
     let may_filter = select.allow_filtering || nearest.is_some();

@@ -161,6 +161,20 @@ fn other_columns_need_allow_filtering_and_are_checked_on_rows() {
 }
 
 #[test]
+fn a_column_with_a_vector_index_is_no_column_to_filter_by() {
+    let (_store, client) = FakeStore::start();
+    let shop = shop(client).with(&[
+        "ALTER TABLE t ADD w vector<float, 2>",
+        "CREATE CUSTOM INDEX j ON t (w) USING 'vector_index'",
+    ]);
+    let query = format!("SELECT p FROM t WHERE w = [3, 4] {NEAREST}");
+    let refused = shop.refused(&query, &[]);
+    assert!(refused.starts_with("Column w "), "{refused}");
+    let refused = shop.refused(&format!("{query} ALLOW FILTERING"), &[]);
+    assert_eq!(refused, "Vector indexes only support ANN queries");
+}
+
+#[test]
 fn whole_keys_and_partitions_that_the_index_cant_filter_are_read_at_once() {
     let (store, client) = FakeStore::start();
     let shop = shop(client);

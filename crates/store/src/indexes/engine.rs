@@ -186,19 +186,22 @@ impl Engine {
     /// The index that answers searches of the named one: of the indexes on its column that serve
     /// and keep all restricted columns, the one that leaves the fewest of these to a filter, and of
     /// equal ones the newest (contract, section 1.6). So an index can be built anew beside the old
-    /// one.
+    /// one. A search that only an index under construction can answer gets its progress, even if
+    /// others serve.
     pub fn route(&self, name: &IndexName, restricted: &Restricted<'_>) -> Result<Routed, NoRoute> {
         let indexes = self.indexes.load();
         let requested = indexes.get(name).ok_or_else(|| self.no_index(name))?;
-        let serving = || {
+        let of_column = || {
             indexes.values().filter(|other| {
                 other.identity.table == requested.identity.table
                     && other.identity.column == requested.identity.column
-                    && other.state() == IndexState::Serving
-                    && self.is_current(other)
             })
         };
-        let fitting = serving().filter(|index| restricted.fits(&index.identity));
+        let serves = |index: &Arc<IndexHandle>| {
+            index.state() == IndexState::Serving && self.is_current(index)
+        };
+        let fits = |index: &Arc<IndexHandle>| restricted.fits(&index.identity);
+        let fitting = of_column().filter(|index| serves(index) && fits(index));
         let best = fitting.min_by_key(|index| {
             let left = restricted.left_by(&index.identity).count();
             (left, Reverse(version_order(index.identity.version)))
@@ -209,13 +212,14 @@ impl Engine {
                 requested: requested.clone(),
             });
         }
-        let serving: Vec<&Arc<IndexHandle>> = serving().collect();
-        if !serving.is_empty() {
+        let awaited = of_column().find(|index| fits(index));
+        let serving: Vec<&Arc<IndexHandle>> = of_column().filter(|index| serves(index)).collect();
+        if awaited.is_none() && !serving.is_empty() {
             return Err(NoRoute::Unsuited(unsuited(&serving, restricted)));
         }
         match self.status() {
             NodeStatus::Serving => Err(NoRoute::Building {
-                progress: requested.progress(),
+                progress: awaited.unwrap_or(requested).progress(),
             }),
             _ => Err(NoRoute::NodeBootstrapping),
         }

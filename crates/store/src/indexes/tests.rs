@@ -167,3 +167,26 @@ fn a_node_that_starts_says_so() {
     engine.first_discovery();
     assert_eq!(route(&engine, "a"), Err(NoRoute::NodeBootstrapping));
 }
+
+#[test]
+fn a_search_that_no_serving_index_fits_waits_for_one_that_is_built() {
+    let engine = engine();
+    engine.set_connected(true);
+    engine.first_discovery();
+    let local = add(
+        &engine,
+        IndexIdentity {
+            local_key: vec!["p0".into()],
+            ..identity("local")
+        },
+    );
+    engine.serving(&local);
+    assert!(matches!(route(&engine, "local"), Err(NoRoute::Unsuited(_))));
+    let global = add(&engine, identity("global"));
+    for name in ["global", "local"] {
+        let building = Err(NoRoute::Building { progress: 0.0 });
+        assert_eq!(route(&engine, name), building, "{name}");
+    }
+    engine.serving(&global);
+    assert_eq!(route(&engine, "local").as_deref(), Ok("global"));
+}
