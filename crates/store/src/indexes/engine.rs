@@ -134,7 +134,7 @@ impl Engine {
     /// that name, and as soon as it has none any more.
     pub async fn serves(&self, name: &IndexName, version: Uuid) {
         let mut news = self.news.subscribe();
-        let serves = |index: Arc<IndexHandle>| index.status().serves(version);
+        let serves = |index: Arc<IndexHandle>| index.status(self.now()).serves(version);
         while self.schema_has(name) && !self.index(name).is_some_and(serves) {
             // The sender lives as long as `self`.
             let _ = news.changed().await;

@@ -180,6 +180,11 @@ impl VectorIndex {
         self.ann.memory()
     }
 
+    /// The number of changes that searches see and the graph does not have yet.
+    pub fn fresh_changes(&self) -> usize {
+        self.fresh.len()
+    }
+
     /// The bytes held for fresh changes.
     pub fn fresh_bytes(&self) -> usize {
         self.fresh.memory_bytes()
