@@ -202,6 +202,7 @@ fn of_store(settings: &Resolved, http: SocketAddr, turns: Turns) -> StoreOptions
             ..MemoryOptions::default()
         },
         inline_searches_within: settings.inline_searches_within,
+        filter_values_max: settings.filter_values_max,
         ..StoreOptions::embedded(http, indexes)
     }
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use uuid::Uuid;
 
-use crate::client::neighbours_of_binary;
+use crate::client::{Columns, neighbours_of_binary};
 use crate::types::AnnRequest;
 use crate::{Client, ClientError, Neighbours};
 
@@ -64,10 +64,15 @@ impl Stores {
         match self {
             Stores::Remote(client) => client.ann(keyspace, index, &search, key_columns).await,
             Stores::Local(store) => {
+                let returned = search.return_columns.clone().unwrap_or_default();
                 let search = store.search(keyspace, index, search);
                 let answer = tokio::time::timeout(LOCAL_TIMEOUT, search).await;
                 let answer = answer.unwrap_or(Err(ClientError::Aborted))?;
-                neighbours_of_binary(answer, key_columns)
+                let columns = Columns {
+                    key: key_columns,
+                    returned: &returned,
+                };
+                neighbours_of_binary(answer, columns)
             }
         }
     }

@@ -173,7 +173,7 @@ fn begin(
 
     let api = Api {
         engine: engine.clone(),
-        searches: SearchDoor::new(engine.clone(), compute.clone()),
+        searches: SearchDoor::new(engine.clone(), compute.clone(), options.filter_values_max),
         work: work.clone(),
         repairs: repairs.clone(),
         schedules: schedules.clone(),

@@ -230,6 +230,11 @@ pub struct StoreSettings {
     #[arg(long, env = "ANNULUS_SCRUB_RATE_MIB", value_name = "MIB")]
     pub scrub_rate_mib: Option<u64>,
 
+    /// Values in the filter of a search, of which a tuple has several; more are refused with 400
+    /// [default: 100000]
+    #[arg(long, env = "ANNULUS_FILTER_VALUES", value_name = "N")]
+    pub filter_values: Option<usize>,
+
     /// Log filter: a level, or directives such as store=debug,info [default: info, and warn for
     /// libraries]
     #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]

@@ -9,7 +9,7 @@ use super::ask::{Answer, Form};
 use super::{KeyValue, Neighbours};
 use crate::ClientError;
 use crate::binary::Rows;
-use crate::types::{PrimaryKeys, UnavailableReason};
+use crate::types::{AnnRequest, PrimaryKeys, UnavailableReason};
 
 /// The error for an answer with another status than 200.
 pub fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
@@ -38,16 +38,41 @@ pub fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
     }
 }
 
+/// The columns that an answer must have.
+#[derive(Clone, Copy, Debug)]
+pub struct Columns<'a> {
+    /// All columns of the primary key, partition key first.
+    pub key: &'a [&'a str],
+    /// The columns whose values were asked for.
+    pub returned: &'a [String],
+}
+
+impl<'a> Columns<'a> {
+    /// The columns that the answer to a search must have.
+    pub fn of(search: &'a AnnRequest, key: &'a [&'a str]) -> Columns<'a> {
+        Columns {
+            key,
+            returned: search.return_columns.as_deref().unwrap_or_default(),
+        }
+    }
+}
+
 /// Turns the columns of an answer into rows.
-pub fn neighbours(answer: Answer, key_columns: &[&str]) -> Result<Neighbours, ClientError> {
+pub fn neighbours(answer: Answer, columns: Columns<'_>) -> Result<Neighbours, ClientError> {
     match answer.form {
-        Form::Json => of_json(&answer.body, key_columns),
-        Form::Binary => of_binary(answer.body, key_columns),
+        Form::Json => of_json(&answer.body, columns),
+        Form::Binary => of_binary(answer.body, columns),
     }
 }
 
 /// Turns the columns of an answer in the binary form into rows.
-pub fn of_binary(body: Bytes, key_columns: &[&str]) -> Result<Neighbours, ClientError> {
+pub fn of_binary(
+    body: Bytes,
+    Columns {
+        key: key_columns,
+        returned,
+    }: Columns<'_>,
+) -> Result<Neighbours, ClientError> {
     let mut rows = Rows::read(body).map_err(|_| ClientError::InvalidBinary)?;
     let mut columns = Vec::with_capacity(key_columns.len());
     for name in key_columns {
@@ -62,19 +87,34 @@ pub fn of_binary(body: Bytes, key_columns: &[&str]) -> Result<Neighbours, Client
         let values = columns.iter_mut().filter_map(Iterator::next);
         keys.push(values.map(KeyValue::Cql).collect());
     }
+    let values = returned.iter().map(|name| {
+        let column = rows.returned.iter().find(|column| column.name == *name);
+        let column = column.ok_or(ClientError::InvalidBinary)?;
+        let values = column.values.iter().cloned();
+        Ok(values.map(|value| value.map(KeyValue::Cql)).collect())
+    });
     Ok(Neighbours {
         keys,
+        column_values: values.collect::<Result<_, _>>()?,
         similarity_scores: rows.similarity_scores,
     })
 }
 
 /// Turns the columns of an answer in JSON into rows. There are as many rows as scores; a column may
 /// be longer.
-fn of_json(body: &[u8], key_columns: &[&str]) -> Result<Neighbours, ClientError> {
+fn of_json(
+    body: &[u8],
+    Columns {
+        key: key_columns,
+        returned,
+    }: Columns<'_>,
+) -> Result<Neighbours, ClientError> {
     #[derive(Deserialize)]
     struct Answer {
         primary_keys: PrimaryKeys,
         similarity_scores: Vec<f32>,
+        #[serde(default)]
+        column_values: PrimaryKeys,
     }
     let mut answer: Answer = serde_json::from_slice(body).map_err(|_| ClientError::InvalidJson)?;
     let count = answer.similarity_scores.len();
@@ -91,8 +131,21 @@ fn of_json(body: &[u8], key_columns: &[&str]) -> Result<Neighbours, ClientError>
             row.push(KeyValue::Json(value));
         }
     }
+    let mut columns: Vec<Vec<Option<KeyValue>>> = Vec::with_capacity(returned.len());
+    for (at, name) in returned.iter().enumerate() {
+        if let Some(first) = returned[..at].iter().position(|other| other == name) {
+            columns.push(columns[first].clone());
+            continue;
+        }
+        let values = answer.column_values.take(name);
+        let values = values.filter(|values| values.len() >= count);
+        let values = values.ok_or(ClientError::InvalidJson)?.into_iter();
+        let value = |value: Value| (!value.is_null()).then_some(KeyValue::Json(value));
+        columns.push(values.take(count).map(value).collect());
+    }
     Ok(Neighbours {
         keys,
+        column_values: columns,
         similarity_scores: answer.similarity_scores,
     })
 }
@@ -102,11 +155,19 @@ mod tests {
     use super::*;
     use crate::binary::Writer;
 
+    /// The columns of a key, and none beside it.
+    fn key<'a>(columns: &'a [&'a str]) -> Columns<'a> {
+        Columns {
+            key: columns,
+            returned: &[],
+        }
+    }
+
     #[test]
     fn columns_become_rows() {
         let body = br#"{"primary_keys":{"c":["x","y","z"],"p":[1,2]},"distances":[0,1],
             "similarity_scores":[1,0.5],"more":0}"#;
-        let found = of_json(body, &["p", "c"]).unwrap();
+        let found = of_json(body, key(&["p", "c"])).unwrap();
         let key = |p: i64, c: &str| vec![KeyValue::Json(p.into()), KeyValue::Json(c.into())];
         assert_eq!(found.keys, [key(1, "x"), key(2, "y")]);
         assert_eq!(found.similarity_scores, [1.0, 0.5]);
@@ -119,15 +180,41 @@ mod tests {
         writer.column("c", 13, ["x", "y"].iter().map(|c| c.as_bytes()));
         writer.column("p", 20, [[1], [2]].iter().map(|p| &p[..]));
         let body = writer.finish();
-        let found = of_binary(body.clone(), &["p", "c"]).unwrap();
+        let found = of_binary(body.clone(), key(&["p", "c"])).unwrap();
+        let invalid = Err(ClientError::InvalidBinary);
+        assert_eq!(of_binary(body.clone(), key(&["q"])), invalid);
+        assert_eq!(of_binary(body.slice(1..), key(&["p"])), invalid);
         let key = |p: &'static [u8], c: &'static str| {
             [p, c.as_bytes()].map(|value| KeyValue::Cql(Bytes::from_static(value)))
         };
         assert_eq!(found.keys, [key(&[1], "x"), key(&[2], "y")]);
         assert_eq!(found.similarity_scores, [1.0, 0.5]);
-        let invalid = Err(ClientError::InvalidBinary);
-        assert_eq!(of_binary(body.clone(), &["q"]), invalid);
-        assert_eq!(of_binary(body.slice(1..), &["p"]), invalid);
+    }
+
+    #[test]
+    fn values_that_were_asked_for_come_in_the_order_asked_for() {
+        let names = ["b".to_owned(), "a".to_owned(), "b".to_owned()];
+        let columns = Columns {
+            key: &["p"],
+            returned: &names,
+        };
+        let body = br#"{"primary_keys":{"p":[1,2]},"distances":[0,1],"similarity_scores":[1,0.5],
+            "column_values":{"a":["x",null],"b":[3,4]}}"#;
+        let found = of_json(body, columns).unwrap();
+        let json = |value: i64| Some(KeyValue::Json(value.into()));
+        let b = vec![json(3), json(4)];
+        let a = vec![Some(KeyValue::Json("x".into())), None];
+        assert_eq!(found.column_values, [b.clone(), a, b]);
+        let lacking =
+            br#"{"primary_keys":{"p":[1]},"similarity_scores":[1],"column_values":{"a":[1]}}"#;
+        assert_eq!(of_json(lacking, columns), Err(ClientError::InvalidJson));
+        let mut writer = Writer::new([(0.0f32, 1.0f32)].into_iter(), 1, 0);
+        writer.column("p", 20, [&[1][..]].into_iter());
+        writer.returned_column("a", 13, [None].into_iter());
+        writer.returned_column("b", 13, [Some(&b"y"[..])].into_iter());
+        let found = of_binary(writer.finish(), columns).unwrap();
+        let b = vec![Some(KeyValue::Cql(Bytes::from_static(b"y")))];
+        assert_eq!(found.column_values, [b.clone(), vec![None], b]);
     }
 
     #[test]
@@ -142,7 +229,7 @@ mod tests {
             r#"{"primary_keys":{"p":[1]},"similarity_scores":[null]}"#,
         ] {
             assert_eq!(
-                of_json(body.as_bytes(), &["p"]),
+                of_json(body.as_bytes(), key(&["p"])),
                 Err(ClientError::InvalidJson),
                 "{body}"
             );

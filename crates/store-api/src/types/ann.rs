@@ -29,7 +29,8 @@ pub struct AnnRequest {
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     #[schema(default = true)]
     pub routing: bool,
-    /// The columns whose values are answered beside the key, by the names that the index keeps.
+    /// The columns whose values are answered beside the key: columns that the index stores, and the
+    /// indexed column itself, whose vectors come at the precision of the index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub return_columns: Option<Vec<String>>,
     /// The write time, in microseconds since the epoch, up to which the answer must know all
@@ -76,7 +77,8 @@ pub struct AnnResponse {
     pub distances: Vec<f32>,
     /// The similarity score of each row; higher is nearer.
     pub similarity_scores: Vec<f32>,
-    /// An array of values for each of `return_columns`; null where a row has none.
+    /// An array of values for each of `return_columns`; null where a row has none, or one that JSON
+    /// has no form for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column_values: Option<BTreeMap<String, Vec<Value>>>,
 }

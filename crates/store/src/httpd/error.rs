@@ -70,7 +70,7 @@ pub enum ApiError {
 pub fn status_of(error: &SearchError) -> StatusCode {
     match error {
         SearchError::MissingIndex(_) => StatusCode::NOT_FOUND,
-        SearchError::Unsuitable(_) => StatusCode::BAD_REQUEST,
+        SearchError::Unsuitable(_) | SearchError::TooManyValues { .. } => StatusCode::BAD_REQUEST,
         SearchError::NodeBootstrapping
         | SearchError::IndexBuilding { .. }
         | SearchError::Overloaded
@@ -120,9 +120,9 @@ fn no_answer(error: &SearchError, text: String) -> Response {
         }
         SearchError::Overloaded | SearchError::Behind(_) => overloaded(text),
         SearchError::Internal(_) => failed(text),
-        SearchError::MissingIndex(_) | SearchError::Unsuitable(_) => {
-            (status_of(error), text).into_response()
-        }
+        SearchError::MissingIndex(_)
+        | SearchError::Unsuitable(_)
+        | SearchError::TooManyValues { .. } => (status_of(error), text).into_response(),
     }
 }
 

@@ -113,6 +113,7 @@ fn refused(error: SearchError) -> ClientError {
         }
         SearchError::MissingIndex(_)
         | SearchError::IndexBuilding { .. }
-        | SearchError::Unsuitable(_) => ClientError::of_answer(status_of(&error), message),
+        | SearchError::Unsuitable(_)
+        | SearchError::TooManyValues { .. } => ClientError::of_answer(status_of(&error), message),
     }
 }

@@ -6,13 +6,14 @@
 //! HTTP on one port; searches in clear are then refused with 403.
 //!
 //! Not implemented are text indexes (every name is missing for `bm25` and `highlight`), and the
-//! test hooks under `/api/internals`, which answer 404. A search with restrictions is refused.
+//! test hooks under `/api/internals`, which answer 404.
 
 mod ann;
 mod answer_budget;
 mod connection;
 mod crowd;
 mod error;
+mod filter_values;
 mod form;
 mod front;
 mod guard;

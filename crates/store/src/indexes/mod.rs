@@ -9,6 +9,7 @@ mod fresh;
 mod freshness;
 mod handle;
 mod ranked_rows;
+mod returned;
 mod selection;
 mod vector;
 
@@ -16,7 +17,8 @@ pub use engine::{Engine, NoRoute, Routed};
 pub use fresh::{Block, FreshChange};
 pub use handle::IndexHandle;
 pub use ranked_rows::RankedRows;
-pub use vector::{Refused, Retired, VectorError, VectorIndex};
+pub use returned::ReturnedColumn;
+pub use vector::{Refused, Retired, Search, VectorError, VectorIndex};
 
 #[cfg(test)]
 pub(crate) mod tests;

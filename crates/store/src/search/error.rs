@@ -24,6 +24,15 @@ pub enum SearchError {
     /// The search doesn't suit the index.
     #[error("{0}")]
     Unsuitable(String),
+    /// The filter has too many values.
+    #[error(
+        "the filter has more than {max} values, the most that one may have: make several searches, or \
+         raise --filter-values"
+    )]
+    TooManyValues {
+        /// The most values that a filter may have.
+        max: usize,
+    },
     /// There are more searches than are admitted, or than can begin in time.
     #[error("too many searches in flight; try again later, or ask another index service")]
     Overloaded,

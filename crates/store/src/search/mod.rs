@@ -12,9 +12,11 @@ use bytes::Bytes;
 use store_api::types::AnnRequest;
 
 use crate::compute::{Compute, NotSearched};
-use crate::filter::{Restricted, RowFilter};
+use crate::filter::{Needed, RowFilter, Unsuitable, values_of};
 use crate::identity::{IndexIdentity, IndexName};
-use crate::indexes::{Engine, RankedRows, Routed, VectorError};
+use crate::indexes::{
+    Engine, IndexHandle, RankedRows, ReturnedColumn, Routed, Search, VectorError,
+};
 
 pub use admission::{Admission, Admissions};
 pub use error::SearchError;
@@ -29,12 +31,23 @@ const ROWS_MAX: usize = 100_000;
 pub struct SearchDoor {
     engine: Arc<Engine>,
     compute: Compute,
+    filter_values_max: usize,
 }
 
 impl SearchDoor {
-    /// A door to the indexes of `engine`. Searches run on the threads of `compute`.
-    pub fn new(engine: Arc<Engine>, compute: Compute) -> SearchDoor {
-        SearchDoor { engine, compute }
+    /// A door to the indexes of `engine`. Searches run on the threads of `compute`. A filter may
+    /// have `filter_values_max` values.
+    pub fn new(engine: Arc<Engine>, compute: Compute, filter_values_max: usize) -> SearchDoor {
+        SearchDoor {
+            engine,
+            compute,
+            filter_values_max,
+        }
+    }
+
+    /// The most values that a filter may have.
+    pub fn filter_values_max(&self) -> usize {
+        self.filter_values_max
     }
 
     /// Searches an index. `write` turns the result into the body of the answer, on the thread that
@@ -47,17 +60,13 @@ impl SearchDoor {
         write: impl FnOnce(RankedRows<'_>) -> Result<Bytes, String> + Send + 'static,
     ) -> Result<Bytes, SearchError> {
         let began = Instant::now();
-        let restricted = Restricted::by(search.filter.as_ref());
-        refuse_unknown(&search)?;
-        let Routed { index, requested } = self
-            .engine
-            .current_route(&name, &restricted, admission.time_left())
-            .await
-            .map_err(|no_route| SearchError::no_route(name.clone(), &no_route))?;
-        check(&search, index.identity.options.dimensions)?;
-        check_allowed(&restricted, &index.identity)?;
-        let filter = RowFilter::new(&index.identity, search.filter.as_ref())
-            .map_err(|error| SearchError::Unsuitable(error.to_string()))?;
+        let question = self.question(&name, &search, &admission).await?;
+        let Question {
+            index,
+            requested,
+            filter,
+            returned,
+        } = question;
         let left = admission.time_left();
         if !index.freshness.take_up_acknowledged(left).await {
             self.engine.metrics().search_refused("behind");
@@ -72,11 +81,17 @@ impl SearchDoor {
                 // a moment longer.
                 None => 0,
             };
-            let ranked = index
-                .vectors
-                .search(&search.vector, rows, now_s, filter.as_deref());
+            let ranked = index.vectors.search(&Search {
+                query: &search.vector,
+                limit: rows,
+                now_s,
+                filter: filter.as_deref(),
+                returned: returned.as_deref(),
+            });
             let ranked = ranked.map_err(|error| match error {
-                VectorError::Query(error) => SearchError::Unsuitable(error.to_string()),
+                VectorError::Query(_) | VectorError::TooManyBytes(_) => {
+                    SearchError::Unsuitable(error.to_string())
+                }
                 VectorError::Internal(text) => SearchError::Internal(text),
             })?;
             write(ranked).map_err(SearchError::Internal)
@@ -98,6 +113,58 @@ impl SearchDoor {
     }
 }
 
+impl SearchDoor {
+    /// Finds the index that answers a search, and resolves its columns there.
+    async fn question(
+        &self,
+        name: &IndexName,
+        search: &AnnRequest,
+        admission: &Admission,
+    ) -> Result<Question, SearchError> {
+        if search.min_time_us.is_some() {
+            return Err(SearchError::Unsuitable(
+                "min_time_us is not supported by this version of the index service: leave it out"
+                    .to_owned(),
+            ));
+        }
+        let max = self.filter_values_max;
+        if search
+            .filter
+            .as_ref()
+            .is_some_and(|filter| values_of(filter) > max)
+        {
+            return Err(SearchError::TooManyValues { max });
+        }
+        let needed = Needed::by(search);
+        let Routed { index, requested } = self
+            .engine
+            .current_route(name, &needed, admission.time_left())
+            .await
+            .map_err(|no_route| SearchError::no_route(name.clone(), &no_route))?;
+        check(search, index.identity.options.dimensions)?;
+        check_allowed(&needed, &index.identity)?;
+        let unsuitable = |error: Unsuitable| SearchError::Unsuitable(error.to_string());
+        let filter = RowFilter::new(&index.identity, search.filter.as_ref());
+        let returned = search.return_columns.as_deref();
+        let returned = returned.map(|names| ReturnedColumn::all_of(&index.identity, names));
+        Ok(Question {
+            filter: filter.map_err(unsuitable)?,
+            returned: returned.transpose().map_err(unsuitable)?,
+            index,
+            requested,
+        })
+    }
+}
+
+/// A search in the terms of the index that answers it.
+struct Question {
+    index: Arc<IndexHandle>,
+    /// The index that the request names.
+    requested: Arc<IndexHandle>,
+    filter: Option<Box<RowFilter>>,
+    returned: Option<Vec<ReturnedColumn>>,
+}
+
 /// Refuses a search that no index of these dimensions can serve.
 fn check(request: &AnnRequest, dimensions: usize) -> Result<(), SearchError> {
     let actual = request.vector.len();
@@ -114,25 +181,10 @@ fn check(request: &AnnRequest, dimensions: usize) -> Result<(), SearchError> {
     Ok(())
 }
 
-/// Refuses what a request asks for and this version can't give.
-fn refuse_unknown(search: &AnnRequest) -> Result<(), SearchError> {
-    let asked = [
-        ("return_columns", search.return_columns.is_some()),
-        ("min_time_us", search.min_time_us.is_some()),
-        ("routing: false", !search.routing),
-    ];
-    match asked.into_iter().find(|(_, is_asked)| *is_asked) {
-        Some((what, _)) => Err(SearchError::Unsuitable(format!(
-            "{what} is not supported by this version of the index service: leave it out"
-        ))),
-        None => Ok(()),
-    }
-}
-
 /// Refuses a filter beyond the key of a local index, unless the user said ALLOW FILTERING.
-fn check_allowed(restricted: &Restricted<'_>, index: &IndexIdentity) -> Result<(), SearchError> {
-    let left: BTreeSet<&str> = restricted.left_by(index).collect();
-    if left.is_empty() || restricted.is_allowed {
+fn check_allowed(needed: &Needed<'_>, index: &IndexIdentity) -> Result<(), SearchError> {
+    let left: BTreeSet<&str> = needed.left_by(index).collect();
+    if left.is_empty() || needed.is_allowed {
         return Ok(());
     }
     let left: Vec<&str> = left.into_iter().collect();

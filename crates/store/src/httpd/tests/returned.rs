@@ -1,0 +1,169 @@
+//! Tests of what a search may say beside its vector: columns whose values it wants, and whether
+//! another index may answer.
+
+use value::{Value as Cql, from_key_json};
+
+use super::*;
+use crate::identity::FilterColumn;
+use crate::indexes::tests::time_uuid;
+use crate::indexes::{Block, FreshChange};
+
+/// An index of `ks.t (v)` that keeps the columns `n` (int) and `tags` (a list of texts).
+fn with_columns(name: &str) -> IndexIdentity {
+    let filter = |name: &str, cql_type| FilterColumn {
+        name: name.into(),
+        cql_type,
+        is_static: false,
+    };
+    let tags = CqlType::List {
+        element: Box::new(CqlType::Text),
+        frozen: false,
+    };
+    IndexIdentity {
+        keys: KeySchema {
+            partition: vec![column("pk", CqlType::Int)],
+            clustering: vec![],
+        },
+        filter_columns: vec![filter("n", CqlType::Int), filter("tags", tags)],
+        ..identity(name)
+    }
+}
+
+/// Puts a row into the keys of an index: its key, `n`, and a tag.
+fn keep(index: &IndexHandle, id: u32, n: Option<i32>, tag: Option<&str>) {
+    let key = index.identity.keys.encode([&id.to_be_bytes()[..]]);
+    let mut keys = index.vectors.keys_mut();
+    if keys.key(id).is_none() {
+        keys.insert(id, key);
+    }
+    let tag = tag.map(|tag| Cql::List(vec![Cql::Text(tag.to_owned())]).serialize());
+    let n = n.and_then(|n| from_key_json(&CqlType::Int, &json!(n)));
+    keys.set_filters(id, &[n, tag]);
+}
+
+async fn serving() -> (Service, Arc<IndexHandle>) {
+    let service = Service::start(100).await;
+    service.engine.set_connected(true);
+    let index = service.add(with_columns("idx"));
+    service.engine.first_discovery();
+    service.engine.serving(&index);
+    keep(&index, 0, Some(7), Some("a"));
+    insert(&index.vectors, 0, &[0.0, 1.0]);
+    keep(&index, 1, None, None);
+    insert(&index.vectors, 1, &[0.0, 2.5]);
+    (service, index)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn columns_that_the_index_stores_are_returned() {
+    let (service, index) = serving().await;
+    let ask = r#"{"vector":[0,0],"limit":9,"return_columns":["tags","v","n","pk","n"]}"#;
+    let answer = service.ann("idx", ask).await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let stored = json!({
+        "tags": [["a"], null],
+        "v": [[0.0, 1.0], [0.0, 2.5]],
+        "n": [7, null],
+        "pk": [0, 1],
+    });
+    assert_eq!(answer.json()["column_values"], stored);
+    assert_eq!(answer.json()["primary_keys"], json!({"pk": [0, 1]}));
+    // What waits for the graph is answered as it is now.
+    keep(&index, 1, Some(8), None);
+    let vector = index.vectors.prepare(&[0.5, 0.0]).unwrap();
+    let change = FreshChange {
+        id: 1,
+        vector: Some(vector),
+    };
+    index
+        .vectors
+        .publish(vec![Arc::new(Block::new(vec![change]))]);
+    let answer = service.ann("idx", ask).await.json();
+    assert_eq!(
+        answer["column_values"]["v"],
+        json!([[0.5, 0.0], [0.0, 1.0]])
+    );
+    assert_eq!(answer["column_values"]["n"], json!([8, 7]));
+    let filtered = r#"{"vector":[0,0],"limit":9,"return_columns":["n"],"filter":{"restrictions":
+        [{"type":"<","lhs":"n","rhs":8}],"allow_filtering":true}}"#;
+    let answer = service.ann("idx", filtered).await;
+    assert_eq!(answer.json()["column_values"], json!({"n": [7]}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_speaks_of_columns_only_if_it_was_asked() {
+    let (service, _) = serving().await;
+    let answer = service.ann("idx", r#"{"vector":[0,0]}"#).await.json();
+    assert_eq!(answer.get("column_values"), None);
+    for none in ["null", "[]"] {
+        let ask = format!(r#"{{"vector":[0,0],"return_columns":{none}}}"#);
+        let answer = service.ann("idx", &ask).await.json();
+        let expected = (none == "[]").then(|| json!({}));
+        assert_eq!(answer.get("column_values"), expected.as_ref(), "{none}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_column_that_no_index_stores_is_named() {
+    let (service, _) = serving().await;
+    let answer = service
+        .ann("idx", r#"{"vector":[0,0],"return_columns":["n","colour"]}"#)
+        .await;
+    answer.is(
+        400,
+        "column colour can't be returned, as the index doesn't store it: name it in the index, as in \
+         ON table (vector, colour)",
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_index_that_stores_the_columns_answers() {
+    let (service, index) = serving().await;
+    // The newest, without filter columns.
+    let bare = service.add(IndexIdentity {
+        filter_columns: Vec::new(),
+        version: Some(time_uuid(2)),
+        ..with_columns("bare")
+    });
+    service.engine.serving(&bare);
+    keep(&index, 2, Some(9), None);
+    let key = bare.identity.keys.encode([&5_u32.to_be_bytes()[..]]);
+    bare.vectors.keys_mut().insert(0, key);
+    insert(&bare.vectors, 0, &[0.0, 0.0]);
+    let rows = async |index: &str, ask: &str| {
+        let answer = service.ann(index, ask).await;
+        match answer.status {
+            200 => answer.json()["primary_keys"]["pk"].clone(),
+            status => json!(status),
+        }
+    };
+    let plain = r#"{"vector":[0,0]}"#;
+    let here = r#"{"vector":[0,0],"routing":false}"#;
+    let returning = r#"{"vector":[0,0],"return_columns":["n"]}"#;
+    let returning_here = r#"{"vector":[0,0],"return_columns":["n"],"routing":false}"#;
+    for (index, ask, expected) in [
+        ("idx", plain, json!([5])),
+        ("bare", plain, json!([5])),
+        ("idx", here, json!([0])),
+        ("bare", here, json!([5])),
+        ("bare", returning, json!([0])),
+        ("idx", returning_here, json!([0])),
+        ("bare", returning_here, json!(400)),
+        ("none", here, json!(404)),
+    ] {
+        assert_eq!(rows(index, ask).await, expected, "{index} {ask}");
+    }
+    let filtered_here = r#"{"vector":[0,0],"routing":false,"filter":{"restrictions":
+        [{"type":"==","lhs":"n","rhs":7}],"allow_filtering":true}}"#;
+    assert_eq!(rows("idx", filtered_here).await, json!([0]));
+    assert_eq!(rows("bare", filtered_here).await, json!(400));
+    // The named index alone is waited for, even if another serves.
+    let later = service.add(IndexIdentity {
+        version: Some(time_uuid(3)),
+        ..with_columns("later")
+    });
+    assert_eq!(rows("later", plain).await, json!([5]));
+    assert_eq!(rows("later", here).await, json!(503));
+    service.engine.serving(&later);
+    assert_eq!(rows("later", here).await, json!([]));
+}
