@@ -203,6 +203,7 @@ fn of_store(settings: &Resolved, http: SocketAddr, turns: Turns) -> StoreOptions
         },
         inline_searches_within: settings.inline_searches_within,
         filter_values_max: settings.filter_values_max,
+        internals: settings.internals,
         ..StoreOptions::embedded(http, indexes)
     }
 }

@@ -131,6 +131,10 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_FILTER_VALUES", value_name = "N")]
     pub filter_values: Option<usize>,
 
+    /// Test hooks of the HTTP API under /api/internals, which count events [default: false]
+    #[arg(long, env = "ANNULUS_INTERNALS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub internals: Option<bool>,
+
     /// Log filter: a level, or directives such as store=debug,info [default: info, and warn for
     /// libraries]
     #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
@@ -205,6 +209,7 @@ pub struct Resolved {
     pub scrub: ScrubOptions,
     pub inline_searches_within: Duration,
     pub filter_values_max: usize,
+    pub internals: bool,
     pub log: String,
     pub log_format: LogFormat,
 }
@@ -236,6 +241,7 @@ impl Settings {
             scrub_rate_mib: self.scrub_rate_mib.or(other.scrub_rate_mib),
             inline_searches_us: self.inline_searches_us.or(other.inline_searches_us),
             filter_values: self.filter_values.or(other.filter_values),
+            internals: self.internals.or(other.internals),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),
         }
@@ -295,6 +301,7 @@ impl Settings {
                 .inline_searches_us
                 .map_or(store::INLINE_WITHIN, Duration::from_micros),
             filter_values_max: filter_values(self.filter_values)?,
+            internals: self.internals.unwrap_or(false),
             search_threads: at_least_one("search-threads", self.search_threads.unwrap_or(cores))?,
             repair: RepairOptions {
                 schedule: self.repair_interval_h.map(schedule).transpose()?,

@@ -5,6 +5,7 @@
 
 mod snapshots;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use prometheus::{
@@ -13,6 +14,7 @@ use prometheus::{
 };
 use snapshots::SnapshotFamilies;
 
+use crate::counters::{Counters, Event};
 use crate::identity::IndexName;
 pub use snapshots::SnapshotMetrics;
 
@@ -47,6 +49,7 @@ const LAG_BUCKETS_S: &[f64] = &[
 #[derive(Clone)]
 pub struct Metrics {
     registry: Registry,
+    counters: Arc<Counters>,
     request_latency: HistogramVec,
     index_size: IntGaugeVec,
     index_memory: IntGaugeVec,
@@ -72,6 +75,8 @@ pub struct Metrics {
 /// The series of one index.
 #[derive(Clone)]
 pub struct IndexMetrics {
+    /// The counters that tests start.
+    pub counters: Arc<Counters>,
     /// The time from a request to its answer.
     pub request_latency: Histogram,
     /// The number of rows in the index.
@@ -149,6 +154,7 @@ impl Metrics {
     pub fn new() -> Metrics {
         let registry = Registry::new();
         Metrics {
+            counters: Arc::default(),
             request_latency: histogram(
                 &registry,
                 "request_latency_seconds",
@@ -284,6 +290,7 @@ impl Metrics {
         };
         let [graph, ids, vectors, workspaces, fresh, keys, rows] = MEMORY_COMPONENTS.map(memory);
         IndexMetrics {
+            counters: self.counters.clone(),
             request_latency: self.request_latency.with_label_values(&labels),
             size: self.index_size.with_label_values(&labels),
             memory: MemoryMetrics {
@@ -325,6 +332,12 @@ impl Metrics {
     /// lacked acknowledged writes until then.
     pub fn search_refused(&self, reason: &str) {
         self.searches_refused.with_label_values(&[reason]).inc();
+        self.counters.count(Event::Refusal, 1);
+    }
+
+    /// The counters that tests start.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
     }
 
     /// Sets the memory that the process takes, and the limit for it.

@@ -183,6 +183,7 @@ fn begin(
             version: options.version,
             engine: concat!("annulus-", env!("CARGO_PKG_VERSION")).to_owned(),
         }),
+        internals: options.internals,
     };
     bound.local.open(api.clone());
     let listening = bound.bound.into_iter();

@@ -235,6 +235,10 @@ pub struct StoreSettings {
     #[arg(long, env = "ANNULUS_FILTER_VALUES", value_name = "N")]
     pub filter_values: Option<usize>,
 
+    /// Test hooks of the HTTP API under /api/internals, which count events [default: false]
+    #[arg(long, env = "ANNULUS_INTERNALS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub internals: Option<bool>,
+
     /// Log filter: a level, or directives such as store=debug,info [default: info, and warn for
     /// libraries]
     #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]

@@ -35,6 +35,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::compute::{Compute, Stopped};
+use crate::counters::Event;
 use crate::indexes::{IndexHandle, Refused, Retired};
 use crate::items::{Change, Issue, Items, Observation, Operation, RowState, Sequencer};
 use crate::keys::{PartitionKey, PrimaryKey};
@@ -235,6 +236,8 @@ impl Applier {
             rows,
             noticed_us,
         } = batch;
+        let metrics = &self.index.metrics;
+        metrics.counters.count(Event::RowRead, rows.len());
         let observations: Vec<Observation> = rows
             .into_iter()
             .map(|(key, cell)| {

@@ -79,6 +79,10 @@ impl Cluster {
 
 #[async_trait]
 impl Database for Cluster {
+    fn session_counters(&self) -> BTreeMap<String, u64> {
+        self.db.counters()
+    }
+
     fn schema(&self) -> Box<dyn Schema> {
         let schema =
             ClusterSchema::new(self.db.clone(), self.discovery_interval, self.known.clone());

@@ -70,6 +70,10 @@ impl Service {
     }
 
     async fn start_with(change: impl FnOnce(&mut ListenerOptions)) -> Service {
+        Service::start_as(false, change).await
+    }
+
+    async fn start_as(internals: bool, change: impl FnOnce(&mut ListenerOptions)) -> Service {
         let engine = Arc::new(Engine::new(Metrics::new(), vec!["fine".into()]));
         let compute = Compute::new(turns::Turns::of_threads(2), INLINE);
         let work = Registry::default();
@@ -101,6 +105,7 @@ impl Service {
                 version: "1".into(),
                 engine: "e".into(),
             }),
+            internals,
         };
         let listening = bound.serve(api.clone());
         Service {
@@ -532,6 +537,38 @@ async fn metrics_follow_the_indexes() {
     }
     service.engine.remove(&identity("idx").name);
     service.get("/metrics").await.is(200, "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_of_tests_are_there_only_if_they_were_asked_for() {
+    let hooks = [
+        ("GET", "/api/internals/counters"),
+        ("DELETE", "/api/internals/counters"),
+        ("PUT", "/api/internals/counters/searches"),
+        ("GET", "/api/internals/session-counters"),
+    ];
+    let without = Service::start(1).await;
+    for (method, path) in hooks {
+        assert_eq!(
+            without.send(method, path, "", "").await.status,
+            404,
+            "{path}"
+        );
+    }
+    let service = Service::start_as(true, |_| {}).await;
+    let [counters, _, of_searches, of_sessions] = hooks.map(|(_, path)| path);
+    service.get(of_sessions).await.is(200, "{}");
+    service.get(counters).await.is(200, "{}");
+    service.send("PUT", of_searches, "", "").await.is(200, "");
+    service.get(counters).await.is(200, r#"{"searches":0}"#);
+    service.engine.set_connected(true);
+    let index = service.add(identity("idx"));
+    service.engine.serving(&index);
+    assert_eq!(service.ann("idx", r#"{"vector":[0,0]}"#).await.status, 200);
+    assert_eq!(service.ann("none", r#"{"vector":[0,0]}"#).await.status, 404);
+    service.get(counters).await.is(200, r#"{"searches":1}"#);
+    service.send("DELETE", counters, "", "").await.is(200, "");
+    service.get(counters).await.is(200, "{}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

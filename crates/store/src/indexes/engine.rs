@@ -146,6 +146,13 @@ impl Engine {
         &self.metrics
     }
 
+    /// What is known of the session to the database, by name.
+    pub fn session_counters(&self) -> BTreeMap<String, u64> {
+        let database = self.database.get();
+        let counters = database.map(|database| database.session_counters());
+        counters.unwrap_or_default()
+    }
+
     /// The status of the service.
     pub fn status(&self) -> NodeStatus {
         *self.status.borrow()

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use store_api::types::AnnRequest;
 
 use crate::compute::{Compute, NotSearched};
+use crate::counters::Event;
 use crate::filter::{Needed, RowFilter, Unsuitable, values_of};
 use crate::identity::{IndexIdentity, IndexName};
 use crate::indexes::{
@@ -109,6 +110,7 @@ impl SearchDoor {
         drop(admission);
         let took = began.elapsed().as_secs_f64();
         requested.metrics.request_latency.observe(took);
+        self.engine.metrics().counters().count(Event::Search, 1);
         Ok(answer)
     }
 }

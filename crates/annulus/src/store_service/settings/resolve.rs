@@ -85,6 +85,7 @@ impl StoreSettings {
                 .inline_searches_us
                 .map_or(defaults.inline_searches_within, Duration::from_micros),
             filter_values_max: filter_values(self.filter_values)?,
+            internals: self.internals.unwrap_or(false),
             ..StoreOptions::default()
         };
         options.share_memory();
