@@ -4,7 +4,9 @@ mod common;
 
 use std::time::{Duration, Instant};
 
+use clock::{Clock, SystemClock};
 use common::{Way, World};
+use store_api::ClientError;
 use store_api::types::AnnRequest;
 
 /// The longest median time until a write is searchable.
@@ -82,4 +84,47 @@ async fn a_search_finds_what_was_acknowledged_before_it_and_nothing_deleted() {
     world.store.shutdown().await;
 }
 
-both_ways!(a_write_is_searchable_within_100_ms_at_the_median,);
+/// A search that names a time knows the writes up to then at once, also where nobody tells the end
+/// of the log.
+async fn a_search_that_names_a_time_knows_the_writes_up_to_it(way: Way) {
+    let world = World::start(way).await;
+    world
+        .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)")
+        .await;
+    world.create_index("i", "t").await;
+    world.wait_serving("i").await;
+    let now_us = || SystemClock.now_micros();
+    let nearest = async |time_us: i64| {
+        let search = AnnRequest {
+            min_time_us: Some(time_us),
+            ..AnnRequest::new(vec![0.0, 1.0], 1)
+        };
+        world.client.ann("ks", "i", &search, &["k"]).await
+    };
+    for key in (0..20).rev() {
+        let insert = format!("INSERT INTO ks.t (k, v) VALUES ({key}, [{key}, 1])");
+        world.cql(&insert).await;
+        let found = nearest(now_us()).await;
+        assert_eq!(common::keys(found.unwrap()), [[key]]);
+    }
+    const HOUR_US: i64 = 3_600_000_000;
+    let in_an_hour = nearest(now_us() + HOUR_US).await;
+    match (way, in_an_hour) {
+        // All writes that there are have been acknowledged.
+        (Way::InProcess, found) => assert_eq!(common::keys(found.unwrap()), [[0]]),
+        (Way::Cql, Err(ClientError::Behind { behind_us, .. })) => {
+            let behind_us = behind_us.expect("it knows").cast_signed();
+            assert!(
+                (HOUR_US / 2..2 * HOUR_US).contains(&behind_us),
+                "{behind_us}"
+            );
+        }
+        (Way::Cql, found) => panic!("{found:?}"),
+    }
+    world.store.shutdown().await;
+}
+
+both_ways!(
+    a_write_is_searchable_within_100_ms_at_the_median,
+    a_search_that_names_a_time_knows_the_writes_up_to_it,
+);

@@ -17,24 +17,25 @@ pub fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
     struct Refusal {
         reason: Option<Value>,
         message: Option<String>,
+        #[serde(default)]
+        behind_us: Option<u64>,
     }
     let refusal = serde_json::from_slice::<Refusal>(body).ok();
     let reason = refusal.as_ref().and_then(|refusal| refusal.reason.clone());
     // A service that is not ready gives a reason. One that has too much to do gives none.
     let is_overload = status == StatusCode::SERVICE_UNAVAILABLE && reason.is_none();
-    if status == StatusCode::SERVICE_UNAVAILABLE
-        && let Some(reason) = reason
-        && let Ok(UnavailableReason::NodeBootstrapping) = serde_json::from_value(reason)
-    {
-        return ClientError::Unavailable;
-    }
+    let reason = reason.filter(|_| status == StatusCode::SERVICE_UNAVAILABLE);
+    let reason = reason.and_then(|reason| serde_json::from_value(reason).ok());
+    let behind_us = refusal.as_ref().and_then(|refusal| refusal.behind_us);
     let message = refusal
         .and_then(|refusal| refusal.message)
         .or_else(|| serde_json::from_slice::<String>(body).ok())
         .unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
-    match is_overload {
-        true => ClientError::overloaded(message),
-        false => ClientError::of_answer(status, message),
+    match reason {
+        Some(UnavailableReason::NodeBootstrapping) => ClientError::Unavailable,
+        Some(UnavailableReason::IndexBehind) => ClientError::Behind { message, behind_us },
+        _ if is_overload => ClientError::overloaded(message),
+        _ => ClientError::of_answer(status, message),
     }
 }
 
@@ -256,6 +257,14 @@ mod tests {
         assert_eq!(
             text(503, r#"{"reason":"NODE_BOOTSTRAPPING"}"#),
             "Vector Store service is unavailable"
+        );
+        let behind = br#"{"reason":"INDEX_BEHIND","message":"m","behind_us":7}"#;
+        assert_eq!(
+            refusal(StatusCode::SERVICE_UNAVAILABLE, behind),
+            ClientError::Behind {
+                message: "m".to_owned(),
+                behind_us: Some(7)
+            }
         );
         assert_eq!(
             text(500, r#"{"reason":"NODE_BOOTSTRAPPING"}"#),

@@ -34,7 +34,7 @@ pub struct AnnRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub return_columns: Option<Vec<String>>,
     /// The write time, in microseconds since the epoch, up to which the answer must know all
-    /// writes.
+    /// writes of the table. The search waits for that, and fails with `INDEX_BEHIND` otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_time_us: Option<i64>,
 }

@@ -107,6 +107,10 @@ fn refused(error: SearchError) -> ClientError {
     match &error {
         SearchError::NodeBootstrapping => ClientError::Unavailable,
         SearchError::Overloaded | SearchError::Behind(_) => ClientError::overloaded(message),
+        SearchError::BehindTime { lag, .. } => ClientError::Behind {
+            message,
+            behind_us: lag.behind_us,
+        },
         SearchError::Internal(text) => {
             tracing::error!(text, "a request failed");
             ClientError::of_answer(status_of(&error), message)

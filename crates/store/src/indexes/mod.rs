@@ -15,6 +15,7 @@ mod vector;
 
 pub use engine::{Engine, NoRoute, Routed};
 pub use fresh::{Block, FreshChange};
+pub use freshness::Lag;
 pub use handle::IndexHandle;
 pub use ranked_rows::RankedRows;
 pub use returned::ReturnedColumn;

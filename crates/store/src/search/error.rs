@@ -1,7 +1,7 @@
 //! The reasons why a search has no answer.
 
 use crate::identity::IndexName;
-use crate::indexes::NoRoute;
+use crate::indexes::{Lag, NoRoute};
 
 /// The reason why a search has no answer. The texts are those that clients get (contract, sections
 /// 1.4 and 1.13).
@@ -39,9 +39,25 @@ pub enum SearchError {
     /// The index lacks writes that were acknowledged before the search.
     #[error("index {0} has not taken up all acknowledged writes in time; try again later")]
     Behind(IndexName),
+    /// The index lacks writes of the time up to which the search wants all of them.
+    #[error("{}", behind(.name, .lag))]
+    BehindTime {
+        /// The index of the request.
+        name: IndexName,
+        /// How far it is behind that time.
+        lag: Lag,
+    },
     /// A fault of the service.
     #[error("{0}")]
     Internal(String),
+}
+
+fn behind(name: &IndexName, lag: &Lag) -> String {
+    let far = match lag.behind_us {
+        Some(us) => format!("lacks the last {:.3} s of them", us as f64 / 1e6),
+        None => "does not know yet how far it is".to_owned(),
+    };
+    format!("index {name} has not taken up all writes up to min_time_us in time, and {far}")
 }
 
 impl SearchError {

@@ -6,7 +6,7 @@ mod error;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use store_api::types::AnnRequest;
@@ -69,10 +69,8 @@ impl SearchDoor {
             returned,
         } = question;
         let left = admission.time_left();
-        if !index.freshness.take_up_acknowledged(left).await {
-            self.engine.metrics().search_refused("behind");
-            return Err(SearchError::Behind(name));
-        }
+        let taken_up = take_up(&index, name, search.min_time_us, left).await;
+        taken_up.inspect_err(|_| self.engine.metrics().search_refused("behind"))?;
         let rows = search.limit.get().min(ROWS_MAX);
         let engine = self.engine.clone();
         let work = move || -> Result<Bytes, SearchError> {
@@ -123,12 +121,6 @@ impl SearchDoor {
         search: &AnnRequest,
         admission: &Admission,
     ) -> Result<Question, SearchError> {
-        if search.min_time_us.is_some() {
-            return Err(SearchError::Unsuitable(
-                "min_time_us is not supported by this version of the index service: leave it out"
-                    .to_owned(),
-            ));
-        }
         let max = self.filter_values_max;
         if search
             .filter
@@ -156,6 +148,24 @@ impl SearchDoor {
             requested,
         })
     }
+}
+
+/// Waits until an index has taken up the writes that a search must know. `name` is the index of the
+/// request.
+async fn take_up(
+    index: &IndexHandle,
+    name: IndexName,
+    min_time_us: Option<i64>,
+    within: Duration,
+) -> Result<(), SearchError> {
+    let Some(time_us) = min_time_us else {
+        return match index.freshness.take_up_acknowledged(within).await {
+            true => Ok(()),
+            false => Err(SearchError::Behind(name)),
+        };
+    };
+    let taken_up = index.freshness.take_up(time_us, within).await;
+    taken_up.map_err(|lag| SearchError::BehindTime { name, lag })
 }
 
 /// A search in the terms of the index that answers it.

@@ -1,5 +1,5 @@
-//! Tests of what a search may say beside its vector: columns whose values it wants, and whether
-//! another index may answer.
+//! Tests of what a search may say beside its vector: columns whose values it wants, whether another
+//! index may answer, and the writes that the answer must know.
 
 use value::{Value as Cql, from_key_json};
 
@@ -7,6 +7,7 @@ use super::*;
 use crate::identity::FilterColumn;
 use crate::indexes::tests::time_uuid;
 use crate::indexes::{Block, FreshChange};
+use crate::message::Position;
 
 /// An index of `ks.t (v)` that keeps the columns `n` (int) and `tags` (a list of texts).
 fn with_columns(name: &str) -> IndexIdentity {
@@ -166,4 +167,40 @@ async fn the_index_that_stores_the_columns_answers() {
     assert_eq!(rows("later", here).await, json!(503));
     service.engine.serving(&later);
     assert_eq!(rows("later", here).await, json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_knows_the_writes_up_to_the_time_asked_for_or_there_is_none() {
+    let (service, index) = serving().await;
+    let ask = async |time_us: i64| {
+        let body = json!({"vector": [0, 0], "min_time_us": time_us}).to_string();
+        let request = hyper::Request::post(format!("{}/api/v1/indexes/ks/idx/ann", service.base))
+            .header("content-type", "application/json")
+            .header("x-request-timeout-ms", "100")
+            .body(Full::new(Bytes::from(body)));
+        let answer = service.http.request(request.unwrap()).await.unwrap();
+        let status = answer.status().as_u16();
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        (status, serde_json::from_slice::<Value>(&body).unwrap())
+    };
+    let behind = "index ks.idx has not taken up all writes up to min_time_us in time, and";
+    let unknown = json!({
+        "reason": "INDEX_BEHIND",
+        "message": format!("{behind} does not know yet how far it is"),
+    });
+    assert_eq!(ask(7).await, (503, unknown));
+    index.freshness.reached(Position {
+        run: 1,
+        time_us: 2_000_000,
+    });
+    assert_eq!(ask(2_000_000).await.0, 200);
+    let known = json!({
+        "reason": "INDEX_BEHIND",
+        "message": format!("{behind} lacks the last 1.500 s of them"),
+        "behind_us": 1_500_000,
+    });
+    assert_eq!(ask(3_500_000).await, (503, known));
+    let metrics = service.get("/metrics").await.body;
+    let line = r#"searches_refused_total{reason="behind"} 2"#;
+    assert!(metrics.contains(line), "{metrics}");
 }
