@@ -38,6 +38,9 @@ pub trait LocalStore: Send + Sync {
         search: AnnRequest,
     ) -> BoxFuture<'a, Result<Bytes, ClientError>>;
 
+    /// Notes that the node has answered a search of an index by ranking rows, without the index.
+    fn ranked_rows(&self, keyspace: &str, index: &str);
+
     /// Waits until an index of this version, which was just created, can be searched. It waits a
     /// few seconds at most, as the index of a large table takes longer to build.
     fn created<'a>(&'a self, keyspace: &'a str, index: &'a str, version: Uuid)
@@ -79,6 +82,14 @@ impl Stores {
 }
 
 impl Stores {
+    /// Notes that a search of an index was answered by ranking rows, without the index. A service in
+    /// this process counts it.
+    pub fn ranked_rows(&self, keyspace: &str, index: &str) {
+        if let Stores::Local(store) = self {
+            store.ranked_rows(keyspace, index);
+        }
+    }
+
     /// Waits until an index that was just created can be searched, if the service is in this
     /// process. See [`LocalStore::created`].
     pub async fn created(&self, keyspace: &str, index: &str, version: Uuid) {
@@ -157,6 +168,8 @@ mod tests {
                 Ok(writer.finish())
             })
         }
+
+        fn ranked_rows(&self, _: &str, _: &str) {}
 
         fn created<'a>(&'a self, _: &'a str, _: &'a str, _: Uuid) -> BoxFuture<'a, ()> {
             Box::pin(async {})

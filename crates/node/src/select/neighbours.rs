@@ -171,6 +171,9 @@ impl Search<'_> {
 
     /// Reads all rows of the access path and ranks them by their vectors.
     async fn scanned_page(&self) -> Result<Page, CqlError> {
+        let keyspace = &self.plan.selected.table.keyspace;
+        let stores = &self.database.stores;
+        stores.ranked_rows(keyspace, &self.order.index.name);
         let values = Values {
             parameters: self.parameters,
             clock: self.clock,

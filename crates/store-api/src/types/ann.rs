@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::Filter;
+use super::{Filter, SearchDebug};
 
 /// `POST /api/v1/indexes/{keyspace}/{index}/ann`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -37,6 +37,10 @@ pub struct AnnRequest {
     /// writes of the table. The search waits for that, and fails with `INDEX_BEHIND` otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_time_us: Option<i64>,
+    /// Whether an answer in JSON tells how the search was done.
+    #[serde(default, skip_serializing_if = "is_no")]
+    #[schema(default = false)]
+    pub debug: bool,
 }
 
 impl AnnRequest {
@@ -50,6 +54,7 @@ impl AnnRequest {
             routing: true,
             return_columns: None,
             min_time_us: None,
+            debug: false,
         }
     }
 }
@@ -67,6 +72,11 @@ fn is_yes(routing: &bool) -> bool {
     *routing
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_no(debug: &bool) -> bool {
+    !*debug
+}
+
 /// The rows found: element `i` of every array belongs to row `i`, nearest first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AnnResponse {
@@ -81,6 +91,9 @@ pub struct AnnResponse {
     /// has no form for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column_values: Option<BTreeMap<String, Vec<Value>>>,
+    /// How the search was done, if the request has `debug`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub debug: Option<SearchDebug>,
 }
 
 /// Primary keys by column, in the order of the key. On the wire they are a JSON object.
@@ -159,6 +172,7 @@ mod tests {
             distances: vec![0.5],
             similarity_scores: vec![0.75],
             column_values: None,
+            debug: None,
         };
         let text = serde_json::to_string(&response).unwrap();
         assert_eq!(

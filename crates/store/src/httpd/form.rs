@@ -95,6 +95,7 @@ pub fn read_binary(
             "routing" => search.routing = json("routing", &value)?,
             "return_columns" => search.return_columns = Some(json("return_columns", &value)?),
             "min_time_us" => search.min_time_us = Some(json("min_time_us", &value)?),
+            "debug" => search.debug = json("debug", &value)?,
             // Unknown parameters are ignored, as unknown fields of the JSON form are.
             _ => {}
         }
@@ -192,6 +193,7 @@ mod tests {
             ("routing=no", "routing"),
             ("return_columns=a", "return_columns"),
             ("min_time_us=x", "min_time_us"),
+            ("debug=1", "debug"),
             ("filter=%7B%22restrictions%22%3A1%7D", "filter"),
         ] {
             let error = read_binary(&body, query, 9).unwrap_err();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use futures::future::BoxFuture;
-use store_api::types::AnnRequest;
+use store_api::types::{AnnRequest, SearchPlan};
 use store_api::{ClientError, LocalStore};
 use uuid::Uuid;
 
@@ -66,6 +66,19 @@ impl LocalStore for LocalDoor {
             };
             open.search(name, search).await
         })
+    }
+
+    fn ranked_rows(&self, keyspace: &str, index: &str) {
+        let name = IndexName {
+            keyspace: keyspace.to_owned(),
+            index: index.to_owned(),
+        };
+        let open = self.open.get();
+        if let Some(index) = open.and_then(|open| open.api.engine.index(&name)) {
+            index.metrics.searched(SearchPlan::RankedRows);
+            let plan = SearchPlan::RankedRows.name();
+            tracing::debug!(index = %name, plan, "searched");
+        }
     }
 
     fn created<'a>(

@@ -8,6 +8,7 @@ mod engine;
 mod fresh;
 mod freshness;
 mod handle;
+mod plan;
 mod ranked_rows;
 mod returned;
 mod selection;

@@ -9,8 +9,10 @@ use index::score::Scored;
 use serde::ser::{Error, SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
 use store_api::binary;
+use store_api::types::SearchDebug;
 use value::{CqlType, to_key_json};
 
+use super::plan::Plan;
 use super::returned::{ReturnedColumn, ReturnedValues};
 use crate::keys::{KeyColumn, KeySchema, Values};
 
@@ -32,6 +34,10 @@ pub struct RankedRows<'a> {
     scores: Vec<Scored>,
     /// The values of the columns that were asked for; `None` if the search did not ask for any.
     returned: Option<Vec<ReturnedValues<'a>>>,
+    /// The way in which the search was done.
+    plan: Option<Plan>,
+    /// What the answer tells of that.
+    debug: Option<SearchDebug>,
 }
 
 impl<'a> RankedRows<'a> {
@@ -43,7 +49,34 @@ impl<'a> RankedRows<'a> {
             ends: Vec::with_capacity(rows),
             scores: Vec::with_capacity(rows),
             returned: None,
+            plan: None,
+            debug: None,
         }
+    }
+
+    /// The rows, found by this plan.
+    #[must_use]
+    pub fn found_by(self, plan: Plan) -> RankedRows<'a> {
+        RankedRows {
+            plan: Some(plan),
+            ..self
+        }
+    }
+
+    /// The way in which the search was done.
+    pub fn plan(&self) -> Option<&Plan> {
+        self.plan.as_ref()
+    }
+
+    /// Lets the answer tell how the index of that name was searched.
+    pub fn explain(&mut self, index: &str) {
+        self.debug = self.plan.map(|plan| SearchDebug {
+            index: index.to_owned(),
+            plan: plan.kind,
+            admitted: plan.admitted,
+            fresh: plan.fresh,
+            walk_given_up: plan.walk_given_up,
+        });
     }
 
     /// The answer with values of these columns beside the keys.
@@ -107,7 +140,8 @@ impl<'a> RankedRows<'a> {
 
 impl Serialize for RankedRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let fields = 3 + usize::from(self.returned.is_some());
+        let more = [self.returned.is_some(), self.debug.is_some()];
+        let fields = 3 + more.into_iter().filter(|is_there| *is_there).count();
         let mut answer = serializer.serialize_struct("AnnResponse", fields)?;
         answer.serialize_field("primary_keys", &Keys(self))?;
         let distances = self.scores.iter().map(|scored| scored.distance);
@@ -116,6 +150,9 @@ impl Serialize for RankedRows<'_> {
         answer.serialize_field("similarity_scores", &Numbers(similarities))?;
         if let Some(returned) = &self.returned {
             answer.serialize_field("column_values", &Returned(returned))?;
+        }
+        if let Some(debug) = &self.debug {
+            answer.serialize_field("debug", debug)?;
         }
         answer.end()
     }

@@ -17,6 +17,7 @@ use index::score;
 use tokio::sync::Notify;
 
 use super::fresh::{Block, Fresh, FreshNow, Measured};
+use super::plan::Plan;
 use super::ranked_rows::RankedRows;
 use super::returned::{ReturnedColumn, ReturnedValues, Source, TooManyBytes};
 use super::selection::{Selection, SharedKeys};
@@ -250,7 +251,7 @@ impl VectorIndex {
             // As many more as are hidden among the nearest, on average.
             let more = (limit.min(held) * hidden.len()).div_ceil(held.max(1));
             let ask = limit.saturating_add(more).min(held);
-            let mut found = self.nearest(query, ask, None)?;
+            let (mut found, mut plan) = self.nearest(query, ask, None, false)?;
             let reach = match ask < held {
                 true => found.last().map(|farthest| farthest.distance),
                 false => None,
@@ -264,7 +265,9 @@ impl VectorIndex {
                 enough && rows.last().is_none_or(|last| last.distance <= reach)
             });
             if is_whole || (dropped == 0 && hidden.is_empty()) {
-                return self.answer(&rows, &keys, search.returned);
+                plan.fresh = vectors.len();
+                let answer = self.answer(&rows, &keys, search.returned)?;
+                return Ok(answer.found_by(plan));
             }
         }
         self.search_selected(search)
@@ -289,17 +292,23 @@ impl VectorIndex {
                 mut vectors,
             } = fresh.map_err(|error| self.fault(error))?;
             let selection = Selection::new(&self.keys, filter, now_s, looks_again > 0);
-            let mut found = match selection.few() {
+            let is_filtered = filter.is_some();
+            let (mut found, mut plan) = match selection.few() {
                 Some(mut ids) => {
+                    let admitted = ids.len();
                     hidden.iter().for_each(|id| {
                         ids.remove(id);
                     });
                     selection.let_writers_in();
-                    self.nearest(query, limit, Some(Filter::Ids(&ids)))?
+                    let few = Filter::Ids(&ids);
+                    let (found, plan) = self.nearest(query, limit, Some(few), is_filtered)?;
+                    let admitted = Some(admitted);
+                    (found, Plan { admitted, ..plan })
                 }
                 None => {
                     let admits = |id| !hidden.contains(id) && selection.admits(id);
-                    self.nearest(query, limit, Some(Filter::Predicate(&admits)))?
+                    let admitted = Filter::Predicate(&admits);
+                    self.nearest(query, limit, Some(admitted), is_filtered)?
                 }
             };
             let proposed = found.len();
@@ -312,24 +321,29 @@ impl VectorIndex {
             drop(selection);
             let keys = self.keys();
             let (rows, _) = merge(found, &vectors, limit, &keys, now_s);
-            return self.answer(&rows, &keys, returned);
+            plan.fresh = vectors.len();
+            let answer = self.answer(&rows, &keys, returned)?;
+            return Ok(answer.found_by(plan));
         }
     }
 
-    /// Finds the nearest vectors of the graph.
+    /// Finds the nearest vectors of the graph. `is_filtered` says whether the search has a filter of
+    /// the user's.
     fn nearest(
         &self,
         query: &[f32],
         k: usize,
         filter: Option<Filter<'_>>,
-    ) -> Result<Vec<Neighbour>, VectorError> {
+        is_filtered: bool,
+    ) -> Result<(Vec<Neighbour>, Plan), VectorError> {
         let search = SearchOptions {
             beam: self.beam,
             filter,
             ..SearchOptions::new(k.min(self.ann.len()))
         };
-        let found = self.ann.search_with(query, &search);
-        found.map_err(|error| self.fault(error))
+        let found = self.ann.explain(query, &search);
+        let (found, explanation) = found.map_err(|error| self.fault(error))?;
+        Ok((found, Plan::of(is_filtered, &explanation)))
     }
 
     fn fault(&self, error: ann::Error) -> VectorError {

@@ -92,7 +92,12 @@ impl SearchDoor {
                     SearchError::Unsuitable(error.to_string())
                 }
                 VectorError::Internal(text) => SearchError::Internal(text),
-            })?;
+            });
+            let mut ranked = ranked?;
+            note_plan(&index, &ranked);
+            if search.debug {
+                ranked.explain(&index.identity.name.index);
+            }
             write(ranked).map_err(SearchError::Internal)
         };
         let answer = self.compute.search(admission.deadline, rows, work).await;
@@ -148,6 +153,22 @@ impl SearchDoor {
             requested,
         })
     }
+}
+
+/// Counts the plan of a search, and tells the log of it.
+fn note_plan(index: &IndexHandle, ranked: &RankedRows<'_>) {
+    let Some(plan) = ranked.plan() else {
+        return;
+    };
+    index.metrics.searched(plan.kind);
+    tracing::debug!(
+        index = %index.identity.name,
+        plan = plan.kind.name(),
+        admitted = plan.admitted,
+        fresh = plan.fresh,
+        walk_given_up = plan.walk_given_up,
+        "searched"
+    );
 }
 
 /// Waits until an index has taken up the writes that a search must know. `name` is the index of the

@@ -105,6 +105,44 @@ async fn an_answer_speaks_of_columns_only_if_it_was_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_search_tells_how_it_was_done_if_it_is_asked() {
+    let (service, index) = serving().await;
+    let debug = async |rest: &str| {
+        let ask = format!(r#"{{"vector":[0,0],"limit":9{rest}}}"#);
+        let answer = service.ann("idx", &ask).await.json();
+        answer.get("debug").cloned()
+    };
+    assert_eq!(debug("").await, None);
+    assert_eq!(debug(r#","debug":false"#).await, None);
+    let plain = json!({"index": "idx", "plan": "scan", "fresh": 0, "walk_given_up": false});
+    assert_eq!(debug(r#","debug":true"#).await, Some(plain));
+    let vector = index.vectors.prepare(&[0.5, 0.0]).unwrap();
+    let change = FreshChange {
+        id: 0,
+        vector: Some(vector),
+    };
+    index
+        .vectors
+        .publish(vec![Arc::new(Block::new(vec![change]))]);
+    let filtered = r#","debug":true,"filter":{"restrictions":[{"type":"IN","lhs":"pk","rhs":[0,1,5]}],
+        "allow_filtering":true}"#;
+    let told = json!({"index": "idx", "plan": "filtered_scan", "admitted": 2, "fresh": 1,
+        "walk_given_up": false});
+    assert_eq!(debug(filtered).await, Some(told));
+    let metrics = service.get("/metrics").await.body;
+    for (plan, count) in [
+        ("scan", 3),
+        ("filtered_scan", 1),
+        ("walk", 0),
+        ("ranked_rows", 0),
+    ] {
+        let line =
+            format!(r#"searches_total{{index_name="idx",keyspace="ks",plan="{plan}"}} {count}"#);
+        assert!(metrics.contains(&line), "{line} not in\n{metrics}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_column_that_no_index_stores_is_named() {
     let (service, _) = serving().await;
     let answer = service
