@@ -427,6 +427,17 @@ impl RowFilter {
         &self.conditions
     }
 
+    /// Whether the filter restricts columns outside the primary key.
+    pub fn has_filter_columns(&self) -> bool {
+        let is_filter = |place: &Place| matches!(place, Place::Filter(_));
+        !self.conditions.is_empty()
+            || self.checks.iter().any(|check| match check {
+                Check::OneOf(..) | Check::Token(..) => false,
+                Check::Column(place, _) => is_filter(place),
+                Check::Tuple(places, _) => places.iter().any(is_filter),
+            })
+    }
+
     /// Whether all other conditions hold for the row of an id.
     pub fn checks_hold(&self, keys: &KeyTable, id: u32) -> bool {
         let Some(key) = keys.key(id) else {

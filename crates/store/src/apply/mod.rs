@@ -149,6 +149,7 @@ impl Applier {
         let mut looks = Looks::default();
         looks.within(LOOK_AFTER);
         let hints = self.hints.clone();
+        let index = self.index.clone();
         // The wait is kept from turn to turn. Begun anew, it would lose its place among all that
         // wait for room, and never end.
         let room = hints.reserve();
@@ -159,6 +160,10 @@ impl Applier {
                 () = looks.due() => {
                     self.look();
                     looks.next = self.next_look();
+                    continue;
+                }
+                () = index.doubts.are_asked() => {
+                    self.look();
                     continue;
                 }
                 Some(request) = saves.recv() => {
@@ -247,6 +252,7 @@ impl Applier {
             .collect();
         let changes = self.observe(issue.sequence(), observations);
         self.apply(changes);
+        self.index.doubts.taken_in();
         drop(issue);
         self.items.forget(self.sequencer.oldest_in_flight());
         let now_us = self.present.now_us();

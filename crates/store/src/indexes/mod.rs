@@ -4,6 +4,7 @@
 //! metrics. The [`Engine`] has all of them and finds the one that answers a search. Nothing here
 //! knows where the rows come from.
 
+mod doubts;
 mod engine;
 mod fresh;
 mod freshness;

@@ -38,6 +38,8 @@ pub struct RankedRows<'a> {
     plan: Option<Plan>,
     /// What the answer tells of that.
     debug: Option<SearchDebug>,
+    /// Whether a value has expired that decides about a row, or is shown.
+    is_in_doubt: bool,
 }
 
 impl<'a> RankedRows<'a> {
@@ -51,7 +53,19 @@ impl<'a> RankedRows<'a> {
             returned: None,
             plan: None,
             debug: None,
+            is_in_doubt: false,
         }
+    }
+
+    /// Notes that a value has expired that decides about one of the rows, or is shown.
+    pub fn put_in_doubt(&mut self) {
+        self.is_in_doubt = true;
+    }
+
+    /// Whether a value has expired that decides about one of the rows, or is shown. Such a row has
+    /// to be read again before anybody gets the answer.
+    pub fn is_in_doubt(&self) -> bool {
+        self.is_in_doubt
     }
 
     /// The rows, found by this plan.

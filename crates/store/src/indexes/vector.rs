@@ -266,7 +266,7 @@ impl VectorIndex {
             });
             if is_whole || (dropped == 0 && hidden.is_empty()) {
                 plan.fresh = vectors.len();
-                let answer = self.answer(&rows, &keys, search.returned)?;
+                let answer = self.answer(&rows, &keys, search)?;
                 return Ok(answer.found_by(plan));
             }
         }
@@ -282,7 +282,7 @@ impl VectorIndex {
             limit,
             now_s,
             filter,
-            returned,
+            ..
         } = *search;
         let mut looks_again = LOOKS_AGAIN;
         loop {
@@ -312,18 +312,21 @@ impl VectorIndex {
                 }
             };
             let proposed = found.len();
-            found.retain(|neighbour| selection.admits(neighbour.id));
-            if found.len() < proposed && looks_again > 0 {
-                looks_again -= 1;
-                continue;
+            // The filter holds for the very values that are answered.
+            let answer = selection.at_once(|keys, admits| {
+                found.retain(|neighbour| admits(neighbour.id));
+                if found.len() < proposed && looks_again > 0 {
+                    return Ok(None);
+                }
+                vectors.retain(|neighbour| admits(neighbour.id));
+                let (rows, _) = merge(found, &vectors, limit, keys, now_s);
+                plan.fresh = vectors.len();
+                self.answer(&rows, keys, search).map(Some)
+            })?;
+            if let Some(answer) = answer {
+                return Ok(answer.found_by(plan));
             }
-            vectors.retain(|neighbour| selection.admits(neighbour.id));
-            drop(selection);
-            let keys = self.keys();
-            let (rows, _) = merge(found, &vectors, limit, &keys, now_s);
-            plan.fresh = vectors.len();
-            let answer = self.answer(&rows, &keys, returned)?;
-            return Ok(answer.found_by(plan));
+            looks_again -= 1;
         }
     }
 
@@ -363,14 +366,18 @@ impl VectorIndex {
         &'a self,
         nearest: &[Neighbour],
         keys: &KeyTable,
-        returned: Option<&'a [ReturnedColumn]>,
+        search: &Search<'a>,
     ) -> Result<RankedRows<'a>, VectorError> {
+        let returned = search.returned;
         let mut rows = RankedRows::with_capacity(&self.schema, nearest.len()).returning(returned);
         let dimensions = self.ann.options().dimensions;
-        let returns_vectors = returned.is_some_and(|columns| {
-            let mut sources = columns.iter().map(|column| column.source);
-            sources.any(|source| source == Source::Vectors)
-        });
+        let returns = |is_it: fn(Source) -> bool| {
+            let columns = returned.unwrap_or_default();
+            columns.iter().any(|column| is_it(column.source))
+        };
+        let returns_vectors = returns(|source| source == Source::Vectors);
+        let uses_filters = search.filter.is_some_and(RowFilter::has_filter_columns)
+            || returns(|source| matches!(source, Source::Kept(Place::Filter(_))));
         // The fresh vectors are looked at before the graph, which takes them in meanwhile.
         let fresh = returns_vectors.then(|| self.fresh.now());
         let fresh = fresh.as_ref().map(FreshNow::by_id).unwrap_or_default();
@@ -381,6 +388,9 @@ impl VectorIndex {
                 continue;
             };
             rows.push(key, scored);
+            if uses_filters && keys.is_in_doubt(neighbour.id, search.now_s) {
+                rows.put_in_doubt();
+            }
             for values in rows.returned() {
                 let value = match values.column().source {
                     Source::Kept(Place::Key(at)) => Values::of(key).nth(at).map(Cow::Borrowed),

@@ -58,50 +58,55 @@ impl SearchDoor {
         name: IndexName,
         search: AnnRequest,
         admission: Admission,
-        write: impl FnOnce(RankedRows<'_>) -> Result<Bytes, String> + Send + 'static,
+        write: impl Fn(RankedRows<'_>) -> Result<Bytes, String> + Send + Sync + 'static,
     ) -> Result<Bytes, SearchError> {
         let began = Instant::now();
         let question = self.question(&name, &search, &admission).await?;
-        let Question {
-            index,
-            requested,
-            filter,
-            returned,
-        } = question;
+        let index = question.index.clone();
         let left = admission.time_left();
-        let taken_up = take_up(&index, name, search.min_time_us, left).await;
+        let taken_up = take_up(&index, name.clone(), search.min_time_us, left).await;
         taken_up.inspect_err(|_| self.engine.metrics().search_refused("behind"))?;
-        let rows = search.limit.get().min(ROWS_MAX);
-        let engine = self.engine.clone();
-        let work = move || -> Result<Bytes, SearchError> {
-            let now_s = match index.freshness.acknowledged_us() {
-                Some(_) => engine.now_s(),
-                // A cluster tells the rest of a TTL in whole seconds, so the row may be there for
-                // a moment longer.
-                None => 0,
-            };
-            let ranked = index.vectors.search(&Search {
-                query: &search.vector,
-                limit: rows,
-                now_s,
-                filter: filter.as_deref(),
-                returned: returned.as_deref(),
-            });
-            let ranked = ranked.map_err(|error| match error {
-                VectorError::Query(_) | VectorError::TooManyBytes(_) => {
-                    SearchError::Unsuitable(error.to_string())
-                }
-                VectorError::Internal(text) => SearchError::Internal(text),
-            });
-            let mut ranked = ranked?;
-            note_plan(&index, &ranked);
-            if search.debug {
-                ranked.explain(&index.identity.name.index);
+        let job = Arc::new(Job {
+            engine: self.engine.clone(),
+            question,
+            rows: search.limit.get().min(ROWS_MAX),
+            search,
+            write,
+        });
+        let mut taken_in = index.doubts.watch();
+        let answer = loop {
+            if let Some(answer) = self.run(job.clone(), admission.deadline).await? {
+                break answer;
             }
-            write(ranked).map_err(SearchError::Internal)
+            index.doubts.ask();
+            let left = admission.time_left();
+            if tokio::time::timeout(left, taken_in.changed())
+                .await
+                .is_err()
+            {
+                self.engine.metrics().search_refused("behind");
+                return Err(SearchError::Behind(name));
+            }
         };
-        let answer = self.compute.search(admission.deadline, rows, work).await;
-        let answer = answer.map_err(|error| match error {
+        drop(admission);
+        let took = began.elapsed().as_secs_f64();
+        job.question.requested.metrics.request_latency.observe(took);
+        self.engine.metrics().counters().count(Event::Search, 1);
+        Ok(answer)
+    }
+
+    /// Does a search once, in a turn of its own; see [`Job::run`].
+    async fn run<W>(
+        &self,
+        job: Arc<Job<W>>,
+        deadline: Instant,
+    ) -> Result<Option<Bytes>, SearchError>
+    where
+        W: Fn(RankedRows<'_>) -> Result<Bytes, String> + Send + Sync + 'static,
+    {
+        let rows = job.rows;
+        let answer = self.compute.search(deadline, rows, move || job.run()).await;
+        answer.map_err(|error| match error {
             NotSearched::TooLate => {
                 self.engine.metrics().search_refused("deadline");
                 SearchError::Overloaded
@@ -109,12 +114,53 @@ impl SearchDoor {
             NotSearched::Stopped(_) | NotSearched::Panicked => {
                 SearchError::Internal(error.to_string())
             }
-        })??;
-        drop(admission);
-        let took = began.elapsed().as_secs_f64();
-        requested.metrics.request_latency.observe(took);
-        self.engine.metrics().counters().count(Event::Search, 1);
-        Ok(answer)
+        })?
+    }
+}
+
+/// A search, ready to be done.
+struct Job<W> {
+    engine: Arc<Engine>,
+    question: Question,
+    search: AnnRequest,
+    /// The most rows of the answer.
+    rows: usize,
+    write: W,
+}
+
+impl<W: Fn(RankedRows<'_>) -> Result<Bytes, String>> Job<W> {
+    /// Searches the index and writes the answer. `None` if a value that matters has just expired in
+    /// one of its rows, which has to be read again first.
+    fn run(&self) -> Result<Option<Bytes>, SearchError> {
+        let index = &self.question.index;
+        let now_s = match index.freshness.acknowledged_us() {
+            Some(_) => self.engine.now_s(),
+            // A cluster tells the rest of a TTL in whole seconds, so the row may be there for a
+            // moment longer.
+            None => 0,
+        };
+        let ranked = index.vectors.search(&Search {
+            query: &self.search.vector,
+            limit: self.rows,
+            now_s,
+            filter: self.question.filter.as_deref(),
+            returned: self.question.returned.as_deref(),
+        });
+        let mut ranked = ranked.map_err(|error| match error {
+            VectorError::Query(_) | VectorError::TooManyBytes(_) => {
+                SearchError::Unsuitable(error.to_string())
+            }
+            VectorError::Internal(text) => SearchError::Internal(text),
+        })?;
+        if ranked.is_in_doubt() {
+            return Ok(None);
+        }
+        note_plan(index, &ranked);
+        if self.search.debug {
+            ranked.explain(&index.identity.name.index);
+        }
+        let answer = (self.write)(ranked).map_err(SearchError::Internal)?;
+        Ok(Some(answer))
     }
 }
 
