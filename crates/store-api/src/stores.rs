@@ -82,6 +82,12 @@ impl Stores {
 }
 
 impl Stores {
+    /// Whether the service is in this process. It then knows each write of the node's that was
+    /// acknowledged before a search, and its answers are exact.
+    pub fn are_local(&self) -> bool {
+        matches!(self, Stores::Local(_))
+    }
+
     /// Notes that a search of an index was answered by ranking rows, without the index. A service in
     /// this process counts it.
     pub fn ranked_rows(&self, keyspace: &str, index: &str) {
