@@ -30,7 +30,7 @@ WITHOUT_CASSANDRA ?=
 WITHOUT_GO ?=
 
 # In this order, so that what fails soonest fails first.
-TEST_PARTS := check test-rust $(DRIVERS:%=test-driver-%) test-cqlsh test-compat test-histories test-clients \
+TEST_PARTS := check test-rust $(DRIVERS:%=test-driver-%) test-cqlsh test-compat test-histories test-filters test-clients \
 	$(if $(WITHOUT_CASSANDRA),,test-deployment)
 
 .PHONY: test
@@ -60,7 +60,7 @@ test-programs:
 
 # The Python suites, each a target of its own.
 .PHONY: test-drivers
-test-drivers: $(DRIVERS:%=test-driver-%) test-cqlsh test-compat test-histories
+test-drivers: $(DRIVERS:%=test-driver-%) test-cqlsh test-compat test-histories test-filters
 
 .PHONY: $(DRIVERS:%=test-driver-%)
 $(DRIVERS:%=test-driver-%): test-driver-%: $(VENVS)/%/.installed test-programs
@@ -77,6 +77,10 @@ test-compat: $(VENVS)/cassandra/.installed test-programs
 .PHONY: test-histories
 test-histories: $(VENVS)/cassandra/.installed test-programs
 	SEEDS=12 $(VENVS)/cassandra/bin/python -m pytest -q tests/histories
+
+.PHONY: test-filters
+test-filters: $(VENVS)/cassandra/.installed test-programs
+	$(VENVS)/cassandra/bin/python -m pytest -q tests/filters
 
 # Drivers of other languages, each a program of its own with versions of its own. Their packages come from where Go and Cargo
 # fetch by default.
