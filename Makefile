@@ -122,6 +122,11 @@ histories: $(VENVS)/cassandra/.installed ## Random writes and reads beside a nai
 	cargo build --locked -p annulus
 	SEEDS=$${SEEDS:-200} $(VENVS)/cassandra/bin/python -m pytest -q tests/histories
 
+.PHONY: filters-test
+filters-test: $(VENVS)/cassandra/.installed ## Searches with filters beside random writes (20 seeds; SEEDS=n FIRST_SEED=m for others)
+	cargo build --locked -p annulus
+	SEEDS=$${SEEDS:-20} $(VENVS)/cassandra/bin/python -m pytest -q tests/filters/test_random.py
+
 # The same selection as test-rust; 300 seeds are part of that.
 .PHONY: simulate
 simulate: ## `serve` in one thread under a seed, with crashes, faults and clock steps: make simulate SEEDS=1000 FIRST_SEED=1
