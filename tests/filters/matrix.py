@@ -50,6 +50,17 @@ INDEXES = [
 ]
 
 
+OWN_INDEXES = ["f", "st", "c", "l", "s", "VALUES(m)", "KEYS(m)", "ENTRIES(m)", "KEYS(k)", "ENTRIES(k)", "FULL(fl)"]
+"""The targets of secondary indexes, which make their columns such as an index on vectors names."""
+
+
+class WithOwnIndexes(Index):
+    """The index of vectors alone, on a table whose other columns have indexes of their own."""
+
+    def __init__(self):
+        super().__init__("global_of_vectors_alone", "w")
+
+
 class Table:
     """A table with a column of each kind, all of one type, and the model of its rows."""
 
@@ -125,6 +136,9 @@ class Table:
                 "USING 'vector_index' WITH OPTIONS = {'similarity_function': 'euclidean'}"
             )
         self.insert(session, self.rows[1::2])
+
+    def create_own_index(self, session, target):
+        session.execute(f"CREATE CUSTOM INDEX ON {self.keyspace}.{self.name} ({target}) USING 'sai'")
 
     def index_name(self, index):
         return f"{self.name}_{index.name}"
