@@ -8,12 +8,12 @@ use cql::error::CqlError;
 use index::definition::{self, NewName};
 use index::options;
 use index::target::{StoredTarget, TargetColumn};
+use query::clock;
 use schema::{Catalog, ColumnKind, Index, Table};
 use storage::clock::ServerClock;
 
 use super::{Applied, cdc};
 use crate::answer::SchemaChangeKind;
-use crate::clock;
 
 /// The class of full-text indexes, which are not supported yet.
 const FULLTEXT_INDEX: &str = "fulltext_index";

@@ -23,8 +23,10 @@ use cql::error::CqlError;
 use cql::wire::Consistency;
 use futures::stream::{self, StreamExt};
 use index::Metric;
+use query::bind::StatementClock;
 use query::refill::Refill;
-use query::{Nearest, bounds, key_values, refused};
+use query::values::Values;
+use query::{Nearest, bounds, key_values, limit, refused, row_filter};
 use schema::{Column, ColumnKind};
 use storage::read::{Cell, LiveCell, Partition, Position, Row, View};
 use store_api::types::{self, AnnRequest, Restriction};
@@ -35,15 +37,13 @@ use super::access::PartitionAccess;
 use super::blocking::on_blocking_thread;
 use super::collector::{Collector, Output, Progress, Ranking};
 use super::execute::collect_all;
-use super::filter::{self, Filter};
-use super::limit;
+use super::filter::Filter;
 use super::nearest::NearestOrder;
 use super::page::Page;
 use super::paging::PagingState;
+use super::place::Place;
 use super::plan::Resolved;
-use super::values::Values;
 use crate::answer::{Answer, Outcome, Rows};
-use crate::bind::StatementClock;
 use crate::database::Database;
 use crate::failure::storage_error;
 use crate::parameters::Parameters;
@@ -71,7 +71,7 @@ pub(super) async fn execute(
 ) -> Result<Answer, CqlError> {
     let clock = StatementClock::start(database.storage.clock());
     let values = Values {
-        parameters: &parameters,
+        bound: &parameters.values,
         clock: &clock,
     };
     let limit = bounds::checked_limit(limit::evaluate(plan.limit.as_ref(), values)?)?;
@@ -79,7 +79,12 @@ pub(super) async fn execute(
     let terms = values.selection(&plan.projection.terms)?;
     let conditions = order.conditions.iter();
     let relations = conditions.map(|condition| &condition.relation);
-    let filters = filter::bind_all(relations, plan.selected.table.partitioner, values)?;
+    let filters = row_filter::bind_all(
+        relations,
+        Place::of,
+        plan.selected.table.partitioner,
+        values,
+    )?;
     let search = Search {
         database,
         plan,
@@ -221,11 +226,11 @@ impl Search<'_> {
         let stores = &self.database.stores;
         stores.ranked_rows(keyspace, &self.order.index.name);
         let values = Values {
-            parameters: self.parameters,
+            bound: &self.parameters.values,
             clock: self.clock,
         };
         let collector = self.ranking(self.order.candidates.metric);
-        collect_all(self.database, collector, values).await
+        collect_all(self.database, collector, self.parameters, values).await
     }
 
     /// Asks the index service for the keys of the `wanted` nearest rows. The nearest come first.
