@@ -87,8 +87,7 @@ pub struct AnnResponse {
     pub distances: Vec<f32>,
     /// The similarity score of each row; higher is nearer.
     pub similarity_scores: Vec<f32>,
-    /// An array of values for each of `return_columns`; null where a row has none, or one that JSON
-    /// has no form for.
+    /// An array of values for each of `return_columns`; null where a row has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column_values: Option<BTreeMap<String, Vec<Value>>>,
     /// How the search was done, if the request has `debug`.

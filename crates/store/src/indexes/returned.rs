@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
-use value::{CqlType, KeyJson, split_elements, split_entries, to_key_json};
+use value::{CqlType, KeyError, KeyJson, split_elements, split_entries, to_key_json};
 
 use crate::filter::Unsuitable;
 use crate::identity::{IndexIdentity, Place};
@@ -142,7 +142,7 @@ impl Serialize for ReturnedValues<'_> {
     }
 }
 
-/// A value as JSON: null for null, and for numbers that JSON doesn't have.
+/// A value as JSON: null for null, and a text for a number that JSON doesn't have.
 struct Shown<'a> {
     cql_type: &'a CqlType,
     value: Option<&'a [u8]>,
@@ -185,7 +185,11 @@ impl Serialize for Shown<'_> {
                 }
                 map.end()
             }
-            scalar => to_key_json(scalar, value).ok().serialize(serializer),
+            scalar => match to_key_json(scalar, value) {
+                Ok(json) => json.serialize(serializer),
+                Err(KeyError::NotFinite) => serializer.serialize_str(not_finite(value)),
+                Err(_) => serializer.serialize_none(),
+            },
         }
     }
 }
@@ -199,8 +203,21 @@ fn name(cql_type: &CqlType, key: &[u8]) -> String {
             Ok(other) => other.to_string(),
             Err(_) => String::new(),
         },
-        // A number that JSON doesn't have.
-        Err(_) => "NaN".to_owned(),
+        Err(_) => not_finite(key).to_owned(),
+    }
+}
+
+/// The text of a float that is no number in JSON.
+fn not_finite(value: &[u8]) -> &'static str {
+    let float = match (value.try_into(), value.try_into()) {
+        (Ok(bytes), _) => f64::from(f32::from_be_bytes(bytes)),
+        (_, Ok(bytes)) => f64::from_be_bytes(bytes),
+        _ => f64::NAN,
+    };
+    match float {
+        f64::INFINITY => "Infinity",
+        f64::NEG_INFINITY => "-Infinity",
+        _ => "NaN",
     }
 }
 
@@ -222,7 +239,9 @@ mod tests {
         assert_eq!(shown(&CqlType::Int, Some(&int(-7))), json!(-7));
         assert_eq!(shown(&CqlType::Int, None), Json::Null);
         let nan = f64::NAN.to_be_bytes();
-        assert_eq!(shown(&CqlType::Double, Some(&nan)), Json::Null);
+        assert_eq!(shown(&CqlType::Double, Some(&nan)), json!("NaN"));
+        let infinite = f32::NEG_INFINITY.to_be_bytes();
+        assert_eq!(shown(&CqlType::Float, Some(&infinite)), json!("-Infinity"));
         let list = CqlType::List {
             element: of(CqlType::Int),
             frozen: false,
