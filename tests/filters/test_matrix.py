@@ -4,9 +4,7 @@ of every type, by indexes of every form, over CQL and over HTTP."""
 import pytest
 from cassandra import InvalidRequest
 from edges import BY_NAME
-from matrix import INDEXES, OWN_INDEXES, Table, WithOwnIndexes, by_cql, by_http, searches
-
-SHOWN = 5
+from matrix import INDEXES, OWN_INDEXES, Table, WithOwnIndexes, by_cql, by_http, none, searches
 
 NO_SECONDARY_INDEXES = "(?i)index(es)? (is|are) only supported on columns of vectors"
 """The refusal of an index on a column that is no vector; None once there are such indexes."""
@@ -24,13 +22,6 @@ def table(session, keyspace, request):
     table.create(session)
     yield table
     session.execute(f"DROP TABLE {keyspace}.{table.name}")
-
-
-def none(faults):
-    """Fails if there are faults, and shows the first."""
-    faults = list(faults)
-    shown = "\n".join(f"  {search}\n    {fault}" for search, fault in faults[:SHOWN])
-    assert not faults, f"{len(faults)} wrong answers, such as\n{shown}"
 
 
 @pytest.mark.parametrize("index", INDEXES, ids=lambda index: index.name)
