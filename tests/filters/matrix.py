@@ -14,6 +14,9 @@ ROWS = 150
 VALUES_EACH = int(os.environ.get("VALUES_EACH", 1))
 """The number of relations with other values for each operator and column."""
 
+MIXED = ("f", "c")
+"""Columns that only a request over HTTP compares together, as one is none of the key."""
+
 LIMITS = (1, 3, 10, 1000)
 TEXT = BY_NAME["text"]
 
@@ -174,6 +177,11 @@ def relations(table):
             yield rel.compare_tuples(table, table.CLUSTERING, sign, pair())
             yield rel.token(table, sign, table.token(rng.choice(table.rows)))
         yield rel.in_tuples(table, table.CLUSTERING, [pair() for _ in range(3)])
+        if table.cql_type.can_be_declared:
+            mixed = lambda: [table.types[column].random(rng) for column in MIXED]  # noqa: E731
+            for sign in rel.SIGNS:
+                yield rel.compare_tuples(table, MIXED, sign, mixed())
+            yield rel.in_tuples(table, MIXED, [mixed() for _ in range(3)])
         for column, (key, element) in table.parts.items():
             yield rel.contains(table, column, element.random(rng))
             if key is not None:
@@ -204,7 +212,7 @@ class Search:
     def cql(self):
         """(text, values) of the statement; None if CQL has no such statement."""
         restricted = [relation.columns for relation in self.relations]
-        if sum(map(len, restricted)) > len(self.columns):
+        if sum(map(len, restricted)) > len(self.columns) or set(MIXED) in restricted:
             return None
         column, table = self.index.column, self.table
         vector = "?" if not self._with_literals else str(self.vector)
