@@ -202,6 +202,8 @@ fn of_store(settings: &Resolved, http: SocketAddr, turns: Turns) -> StoreOptions
             ..MemoryOptions::default()
         },
         inline_searches_within: settings.inline_searches_within,
+        filter_values_max: settings.filter_values_max,
+        internals: settings.internals,
         ..StoreOptions::embedded(http, indexes)
     }
 }
