@@ -4,7 +4,7 @@ of every type, by indexes of every form, over CQL and over HTTP."""
 import pytest
 from cassandra import InvalidRequest
 from edges import BY_NAME
-from matrix import INDEXES, OWN_INDEXES, Table, WithOwnIndexes, by_cql, by_http, none, searches
+from matrix import INDEXES, OWN_INDEXES, Table, WithOwnIndexes, by_cql, by_http, by_index_alone, none, searches
 
 NO_SECONDARY_INDEXES = "(?i)index(es)? (is|are) only supported on columns of vectors"
 """The refusal of an index on a column that is no vector; None once there are such indexes."""
@@ -30,6 +30,7 @@ def test_a_filter_finds_what_brute_force_finds(server, session, table, index):
         pytest.skip(f"no index names a column of type {table.cql_type.name}")
     wanted = list(searches(table, index))
     none(by_cql(session, wanted))
+    none(by_index_alone(session, wanted))
     none(by_http(server, wanted))
 
 
