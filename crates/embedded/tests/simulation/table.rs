@@ -66,6 +66,7 @@ pub fn create(catalog: &mut Catalog, version: u128) -> Result<(), ()> {
         gc_grace_s: 864_000,
         options: BTreeMap::new(),
         indexes: BTreeMap::new(),
+        secondary_indexes: BTreeMap::new(),
         cdc: None,
         log: None,
         log_of: None,
