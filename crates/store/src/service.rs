@@ -153,7 +153,7 @@ fn begin(
     engine.set_database(database.clone());
     let compute = Compute::new(options.turns, options.inline_searches_within);
     let tasks = TaskTracker::new();
-    let work = Registry::default();
+    let work = options.tasks;
     let repairs = Repairs::new(work.clone(), tasks.clone(), options.repair.clone());
     let schedules = Schedules::open(
         &options.indexes.directory,
