@@ -30,7 +30,7 @@ WITHOUT_CASSANDRA ?=
 WITHOUT_GO ?=
 
 # In this order, so that what fails soonest fails first.
-TEST_PARTS := check test-rust $(DRIVERS:%=test-driver-%) test-cqlsh test-compat test-histories test-clients \
+TEST_PARTS := check test-rust $(DRIVERS:%=test-driver-%) test-cqlsh test-compat test-histories test-filters test-frameworks test-clients \
 	$(if $(WITHOUT_CASSANDRA),,test-deployment)
 
 .PHONY: test
@@ -60,7 +60,7 @@ test-programs:
 
 # The Python suites, each a target of its own.
 .PHONY: test-drivers
-test-drivers: $(DRIVERS:%=test-driver-%) test-cqlsh test-compat test-histories
+test-drivers: $(DRIVERS:%=test-driver-%) test-cqlsh test-compat test-histories test-filters
 
 .PHONY: $(DRIVERS:%=test-driver-%)
 $(DRIVERS:%=test-driver-%): test-driver-%: $(VENVS)/%/.installed test-programs
@@ -77,6 +77,44 @@ test-compat: $(VENVS)/cassandra/.installed test-programs
 .PHONY: test-histories
 test-histories: $(VENVS)/cassandra/.installed test-programs
 	SEEDS=12 $(VENVS)/cassandra/bin/python -m pytest -q tests/histories
+
+.PHONY: test-filters
+test-filters: $(VENVS)/cassandra/.installed test-programs
+	$(VENVS)/cassandra/bin/python -m pytest -q tests/filters
+
+# The package for LangChain.
+ANNULUS_FOR_LANGCHAIN := python/langchain-annulus
+
+.PHONY: test-frameworks
+test-frameworks: $(VENVS)/frameworks/.installed test-programs
+	$(VENVS)/frameworks/bin/python -m pytest -q $(ANNULUS_FOR_LANGCHAIN)/tests
+
+.PHONY: frameworks-test
+frameworks-test: test-frameworks $(VENVS)/frameworks-scylla/.installed python-wheel ## All of test-frameworks, both drivers, the wheel, mypy
+	cd $(ANNULUS_FOR_LANGCHAIN) && ../../$(VENVS)/frameworks/bin/python -m mypy
+	@# The tests import what is in the wheel.
+	rm -rf target/python/installed
+	$(VENVS)/frameworks/bin/pip install --quiet --disable-pip-version-check --no-deps --target target/python/installed $(WHEEL)
+	PYTHONPATH=target/python/installed $(VENVS)/frameworks-scylla/bin/python -m pytest -q -o pythonpath= $(ANNULUS_FOR_LANGCHAIN)/tests
+
+WHEEL = target/python/langchain_annulus-*.whl
+.PHONY: python-wheel
+python-wheel: $(VENVS)/wheel/.installed ## Build the wheel of langchain-annulus: target/python
+	rm -f $(WHEEL)
+	$(VENVS)/wheel/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir target/python $(ANNULUS_FOR_LANGCHAIN)
+
+$(VENVS)/wheel/.installed:
+	$(PYTHON) -m venv $(VENVS)/wheel
+	touch $@
+
+FRAMEWORKS_REQUIREMENTS := $(ANNULUS_FOR_LANGCHAIN)/tests/requirements.txt $(ANNULUS_FOR_LANGCHAIN)/tests/requirements-cassandra.txt
+SCYLLA_REQUIREMENTS := $(ANNULUS_FOR_LANGCHAIN)/tests/requirements.txt tests/drivers/requirements-scylla.txt
+$(VENVS)/frameworks/.installed: $(FRAMEWORKS_REQUIREMENTS)
+$(VENVS)/frameworks-scylla/.installed: $(SCYLLA_REQUIREMENTS)
+$(VENVS)/frameworks/.installed $(VENVS)/frameworks-scylla/.installed: $(VENVS)/%/.installed:
+	$(PYTHON) -m venv $(VENVS)/$*
+	$(VENVS)/$*/bin/pip install --no-deps --no-compile --quiet --disable-pip-version-check $(^:%=-r %)
+	touch $@
 
 # Drivers of other languages, each a program of its own with versions of its own. Their packages come from where Go and Cargo
 # fetch by default.
@@ -117,6 +155,11 @@ $(CARGO_DENY):
 histories: $(VENVS)/cassandra/.installed ## Random writes and reads beside a naive model, with kills (200 of them; SEEDS=n for another number)
 	cargo build --locked -p annulus
 	SEEDS=$${SEEDS:-200} $(VENVS)/cassandra/bin/python -m pytest -q tests/histories
+
+.PHONY: filters-test
+filters-test: $(VENVS)/cassandra/.installed ## Searches with filters beside random writes (20 seeds; SEEDS=n FIRST_SEED=m for others)
+	cargo build --locked -p annulus
+	SEEDS=$${SEEDS:-20} $(VENVS)/cassandra/bin/python -m pytest -q tests/filters/test_random.py
 
 # The same selection as test-rust; 300 seeds are part of that.
 .PHONY: simulate

@@ -4,20 +4,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use client_memory::Charge;
-use value::CqlType;
-
-/// The name and type of a bind marker or of a result column.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ColumnSpec {
-    /// The keyspace of the table that the column belongs to.
-    pub keyspace: String,
-    /// The name of the table that the column belongs to.
-    pub table: String,
-    /// The name of the marker or column.
-    pub name: String,
-    /// The type of the marker's values or of the column.
-    pub cql_type: CqlType,
-}
+pub use cql::wire::ColumnSpec;
 
 /// The answer of a statement.
 #[derive(Debug)]

@@ -9,13 +9,10 @@
 #![warn(clippy::unwrap_used)]
 
 mod answer;
-pub mod bind;
-pub mod clock;
 mod consistency;
 mod database;
 pub mod describe;
 pub mod failure;
-pub mod functions;
 pub mod modify;
 pub mod node;
 mod parameters;

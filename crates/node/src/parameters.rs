@@ -4,18 +4,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use client_memory::Account;
-use cql::wire::Consistency;
-
-/// A value that a client gives for a bind marker, not yet checked against the marker's type.
-#[derive(Clone, Debug, PartialEq)]
-pub enum BoundValue {
-    /// A serialised value.
-    Value(Bytes),
-    /// Null.
-    Null,
-    /// Unset: a column keeps its value. Unset is an error wherever a value is needed.
-    Unset,
-}
+pub use cql::wire::{BoundValue, Consistency};
 
 /// The values and settings of one execution.
 #[derive(Clone, Debug, Default)]

@@ -1,10 +1,11 @@
-//! Finds the keyspaces, tables and columns that the names in a statement stand for.
+//! Finds the keyspaces and tables that the names in a statement stand for; `query::resolve` finds
+//! columns.
 
 use std::sync::Arc;
 
 use cql::ast::TableName;
 use cql::error::CqlError;
-use schema::{Column, Table};
+use schema::Table;
 
 use crate::database::Database;
 
@@ -46,16 +47,6 @@ pub fn table(
         .ok_or_else(|| no_such_table(&name.name))
 }
 
-/// Finds a column by its name.
-///
-/// # Errors
-/// If the table has no such column.
-pub fn column<'t>(table: &'t Table, name: &str) -> Result<&'t Column, CqlError> {
-    table
-        .column(name)
-        .ok_or_else(|| no_such_column(name, table))
-}
-
 /// The error "Keyspace 'x' does not exist".
 pub fn no_such_keyspace(name: &str) -> CqlError {
     CqlError::invalid(format!("Keyspace '{name}' does not exist"))
@@ -64,12 +55,4 @@ pub fn no_such_keyspace(name: &str) -> CqlError {
 /// The error "unconfigured table x".
 pub fn no_such_table(name: &str) -> CqlError {
     CqlError::invalid(format!("unconfigured table {name}"))
-}
-
-/// The error "Undefined column name x in table ks.t".
-pub fn no_such_column(name: &str, table: &Table) -> CqlError {
-    CqlError::invalid(format!(
-        "Undefined column name {name} in table {}.{}",
-        table.keyspace, table.name
-    ))
 }

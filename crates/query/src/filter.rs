@@ -115,8 +115,25 @@ fn tuple(types: &[CqlType], values: &[Bytes]) -> Option<Vec<Value>> {
 /// A value as JSON; `None` if it has no such form, or one that stands for other bytes, as that of a
 /// decimal may.
 fn json(cql_type: &CqlType, value: &Bytes) -> Option<Value> {
-    let json = serde_json::to_value(to_key_json(cql_type, value).ok()?).ok()?;
+    let json = match to_key_json(cql_type, value) {
+        Ok(json) => serde_json::to_value(json).ok()?,
+        Err(_) => Value::from(not_finite(cql_type, value)?),
+    };
     (from_key_json(cql_type, &json)? == value).then_some(json)
+}
+
+/// The text of a float that is no number in JSON.
+fn not_finite(cql_type: &CqlType, value: &Bytes) -> Option<&'static str> {
+    let float = match cql_type {
+        CqlType::Float => f64::from(f32::from_be_bytes(value.as_ref().try_into().ok()?)),
+        CqlType::Double => f64::from_be_bytes(value.as_ref().try_into().ok()?),
+        _ => return None,
+    };
+    Some(match float {
+        f64::INFINITY => "Infinity",
+        f64::NEG_INFINITY => "-Infinity",
+        _ => "NaN",
+    })
 }
 
 #[cfg(test)]
@@ -195,16 +212,29 @@ mod tests {
     }
 
     #[test]
+    fn floats_that_are_no_numbers_in_json_are_texts() {
+        let infinite = [
+            (f64::INFINITY, "Infinity"),
+            (f64::NEG_INFINITY, "-Infinity"),
+            (f64::NAN, "NaN"),
+        ];
+        for (value, expected) in infinite {
+            let double = Bytes::copy_from_slice(&value.to_be_bytes());
+            let float = Bytes::copy_from_slice(&(value as f32).to_be_bytes());
+            assert_eq!(json(&CqlType::Double, &double), Some(expected.into()));
+            assert_eq!(json(&CqlType::Float, &float), Some(expected.into()));
+        }
+    }
+
+    #[test]
     fn values_without_a_form_in_json_make_no_restriction() {
         let list = CqlType::List {
             element: Box::new(CqlType::Int),
             frozen: true,
         };
         for (cql_type, value) in [
-            (
-                CqlType::Float,
-                Bytes::copy_from_slice(&f32::NAN.to_be_bytes()),
-            ),
+            // A NaN is one of many, and the text is another's.
+            (CqlType::Float, Bytes::from_static(&[0xff; 4])),
             (list, Bytes::from_static(&[0; 4])),
             (CqlType::Duration, Bytes::from_static(&[0; 3])),
         ] {

@@ -1,5 +1,8 @@
-//! Planning of SELECTs, as far as it does not depend on where the rows lie, free of I/O. The
+//! Planning of statements, as far as it does not depend on where the rows lie, free of I/O. The
 //! embedded node and the gateway before a cluster share it.
+//!
+//! - [`bind`]: terms, checked against the types of their places, and their values;
+//! - [`functions`]: the functions that terms and selections call, with the [`clock`] of a statement.
 //!
 //! ```text
 //! SELECT title FROM shop.films ORDER BY v ANN OF ? LIMIT 10
@@ -8,6 +11,9 @@
 //! A SELECT has an access path, which its relations lead to, and an ordering over the rows there.
 //! Access paths are the node's alone, as a cluster finds its own.
 //!
+//! - [`relation`]: the relations of WHERE, with [`resolve`]d names, and their [`values`];
+//! - [`row_filter`]: the conditions of relations, for which a row is checked after it is read;
+//! - [`limit`]: LIMIT and PER PARTITION LIMIT;
 //! - [`Ordering`]: the ordering, by clustering columns or by similarity.
 //!
 //! An ordering by similarity is served by an index, which names the nearest rows:
@@ -22,14 +28,22 @@
 
 #![warn(clippy::unwrap_used)]
 
+pub mod bind;
 pub mod bounds;
 mod choice;
 pub mod clauses;
+pub mod clock;
 pub mod filter;
+pub mod functions;
+pub mod limit;
 mod nearest;
 mod ordering;
 pub mod refill;
+pub mod relation;
+pub mod resolve;
+pub mod row_filter;
 mod service;
+pub mod values;
 
 pub use choice::newest;
 pub use nearest::Nearest;

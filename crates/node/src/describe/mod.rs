@@ -111,9 +111,9 @@ pub fn prepare(
 
 fn plan(target: DescribedObject) -> DescribePlan {
     let columns = target.column_names().iter().map(|name| ColumnSpec {
-        keyspace: "system".to_owned(),
-        table: "describe".to_owned(),
-        name: (*name).to_owned(),
+        keyspace: "system".into(),
+        table: "describe".into(),
+        name: (*name).into(),
         cql_type: CqlType::Text,
     });
     DescribePlan {

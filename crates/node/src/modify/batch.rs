@@ -5,11 +5,11 @@
 
 use cql::ast::{Batch, BatchEntry, BatchKind};
 use cql::error::CqlError;
+use query::bind::{PrepareContext, StatementClock};
 
 use super::plan::{BatchPlan, ModifyPlan, Work, WritePlan};
 use super::using::{UsingPlan, write_timestamp};
 use crate::answer::Answer;
-use crate::bind::{PrepareContext, StatementClock};
 use crate::database::Database;
 use crate::parameters::Parameters;
 
@@ -27,8 +27,8 @@ pub(super) fn prepare(
         ));
     }
     // A marker in the USING clause of the batch belongs to no table. Its spec names this instead.
-    "[batch]".clone_into(&mut ctx.keyspace);
-    "[batch]".clone_into(&mut ctx.table);
+    ctx.keyspace = "[batch]".into();
+    ctx.table = "[batch]".into();
     let using = UsingPlan::prepare(&batch.using, ctx)?;
     let writes = batch
         .statements

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cql::ast::Delete;
 use cql::error::CqlError;
+use query::bind::PrepareContext;
 use schema::{ColumnKind, Table};
 
 use super::condition::no_conditions;
@@ -12,7 +13,6 @@ use super::plan::{WriteKind, WritePlan};
 use super::restrict::prepare_target;
 use super::update::check_rows;
 use super::using::UsingPlan;
-use crate::bind::PrepareContext;
 
 /// Prepares a DELETE from this table.
 ///

@@ -1,8 +1,11 @@
 //! Execution of writes: turns a plan and its values into mutations of the storage, and their
 //! outcome into an answer.
 
+use std::sync::Arc;
+
 use bytes::BytesMut;
 use cql::error::CqlError;
+use query::bind::StatementClock;
 use storage::mutation::{
     CellChange, CellOperation, Change, PartitionMutation, Write, WriteOutcome,
 };
@@ -15,7 +18,6 @@ use super::plan::{BatchPlan, WriteKind, WritePlan};
 use super::target::{Extent, MAX_KEYS, too_many_keys};
 use super::using::write_timestamp;
 use crate::answer::{Answer, ColumnSpec, Outcome, Rows};
-use crate::bind::StatementClock;
 use crate::database::Database;
 use crate::failure::storage_error;
 use crate::parameters::Parameters;
@@ -38,10 +40,10 @@ impl WritePlan {
     ) -> Result<Vec<PartitionMutation>, CqlError> {
         let timestamp = self
             .using
-            .timestamp(parameters, clock)?
+            .timestamp(&parameters.values, clock)?
             .unwrap_or(timestamp);
-        let keys = self.target.partition_keys(parameters, clock)?;
-        let extent = self.target.extent(&self.table, parameters, clock)?;
+        let keys = self.target.partition_keys(&parameters.values, clock)?;
+        let extent = self.target.extent(&self.table, &parameters.values, clock)?;
         let changes = self.changes(extent, parameters, clock, timestamp)?;
         let count = keys.len().saturating_mul(changes.len());
         if count > MAX_KEYS {
@@ -73,7 +75,7 @@ impl WritePlan {
         }
         let ttl_s = match self.kind {
             WriteKind::DeleteCells => None,
-            _ => self.using.ttl_s(&self.table, parameters, clock)?,
+            _ => self.using.ttl_s(&self.table, &parameters.values, clock)?,
         };
         let mut changes = Vec::new();
         let static_cells = self.cells(&self.static_operations, parameters, clock)?;
@@ -108,7 +110,7 @@ impl WritePlan {
     ) -> Result<Vec<CellChange>, CqlError> {
         let mut cells = Vec::with_capacity(operations.len());
         for operation in operations {
-            if let Some(cell) = operation.evaluate(parameters, clock)? {
+            if let Some(cell) = operation.evaluate(&parameters.values, clock)? {
                 self.check_indexed(operation, &cell)?;
                 cells.push(cell);
             }
@@ -174,10 +176,12 @@ impl WritePlan {
     /// The answer of a conditional write: `[applied]`, and the row that stood in the way if there
     /// was one.
     fn answer(&self, applied: bool, existing: Option<&Row>) -> Result<Answer, CqlError> {
+        let keyspace: Arc<str> = self.table.keyspace.as_str().into();
+        let table: Arc<str> = self.table.name.as_str().into();
         let spec = |name: &str, cql_type: &CqlType| ColumnSpec {
-            keyspace: self.table.keyspace.clone(),
-            table: self.table.name.clone(),
-            name: name.to_owned(),
+            keyspace: keyspace.clone(),
+            table: table.clone(),
+            name: name.into(),
             cql_type: cql_type.clone(),
         };
         let mut columns = vec![spec(APPLIED, &CqlType::Boolean)];
@@ -222,7 +226,7 @@ pub(super) async fn execute_text_batch(
     parameters: &Parameters,
 ) -> Result<Answer, CqlError> {
     let clock = StatementClock::start(database.storage.clock());
-    let own = batch.using.timestamp(parameters, &clock)?;
+    let own = batch.using.timestamp(&parameters.values, &clock)?;
     let timestamp = write_timestamp(own.or(parameters.timestamp_micros), &clock)?;
     let mut mutations = Vec::new();
     for write in &batch.writes {

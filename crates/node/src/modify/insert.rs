@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use cql::ast::{Insert, InsertValues, Term};
 use cql::error::CqlError;
+use query::bind::{PrepareContext, prepare_term};
+use query::resolve;
 use schema::{Column, ColumnKind, Table};
 
 use super::condition::PreparedCondition;
@@ -11,8 +13,6 @@ use super::operation::{Operation, is_key};
 use super::plan::{WriteKind, WritePlan};
 use super::target::{KeyPart, WriteTarget};
 use super::using::UsingPlan;
-use crate::bind::{PrepareContext, prepare_term};
-use crate::resolve;
 
 /// Prepares an INSERT into this table.
 ///

@@ -18,18 +18,16 @@ mod using;
 
 use std::sync::Arc;
 
+pub use batch::execute_batch;
 use cql::ast::{Delete, Insert, Statement, TableName, Update};
 use cql::error::{CqlError, ErrorKind};
-use schema::Table;
-
-pub use batch::execute_batch;
 pub use plan::ModifyPlan;
+use plan::{Work, WritePlan};
+use query::bind::PrepareContext;
+use schema::Table;
 pub use using::MAX_TTL_S;
 
-use plan::{Work, WritePlan};
-
 use crate::answer::{Answer, Outcome};
-use crate::bind::PrepareContext;
 use crate::consistency;
 use crate::database::Database;
 use crate::failure::storage_error;
@@ -154,8 +152,8 @@ fn table_of(
     ctx: &mut PrepareContext,
 ) -> Result<Arc<Table>, CqlError> {
     let table = writable_table(database, keyspace, name)?;
-    ctx.keyspace.clone_from(&table.keyspace);
-    ctx.table.clone_from(&table.name);
+    ctx.keyspace = table.keyspace.as_str().into();
+    ctx.table = table.name.as_str().into();
     Ok(table)
 }
 

@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 use cql::error::CqlError;
+use query::bind::{Bound, PreparedInList, PreparedTerm, StatementClock};
 use schema::{Column, Table};
 use storage::read::ClusteringSlice;
 use value::token::routing_key;
 
-use crate::bind::{Bound, PreparedInList, PreparedTerm, StatementClock};
-use crate::parameters::Parameters;
+use crate::parameters::BoundValue;
 use crate::slices::{Edge, slices_between};
 
 /// The most keys that one statement may write to. `IN` lists of several columns multiply, so their
@@ -102,12 +102,12 @@ impl KeyPart {
     /// The values of the columns, without repeats. Each has one entry for each column.
     fn evaluate(
         &self,
-        parameters: &Parameters,
+        values: &[BoundValue],
         clock: &StatementClock,
     ) -> Result<Vec<Vec<Bytes>>, CqlError> {
         let bound = match &self.values {
-            KeyValues::One(term) => vec![term.evaluate(parameters, clock)?],
-            KeyValues::Many(list) => list.evaluate(parameters, clock)?,
+            KeyValues::One(term) => vec![term.evaluate(values, clock)?],
+            KeyValues::Many(list) => list.evaluate(values, clock)?,
         };
         let mut values: Vec<Vec<Bytes>> = bound
             .into_iter()
@@ -138,10 +138,10 @@ impl WriteTarget {
     /// Values that don't fit, null and unset values, empty and too long keys, and too many keys.
     pub fn partition_keys(
         &self,
-        parameters: &Parameters,
+        values: &[BoundValue],
         clock: &StatementClock,
     ) -> Result<Vec<Vec<Bytes>>, CqlError> {
-        let keys = product(&self.partition, parameters, clock)?;
+        let keys = product(&self.partition, values, clock)?;
         for key in &keys {
             check_partition_key(key)?;
         }
@@ -155,11 +155,11 @@ impl WriteTarget {
     pub fn extent(
         &self,
         table: &Table,
-        parameters: &Parameters,
+        values: &[BoundValue],
         clock: &StatementClock,
     ) -> Result<Extent, CqlError> {
         let clustering = table.clustering_key();
-        let prefixes = product(&self.clustering, parameters, clock)?;
+        let prefixes = product(&self.clustering, values, clock)?;
         let prefix_length: usize = self.clustering.iter().map(|part| part.columns.len()).sum();
         match &self.slice {
             None if prefix_length == clustering.len() => Ok(Extent::Rows(prefixes)),
@@ -170,7 +170,7 @@ impl WriteTarget {
                     .flat_map(|prefix| slices_between(&clustering, prefix, None, None))
                     .collect(),
             )),
-            Some(slice) => slice.ranges(&clustering, &prefixes, parameters, clock),
+            Some(slice) => slice.ranges(&clustering, &prefixes, values, clock),
         }
     }
 }
@@ -180,12 +180,12 @@ impl SlicePlan {
         &self,
         clustering: &[&Column],
         prefixes: &[Vec<Bytes>],
-        parameters: &Parameters,
+        values: &[BoundValue],
         clock: &StatementClock,
     ) -> Result<Extent, CqlError> {
         let evaluate = |edge: &Option<EdgePlan>| {
             edge.as_ref()
-                .map(|edge| edge.evaluate(parameters, clock))
+                .map(|edge| edge.evaluate(values, clock))
                 .transpose()
         };
         let (lower, upper) = (evaluate(&self.lower)?, evaluate(&self.upper)?);
@@ -209,10 +209,10 @@ impl EdgePlan {
     /// The values of the columns, and whether the edge is inclusive.
     fn evaluate(
         &self,
-        parameters: &Parameters,
+        values: &[BoundValue],
         clock: &StatementClock,
     ) -> Result<(Vec<Bytes>, bool), CqlError> {
-        let bound = self.term.evaluate(parameters, clock)?;
+        let bound = self.term.evaluate(values, clock)?;
         let values = components(bound, &self.columns, self.is_tuple)?;
         Ok((values, self.inclusive))
     }
@@ -228,12 +228,12 @@ fn as_edge(owned: Option<&(Vec<Bytes>, bool)>) -> Option<Edge<'_>> {
 /// All combinations of the parts' values, each in the order of the columns.
 fn product(
     parts: &[KeyPart],
-    parameters: &Parameters,
+    values: &[BoundValue],
     clock: &StatementClock,
 ) -> Result<Vec<Vec<Bytes>>, CqlError> {
     let mut keys = vec![Vec::new()];
     for part in parts {
-        let values = part.evaluate(parameters, clock)?;
+        let values = part.evaluate(values, clock)?;
         let count = keys.len().saturating_mul(values.len());
         if count > MAX_KEYS {
             return Err(too_many_keys(count));

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use cql::ast::{Assignment, Update};
 use cql::error::CqlError;
+use query::bind::PrepareContext;
+use query::resolve;
 use schema::{Column, ColumnKind, Table};
 
 use super::condition::no_conditions;
@@ -13,8 +15,6 @@ use super::plan::{WriteKind, WritePlan};
 use super::restrict::prepare_target;
 use super::target::WriteTarget;
 use super::using::UsingPlan;
-use crate::bind::PrepareContext;
-use crate::resolve;
 
 /// Prepares an UPDATE of this table.
 ///

@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use cql::ast::{Term, Using};
 use cql::error::CqlError;
+use query::bind::{Bound, PrepareContext, PreparedTerm, StatementClock, Timeout, prepare_term};
 use schema::Table;
 use value::CqlType;
 
-use crate::bind::{Bound, PrepareContext, PreparedTerm, StatementClock, Timeout, prepare_term};
-use crate::parameters::Parameters;
+use crate::parameters::BoundValue;
 
 /// The longest time to live, in seconds: 20 years. With a longer one, 32 bits could not hold the
 /// time of expiry in seconds.
@@ -52,16 +52,16 @@ impl UsingPlan {
     /// Values that don't fit, null, and a timeout that is not allowed.
     pub fn timestamp(
         &self,
-        parameters: &Parameters,
+        values: &[BoundValue],
         clock: &StatementClock,
     ) -> Result<Option<i64>, CqlError> {
         if let Some(timeout) = &self.timeout {
-            timeout.check(parameters, clock)?;
+            timeout.check(values, clock)?;
         }
         let Some(term) = &self.timestamp else {
             return Ok(None);
         };
-        match term.evaluate(parameters, clock)? {
+        match term.evaluate(values, clock)? {
             Bound::Value(bytes) => read_timestamp(&bytes).map(Some),
             Bound::Null => Err(CqlError::invalid("Invalid null value of timestamp")),
             Bound::Unset => Ok(None),
@@ -75,11 +75,11 @@ impl UsingPlan {
     pub fn ttl_s(
         &self,
         table: &Table,
-        parameters: &Parameters,
+        values: &[BoundValue],
         clock: &StatementClock,
     ) -> Result<Option<u32>, CqlError> {
         let given = match &self.ttl {
-            Some(term) => match term.evaluate(parameters, clock)? {
+            Some(term) => match term.evaluate(values, clock)? {
                 Bound::Value(bytes) => Some(read_ttl(&bytes)?),
                 // As in Cassandra, null means for ever, while an unset TTL is the table's.
                 Bound::Null => Some(0),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use cql::ast::{ColumnDefinition, CreateTable, Direction};
 use cql::error::{CqlError, ErrorKind};
+use query::clock;
 use schema::{Catalog, Column, ColumnId, ColumnKind, Table, TableId};
 use storage::clock::ServerClock;
 use uuid::Uuid;
@@ -13,7 +14,6 @@ use super::column_type::{check_column_type, check_key_type};
 use super::table_options::{DEFAULT_GC_GRACE_S, TableOptions};
 use super::{Applied, names};
 use crate::answer::SchemaChangeKind;
-use crate::clock;
 
 /// The most columns of a table. Many places search the columns one by one, and a CDC log has twice
 /// as many as its table.

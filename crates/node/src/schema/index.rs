@@ -10,13 +10,14 @@ use index::definition::{self, NewName};
 use index::options;
 use index::secondary::{self, NamedTarget};
 use index::target::{StoredTarget, TargetColumn};
+use query::clock;
 use schema::{Catalog, Column, ColumnKind, Index, SecondaryIndex, Table};
 use storage::clock::ServerClock;
 use value::CqlType;
 
 use super::{Applied, cdc};
 use crate::answer::SchemaChangeKind;
-use crate::{clock, resolve};
+use crate::resolve;
 
 /// The class of full-text indexes, which are not supported yet.
 const FULLTEXT_INDEX: &str = "fulltext_index";

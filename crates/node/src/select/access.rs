@@ -7,12 +7,10 @@
 //! throw some away. The user must allow that by ALLOW FILTERING.
 
 use cql::error::CqlError;
+use query::bind::PreparedInList;
+use query::relation::{Relation, RelationKind, Test, TupleList, TupleTest, conflicts};
 use schema::{Column, ColumnKind, Table};
 use value::predicate::Comparison;
-
-use super::conflicts;
-use super::relation::{Relation, RelationKind, Test, TupleList, TupleTest};
-use crate::bind::PreparedInList;
 
 /// The way in which a query finds its rows.
 #[derive(Clone, Debug)]

@@ -4,13 +4,13 @@ use std::cmp::Ordering;
 
 use bytes::Bytes;
 use cql::error::CqlError;
+use query::relation::{Relation, RelationKind, Test, TupleTest};
+use query::values::Values;
 use schema::{Column, ColumnKind, Table};
 use storage::read::{ClusteringBound, ClusteringSlice};
 use value::compare;
 
 use super::access::ClusteringAccess;
-use super::relation::{Relation, RelationKind, Test, TupleTest};
-use super::values::Values;
 use crate::slices;
 
 /// The rows to read of each partition.

@@ -8,6 +8,7 @@ use client_memory::Account;
 use cql::error::CqlError;
 use index::Metric;
 use query::Nearest;
+use query::clock::StatementClock;
 use storage::read::Row;
 
 use super::aggregate::Accumulator;
@@ -17,7 +18,6 @@ use super::page::Page;
 use super::paging::PagingState;
 use super::place::Place;
 use super::plan::Resolved;
-use crate::clock::StatementClock;
 
 /// The state of a query after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

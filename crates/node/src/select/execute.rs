@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use cql::error::CqlError;
+use query::bind::StatementClock;
+use query::values::Values;
+use query::{limit, row_filter};
 use schema::{ColumnKind, Table};
 use storage::read::{ClusteringBound, ClusteringSlice};
 
@@ -19,12 +22,11 @@ use super::order::ClusteringOrder;
 use super::page::Page;
 use super::paging::{self, PagingState};
 use super::partitions::{self, WantedPartitions};
+use super::place::Place;
 use super::plan::Resolved;
 use super::source::{MERGED_PARTITIONS_MAX, Merge, Question, Reader, Sequence, Source};
-use super::values::Values;
-use super::{filter, limit, log, memory};
+use super::{log, memory};
 use crate::answer::{Answer, Outcome, Rows};
-use crate::bind::StatementClock;
 use crate::database::Database;
 use crate::parameters::Parameters;
 use crate::system::Wanted;
@@ -75,7 +77,7 @@ async fn execute_at(
 ) -> Result<Answer, CqlError> {
     let clock = StatementClock::start(database.storage.clock());
     let values = Values {
-        parameters: &parameters,
+        bound: &parameters.values,
         clock: &clock,
     };
     let table = &plan.selected.table;
@@ -89,7 +91,15 @@ async fn execute_at(
         matches!(reader, Reader::Memory(_)) || matches!(partitions, WantedPartitions::Keys(_));
     let warnings = warnings(plan);
     let question = question(plan, order, slices);
-    let mut cursor = cursor(plan, order, reader, question, partitions, values)?;
+    let mut cursor = cursor(
+        plan,
+        order,
+        reader,
+        question,
+        partitions,
+        &parameters,
+        values,
+    )?;
 
     let mut progress = Progress::Unfinished;
     if is_quick {
@@ -121,12 +131,13 @@ async fn execute_at(
 pub(super) async fn collect_all(
     database: &Database,
     collector: Collector,
+    parameters: &Parameters,
     values: Values<'_>,
 ) -> Result<Page, CqlError> {
     let plan = collector.plan.clone();
     let (partitions, slices) = reads(&plan, values)?;
     let wanted = wanted(&plan.selected.table, &partitions, &slices);
-    let reader = reader(database, &plan, wanted, values.parameters)?;
+    let reader = reader(database, &plan, wanted, parameters)?;
     let question = question(&plan, &ClusteringOrder::default(), slices);
     let cursor = Cursor {
         source: Source::Sequence(Sequence::new(reader, question, partitions, 0, None)),
@@ -259,13 +270,13 @@ fn cursor(
     reader: Reader,
     question: Question,
     partitions: WantedPartitions,
+    parameters: &Parameters,
     values: Values<'_>,
 ) -> Result<Cursor, CqlError> {
-    let parameters = values.parameters;
     let table = &plan.selected.table;
     let limit = limit::evaluate(plan.limit.as_ref(), values)?;
     let per_partition = limit::evaluate(plan.per_partition_limit.as_ref(), values)?;
-    let filters = filter::bind_all(&plan.access.filters, table.partitioner, values)?;
+    let filters = row_filter::bind_all(&plan.access.filters, Place::of, table.partitioner, values)?;
 
     let is_aggregate = !plan.projection.aggregates.is_empty();
     let page_rows = parameters.page_size.filter(|rows| *rows > 0);

@@ -2,6 +2,8 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use cql::error::CqlError;
+use query::clock::StatementClock;
+use query::functions::{Cast, ScalarFunction};
 use storage::read::Row;
 use value::{
     CqlType, compare, split_elements, split_entries,
@@ -9,8 +11,6 @@ use value::{
 };
 
 use super::place::{Content, Place, Shape, put_bytes, put_null};
-use crate::clock::StatementClock;
-use crate::functions::{Cast, ScalarFunction};
 
 /// A selected value, not yet computed.
 #[derive(Clone, Debug)]

@@ -5,12 +5,12 @@
 //! to the window.
 
 use cql::error::CqlError;
+use query::clock::StatementClock;
 use storage::Storage;
 use storage::read::{ClusteringBound, ClusteringSlice};
 use uuid::Uuid;
 use value::timeuuid;
 
-use crate::clock::StatementClock;
 use crate::failure::storage_error;
 
 /// Settles the log up to the last `cdc$time` in the slices. If the slices have no end, or reach

@@ -18,12 +18,10 @@ mod aggregate;
 mod blocking;
 mod clustering;
 mod collector;
-mod conflicts;
 mod cursor;
 mod execute;
 mod expression;
 mod filter;
-mod limit;
 mod log;
 mod memory;
 mod names;
@@ -37,10 +35,8 @@ pub(crate) mod place;
 mod plan;
 mod prepare;
 mod projection;
-mod relation;
 mod selected_table;
 mod source;
-mod values;
 
 use std::fmt;
 use std::sync::Arc;
@@ -48,10 +44,10 @@ use std::sync::Arc;
 use cql::error::CqlError;
 use order::Order;
 use plan::Resolved;
+use query::bind::StatementClock;
 use schema::TableId;
 
 use crate::answer::{Answer, ColumnSpec};
-use crate::bind::StatementClock;
 use crate::consistency;
 use crate::database::Database;
 use crate::parameters::Parameters;
@@ -119,7 +115,7 @@ pub async fn execute(
     consistency::check_read(&parameters)?;
     if let Some(timeout) = &plan.resolved.timeout {
         let clock = StatementClock::start(database.storage.clock());
-        timeout.check(&parameters, &clock)?;
+        timeout.check(&parameters.values, &clock)?;
     }
     let plan = &plan.resolved;
     match &plan.order {

@@ -1,8 +1,7 @@
 //! The names of result columns, as Cassandra shows them.
 
 use cql::ast::Selector;
-
-use crate::functions::term_text;
+use query::functions::term_text;
 
 /// The name of a column that has no alias.
 pub(super) fn selector_name(selector: &Selector) -> String {

@@ -7,17 +7,17 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cql::ast;
 use cql::error::CqlError;
+use cql::wire::BoundValue;
 use index::Candidates;
+use query::bind::{Bound, PrepareContext, PreparedTerm, prepare_term};
+use query::functions::natural_type;
+use query::relation::{Relation, RelationKind};
+use query::values::Values;
 use query::{NearestTo, bounds, clauses, filter, newest};
 use schema::{Column, ColumnKind, Index, Table};
 
 use super::place::Place;
 use super::projection::Projection;
-use super::relation::{Relation, RelationKind};
-use super::values::Values;
-use crate::bind::{Bound, PrepareContext, PreparedTerm, prepare_term};
-use crate::functions::natural_type;
-use crate::parameters::BoundValue;
 
 /// An ordering by the similarity of a column's vectors to one vector, resolved.
 #[derive(Debug)]
@@ -216,12 +216,11 @@ impl NearestOrder {
     /// If the vector is null or unset, of another length, or not of finite numbers.
     pub(super) fn vector(&self, values: Values<'_>) -> Result<Bytes, CqlError> {
         if let Some(marker) = self.vector.marker()
-            && let Some(BoundValue::Value(bytes)) =
-                values.parameters.values.get(usize::from(marker))
+            && let Some(BoundValue::Value(bytes)) = values.bound.get(usize::from(marker))
         {
             bounds::check_bound_dimensions(bytes, self.dimensions)?;
         }
-        match self.vector.evaluate(values.parameters, values.clock)? {
+        match self.vector.evaluate(values.bound, values.clock)? {
             Bound::Value(bytes) => bounds::check_finite(&bytes, &self.column).map(|()| bytes),
             Bound::Null => Err(bounds::null_vector(&self.column)),
             Bound::Unset => Err(bounds::unset_vector(&self.column)),

@@ -18,8 +18,10 @@ use bytes::Bytes;
 use cql::error::CqlError;
 use futures::stream::{self, StreamExt};
 use index::Metric;
+use query::bind::StatementClock;
 use query::refill::Refill;
-use query::{Nearest, bounds, key_values, refused};
+use query::values::Values;
+use query::{Nearest, bounds, key_values, limit, refused, row_filter};
 use storage::read::{Row, View};
 use store_api::types::{self, AnnRequest, Restriction};
 use store_api::{ClientError, KeyValue};
@@ -28,15 +30,13 @@ use super::access::PartitionAccess;
 use super::blocking::on_blocking_thread;
 use super::collector::{Collector, Output, Progress, Ranking};
 use super::execute::collect_all;
-use super::filter::{self, Filter};
-use super::limit;
+use super::filter::Filter;
 use super::nearest::NearestOrder;
 use super::page::Page;
 use super::paging::PagingState;
+use super::place::Place;
 use super::plan::Resolved;
-use super::values::Values;
 use crate::answer::{Answer, Outcome, Rows};
-use crate::bind::StatementClock;
 use crate::database::Database;
 use crate::failure::storage_error;
 use crate::parameters::Parameters;
@@ -64,7 +64,7 @@ pub(super) async fn execute(
 ) -> Result<Answer, CqlError> {
     let clock = StatementClock::start(database.storage.clock());
     let values = Values {
-        parameters: &parameters,
+        bound: &parameters.values,
         clock: &clock,
     };
     let limit = bounds::checked_limit(limit::evaluate(plan.limit.as_ref(), values)?)?;
@@ -72,7 +72,12 @@ pub(super) async fn execute(
     let terms = values.selection(&plan.projection.terms)?;
     let conditions = order.conditions.iter();
     let relations = conditions.map(|condition| &condition.relation);
-    let filters = filter::bind_all(relations, plan.selected.table.partitioner, values)?;
+    let filters = row_filter::bind_all(
+        relations,
+        Place::of,
+        plan.selected.table.partitioner,
+        values,
+    )?;
     let search = Search {
         database,
         plan,
@@ -172,11 +177,11 @@ impl Search<'_> {
     /// Reads all rows of the access path and ranks them by their vectors.
     async fn scanned_page(&self) -> Result<Page, CqlError> {
         let values = Values {
-            parameters: self.parameters,
+            bound: &self.parameters.values,
             clock: self.clock,
         };
         let collector = self.ranking(self.order.candidates.metric);
-        collect_all(self.database, collector, values).await
+        collect_all(self.database, collector, self.parameters, values).await
     }
 
     /// Asks the index service for the keys of the `wanted` nearest rows. The nearest come first.

@@ -3,12 +3,12 @@
 
 use cql::ast::Ordering;
 use cql::error::CqlError;
+use query::resolve;
 use schema::{ColumnKind, Table};
 
 use super::access::{Access, PartitionAccess};
 use super::clustering::is_descending;
 use super::nearest::NearestOrder;
-use crate::resolve;
 
 /// The order in which rows are wanted.
 #[derive(Debug)]

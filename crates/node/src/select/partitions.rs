@@ -5,6 +5,8 @@ use std::ops::Bound as Edge;
 
 use bytes::Bytes;
 use cql::error::CqlError;
+use query::relation::{Relation, RelationKind};
+use query::values::Values;
 use schema::Table;
 use value::predicate::Comparison;
 use value::{
@@ -13,8 +15,6 @@ use value::{
 };
 
 use super::access::PartitionAccess;
-use super::relation::{Relation, RelationKind};
-use super::values::Values;
 
 /// The longest partition key, serialised, in bytes.
 const KEY_BYTES_MAX: usize = u16::MAX as usize;

@@ -2,13 +2,14 @@
 
 use std::fmt;
 
+use query::bind::{PreparedTerm, Timeout};
+use query::relation::Relation;
+
 use super::access::{Access, PartitionAccess};
 use super::order::{ClusteringOrder, Order};
 use super::projection::Projection;
-use super::relation::Relation;
 use super::selected_table::SelectedTable;
 use crate::answer::ColumnSpec;
-use crate::bind::{PreparedTerm, Timeout};
 
 /// A resolved SELECT, which all executions of the statement share.
 #[derive(Debug)]
@@ -43,7 +44,7 @@ impl fmt::Display for Resolved {
             .projection
             .columns
             .iter()
-            .map(|column| column.name.as_str())
+            .map(|column| &*column.name)
             .collect();
         let table = &self.selected.table;
         let made = if self.selected.is_system {

@@ -2,17 +2,17 @@
 
 use cql::ast;
 use cql::error::CqlError;
-use query::{Ordering, bounds, is_nearest};
+use query::bind::{PrepareContext, Timeout};
+use query::relation::{Relation, RelationKind};
+use query::{Ordering, bounds, is_nearest, limit, relation};
 use schema::{ColumnKind, Table};
 
 use super::access::{self, Access, PartitionAccess};
 use super::order::Order;
 use super::plan::Resolved;
 use super::projection::Projection;
-use super::relation::{Relation, RelationKind};
 use super::selected_table::SelectedTable;
-use super::{limit, nearest, order, projection, relation};
-use crate::bind::{PrepareContext, Timeout};
+use super::{nearest, order, projection};
 use crate::database::Database;
 
 /// Resolves a SELECT.

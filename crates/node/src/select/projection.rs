@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use cql::ast::{self, FunctionCall, Selector, Term};
 use cql::error::CqlError;
+use query::bind::{PrepareContext, PreparedTerm, prepare_term};
+use query::functions::{self, Argument, Cast, own_type, term_excerpt};
+use query::resolve;
 use schema::{Column, ColumnKind, Table};
 use value::CqlType;
 
@@ -12,9 +15,6 @@ use super::expression::Expression;
 use super::names::selector_name;
 use super::place::{Place, Shape};
 use crate::answer::ColumnSpec;
-use crate::bind::{PrepareContext, PreparedTerm, prepare_term};
-use crate::functions::{self, Argument, Cast, own_type, term_excerpt};
-use crate::resolve;
 
 /// The name of a bind marker in a selection, if its place has no name.
 const MARKER_NAME: &str = "[selection]";
@@ -53,10 +53,12 @@ pub(super) fn prepare(
     };
     let mut outputs = Vec::new();
     let mut columns = Vec::new();
+    let keyspace: Arc<str> = table.keyspace.as_str().into();
+    let table_name: Arc<str> = table.name.as_str().into();
     let spec = |name: String, cql_type: CqlType| ColumnSpec {
-        keyspace: table.keyspace.clone(),
-        table: table.name.clone(),
-        name,
+        keyspace: keyspace.clone(),
+        table: table_name.clone(),
+        name: name.into(),
         cql_type,
     };
     match projection {

@@ -1,7 +1,5 @@
 //! Conversion of statements' answers to responses of the native protocol.
 
-use std::sync::Arc;
-
 use client_memory::Charge;
 use cql::wire::{self, Metadata, Response, RowsEncoder, SchemaTarget};
 
@@ -9,27 +7,8 @@ use crate::query::{ColumnSpec, Rows, SchemaChange, SchemaChangeKind};
 
 /// The metadata of columns or bind markers.
 pub(super) fn metadata(columns: &[ColumnSpec]) -> Metadata {
-    let mut columns_of_wire: Vec<wire::ColumnSpec> = Vec::with_capacity(columns.len());
-    for column in columns {
-        // Most often all columns are of one table, and share its name.
-        let (keyspace, table) = match columns_of_wire.last() {
-            Some(last) if *last.keyspace == *column.keyspace && *last.table == *column.table => {
-                (last.keyspace.clone(), last.table.clone())
-            }
-            _ => (
-                Arc::from(column.keyspace.as_str()),
-                Arc::from(column.table.as_str()),
-            ),
-        };
-        columns_of_wire.push(wire::ColumnSpec {
-            keyspace,
-            table,
-            name: Arc::from(column.name.as_str()),
-            cql_type: column.cql_type.clone(),
-        });
-    }
     Metadata {
-        columns: columns_of_wire,
+        columns: columns.to_vec(),
     }
 }
 

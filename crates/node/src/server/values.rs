@@ -1,7 +1,7 @@
 //! The values of a request, in the order of the statement's bind markers.
 
 use cql::error::CqlError;
-use cql::wire::{self, Values};
+use cql::wire::Values;
 
 use crate::query::{BoundValue, ColumnSpec};
 
@@ -17,18 +17,9 @@ pub(super) fn in_order(
 ) -> Result<Vec<BoundValue>, CqlError> {
     let name = |position: usize| {
         let written = markers.get(position)?.as_deref();
-        written.or_else(|| Some(variables.get(position)?.name.as_str()))
+        written.or_else(|| Some(variables.get(position)?.name.as_ref()))
     };
-    let values = values.in_order(markers.len(), name)?;
-    Ok(values.into_iter().map(bound).collect())
-}
-
-fn bound(value: wire::BoundValue) -> BoundValue {
-    match value {
-        wire::BoundValue::Value(value) => BoundValue::Value(value),
-        wire::BoundValue::Null => BoundValue::Null,
-        wire::BoundValue::Unset => BoundValue::Unset,
-    }
+    values.in_order(markers.len(), name)
 }
 
 #[cfg(test)]
@@ -40,18 +31,14 @@ mod tests {
 
     fn variable(name: &str) -> ColumnSpec {
         ColumnSpec {
-            keyspace: "k".to_owned(),
-            table: "t".to_owned(),
-            name: name.to_owned(),
+            keyspace: "k".into(),
+            table: "t".into(),
+            name: name.into(),
             cql_type: CqlType::Int,
         }
     }
 
-    fn value(byte: u8) -> wire::BoundValue {
-        wire::BoundValue::Value(Bytes::copy_from_slice(&[byte]))
-    }
-
-    fn expected(byte: u8) -> BoundValue {
+    fn value(byte: u8) -> BoundValue {
         BoundValue::Value(Bytes::copy_from_slice(&[byte]))
     }
 
@@ -59,7 +46,7 @@ mod tests {
     fn positional_values_must_be_as_many_as_markers() {
         let markers = [None, None];
         let variables = [variable("a"), variable("b")];
-        let two = Values::Positional(vec![wire::BoundValue::Null, wire::BoundValue::Unset]);
+        let two = Values::Positional(vec![BoundValue::Null, BoundValue::Unset]);
         assert_eq!(
             in_order(&markers, &variables, two),
             Ok(vec![BoundValue::Null, BoundValue::Unset])
@@ -73,14 +60,14 @@ mod tests {
 
     #[test]
     fn named_values_find_markers_and_columns() {
-        let markers = [Some("x".to_owned()), None, Some("x".to_owned())];
+        let markers = [Some("x".into()), None, Some("x".into())];
         let variables = [variable("x"), variable("b"), variable("x")];
-        let values = Values::Named(vec![("b".to_owned(), value(1)), ("x".to_owned(), value(2))]);
+        let values = Values::Named(vec![("b".into(), value(1)), ("x".into(), value(2))]);
         assert_eq!(
             in_order(&markers, &variables, values),
-            Ok(vec![expected(2), expected(1), expected(2)])
+            Ok(vec![value(2), value(1), value(2)])
         );
-        let values = Values::Named(vec![("x".to_owned(), value(2))]);
+        let values = Values::Named(vec![("x".into(), value(2))]);
         let error = in_order(&markers, &variables, values).unwrap_err();
         assert!(error.message.contains("'b'"), "{error}");
     }

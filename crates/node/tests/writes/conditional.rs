@@ -15,7 +15,7 @@ fn fixture() -> Fixture {
 fn answer(f: &Fixture, cql: &str) -> (String, String) {
     let names = match f.execute(cql, Parameters::default()).unwrap().outcome {
         Outcome::Rows(rows) => {
-            let names: Vec<&str> = rows.columns.iter().map(|c| c.name.as_str()).collect();
+            let names: Vec<&str> = rows.columns.iter().map(|c| &*c.name).collect();
             names.join(" ")
         }
         other => panic!("{other:?}"),

@@ -8,9 +8,8 @@
 
 use bytes::Bytes;
 use cql::error::CqlError;
+use query::clock::{self, StatementClock};
 use value::{split_elements, split_entries};
-
-use crate::clock::{self, StatementClock};
 
 /// The day at which times are mirrored: 2010-01-01, in 100-ns units since the Unix epoch. It is the
 /// day that Cassandra uses. Every appended path lies behind it and every prepended one before it.

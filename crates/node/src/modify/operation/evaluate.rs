@@ -3,11 +3,11 @@
 
 use bytes::Bytes;
 use cql::error::CqlError;
+use query::bind::{Bound, PreparedTerm, StatementClock};
 use storage::mutation::{CellChange, CellOperation};
 
 use super::{Action, Collection, Operation, collections};
-use crate::bind::{Bound, PreparedTerm, StatementClock};
-use crate::parameters::Parameters;
+use crate::parameters::BoundValue;
 
 impl Operation {
     /// The change of the column; `None` if a value was left unset, or there is nothing to add or
@@ -17,10 +17,10 @@ impl Operation {
     /// Values that don't fit their places, and null, unset and wrong keys or indexes of elements.
     pub fn evaluate(
         &self,
-        parameters: &Parameters,
+        values: &[BoundValue],
         clock: &StatementClock,
     ) -> Result<Option<CellChange>, CqlError> {
-        let change = self.change(parameters, clock)?;
+        let change = self.change(values, clock)?;
         Ok(change.map(|change| CellChange {
             column: self.column,
             change,
@@ -29,10 +29,10 @@ impl Operation {
 
     fn change(
         &self,
-        parameters: &Parameters,
+        values: &[BoundValue],
         clock: &StatementClock,
     ) -> Result<Option<CellOperation>, CqlError> {
-        let evaluate = |term: &PreparedTerm| term.evaluate(parameters, clock);
+        let evaluate = |term: &PreparedTerm| term.evaluate(values, clock);
         Ok(match &self.action {
             Action::Delete => Some(CellOperation::Delete),
             Action::Set(term) => match evaluate(term)? {

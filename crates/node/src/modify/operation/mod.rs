@@ -5,10 +5,9 @@ mod collections;
 mod evaluate;
 mod prepare;
 
+use query::bind::PreparedTerm;
 use schema::{Column, ColumnId};
 use value::CqlType;
-
-use crate::bind::PreparedTerm;
 
 /// An operation on one column.
 #[derive(Debug)]

@@ -2,12 +2,12 @@
 
 use cql::ast::{Assignment, DeleteTarget, Term};
 use cql::error::CqlError;
+use query::bind::{PrepareContext, prepare_term};
+use query::resolve;
 use schema::{Column, Table};
 use value::CqlType;
 
 use super::{Action, Collection, Operation, is_key};
-use crate::bind::{PrepareContext, prepare_term};
-use crate::resolve;
 
 impl Operation {
     /// Prepares `column = term`, of UPDATE or INSERT.

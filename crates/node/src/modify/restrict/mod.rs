@@ -6,12 +6,12 @@ mod part;
 use cql::ast::{Operator, Relation, Subject};
 use cql::error::CqlError;
 use part::{Place, edge, equal_part, more_than_one, names, operator_of, put_once, unsupported};
+use query::bind::PrepareContext;
+use query::resolve::{self, no_such_column};
 use schema::{Column, ColumnKind, Table};
 
 use super::plan::WriteKind;
 use super::target::{KeyPart, SlicePlan, WriteTarget};
-use crate::bind::PrepareContext;
-use crate::resolve::{self, no_such_column};
 
 /// Makes a target of the relations.
 ///

@@ -2,12 +2,12 @@
 
 use cql::ast::{Comparand, Operator, Relation, Term};
 use cql::error::CqlError;
+use query::bind::{
+    PrepareContext, PreparedInList, PreparedTerm, prepare_in_list, prepare_row, prepare_term,
+};
 use schema::Column;
 use value::CqlType;
 
-use crate::bind::{
-    PrepareContext, PreparedInList, PreparedTerm, prepare_in_list, prepare_row, prepare_term,
-};
 use crate::modify::target::{EdgePlan, KeyPart, KeyValues};
 
 /// The names of columns.

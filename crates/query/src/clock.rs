@@ -1,12 +1,12 @@
 //! The time of a statement, and the timestamps and timeuuids that it gives out.
 //!
 //! Write timestamps and timeuuids never repeat and never go back, not even after a restart or when
-//! the machine's clock is set back ([`storage::Storage::clock`]). So they order two writes that
+//! the machine's clock is set back (`::clock::ServerClock`). So they order two writes that
 //! follow each other.
 
 use std::sync::{Arc, OnceLock};
 
-use storage::clock::ServerClock;
+use ::clock::ServerClock;
 use uuid::Uuid;
 
 /// 100-ns ticks between the epoch of timeuuids (1582-10-15) and the Unix epoch.

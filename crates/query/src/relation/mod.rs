@@ -1,56 +1,65 @@
 //! A relation of a WHERE clause, with its names and types resolved.
 
+pub mod conflicts;
 mod prepare;
 mod single_term;
 mod text;
 mod token;
 mod tuple;
 
+pub use prepare::prepare;
 use schema::Column;
 use value::predicate::Comparison;
 
 use crate::bind::{PreparedInList, PreparedTerm};
 
-pub(super) use prepare::prepare;
-
 /// A relation whose terms fit its columns.
 #[derive(Clone, Debug)]
-pub(super) struct Relation {
+pub struct Relation {
     /// The relation as CQL text, for messages and printed plans.
     pub text: String,
     /// The restricted columns and their test.
     pub kind: RelationKind,
 }
 
-#[derive(Clone, Debug)]
 /// The columns that a relation restricts, and its test of them.
-pub(super) enum RelationKind {
+#[derive(Clone, Debug)]
+pub enum RelationKind {
+    /// A test of one column, `a > 1`.
     Column {
+        /// The column.
         column: Column,
         /// The test of this one column.
         test: Test,
     },
     /// `map[key] = value`. The column is the map.
     Entry {
+        /// The map.
         column: Column,
+        /// The key of the entry.
         key: PreparedTerm,
+        /// The value that the entry must have.
         value: PreparedTerm,
     },
     /// A test of successive clustering columns together, `(a, b) > (1, 2)`.
     Tuple {
+        /// The columns, in their order in the key.
         columns: Vec<Column>,
+        /// The test of them together.
         test: TupleTest,
     },
     /// A comparison of the partition's token, `token(p) > 5`.
     Token {
+        /// The way in which the token is compared.
         comparison: Comparison,
+        /// The token that it is compared with.
         value: TokenTerm,
     },
 }
 
 /// A test of one column.
 #[derive(Clone, Debug)]
-pub(super) enum Test {
+pub enum Test {
     /// `column > value`, or another comparison.
     Compare(Comparison, PreparedTerm),
     /// `column IN (...)`.
@@ -63,7 +72,7 @@ pub(super) enum Test {
 
 /// A test of several columns together.
 #[derive(Clone, Debug)]
-pub(super) enum TupleTest {
+pub enum TupleTest {
     /// `(a, b) > (1, 2)`, or another comparison.
     Compare(Comparison, TupleTerm),
     /// `(a, b) IN (...)`.
@@ -72,7 +81,7 @@ pub(super) enum TupleTest {
 
 /// The term that several columns together are compared with.
 #[derive(Clone, Debug)]
-pub(super) enum TupleTerm {
+pub enum TupleTerm {
     /// One term for each column.
     Terms(Vec<PreparedTerm>),
     /// One bind marker for the whole tuple.
@@ -81,7 +90,7 @@ pub(super) enum TupleTerm {
 
 /// The right side of `(a, b) IN ...`.
 #[derive(Clone, Debug)]
-pub(super) enum TupleList {
+pub enum TupleList {
     /// The tuples of the list.
     Terms(Vec<TupleTerm>),
     /// One bind marker for the whole list.
@@ -90,7 +99,7 @@ pub(super) enum TupleList {
 
 /// The term that a token is compared with.
 #[derive(Clone, Debug)]
-pub(super) enum TokenTerm {
+pub enum TokenTerm {
     /// A term of type `bigint`.
     Value(PreparedTerm),
     /// `token(1, 2)`, with one term for each column of the partition key.
@@ -99,7 +108,7 @@ pub(super) enum TokenTerm {
 
 impl Relation {
     /// Whether the relation restricts this column, alone or within a tuple.
-    pub(super) fn is_on(&self, name: &str) -> bool {
+    pub fn is_on(&self, name: &str) -> bool {
         match &self.kind {
             RelationKind::Column { column, .. } | RelationKind::Entry { column, .. } => {
                 column.name == name
@@ -110,7 +119,7 @@ impl Relation {
     }
 
     /// The first column that the relation restricts; `None` for a token.
-    pub(super) fn first_column(&self) -> Option<&Column> {
+    pub fn first_column(&self) -> Option<&Column> {
         match &self.kind {
             RelationKind::Column { column, .. } | RelationKind::Entry { column, .. } => {
                 Some(column)

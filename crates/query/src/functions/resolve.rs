@@ -2,13 +2,12 @@
 
 mod assign;
 
-use cql::ast::Term;
-use cql::error::CqlError;
-use value::CqlType;
-
 pub use assign::{
     Assignability, assignability, literal_assignability, natural_type, own_type, type_assignability,
 };
+use cql::ast::Term;
+use cql::error::CqlError;
+use value::CqlType;
 
 use super::table::{Declaration, Signature, overloads};
 use super::{Argument, ScalarFunction, term_excerpt};

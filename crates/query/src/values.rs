@@ -2,15 +2,15 @@
 
 use bytes::Bytes;
 use cql::error::CqlError;
+use cql::wire::BoundValue;
 use schema::Column;
 use value::{
     split_elements,
     token::{Partitioner, routing_key},
 };
 
-use super::relation::{Relation, RelationKind, Test, TokenTerm, TupleList, TupleTerm, TupleTest};
 use crate::bind::{Bound, PreparedTerm, StatementClock};
-use crate::parameters::Parameters;
+use crate::relation::{Relation, RelationKind, Test, TokenTerm, TupleList, TupleTerm, TupleTest};
 
 /// The most partitions, and the most slices of a partition, that a query may name: it holds a key
 /// for each of them in memory. INs on several columns multiply.
@@ -18,9 +18,9 @@ const COMBINATIONS_MAX: usize = 10_000;
 
 /// The inputs of an execution that terms are evaluated with.
 #[derive(Clone, Copy)]
-pub(super) struct Values<'a> {
-    /// The values of the bind markers, and what else comes with the request.
-    pub parameters: &'a Parameters,
+pub struct Values<'a> {
+    /// The values of the bind markers, in the markers' order.
+    pub bound: &'a [BoundValue],
     /// The time at which the statement runs.
     pub clock: &'a StatementClock,
 }
@@ -30,10 +30,10 @@ impl Values<'_> {
     ///
     /// # Errors
     /// Unset values.
-    pub(super) fn selection(&self, terms: &[PreparedTerm]) -> Result<Vec<Option<Bytes>>, CqlError> {
+    pub fn selection(&self, terms: &[PreparedTerm]) -> Result<Vec<Option<Bytes>>, CqlError> {
         terms
             .iter()
-            .map(|term| match term.evaluate(self.parameters, self.clock)? {
+            .map(|term| match term.evaluate(self.bound, self.clock)? {
                 Bound::Value(bytes) => Ok(Some(bytes)),
                 Bound::Null => Ok(None),
                 Bound::Unset => Err(CqlError::invalid(
@@ -47,8 +47,8 @@ impl Values<'_> {
     ///
     /// # Errors
     /// Null and unset values.
-    pub(super) fn condition(&self, term: &PreparedTerm, column: &str) -> Result<Bytes, CqlError> {
-        in_condition(term.evaluate(self.parameters, self.clock)?, column)
+    pub fn condition(&self, term: &PreparedTerm, column: &str) -> Result<Bytes, CqlError> {
+        in_condition(term.evaluate(self.bound, self.clock)?, column)
     }
 
     /// The token on the right side of a relation: a `bigint`, or the token of the values that stand
@@ -56,11 +56,7 @@ impl Values<'_> {
     ///
     /// # Errors
     /// Null, unset and empty values.
-    pub(super) fn token(
-        &self,
-        value: &TokenTerm,
-        partitioner: Partitioner,
-    ) -> Result<i64, CqlError> {
+    pub fn token(&self, value: &TokenTerm, partitioner: Partitioner) -> Result<i64, CqlError> {
         const NAME: &str = "token of the partition key";
         match value {
             TokenTerm::Value(term) => {
@@ -89,11 +85,7 @@ impl Values<'_> {
     ///
     /// # Errors
     /// Null and unset values, also within the tuple.
-    pub(super) fn tuple(
-        &self,
-        term: &TupleTerm,
-        columns: &[Column],
-    ) -> Result<Vec<Bytes>, CqlError> {
+    pub fn tuple(&self, term: &TupleTerm, columns: &[Column]) -> Result<Vec<Bytes>, CqlError> {
         match term {
             TupleTerm::Terms(terms) => terms
                 .iter()
@@ -112,7 +104,7 @@ impl Values<'_> {
     ///
     /// # Errors
     /// Null and unset values, and too many combinations, which the message calls `what`.
-    pub(super) fn extend(
+    pub fn extend(
         &self,
         prefixes: &mut Vec<Vec<Bytes>>,
         relation: &Relation,
@@ -143,7 +135,7 @@ impl Values<'_> {
                 column,
                 test: Test::In(list),
             } => list
-                .evaluate(self.parameters, self.clock)?
+                .evaluate(self.bound, self.clock)?
                 .into_iter()
                 .map(|bound| Ok(vec![in_condition(bound, &column.name)?]))
                 .collect(),
@@ -163,7 +155,7 @@ impl Values<'_> {
     ///
     /// # Errors
     /// Null and unset values, also within the tuples.
-    pub(super) fn tuples(
+    pub fn tuples(
         &self,
         list: &TupleList,
         columns: &[Column],

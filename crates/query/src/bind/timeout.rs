@@ -3,10 +3,10 @@
 
 use cql::ast::Term;
 use cql::error::CqlError;
+use cql::wire::BoundValue;
 use value::{CqlType, Value};
 
 use super::{Bound, PrepareContext, PreparedTerm, StatementClock, prepare_term};
-use crate::parameters::Parameters;
 
 const NANOSECONDS_PER_MILLISECOND: i64 = 1_000_000;
 
@@ -32,8 +32,8 @@ impl Timeout {
     ///
     /// # Errors
     /// As [`Timeout::prepare`].
-    pub fn check(&self, parameters: &Parameters, clock: &StatementClock) -> Result<(), CqlError> {
-        check(&self.0.evaluate(parameters, clock)?)
+    pub fn check(&self, values: &[BoundValue], clock: &StatementClock) -> Result<(), CqlError> {
+        check(&self.0.evaluate(values, clock)?)
     }
 }
 

@@ -2,11 +2,11 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use cql::error::CqlError;
+use cql::wire::BoundValue;
 use value::{CqlType, Value};
 
 use super::prepare::{Node, invalid_value, null_inside};
 use super::{Bound, PreparedTerm, StatementClock};
-use crate::parameters::{BoundValue, Parameters};
 
 impl PreparedTerm {
     /// The value of the term. The values bound to markers are checked against their types here.
@@ -16,22 +16,22 @@ impl PreparedTerm {
     /// that fails.
     pub fn evaluate(
         &self,
-        parameters: &Parameters,
+        values: &[BoundValue],
         clock: &StatementClock,
     ) -> Result<Bound, CqlError> {
         match &self.node {
             Node::Constant(bound) => Ok(bound.clone()),
-            Node::Marker(index) => self.bound(parameters.values.get(usize::from(*index))),
-            Node::Elements(terms) => self.elements(terms, parameters, clock),
-            Node::Entries(entries) => self.entries(entries, parameters, clock),
-            Node::Hinted(inner) => inner.evaluate(parameters, clock),
+            Node::Marker(index) => self.bound(values.get(usize::from(*index))),
+            Node::Elements(terms) => self.elements(terms, values, clock),
+            Node::Entries(entries) => self.entries(entries, values, clock),
+            Node::Hinted(inner) => inner.evaluate(values, clock),
             Node::Function {
                 function,
                 arguments,
             } => {
                 let arguments = arguments
                     .iter()
-                    .map(|argument| match argument.evaluate(parameters, clock)? {
+                    .map(|argument| match argument.evaluate(values, clock)? {
                         Bound::Value(bytes) => Ok(Some(bytes)),
                         Bound::Null => Ok(None),
                         Bound::Unset => Err(CqlError::invalid(format!(
@@ -66,11 +66,11 @@ impl PreparedTerm {
     fn elements(
         &self,
         terms: &[PreparedTerm],
-        parameters: &Parameters,
+        values: &[BoundValue],
         clock: &StatementClock,
     ) -> Result<Bound, CqlError> {
         if let CqlType::Tuple(_) = self.cql_type {
-            return self.tuple(terms, parameters, clock);
+            return self.tuple(terms, values, clock);
         }
         let kind = match self.cql_type {
             CqlType::Vector { .. } => "vector",
@@ -78,7 +78,7 @@ impl PreparedTerm {
         };
         let elements = terms
             .iter()
-            .map(|term| self.part(kind, term, parameters, clock))
+            .map(|term| self.part(kind, term, values, clock))
             .collect::<Result<Vec<Bytes>, _>>()?;
         let bytes = match &self.cql_type {
             CqlType::Vector { element, .. } => {
@@ -92,15 +92,15 @@ impl PreparedTerm {
     fn entries(
         &self,
         entries: &[(PreparedTerm, PreparedTerm)],
-        parameters: &Parameters,
+        values: &[BoundValue],
         clock: &StatementClock,
     ) -> Result<Bound, CqlError> {
         let entries = entries
             .iter()
             .map(|(key, value)| {
                 Ok((
-                    self.part("collection", key, parameters, clock)?,
-                    self.part("collection", value, parameters, clock)?,
+                    self.part("collection", key, values, clock)?,
+                    self.part("collection", value, values, clock)?,
                 ))
             })
             .collect::<Result<Vec<(Bytes, Bytes)>, CqlError>>()?;
@@ -113,10 +113,10 @@ impl PreparedTerm {
         &self,
         kind: &str,
         term: &PreparedTerm,
-        parameters: &Parameters,
+        values: &[BoundValue],
         clock: &StatementClock,
     ) -> Result<Bytes, CqlError> {
-        match term.evaluate(parameters, clock)? {
+        match term.evaluate(values, clock)? {
             Bound::Value(bytes) => Ok(bytes),
             Bound::Null => Err(null_inside(kind, &self.name)),
             Bound::Unset => Err(CqlError::invalid(format!(
@@ -129,12 +129,12 @@ impl PreparedTerm {
     fn tuple(
         &self,
         terms: &[PreparedTerm],
-        parameters: &Parameters,
+        values: &[BoundValue],
         clock: &StatementClock,
     ) -> Result<Bound, CqlError> {
         let mut out = BytesMut::new();
         for (position, term) in terms.iter().enumerate() {
-            match term.evaluate(parameters, clock)? {
+            match term.evaluate(values, clock)? {
                 Bound::Value(bytes) => {
                     out.put_i32(bytes.len() as i32);
                     out.put_slice(&bytes);

@@ -17,18 +17,17 @@ mod text;
 mod time;
 
 use bytes::Bytes;
+pub use cast::Cast;
 use cql::ast::Term;
 use cql::error::CqlError;
-use value::CqlType;
-
-use crate::clock::StatementClock;
-
-pub use cast::Cast;
 pub use resolve::{
     Assignability, assignability, literal_assignability, natural_type, own_type, resolve,
     type_assignability,
 };
 pub use text::{term_excerpt, term_text};
+use value::CqlType;
+
+use crate::clock::StatementClock;
 
 /// An argument of a call, as it is known before the function is chosen.
 #[derive(Clone, Copy, Debug)]

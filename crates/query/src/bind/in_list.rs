@@ -2,10 +2,10 @@
 
 use cql::ast::Comparand;
 use cql::error::CqlError;
+use cql::wire::BoundValue;
 use value::{CqlType, split_elements};
 
 use super::{Bound, PrepareContext, PreparedTerm, StatementClock, prepare_term};
-use crate::parameters::Parameters;
 
 /// The values of an `IN`.
 #[derive(Clone, Debug)]
@@ -58,15 +58,15 @@ impl PreparedInList {
     /// As [`PreparedTerm::evaluate`], and for a null or unset list.
     pub fn evaluate(
         &self,
-        parameters: &Parameters,
+        values: &[BoundValue],
         clock: &StatementClock,
     ) -> Result<Vec<Bound>, CqlError> {
         match self {
             PreparedInList::Terms(terms) => terms
                 .iter()
-                .map(|term| term.evaluate(parameters, clock))
+                .map(|term| term.evaluate(values, clock))
                 .collect(),
-            PreparedInList::Whole(term) => match term.evaluate(parameters, clock)? {
+            PreparedInList::Whole(term) => match term.evaluate(values, clock)? {
                 Bound::Value(bytes) => Ok(split_elements(&bytes)
                     .map_err(|error| CqlError::invalid(error.0))?
                     .into_iter()

@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use cql::ast::{InsertValues, Parsed, Statement, Term};
 use cql::parser::{parse_statement, parse_type};
+use cql::wire::BoundValue;
 use value::{CqlType, Value};
 
 use super::*;
-use crate::parameters::{BoundValue, Parameters};
 
 /// The term of a text, and the number of its bind markers.
 fn term(text: &str) -> (Term, usize) {
@@ -32,12 +32,8 @@ fn prepare(text: &str, cql_type: &str) -> Result<(PreparedTerm, PrepareContext),
 
 fn evaluate(text: &str, cql_type: &str, values: Vec<BoundValue>) -> Result<Bound, String> {
     let (prepared, _) = prepare(text, cql_type)?;
-    let parameters = Parameters {
-        values,
-        ..Parameters::default()
-    };
     prepared
-        .evaluate(&parameters, &StatementClock::of_none())
+        .evaluate(&values, &StatementClock::of_none())
         .map_err(|error| error.message)
 }
 
@@ -239,7 +235,7 @@ fn markers_get_the_type_and_name_of_their_place() {
             .finish()
             .unwrap()
             .into_iter()
-            .map(|spec| (spec.name, spec.cql_type))
+            .map(|spec| (spec.name.to_string(), spec.cql_type))
             .collect();
         let wanted: Vec<(String, CqlType)> = specs
             .into_iter()
@@ -364,14 +360,10 @@ fn in_takes_one_marker_for_all() {
     .unwrap();
     assert_eq!(list.marker(), Some(0));
     let spec = ctx.finish().unwrap().remove(0);
-    assert_eq!(spec.name, "in(k)");
+    assert_eq!(&*spec.name, "in(k)");
     assert_eq!(spec.cql_type, parse_type("list<int>").unwrap());
     let evaluate = |value: BoundValue| {
-        let parameters = Parameters {
-            values: vec![value],
-            ..Parameters::default()
-        };
-        list.evaluate(&parameters, &StatementClock::of_none())
+        list.evaluate(&[value], &StatementClock::of_none())
             .map_err(|error| error.message)
     };
     let two = bind(Value::List(vec![Value::Int(2), Value::Int(2)]));

@@ -7,7 +7,6 @@ use value::{CqlType, Literal, from_literal};
 use super::text::{literal_kind, literal_text, term_text};
 use super::{Bound, PrepareContext, PreparedTerm, StatementClock};
 use crate::functions::{self, Argument, Assignability, ScalarFunction};
-use crate::parameters::Parameters;
 
 /// The form of a prepared term.
 #[derive(Clone, Debug)]
@@ -153,7 +152,7 @@ impl PreparedTerm {
         if !foldable {
             return Ok(self);
         }
-        let bound = self.evaluate(&Parameters::default(), &StatementClock::of_none())?;
+        let bound = self.evaluate(&[], &StatementClock::of_none())?;
         Ok(PreparedTerm {
             node: Node::Constant(bound),
             ..self

@@ -13,17 +13,18 @@ mod tests;
 mod text;
 mod timeout;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use cql::ast;
 use cql::error::CqlError;
-use value::CqlType;
-
-pub use crate::clock::StatementClock;
+use cql::wire::ColumnSpec;
 pub use in_list::{PreparedInList, prepare_in_list};
 pub use prepare::{prepare_row, prepare_term};
 pub use timeout::Timeout;
+use value::CqlType;
 
-use crate::answer::ColumnSpec;
+pub use crate::clock::StatementClock;
 
 /// The value of a term.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,9 +41,9 @@ pub enum Bound {
 #[derive(Clone, Debug)]
 pub struct PrepareContext {
     /// The keyspace that the specs of the markers name.
-    pub keyspace: String,
+    pub keyspace: Arc<str>,
     /// The table that the specs of the markers name.
-    pub table: String,
+    pub table: Arc<str>,
     /// The specs of the markers, by index; `None` until the marker's term has been prepared.
     pub variables: Vec<Option<ColumnSpec>>,
 }
@@ -52,8 +53,8 @@ impl PrepareContext {
     /// in `Parsed::markers`.
     pub fn new(keyspace: &str, table: &str, markers: usize) -> Self {
         PrepareContext {
-            keyspace: keyspace.to_owned(),
-            table: table.to_owned(),
+            keyspace: keyspace.into(),
+            table: table.into(),
             variables: vec![None; markers],
         }
     }
@@ -63,7 +64,7 @@ impl PrepareContext {
         let spec = ColumnSpec {
             keyspace: self.keyspace.clone(),
             table: self.table.clone(),
-            name: marker.name.clone().unwrap_or_else(|| spec_name.to_owned()),
+            name: marker.name.as_deref().unwrap_or(spec_name).into(),
             cql_type: cql_type.clone(),
         };
         let index = usize::from(marker.index);

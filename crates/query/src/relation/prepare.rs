@@ -16,7 +16,7 @@ use crate::resolve;
 ///
 /// # Errors
 /// Unknown columns, operators that are not supported, and terms that don't fit their columns.
-pub(in crate::select) fn prepare(
+pub fn prepare(
     table: &Table,
     relation: &ast::Relation,
     ctx: &mut PrepareContext,

@@ -4,7 +4,7 @@ use cql::error::CqlError;
 use schema::Column;
 use value::predicate::Comparison;
 
-use super::relation::{Relation, RelationKind, Test, TupleTest};
+use super::{Relation, RelationKind, Test, TupleTest};
 
 /// The way in which a relation narrows its columns down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ enum Narrowing {
 ///
 /// # Errors
 /// Two relations on a column that can't stand together, in Cassandra's words.
-pub(super) fn check(relations: &[Relation]) -> Result<(), CqlError> {
+pub fn check(relations: &[Relation]) -> Result<(), CqlError> {
     for (position, later) in relations.iter().enumerate() {
         for earlier in &relations[..position] {
             check_pair(earlier, later)?;

@@ -2,19 +2,19 @@
 
 use cql::ast::Term;
 use cql::error::CqlError;
-use query::bounds::limit_value;
 use value::CqlType;
 
-use super::values::Values;
 use crate::bind::{Bound, PrepareContext, PreparedTerm, prepare_term};
+use crate::bounds::limit_value;
+use crate::values::Values;
 
 /// The name of LIMIT's bind marker.
-pub(super) const LIMIT: &str = "[limit]";
+pub const LIMIT: &str = "[limit]";
 /// The name of PER PARTITION LIMIT's bind marker.
-pub(super) const PER_PARTITION_LIMIT: &str = "[per_partition_limit]";
+pub const PER_PARTITION_LIMIT: &str = "[per_partition_limit]";
 
 /// Prepares the term of a limit. A literal is checked at once.
-pub(super) fn prepare(
+pub fn prepare(
     term: Option<&Term>,
     name: &str,
     ctx: &mut PrepareContext,
@@ -31,13 +31,10 @@ pub(super) fn prepare(
 ///
 /// # Errors
 /// If the limit is null or not positive.
-pub(super) fn evaluate(
-    term: Option<&PreparedTerm>,
-    values: Values<'_>,
-) -> Result<Option<u32>, CqlError> {
+pub fn evaluate(term: Option<&PreparedTerm>, values: Values<'_>) -> Result<Option<u32>, CqlError> {
     match term {
         None => Ok(None),
-        Some(term) => check(term.evaluate(values.parameters, values.clock)?),
+        Some(term) => check(term.evaluate(values.bound, values.clock)?),
     }
 }
 

@@ -1,0 +1,9 @@
+"""LangChain's vector store and key-value store on Annulus.
+
+Both work on a session of `cassandra-driver` or of `scylla-driver`, which the application opens.
+"""
+
+from langchain_annulus.byte_store import AnnulusByteStore
+from langchain_annulus.vector_store import AnnulusVectorStore
+
+__all__ = ["AnnulusByteStore", "AnnulusVectorStore"]

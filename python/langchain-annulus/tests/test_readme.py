@@ -1,0 +1,23 @@
+"""README's start, as one program."""
+
+import contextlib
+import io
+import pathlib
+import re
+
+README = pathlib.Path(__file__).resolve().parents[1] / "README.md"
+
+
+def test_the_start_prints_what_it_stored(server):
+    (program,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    at_home = 'Cluster(["127.0.0.1"], '
+    assert at_home in program
+    printed = io.StringIO()
+    names = {}
+    with contextlib.redirect_stdout(printed):
+        exec(program.replace(at_home, f"{at_home}port={server.cql_port}, "), names)
+    names["session"].cluster.shutdown()
+    first, second, values = printed.getvalue().splitlines()
+    assert first == "1.0 black tea {'year': 2020, 'kind': 'drink'}"
+    assert second.endswith("a red spade {'year': 2003, 'kind': 'tool'}")
+    assert values == "[b'two'] ['a', 'b']"
