@@ -261,10 +261,10 @@ pub fn check_options(
     }
 }
 
-/// Whether an index takes values of a type: single values but for blobs, and frozen ones.
+/// Whether an index takes values of a type: single values, and frozen ones. In Cassandra it takes
+/// no blobs.
 fn is_indexed_type(cql_type: &CqlType) -> bool {
     match cql_type {
-        CqlType::Blob | CqlType::Vector { .. } => false,
         CqlType::List { .. } | CqlType::Set { .. } | CqlType::Map { .. } | CqlType::Tuple(_) => {
             true
         }

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use index::IndexedPart;
+use index::target::is_filter_type;
+use index::{Analysis, IndexedPart};
 use uuid::Uuid;
 
-use crate::{ColumnId, Table};
+use crate::{Column, ColumnId, ColumnKind, Table};
 
 /// A secondary index on a column.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +39,19 @@ impl SecondaryIndex {
 }
 
 impl Table {
+    /// The columns outside the primary key whose values an index on vectors keeps beside the
+    /// vectors as if it named them, as they have an index of their own. Those whose texts an option
+    /// makes alike are not among them: by the values themselves a search would miss some.
+    pub fn columns_with_an_index(&self) -> impl Iterator<Item = &Column> {
+        self.columns.iter().filter(|column| {
+            let is_key = !matches!(column.kind, ColumnKind::Regular | ColumnKind::Static);
+            let mut indexes = self.secondary_indexes_on(column.id);
+            !is_key
+                && is_filter_type(&column.cql_type)
+                && indexes.any(|index| Analysis::of(&index.options).is_plain())
+        })
+    }
+
     /// The secondary indexes on a column.
     pub fn secondary_indexes_on(&self, column: ColumnId) -> impl Iterator<Item = &SecondaryIndex> {
         let indexes = self.secondary_indexes.values();

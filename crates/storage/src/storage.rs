@@ -452,12 +452,14 @@ impl Storage {
         answer.await.unwrap_or(Err(StorageError::Closed))
     }
 
-    /// Writes out what a table holds in memory, and rewrites its files without the records that may
-    /// be forgotten. Blocks until that is done.
+    /// Writes out what a table and its secondary indexes hold in memory, and rewrites their files
+    /// without the records that may be forgotten. Blocks until that is done.
     pub fn compact(&self, table: TableId) -> Result<(), StorageError> {
         let shared = &self.inner.shared;
-        let space = shared.schema().table(table)?.space;
-        shared.engine.compact(space)
+        let table = Arc::clone(shared.schema().table(table)?);
+        shared.engine.compact(table.space)?;
+        let mut indexes = table.indexes.iter();
+        indexes.try_for_each(|index| shared.engine.compact(index.space))
     }
 
     /// Reads all files of the directory and checks their checksums, while reads and writes go on.

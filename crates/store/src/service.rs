@@ -9,7 +9,6 @@ use std::time::Duration;
 use net::tls::ServerTls;
 use store_api::LocalStore;
 use store_api::types::{Info, NodeStatus};
-use tasks::Registry;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;

@@ -151,7 +151,7 @@ fn options_and_types_that_do_not_fit_are_explained() {
             false,
             "CQL type int cannot have vector options",
         ),
-        (&[], &CqlType::Blob, false, "Unsupported type: blob"),
+        (&[], &CqlType::Counter, false, "Unsupported type: counter"),
         (
             &[("target", "x")],
             &text,

@@ -10,14 +10,13 @@ use index::definition::{self, NewName};
 use index::options;
 use index::secondary::{self, NamedTarget};
 use index::target::{StoredTarget, TargetColumn};
-use query::clock;
+use query::{clock, resolve};
 use schema::{Catalog, Column, ColumnKind, Index, SecondaryIndex, Table};
 use storage::clock::ServerClock;
 use value::CqlType;
 
 use super::{Applied, cdc};
 use crate::answer::SchemaChangeKind;
-use crate::resolve;
 
 /// The class of full-text indexes, which are not supported yet.
 const FULLTEXT_INDEX: &str = "fulltext_index";

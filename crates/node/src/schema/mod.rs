@@ -201,22 +201,22 @@ async fn index_serves(database: &Database, change: &SchemaChange) {
     let vector = vector.max_by_key(|index| timeuuid::unix_micros(&index.version));
     let secondary = table.secondary_indexes.values();
     let secondary = secondary.max_by_key(|index| timeuuid::unix_micros(&index.version));
-    match (vector, secondary) {
-        (vector, Some(index))
-            if vector.is_none_or(|vector| {
-                timeuuid::unix_micros(&vector.version) < timeuuid::unix_micros(&index.version)
-            }) =>
-        {
-            let built = database.storage.index_built(index.version);
-            let _ = tokio::time::timeout(BUILT_WITHIN, built).await;
+    let is_secondary = match (vector, secondary) {
+        (Some(vector), Some(secondary)) => {
+            timeuuid::unix_micros(&vector.version) < timeuuid::unix_micros(&secondary.version)
         }
-        (Some(index), _) => {
-            let stores = &database.stores;
-            stores
-                .created(&change.keyspace, &index.name, index.version)
-                .await;
-        }
-        (None, _) => {}
+        (vector, _) => vector.is_none(),
+    };
+    if is_secondary && let Some(index) = secondary {
+        let built = database.storage.index_built(index.version);
+        let _ = tokio::time::timeout(BUILT_WITHIN, built).await;
+    }
+    // The indexes on vectors keep the column of a new secondary index, too.
+    if let Some(index) = vector {
+        let stores = &database.stores;
+        stores
+            .created(&change.keyspace, &index.name, index.version)
+            .await;
     }
 }
 

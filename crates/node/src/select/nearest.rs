@@ -14,7 +14,7 @@ use query::functions::natural_type;
 use query::relation::{Relation, RelationKind};
 use query::values::Values;
 use query::{NearestTo, bounds, clauses, filter, newest};
-use schema::{Column, ColumnKind, Index, Table};
+use schema::{Column, ColumnId, ColumnKind, Index, Table};
 
 use super::place::Place;
 use super::projection::Projection;
@@ -38,6 +38,10 @@ pub(super) struct NearestOrder {
     pub partition_columns: usize,
     /// The number of candidates to ask for, and whether they are put in order again.
     pub candidates: Candidates,
+    /// The columns that the index keeps beside the vectors.
+    kept: Vec<ColumnId>,
+    /// The columns with an index of their own.
+    indexed: Vec<ColumnId>,
     /// The relations of WHERE. Each row is checked for all of them, as the index may not have taken
     /// up a change yet.
     pub conditions: Vec<Condition>,
@@ -104,7 +108,12 @@ pub(super) fn prepare(
         .chain(table.clustering_key())
         .cloned()
         .collect();
+    let kept = table.columns.iter();
+    let kept = kept.filter(|column| keeps(table, index, column));
+    let indexed = table.secondary_indexes.values();
     Ok(NearestOrder {
+        kept: kept.map(|column| column.id).collect(),
+        indexed: indexed.map(|index| index.column).collect(),
         candidates: Candidates::of(|name| index.options.get(name).map(String::as_str)),
         index: index.clone(),
         column: column.name.clone(),
@@ -124,10 +133,13 @@ fn is_key_column(kind: ColumnKind) -> bool {
     )
 }
 
-/// Whether an index names a column beside the vectors.
-fn names(index: &Index, column: &str) -> bool {
+/// Whether an index keeps the values of a column: the column is of the primary key, the index names
+/// it, or it has an index of its own.
+fn keeps(table: &Table, index: &Index, column: &Column) -> bool {
     let mut names = index.local_key.iter().chain(&index.filter_columns);
-    names.any(|name| name == column)
+    is_key_column(column.kind)
+        || names.any(|name| *name == column.name)
+        || table.columns_with_an_index().any(|own| own.id == column.id)
 }
 
 /// The index on a column that serves a query: the newest of those that keep all columns of WHERE
@@ -150,16 +162,13 @@ fn index_for<'t>(
             _ => None,
         })
         .collect();
-    let is_key = |name: &str| {
+    let is_kept = |index: &Index, name: &str| {
         let column = table.column(name);
-        column.is_some_and(|column| is_key_column(column.kind))
+        column.is_some_and(|column| keeps(table, index, column))
     };
     let fits = |index: &&Arc<Index>| {
         let names_key = index.local_key.iter().all(|key| restricted.contains(&key));
-        names_key
-            && restricted
-                .iter()
-                .all(|name| is_key(name) || names(index, name))
+        names_key && restricted.iter().all(|name| is_kept(index, name))
     };
     let version = |index: &&Arc<Index>| index.version;
     newest(of_column().filter(fits), version)
@@ -185,7 +194,7 @@ impl NearestOrder {
         for relation in relations {
             let is_kept = match &relation.kind {
                 RelationKind::Column { column, .. } | RelationKind::Entry { column, .. } => {
-                    self.keeps(column)
+                    self.kept.contains(&column.id)
                 }
                 // They are on columns of the primary key.
                 RelationKind::Tuple { .. } | RelationKind::Token { .. } => true,
@@ -193,6 +202,7 @@ impl NearestOrder {
             if !is_kept
                 && !allow_filtering
                 && let Some(column) = relation.first_column()
+                && !self.indexed.contains(&column.id)
             {
                 return Err(filter::not_kept(&column.name));
             }
@@ -202,12 +212,6 @@ impl NearestOrder {
             });
         }
         Ok(())
-    }
-
-    /// Whether the index service keeps the values of a column: it is of the primary key, or the
-    /// index names it.
-    fn keeps(&self, column: &Column) -> bool {
-        is_key_column(column.kind) || names(&self.index, &column.name)
     }
 
     /// The vector that an execution looks for, serialised.

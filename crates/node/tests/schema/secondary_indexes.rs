@@ -12,7 +12,7 @@ use crate::{all_invalid, error};
 fn fixture() -> Fixture {
     Fixture::new().with(&[
         "CREATE TABLE t (k int, k2 int, c int, v vector<float, 3>, n int, b text, s text static, \
-         m map<text, text>, l list<int>, f frozen<set<int>>, d duration, x blob, \"F 1\" uuid, \
+         m map<text, text>, l list<int>, f frozen<set<int>>, d duration, vs set<frozen<vector<int, 2>>>, \"F 1\" uuid, \
          PRIMARY KEY ((k, k2), c))",
         "CREATE TABLE single (k int PRIMARY KEY, n int)",
     ])
@@ -149,8 +149,8 @@ fn columns_that_can_not_be_indexed_are_explained() {
                 "Secondary indexes are not supported on duration columns",
             ),
             (
-                "CREATE CUSTOM INDEX ON t (x) USING 'sai'",
-                "Unsupported type: blob",
+                "CREATE CUSTOM INDEX ON t (vs) USING 'sai'",
+                "Unsupported type: vector<int, 2>",
             ),
             (
                 "CREATE CUSTOM INDEX ON t (f) USING 'sai'",

@@ -245,7 +245,7 @@ fn spec(table: &TableSchema, version: Uuid) -> Spec {
     let mut indexes = table.table.secondary_indexes.values();
     let index = indexes.find(|index| index.version == version);
     Spec {
-        kind: "build",
+        kind: "entries",
         scope: Scope {
             keyspace: Some(table.table.keyspace.clone()),
             table: Some(table.table.name.clone()),

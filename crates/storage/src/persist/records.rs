@@ -50,6 +50,14 @@ pub(super) struct TableRecord {
     truncated_at_ms: Option<i64>,
 }
 
+impl TableRecord {
+    /// The versions and the names of the secondary indexes.
+    pub fn secondary_indexes(&self) -> impl Iterator<Item = (Uuid, &str)> {
+        let indexes = self.secondary_indexes.iter();
+        indexes.map(|index| (index.version, index.name.as_str()))
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 struct ColumnRecord {
     id: u32,
