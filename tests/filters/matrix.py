@@ -287,6 +287,16 @@ def _one_of_key(table, column):
     return rel.is_in(table, column, table.rng.choices(held, k=2))
 
 
+SHOWN = 5
+
+
+def none(faults):
+    """Fails if there are faults, given as [(search, fault)], and shows the first."""
+    faults = list(faults)
+    shown = "\n".join(f"  {search}\n    {fault}" for search, fault in faults[:SHOWN])
+    assert not faults, f"{len(faults)} wrong answers, such as\n{shown}"
+
+
 def by_cql(session, searches):
     """The faults of the answers to statements: [(search, fault)]."""
     asked = [(search, search.cql()) for search in searches]

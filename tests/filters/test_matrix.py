@@ -3,9 +3,7 @@ of every type, by indexes of every form, over CQL and over HTTP."""
 
 import pytest
 from edges import BY_NAME
-from matrix import INDEXES, OWN_INDEXES, Table, WithOwnIndexes, by_cql, by_http, searches
-
-SHOWN = 5
+from matrix import INDEXES, OWN_INDEXES, Table, WithOwnIndexes, by_cql, by_http, none, searches
 
 
 @pytest.fixture(scope="module")
@@ -20,13 +18,6 @@ def table(session, keyspace, request):
     table.create(session)
     yield table
     session.execute(f"DROP TABLE {keyspace}.{table.name}")
-
-
-def none(faults):
-    """Fails if there are faults, and shows the first."""
-    faults = list(faults)
-    shown = "\n".join(f"  {search}\n    {fault}" for search, fault in faults[:SHOWN])
-    assert not faults, f"{len(faults)} wrong answers, such as\n{shown}"
 
 
 @pytest.mark.parametrize("index", INDEXES, ids=lambda index: index.name)

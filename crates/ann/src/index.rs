@@ -505,9 +505,13 @@ impl Index {
     ///
     /// # Safety
     /// The slot is filled, and the epoch is pinned since it could be reached.
-    unsafe fn coded(&self, slot: u32) -> Vec<f32> {
+    pub(crate) unsafe fn coded(&self, slot: u32) -> Vec<f32> {
         // SAFETY: the caller's promise.
-        let bytes = unsafe { self.contents().kept(slot) };
+        self.widened(unsafe { self.contents().kept(slot) })
+    }
+
+    /// The vector that kept bytes tell.
+    pub(crate) fn widened(&self, bytes: &[u8]) -> Vec<f32> {
         let mut floats = Vec::new();
         self.form.widen(bytes, &mut floats);
         floats.truncate(self.options.dimensions);

@@ -2,7 +2,8 @@
 
 use crate::Error;
 use crate::form::{Form, Kept};
-use crate::index::Index;
+use crate::ids::Entry;
+use crate::index::{Index, Workspace};
 use crate::vectors::Scorer;
 
 /// A vector in the form in which an index keeps its vectors. [`Index::prepare`] makes it.
@@ -59,6 +60,30 @@ impl Index {
         self.replace_kept(id, |kept| vector.copy_to(self.form, kept))
     }
 
+    /// The vector of an id as the index keeps it; `None` if it does not hold the id. Elements have
+    /// the precision of the index: 1 and -1 where bits are kept. Where only directions are kept it
+    /// is a unit vector, or zero.
+    pub fn vector(&self, id: u32) -> Option<Vec<f32>> {
+        self.with_workspace(|Workspace { participant, .. }| {
+            let _pin = participant.pin();
+            match self.ids.get(id) {
+                Entry::Vacant | Entry::Reserved => None,
+                Entry::Undirected => Some(vec![0.0; self.options.dimensions]),
+                // SAFETY: the table names filled slots, and the epoch is pinned since before.
+                Entry::Slot(slot) => Some(unsafe { self.coded(slot) }),
+            }
+        })
+    }
+
+    /// The vector that [`Index::vector`] returns once the index holds the prepared one.
+    pub fn vector_of(&self, prepared: &Prepared) -> Vec<f32> {
+        match prepared.directed {
+            false => vec![0.0; self.options.dimensions],
+            true if self.form.is_full() => prepared.kept.floats.clone(),
+            true => self.widened(&prepared.kept.bytes),
+        }
+    }
+
     /// The distances of vectors from a query, in their order. They are those that searches answer
     /// with once the index holds the vectors. Fails if the query is no vector of this index.
     pub fn measure<'a>(
@@ -88,6 +113,25 @@ impl Index {
 mod tests {
     use crate::{Index, Metric, Options, Quantization};
 
+    /// Checks that a kept vector is the one that was given, as far as its form tells.
+    fn check_kept(kept: &[f32], given: &[f32], options: &Options) {
+        assert_eq!(kept.len(), given.len());
+        let length = given.iter().map(|x| x * x).sum::<f32>().sqrt();
+        let is_bits = options.metric == Metric::Hamming || options.quantization == Quantization::B1;
+        for (kept, given) in kept.iter().zip(given) {
+            let (expected, error) = match options.metric {
+                _ if is_bits => (if *given > 0.0 { 1.0 } else { -1.0 }, 0.0),
+                Metric::Cosine if length == 0.0 => (0.0, 0.0),
+                Metric::Cosine => (given / length, 0.01),
+                _ => (*given, 0.1),
+            };
+            assert!(
+                (kept - expected).abs() <= error,
+                "{kept} {expected} {options:?}"
+            );
+        }
+    }
+
     #[test]
     fn a_vector_has_the_same_distance_before_and_after_it_is_in() {
         use Metric::*;
@@ -112,6 +156,16 @@ mod tests {
                 for (id, vector) in (0..).zip(&prepared) {
                     index.insert_prepared(id, vector).expect("an insert");
                 }
+                for (id, (vector, prepared)) in (0..).zip(vectors.iter().zip(&prepared)) {
+                    let kept = index.vector(id).expect("it is held");
+                    assert_eq!(
+                        kept,
+                        index.vector_of(prepared),
+                        "{metric:?} {quantization:?}"
+                    );
+                    check_kept(&kept, vector, index.options());
+                }
+                assert_eq!(index.vector(41), None);
                 let replaced = index.prepare(&vectors[1]).expect("a vector");
                 index.replace_prepared(0, &replaced).expect("it is held");
                 index.replace_prepared(0, &prepared[0]).expect("it is held");

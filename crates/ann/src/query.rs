@@ -162,6 +162,8 @@ impl Index {
             explanation.rescored += measured;
             nearest
         });
+        let walks = matches!(plan, Plan::Walk(_));
+        explanation.walk_given_up = walks && explanation.way != Way::Walk;
         explanation.bytes = self.bytes_read(&explanation);
         (nearest, explanation)
     }

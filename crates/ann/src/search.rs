@@ -67,6 +67,8 @@ impl fmt::Debug for Filter<'_> {
 pub struct Explanation {
     /// The way that the search took.
     pub way: Way,
+    /// Whether a walk was begun and given up for that way.
+    pub walk_given_up: bool,
     /// Number of slots whose links were followed.
     pub hops: u64,
     /// Number of distances estimated from codes.

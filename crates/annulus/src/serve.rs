@@ -211,6 +211,8 @@ fn of_store(settings: &Resolved, http: SocketAddr, turns: Turns, tasks: Registry
             ..MemoryOptions::default()
         },
         inline_searches_within: settings.inline_searches_within,
+        filter_values_max: settings.filter_values_max,
+        internals: settings.internals,
         ..StoreOptions::embedded(http, indexes)
     }
 }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use storage::Durability;
-use store::{Placement, RepairOptions, RepairSchedule, ScrubOptions, SnapshotOptions};
+use store::{
+    Placement, RepairOptions, RepairSchedule, ScrubOptions, SnapshotOptions, StoreOptions,
+};
 
 use crate::exit::Failure;
 use crate::logging::LogFormat;
@@ -124,6 +126,15 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_INLINE_SEARCHES_US", value_name = "US")]
     pub inline_searches_us: Option<u64>,
 
+    /// Values in the filter of a search, of which a tuple has several; more are refused with 400
+    /// [default: 100000]
+    #[arg(long, env = "ANNULUS_FILTER_VALUES", value_name = "N")]
+    pub filter_values: Option<usize>,
+
+    /// Test hooks of the HTTP API under /api/internals, which count events [default: false]
+    #[arg(long, env = "ANNULUS_INTERNALS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub internals: Option<bool>,
+
     /// Log filter: a level, or directives such as store=debug,info [default: info, and warn for
     /// libraries]
     #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
@@ -197,6 +208,8 @@ pub struct Resolved {
     pub repair: RepairOptions,
     pub scrub: ScrubOptions,
     pub inline_searches_within: Duration,
+    pub filter_values_max: usize,
+    pub internals: bool,
     pub log: String,
     pub log_format: LogFormat,
 }
@@ -227,6 +240,8 @@ impl Settings {
             scrub_interval: self.scrub_interval.or(other.scrub_interval),
             scrub_rate_mib: self.scrub_rate_mib.or(other.scrub_rate_mib),
             inline_searches_us: self.inline_searches_us.or(other.inline_searches_us),
+            filter_values: self.filter_values.or(other.filter_values),
+            internals: self.internals.or(other.internals),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),
         }
@@ -285,6 +300,8 @@ impl Settings {
             inline_searches_within: self
                 .inline_searches_us
                 .map_or(store::INLINE_WITHIN, Duration::from_micros),
+            filter_values_max: filter_values(self.filter_values)?,
+            internals: self.internals.unwrap_or(false),
             search_threads: at_least_one("search-threads", self.search_threads.unwrap_or(cores))?,
             repair: RepairOptions {
                 schedule: self.repair_interval_h.map(schedule).transpose()?,
@@ -295,6 +312,15 @@ impl Settings {
             log_format: self.log_format.unwrap_or_default(),
         })
     }
+}
+
+/// The most values in a filter.
+///
+/// # Errors
+/// If it is zero, as there is no search without a bound.
+pub fn filter_values(set: Option<usize>) -> Result<usize, Failure> {
+    let default = StoreOptions::default().filter_values_max;
+    at_least_one("filter-values", set.unwrap_or(default))
 }
 
 /// The options for saving indexes. An interval of zero switches snapshots off.

@@ -162,6 +162,8 @@ pub struct Statistics {
     /// Range deletions that reads and writes had to look at: the cost of partitions with many of
     /// them.
     pub range_deletions_read: u64,
+    /// Rows that were looked up by their keys, and not read in a range.
+    pub rows_looked_up: u64,
     /// The lead of the storage's time over the machine's clock, after that clock was set back.
     /// Microseconds.
     pub clock_lead_micros: i64,

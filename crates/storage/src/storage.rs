@@ -488,6 +488,7 @@ impl Storage {
             commit_micros: counters.commit_micros.load(Ordering::Relaxed),
             sweeps_waiting: counters.sweeps_waiting.load(Ordering::Relaxed),
             range_deletions_read: engine.range_deletions_read().load(Ordering::Relaxed),
+            rows_looked_up: engine.rows_looked_up().load(Ordering::Relaxed),
             clock_lead_micros: self.inner.shared.clock.lead_micros(),
         }
     }

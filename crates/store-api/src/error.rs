@@ -36,6 +36,15 @@ pub enum ClientError {
         /// The text of the answer's body.
         message: String,
     },
+    /// An index lacks writes that the search asked for by its `min_time_us`.
+    #[error("Vector Store error: {message}")]
+    Behind {
+        /// The text of the answer.
+        message: String,
+        /// The microseconds before that time of which the index may lack writes; `None` if the
+        /// service does not know.
+        behind_us: Option<u64>,
+    },
     /// A successful answer whose body isn't the JSON that the API promises.
     #[error("Vector Store returned an invalid JSON")]
     InvalidJson,

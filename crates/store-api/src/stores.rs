@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use uuid::Uuid;
 
-use crate::client::neighbours_of_binary;
+use crate::client::{Columns, neighbours_of_binary};
 use crate::types::AnnRequest;
 use crate::{Client, ClientError, Neighbours};
 
@@ -38,6 +38,9 @@ pub trait LocalStore: Send + Sync {
         search: AnnRequest,
     ) -> BoxFuture<'a, Result<Bytes, ClientError>>;
 
+    /// Notes that the node has answered a search of an index by ranking rows, without the index.
+    fn ranked_rows(&self, keyspace: &str, index: &str);
+
     /// Waits until an index of this version, which was just created, can be searched. It waits a
     /// few seconds at most, as the index of a large table takes longer to build.
     fn created<'a>(&'a self, keyspace: &'a str, index: &'a str, version: Uuid)
@@ -64,16 +67,35 @@ impl Stores {
         match self {
             Stores::Remote(client) => client.ann(keyspace, index, &search, key_columns).await,
             Stores::Local(store) => {
+                let returned = search.return_columns.clone().unwrap_or_default();
                 let search = store.search(keyspace, index, search);
                 let answer = tokio::time::timeout(LOCAL_TIMEOUT, search).await;
                 let answer = answer.unwrap_or(Err(ClientError::Aborted))?;
-                neighbours_of_binary(answer, key_columns)
+                let columns = Columns {
+                    key: key_columns,
+                    returned: &returned,
+                };
+                neighbours_of_binary(answer, columns)
             }
         }
     }
 }
 
 impl Stores {
+    /// Whether the service is in this process. It then knows each write of the node's that was
+    /// acknowledged before a search, and its answers are exact.
+    pub fn are_local(&self) -> bool {
+        matches!(self, Stores::Local(_))
+    }
+
+    /// Notes that a search of an index was answered by ranking rows, without the index. A service in
+    /// this process counts it.
+    pub fn ranked_rows(&self, keyspace: &str, index: &str) {
+        if let Stores::Local(store) = self {
+            store.ranked_rows(keyspace, index);
+        }
+    }
+
     /// Waits until an index that was just created can be searched, if the service is in this
     /// process. See [`LocalStore::created`].
     pub async fn created(&self, keyspace: &str, index: &str, version: Uuid) {
@@ -152,6 +174,8 @@ mod tests {
                 Ok(writer.finish())
             })
         }
+
+        fn ranked_rows(&self, _: &str, _: &str) {}
 
         fn created<'a>(&'a self, _: &'a str, _: &'a str, _: Uuid) -> BoxFuture<'a, ()> {
             Box::pin(async {})

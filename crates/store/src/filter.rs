@@ -15,11 +15,11 @@ use std::collections::HashSet;
 use bytes::Bytes;
 use columns::Condition;
 use serde_json::Value as Json;
-use store_api::types::{Filter, Restriction};
+use store_api::types::{AnnRequest, Filter, Restriction};
 use value::predicate::{Collection, Comparison, Observed, Predicate, TuplePredicate};
 use value::{CqlType, clustering_form, from_key_json};
 
-use crate::identity::IndexIdentity;
+use crate::identity::{IndexIdentity, Place};
 use crate::keys::{self, KeySchema, KeyTable, PrimaryKey, Values};
 
 /// The most partitions whose rows are looked up by the partition key. More are found by checks.
@@ -45,6 +45,12 @@ pub enum Unsuitable {
          the index, as in ON table (vector, {0})"
     )]
     Column(String),
+    /// The index can't return a column.
+    #[error(
+        "column {0} can't be returned, as the index doesn't store it: name it in the index, as in \
+         ON table (vector, {0})"
+    )]
+    Returned(String),
     /// A value has no such type.
     #[error("column {column} is of type {cql_type}, and {value} is no such value")]
     Value {
@@ -78,15 +84,6 @@ pub enum Unsuitable {
     },
 }
 
-/// The place of a column's values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// A column of the primary key, by its position there.
-    Key(usize),
-    /// A filter column, by its position among these.
-    Filter(usize),
-}
-
 #[derive(Debug)]
 enum Check {
     /// The key column at this position has one of these values, in the form of encoded keys.
@@ -97,41 +94,55 @@ enum Check {
     Token(Comparison, i64),
 }
 
-/// The columns that a filter restricts.
+/// The columns that a search needs of an index: those that it restricts, and those whose values it
+/// wants.
 #[derive(Clone, Debug, Default)]
-pub struct Restricted<'a> {
-    /// All of them.
+pub struct Needed<'a> {
+    /// All that are restricted.
     pub columns: Vec<&'a str>,
     /// Those that must equal a value, or one of several.
     pub equal: Vec<&'a str>,
     /// Whether the user said ALLOW FILTERING.
     pub is_allowed: bool,
+    /// Those whose values the answer shall have.
+    pub returned: &'a [String],
+    /// Whether the named index alone may answer, and no other on its column.
+    pub is_for_one: bool,
 }
 
-impl<'a> Restricted<'a> {
-    /// The columns that a filter restricts; none without a filter.
-    pub fn by(filter: Option<&'a Filter>) -> Restricted<'a> {
-        let mut restricted = Restricted::default();
-        let Some(filter) = filter else {
-            return restricted;
+impl<'a> Needed<'a> {
+    /// The columns that a search needs.
+    pub fn by(search: &'a AnnRequest) -> Needed<'a> {
+        let mut needed = Needed {
+            returned: search.return_columns.as_deref().unwrap_or_default(),
+            is_for_one: !search.routing,
+            ..Needed::default()
         };
-        restricted.is_allowed = filter.allow_filtering;
+        let Some(filter) = &search.filter else {
+            return needed;
+        };
+        needed.is_allowed = filter.allow_filtering;
         for restriction in &filter.restrictions {
             let (columns, is_equality) = columns_of(restriction);
             let columns = columns.iter().map(String::as_str);
             if is_equality {
-                restricted.equal.extend(columns.clone());
+                needed.equal.extend(columns.clone());
             }
-            restricted.columns.extend(columns);
+            needed.columns.extend(columns);
         }
-        restricted
+        needed
     }
 
-    /// Whether an index can be searched with these restrictions. A local one needs its key.
+    /// Whether an index has all of the columns. A local one needs its key restricted as well.
     pub fn fits(&self, index: &IndexIdentity) -> bool {
         let mut key = index.local_key.iter();
-        key.all(|column| self.equal.contains(&column.as_str()))
-            && self.columns.iter().all(|column| index.keeps(column))
+        key.all(|column| self.equal.contains(&column.as_str())) && self.are_in(index)
+    }
+
+    /// Whether an index has all of the columns.
+    pub fn are_in(&self, index: &IndexIdentity) -> bool {
+        self.columns.iter().all(|column| index.keeps(column))
+            && self.returned.iter().all(|column| index.returns(column))
     }
 
     /// The restricted columns that are not of the index's local key.
@@ -172,6 +183,40 @@ fn columns_of(restriction: &Restriction) -> (&[String], bool) {
         | TokenGt { lhs, .. }
         | TokenGe { lhs, .. } => (lhs, false),
     }
+}
+
+/// The number of values in a filter. A tuple has as many as it has elements.
+pub fn values_of(filter: &Filter) -> usize {
+    use Restriction::{
+        Contains, ContainsKey, Entry, Eq, EqTuple, Ge, GeTuple, Gt, GtTuple, In, InTuple, Le,
+        LeTuple, Lt, LtTuple, TokenEq, TokenGe, TokenGt, TokenLe, TokenLt,
+    };
+    let values = filter
+        .restrictions
+        .iter()
+        .map(|restriction| match restriction {
+            Eq { .. }
+            | Lt { .. }
+            | Le { .. }
+            | Gt { .. }
+            | Ge { .. }
+            | Contains { .. }
+            | ContainsKey { .. }
+            | TokenEq { .. }
+            | TokenLt { .. }
+            | TokenLe { .. }
+            | TokenGt { .. }
+            | TokenGe { .. } => 1,
+            Entry { .. } => 2,
+            In { rhs, .. }
+            | EqTuple { rhs, .. }
+            | LtTuple { rhs, .. }
+            | LeTuple { rhs, .. }
+            | GtTuple { rhs, .. }
+            | GeTuple { rhs, .. } => rhs.len(),
+            InTuple { rhs, .. } => rhs.iter().map(Vec::len).sum(),
+        });
+    values.sum()
 }
 
 impl RowFilter {
@@ -387,6 +432,17 @@ impl RowFilter {
         &self.conditions
     }
 
+    /// Whether the filter restricts columns outside the primary key.
+    pub fn has_filter_columns(&self) -> bool {
+        let is_filter = |place: &Place| matches!(place, Place::Filter(_));
+        !self.conditions.is_empty()
+            || self.checks.iter().any(|check| match check {
+                Check::OneOf(..) | Check::Token(..) => false,
+                Check::Column(place, _) => is_filter(place),
+                Check::Tuple(places, _) => places.iter().any(is_filter),
+            })
+    }
+
     /// Whether all other conditions hold for the row of an id.
     pub fn checks_hold(&self, keys: &KeyTable, id: u32) -> bool {
         let Some(key) = keys.key(id) else {
@@ -469,21 +525,12 @@ struct Column<'a> {
 
 impl<'a> Column<'a> {
     fn of(index: &'a IndexIdentity, name: &'a str) -> Result<Column<'a>, Unsuitable> {
-        let of_key = index.keys.columns().position(|column| column.name == name);
-        if let Some(at) = of_key {
-            return Ok(Column {
-                name,
-                cql_type: &index.keys.columns().nth(at).expect("it is there").cql_type,
-                place: Place::Key(at),
-            });
-        }
-        let filters = &index.filter_columns;
-        let at = filters.iter().position(|column| column.name == name);
-        let at = at.ok_or_else(|| Unsuitable::Column(name.to_owned()))?;
+        let place = index.place(name);
+        let (place, cql_type) = place.ok_or_else(|| Unsuitable::Column(name.to_owned()))?;
         Ok(Column {
             name,
-            cql_type: &filters[at].cql_type,
-            place: Place::Filter(at),
+            cql_type,
+            place,
         })
     }
 

@@ -102,15 +102,35 @@ pub struct IndexIdentity {
     pub range: TokenRange,
 }
 
+/// The place of a column's values in an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A column of the primary key, by its position there.
+    Key(usize),
+    /// A filter column, by its position among these.
+    Filter(usize),
+}
+
 impl IndexIdentity {
+    /// The place and the type of a column by which searches can be filtered; `None` for any other.
+    pub fn place(&self, column: &str) -> Option<(Place, &CqlType)> {
+        let mut key = self.keys.columns().enumerate();
+        if let Some((at, column)) = key.find(|(_, of_key)| of_key.name == column) {
+            return Some((Place::Key(at), &column.cql_type));
+        }
+        let mut filters = self.filter_columns.iter().enumerate();
+        let (at, column) = filters.find(|(_, filter)| filter.name == column)?;
+        Some((Place::Filter(at), &column.cql_type))
+    }
+
     /// Whether searches can be filtered by a column.
     pub fn keeps(&self, column: &str) -> bool {
-        let of_key = || self.keys.columns().any(|of_key| of_key.name == column);
-        let filters = self.filter_columns.iter();
-        filters
-            .map(|filter| &filter.name)
-            .any(|name| name == column)
-            || of_key()
+        self.place(column).is_some()
+    }
+
+    /// Whether a search can return the values of a column: it is kept, or it is the indexed one.
+    pub fn returns(&self, column: &str) -> bool {
+        self.column == column || self.keeps(column)
     }
 
     /// The types of the filter columns, in their order.

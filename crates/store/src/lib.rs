@@ -26,6 +26,7 @@ mod apply;
 mod aside;
 mod cluster;
 mod compute;
+mod counters;
 pub mod database;
 mod feed;
 mod filter;

@@ -5,6 +5,7 @@
 
 mod snapshots;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use prometheus::{
@@ -12,13 +13,16 @@ use prometheus::{
     IntGaugeVec, Opts, Registry, TextEncoder,
 };
 use snapshots::SnapshotFamilies;
+use store_api::types::SearchPlan;
 
+use crate::counters::{Counters, Event};
 use crate::identity::IndexName;
 pub use snapshots::SnapshotMetrics;
 
 const INDEX: &[&str] = &["keyspace", "index_name"];
 const OPERATION: &[&str] = &["keyspace", "index_name", "operation"];
 const COMPONENT: &[&str] = &["keyspace", "index_name", "component"];
+const PLAN: &[&str] = &["keyspace", "index_name", "plan"];
 const READER: &[&str] = &["keyspace", "index_name", "reader"];
 
 /// The parts of an index that have to stay in memory: the values of the label `component`.
@@ -47,6 +51,7 @@ const LAG_BUCKETS_S: &[f64] = &[
 #[derive(Clone)]
 pub struct Metrics {
     registry: Registry,
+    counters: Arc<Counters>,
     request_latency: HistogramVec,
     index_size: IntGaugeVec,
     index_memory: IntGaugeVec,
@@ -57,6 +62,7 @@ pub struct Metrics {
     rows_without_room: IntGaugeVec,
     write_time_regressions: IntCounterVec,
     searches_refused: IntCounterVec,
+    searches: IntCounterVec,
     memory_used: IntGaugeVec,
     memory_limit: IntGaugeVec,
     clock_lead: GaugeVec,
@@ -72,8 +78,12 @@ pub struct Metrics {
 /// The series of one index.
 #[derive(Clone)]
 pub struct IndexMetrics {
+    /// The counters that tests start.
+    pub counters: Arc<Counters>,
     /// The time from a request to its answer.
     pub request_latency: Histogram,
+    /// The number of searches by plan, in the order of [`SearchPlan::ALL`].
+    searches: [IntCounter; SearchPlan::ALL.len()],
     /// The number of rows in the index.
     pub size: IntGauge,
     /// The bytes that the index takes.
@@ -134,6 +144,15 @@ pub struct ReaderMetrics {
     pub last_processed: Gauge,
 }
 
+impl IndexMetrics {
+    /// Counts a search that was answered by this plan.
+    pub fn searched(&self, plan: SearchPlan) {
+        if let Some(counter) = self.searches.get(plan as usize) {
+            counter.inc();
+        }
+    }
+}
+
 impl Default for Metrics {
     fn default() -> Metrics {
         Metrics::new()
@@ -149,6 +168,13 @@ impl Metrics {
     pub fn new() -> Metrics {
         let registry = Registry::new();
         Metrics {
+            searches: counter(
+                &registry,
+                "searches_total",
+                "Searches answered, by the way in which they were done",
+                PLAN,
+            ),
+            counters: Arc::default(),
             request_latency: histogram(
                 &registry,
                 "request_latency_seconds",
@@ -283,7 +309,13 @@ impl Metrics {
                 .with_label_values(&[labels[0], labels[1], component])
         };
         let [graph, ids, vectors, workspaces, fresh, keys, rows] = MEMORY_COMPONENTS.map(memory);
+        let searches = SearchPlan::ALL.map(|plan| {
+            self.searches
+                .with_label_values(&[labels[0], labels[1], plan.name()])
+        });
         IndexMetrics {
+            searches,
+            counters: self.counters.clone(),
             request_latency: self.request_latency.with_label_values(&labels),
             size: self.index_size.with_label_values(&labels),
             memory: MemoryMetrics {
@@ -325,6 +357,12 @@ impl Metrics {
     /// lacked acknowledged writes until then.
     pub fn search_refused(&self, reason: &str) {
         self.searches_refused.with_label_values(&[reason]).inc();
+        self.counters.count(Event::Refusal, 1);
+    }
+
+    /// The counters that tests start.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
     }
 
     /// Sets the memory that the process takes, and the limit for it.
@@ -359,6 +397,10 @@ impl Metrics {
         for operation in ["insert", "update", "remove"] {
             let labels = [labels[0], labels[1], operation];
             let _ = self.index_modified.remove_label_values(&labels);
+        }
+        for plan in SearchPlan::ALL {
+            let labels = [labels[0], labels[1], plan.name()];
+            let _ = self.searches.remove_label_values(&labels);
         }
         for reader in readers {
             let labels = [labels[0], labels[1], reader.as_str()];

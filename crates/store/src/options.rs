@@ -57,6 +57,10 @@ pub struct StoreOptions {
     /// A search for few rows runs on the thread of its socket while recent searches took no longer
     /// than this. Zero hands all searches over to other threads.
     pub inline_searches_within: Duration,
+    /// The most values that a filter of a search may have. A tuple counts by its elements.
+    pub filter_values_max: usize,
+    /// Whether the HTTP API has the test hooks under `/api/internals`.
+    pub internals: bool,
     /// The longest time that requests in flight may go on after a shutdown was asked for.
     pub shutdown_timeout: Duration,
 }
@@ -159,6 +163,8 @@ impl Default for StoreOptions {
             turns: Turns::default(),
             tasks: Registry::default(),
             inline_searches_within: INLINE_WITHIN,
+            filter_values_max: 100_000,
+            internals: false,
             shutdown_timeout: Duration::from_secs(10),
         }
     }

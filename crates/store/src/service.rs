@@ -172,7 +172,7 @@ fn begin(
 
     let api = Api {
         engine: engine.clone(),
-        searches: SearchDoor::new(engine.clone(), compute.clone()),
+        searches: SearchDoor::new(engine.clone(), compute.clone(), options.filter_values_max),
         work: work.clone(),
         repairs: repairs.clone(),
         schedules: schedules.clone(),
@@ -182,6 +182,7 @@ fn begin(
             version: options.version,
             engine: concat!("annulus-", env!("CARGO_PKG_VERSION")).to_owned(),
         }),
+        internals: options.internals,
     };
     bound.local.open(api.clone());
     let listening = bound.bound.into_iter();

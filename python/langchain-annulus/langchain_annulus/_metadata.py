@@ -67,7 +67,7 @@ def _tagged(value: object) -> dict[str, str]:
 
 
 def _untagged(read: dict[str, Any]) -> Any:
-    if _TAG not in read:
+    if read.keys() != {_TAG, "value"}:
         return read
     return _TAGGED_BY_NAME[read[_TAG]](read["value"])
 

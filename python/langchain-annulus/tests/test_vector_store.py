@@ -116,6 +116,7 @@ METADATA = {
     "list": [1, 1.0, "1", True, None, [2]],
     "map": {"a": {"b": [1]}},
     "empty": {},
+    "own": {"langchain_annulus": {"value": 1}},
     "datetime": datetime(2026, 1, 2, 3, 4, 5, 6, UTC),
     "local": datetime(2026, 1, 2),
     "date": date(2026, 1, 2),

@@ -114,6 +114,7 @@ fn a_scan_measures_each_vector_once() {
         let bytes = u64::from(VECTORS) * 4 * DIMENSIONS as u64;
         let expected = Explanation {
             way: Way::Scan,
+            walk_given_up: false,
             hops: 0,
             distances: 0,
             rescored: u64::from(VECTORS),

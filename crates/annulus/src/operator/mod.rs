@@ -68,9 +68,9 @@ impl Asking {
     /// Explains an error in an operator's words.
     pub fn explain(&self, error: ClientError) -> anyhow::Error {
         match error {
-            ClientError::Status { message, .. } | ClientError::Overloaded { message, .. } => {
-                anyhow::anyhow!(message)
-            }
+            ClientError::Status { message, .. }
+            | ClientError::Overloaded { message, .. }
+            | ClientError::Behind { message, .. } => anyhow::anyhow!(message),
             ClientError::Unavailable | ClientError::NoAddress => anyhow::anyhow!(
                 "no index service answers at {}: is it running? name it with --http or ANNULUS_HTTP",
                 self.http

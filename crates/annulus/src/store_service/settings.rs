@@ -230,6 +230,15 @@ pub struct StoreSettings {
     #[arg(long, env = "ANNULUS_SCRUB_RATE_MIB", value_name = "MIB")]
     pub scrub_rate_mib: Option<u64>,
 
+    /// Values in the filter of a search, of which a tuple has several; more are refused with 400
+    /// [default: 100000]
+    #[arg(long, env = "ANNULUS_FILTER_VALUES", value_name = "N")]
+    pub filter_values: Option<usize>,
+
+    /// Test hooks of the HTTP API under /api/internals, which count events [default: false]
+    #[arg(long, env = "ANNULUS_INTERNALS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub internals: Option<bool>,
+
     /// Log filter: a level, or directives such as store=debug,info [default: info, and warn for
     /// libraries]
     #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]

@@ -9,12 +9,14 @@ use cql::ast;
 use cql::error::CqlError;
 use cql::wire::BoundValue;
 use index::Candidates;
+use index::target::is_scalar;
 use query::bind::{Bound, PrepareContext, PreparedTerm, prepare_term};
 use query::functions::natural_type;
 use query::relation::{Relation, RelationKind};
 use query::values::Values;
 use query::{NearestTo, bounds, clauses, filter, newest};
 use schema::{Column, ColumnId, ColumnKind, Index, Table};
+use value::CqlType;
 
 use super::place::Place;
 use super::projection::Projection;
@@ -45,6 +47,9 @@ pub(super) struct NearestOrder {
     /// The relations of WHERE. Each row is checked for all of them, as the index may not have taken
     /// up a change yet.
     pub conditions: Vec<Condition>,
+    /// The columns outside of the key that the selection reads, if the index keeps all of them as
+    /// the rows have them, and all columns of WHERE. Then it can answer alone.
+    pub covered: Option<Vec<Column>>,
 }
 
 /// A relation of WHERE beside the ordering.
@@ -71,6 +76,9 @@ impl fmt::Display for NearestOrder {
             if !texts.is_empty() {
                 writeln!(f, "{name}: {}", texts.join(" and "))?;
             }
+        }
+        if self.covered.is_some() {
+            writeln!(f, "by the index alone at consistency ONE")?;
         }
         Ok(())
     }
@@ -123,6 +131,7 @@ pub(super) fn prepare(
         partition_columns: table.partition_key().len(),
         key_columns,
         conditions: Vec::new(),
+        covered: None,
     })
 }
 
@@ -133,12 +142,17 @@ fn is_key_column(kind: ColumnKind) -> bool {
     )
 }
 
+/// Whether an index names a column beside the vectors.
+fn names(index: &Index, column: &str) -> bool {
+    let mut names = index.local_key.iter().chain(&index.filter_columns);
+    names.any(|name| name == column)
+}
+
 /// Whether an index keeps the values of a column: the column is of the primary key, the index names
 /// it, or it has an index of its own.
 fn keeps(table: &Table, index: &Index, column: &Column) -> bool {
-    let mut names = index.local_key.iter().chain(&index.filter_columns);
     is_key_column(column.kind)
-        || names.any(|name| *name == column.name)
+        || names(index, &column.name)
         || table.columns_with_an_index().any(|own| own.id == column.id)
 }
 
@@ -212,6 +226,37 @@ impl NearestOrder {
             });
         }
         Ok(())
+    }
+
+    /// Finds out whether the index can answer alone, once WHERE has been taken.
+    ///
+    /// Collections are not looked for in it, as their elements have times of their own, nor are
+    /// numbers in the clustering key that have several forms. Columns that the index keeps only as
+    /// they have an index of their own are not either: while it is built anew with such a column, the
+    /// present one answers without it, and the rows are checked.
+    pub(super) fn cover(&mut self, projection: &Projection) {
+        let has = |column: &Column| match column.kind {
+            ColumnKind::PartitionKey { .. } => true,
+            ColumnKind::Clustering { .. } => {
+                !matches!(column.cql_type, CqlType::Decimal | CqlType::Varint)
+            }
+            ColumnKind::Static | ColumnKind::Regular => {
+                names(&self.index, &column.name) && is_scalar(&column.cql_type)
+            }
+        };
+        let is_covered = !projection.reads_times
+            && self.candidates.rescoring.is_none()
+            && self.conditions.iter().all(|condition| {
+                let column = condition.relation.first_column();
+                condition.is_kept
+                    && column.is_none_or(|column| {
+                        is_key_column(column.kind) || names(&self.index, &column.name)
+                    })
+            })
+            && projection.read.iter().all(has);
+        let read = projection.read.iter();
+        let beside = read.filter(|column| !is_key_column(column.kind));
+        self.covered = is_covered.then(|| beside.cloned().collect());
     }
 
     /// The vector that an execution looks for, serialised.

@@ -10,21 +10,28 @@
 //! rows are checked for all of them. Where that leaves too few of all the neighbours that one
 //! answer can name, the rows of the access path are read instead, and ranked by their stored
 //! vectors. The same is done from the start where the access path names few rows.
+//!
+//! If the index keeps all that WHERE and the selection need, the index service in the same process
+//! answers alone at the consistency of one replica (`covered_page`). It knows every
+//! acknowledged write, so its values are those of the rows.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use cql::error::CqlError;
+use cql::wire::Consistency;
 use futures::stream::{self, StreamExt};
 use index::Metric;
 use query::bind::StatementClock;
 use query::refill::Refill;
 use query::values::Values;
 use query::{Nearest, bounds, key_values, limit, refused, row_filter};
-use storage::read::{Row, View};
+use schema::{Column, ColumnKind};
+use storage::read::{Cell, LiveCell, Partition, Position, Row, View};
 use store_api::types::{self, AnnRequest, Restriction};
-use store_api::{ClientError, KeyValue};
+use store_api::{ClientError, KeyValue, Neighbours};
+use value::token::routing_key;
 
 use super::access::PartitionAccess;
 use super::blocking::on_blocking_thread;
@@ -136,6 +143,9 @@ impl Search<'_> {
             restrictions,
             allow_filtering: true,
         });
+        if is_whole_filter && let Some(page) = self.covered_page(filter.as_ref()).await? {
+            return Ok(page);
+        }
         let mut requested = self.order.candidates.wanted(self.limit);
         loop {
             let keys = self.candidates(requested, filter.clone()).await?;
@@ -149,6 +159,42 @@ impl Search<'_> {
                 Refill::Ask(more) => requested = more,
             }
         }
+    }
+
+    /// The page of the nearest rows by what the index keeps of them. `filter` has all relations.
+    /// `None` if rows have to be read.
+    async fn covered_page(&self, filter: Option<&types::Filter>) -> Result<Option<Page>, CqlError> {
+        let consistency = self.parameters.consistency;
+        let is_of_one = matches!(consistency, Consistency::One | Consistency::LocalOne);
+        let Some(columns) = self.order.covered.as_ref().filter(|_| is_of_one) else {
+            return Ok(None);
+        };
+        if !self.database.stores.are_local() {
+            return Ok(None);
+        }
+        let names = columns.iter().map(|column| column.name.clone());
+        let search = AnnRequest {
+            filter: filter.cloned(),
+            return_columns: Some(names.collect()),
+            ..self.search(self.order.candidates.wanted(self.limit))
+        };
+        let neighbours = match self.ask(search).await {
+            Ok(neighbours) => neighbours,
+            // The values may be too many bytes for one answer. Rows are read one after another.
+            Err(ClientError::Status { .. }) => return Ok(None),
+            Err(error) => return Err(refused(error)),
+        };
+        let mut collector = self.collector();
+        for (at, key) in neighbours.keys.iter().enumerate() {
+            let values = neighbours.column_values.iter().map(|values| values.get(at));
+            let row = covered_row(self.plan, self.order, key, columns.iter().zip(values));
+            let row = row.ok_or_else(|| refused(ClientError::InvalidBinary))?;
+            if collector.take(0, row)? == Progress::Finished {
+                break;
+            }
+        }
+        let (page, _) = collector.finish()?;
+        Ok(Some(page))
     }
 
     /// The relations that the index can search by.
@@ -176,6 +222,9 @@ impl Search<'_> {
 
     /// Reads all rows of the access path and ranks them by their vectors.
     async fn scanned_page(&self) -> Result<Page, CqlError> {
+        let keyspace = &self.plan.selected.table.keyspace;
+        let stores = &self.database.stores;
+        stores.ranked_rows(keyspace, &self.order.index.name);
         let values = Values {
             bound: &self.parameters.values,
             clock: self.clock,
@@ -190,32 +239,30 @@ impl Search<'_> {
         wanted: usize,
         filter: Option<types::Filter>,
     ) -> Result<Vec<Key>, CqlError> {
-        let (plan, order) = (self.plan, self.order);
-        let names: Vec<&str> = order
-            .key_columns
-            .iter()
-            .map(|column| column.name.as_str())
-            .collect();
         let search = AnnRequest {
             filter,
-            ..AnnRequest::new(bounds::elements(&self.vector), wanted)
+            ..self.search(wanted)
         };
-        let neighbours = self
-            .database
-            .stores
-            .ann(
-                &plan.selected.table.keyspace,
-                &order.index.name,
-                search,
-                &names,
-            )
-            .await
-            .map_err(refused)?;
-        neighbours
-            .keys
-            .iter()
-            .map(|key| read_key(order, key).ok_or_else(|| refused(ClientError::InvalidJson)))
+        let neighbours = self.ask(search).await.map_err(refused)?;
+        let keys = neighbours.keys.iter();
+        keys.map(|key| read_key(self.order, key).ok_or_else(|| refused(ClientError::InvalidJson)))
             .collect()
+    }
+
+    /// A search for the `wanted` nearest rows.
+    fn search(&self, wanted: usize) -> AnnRequest {
+        AnnRequest::new(bounds::elements(&self.vector), wanted)
+    }
+
+    /// Asks the index service.
+    async fn ask(&self, search: AnnRequest) -> Result<Neighbours, ClientError> {
+        let (keyspace, order) = (&self.plan.selected.table.keyspace, self.order);
+        let names = order.key_columns.iter().map(|column| column.name.as_str());
+        let names: Vec<&str> = names.collect();
+        let stores = &self.database.stores;
+        stores
+            .ann(keyspace, &order.index.name, search, &names)
+            .await
     }
 
     /// Reads the rows of these keys, up to LIMIT, into a page.
@@ -285,6 +332,51 @@ fn read_key(order: &NearestOrder, key: &[KeyValue]) -> Option<Key> {
     let mut values = key_values(types.map(|column| Some(&column.cql_type)), key)?;
     let clustering = values.split_off(order.partition_columns);
     Some((values, clustering))
+}
+
+/// A row made of what the index keeps of it; `None` if a value is not as CQL serialises it. A
+/// column without a value is null.
+fn covered_row<'a>(
+    plan: &Resolved,
+    order: &NearestOrder,
+    key: &[KeyValue],
+    values: impl Iterator<Item = (&'a Column, Option<&'a Option<KeyValue>>)>,
+) -> Option<Row> {
+    let (partition, clustering) = read_key(order, key)?;
+    let mut static_cells = Vec::new();
+    let mut cells = Vec::new();
+    for (column, value) in values {
+        let value = match value? {
+            Some(KeyValue::Cql(value)) => value.clone(),
+            Some(KeyValue::Json(_)) => return None,
+            None => continue,
+        };
+        let cell = LiveCell {
+            value,
+            // Nobody asks for its times.
+            timestamp: 0,
+            expiry: None,
+        };
+        let of_kind = match column.kind {
+            ColumnKind::Static => &mut static_cells,
+            _ => &mut cells,
+        };
+        of_kind.push((column.id, Cell::Simple(cell)));
+    }
+    static_cells.sort_by_key(|(column, _)| *column);
+    cells.sort_by_key(|(column, _)| *column);
+    let partitioner = plan.selected.table.partitioner;
+    Some(Row {
+        partition: Arc::new(Partition {
+            token: partitioner.token(&routing_key(&partition)),
+            key: partition,
+            static_cells,
+        }),
+        clustering: Some(clustering),
+        cells,
+        // The answer has one page.
+        position: Position(Bytes::new()),
+    })
 }
 
 /// Reads the rows of the keys, and gives them to `take` in the order of the keys until it has

@@ -48,6 +48,9 @@ pub(super) fn prepare(
         .collect::<Result<Vec<_>, _>>()?;
     if let Some(nearest) = &mut nearest {
         nearest.restrict(&relations, select.allow_filtering)?;
+        if !select.distinct {
+            nearest.cover(&projection);
+        }
     }
     // By similarity, the access path leads a scan that filters the rows.
     let may_filter = select.allow_filtering || nearest.is_some();

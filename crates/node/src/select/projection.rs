@@ -32,6 +32,8 @@ pub(super) struct Projection {
     pub aggregates: Vec<AggregateCall>,
     /// The columns that are read, each once.
     pub read: Vec<Column>,
+    /// Whether the outputs show when cells were written or when they expire.
+    pub reads_times: bool,
 }
 
 /// Resolves a selection.
@@ -49,6 +51,7 @@ pub(super) fn prepare(
         terms: Vec::new(),
         aggregates: Vec::new(),
         read: Vec::new(),
+        reads_times: false,
         in_aggregate: false,
     };
     let mut outputs = Vec::new();
@@ -86,6 +89,7 @@ pub(super) fn prepare(
         terms: builder.terms,
         aggregates: builder.aggregates,
         read: builder.read,
+        reads_times: builder.reads_times,
     })
 }
 
@@ -95,6 +99,7 @@ struct Builder<'a> {
     terms: Vec<PreparedTerm>,
     aggregates: Vec<AggregateCall>,
     read: Vec<Column>,
+    reads_times: bool,
     /// Whether the argument of an aggregate is being resolved. No other aggregate may stand there.
     in_aggregate: bool,
 }
@@ -196,6 +201,7 @@ impl Builder<'_> {
             )));
         }
         self.column(column);
+        self.reads_times = true;
         Ok(Place::of(column))
     }
 

@@ -98,6 +98,8 @@ pub(crate) struct Disk {
     synced: AtomicU64,
     /// Range deletions that were read since the start.
     pub(crate) range_deletions_read: AtomicU64,
+    /// Rows that were looked up by their keys since the start.
+    pub(crate) rows_looked_up: AtomicU64,
 }
 
 struct Opened {
@@ -132,6 +134,7 @@ impl Disk {
             // fjall syncs the journal when it opens.
             synced: AtomicU64::new(number),
             range_deletions_read: AtomicU64::new(0),
+            rows_looked_up: AtomicU64::new(0),
         })
     }
 

@@ -212,6 +212,11 @@ impl Engine {
         either!(self, of => &of.range_deletions_read)
     }
 
+    /// Counts the rows that were looked up by their keys.
+    pub(crate) fn rows_looked_up(&self) -> &AtomicU64 {
+        either!(self, of => &of.rows_looked_up)
+    }
+
     /// Bytes of all files.
     pub(crate) fn disk_bytes(&self) -> u64 {
         either!(self, of => of.disk_bytes())

@@ -179,6 +179,8 @@ pub(crate) struct Engine {
     path: PathBuf,
     /// Range deletions that were read since the start. See [`super::Disk`].
     pub(crate) range_deletions_read: AtomicU64,
+    /// Rows that were looked up by their keys since the start. See [`super::Disk`].
+    pub(crate) rows_looked_up: AtomicU64,
 }
 
 pub(crate) struct Snapshot {
@@ -200,6 +202,7 @@ impl Engine {
             epoch: Mutex::new(state.epoch),
             path: PathBuf::from("a simulated disk"),
             range_deletions_read: AtomicU64::new(0),
+            rows_looked_up: AtomicU64::new(0),
         };
         (engine, state.synced.is_empty())
     }

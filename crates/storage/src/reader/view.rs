@@ -1,6 +1,7 @@
 //! Views of a table as it was at one moment.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use uuid::Uuid;
@@ -93,6 +94,8 @@ impl View {
         clustering: &[Bytes],
     ) -> Result<Option<Row>, StorageError> {
         let context = &self.context;
+        let looked_up = context.engine.rows_looked_up();
+        looked_up.fetch_add(1, Ordering::Relaxed);
         let (token, prefix) = context.table.keys.partition(&partition)?;
         let suffix = context.table.keys.clustering(clustering)?;
         let row_key = key::bound(&prefix, ROW, &suffix);

@@ -19,21 +19,21 @@
 //! ```text
 //! 4 bytes    rows, u32
 //! 2          columns of the primary key, u16
-//! 2          zero
+//! 2          columns of values beside the key, u16: zero unless the search has `return_columns`
 //! 4 x rows   distances, f32
 //! 4 x rows   similarity scores, f32
-//! and for each column, partition key first:
+//! and for each column, partition key first, and then those of values beside it:
 //!   2        its type: the id of the option in the CQL native protocol v4, u16
 //!   2        length of its name, u16
 //!            its name, UTF-8
-//!   4 x rows lengths of the values, u32
+//!   4 x rows lengths of the values, u32; 2³² - 1 stands for null, which is no key
 //!            the values one after the other, each as CQL serialises it
 //! ```
 
 mod read;
 mod write;
 
-pub use read::{Column, Malformed, Rows};
+pub use read::{Column, Malformed, ReturnedColumn, Rows};
 pub use write::{Writer, vector};
 
 /// The content type of a search whose body is the vector alone.
@@ -47,6 +47,12 @@ const WORD_BYTES: usize = 4;
 
 /// Bytes before the distances.
 const HEAD_BYTES: usize = 8;
+
+/// The place of the number of returned columns.
+const RETURNED_AT: usize = 6;
+
+/// The length that stands for null.
+const NULL: u32 = u32::MAX;
 
 /// The elements of a vector; `None` if the bytes are not a whole number of elements.
 pub fn elements(body: &[u8]) -> Option<Vec<f32>> {

@@ -2,7 +2,7 @@
 
 use bytes::{Buf, Bytes};
 
-use super::{HEAD_BYTES, WORD_BYTES};
+use super::{HEAD_BYTES, NULL, WORD_BYTES};
 
 /// The error for bytes that are no binary answer: too short, too long, or with a name that is no
 /// text.
@@ -19,6 +19,8 @@ pub struct Rows {
     pub similarity_scores: Vec<f32>,
     /// The columns of the primary key, partition key first.
     pub columns: Vec<Column>,
+    /// The columns whose values were asked for.
+    pub returned: Vec<ReturnedColumn>,
 }
 
 /// A column of the primary key.
@@ -32,6 +34,18 @@ pub struct Column {
     pub values: Vec<Bytes>,
 }
 
+/// A column whose values were asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReturnedColumn {
+    /// The name of the column.
+    pub name: String,
+    /// The id of the column's type in the CQL native protocol.
+    pub typ: u16,
+    /// The values as CQL serialises them, one for each row; `None` for null. They share the memory
+    /// of the answer.
+    pub values: Vec<Option<Bytes>>,
+}
+
 impl Rows {
     /// Reads an answer. Memory for values is allocated only after their bytes are known to be
     /// there.
@@ -41,13 +55,13 @@ impl Rows {
         }
         let rows = usize::try_from(body.get_u32_le()).map_err(|_| Malformed)?;
         let columns = usize::from(body.get_u16_le());
-        if body.get_u16_le() != 0 {
-            return Err(Malformed);
-        }
+        let returned = usize::from(body.get_u16_le());
         let distances = floats(&mut body, rows)?;
         let similarity_scores = floats(&mut body, rows)?;
-        let columns = (0..columns).map(|_| column(&mut body, rows));
+        let columns = (0..columns).map(|_| key_column(&mut body, rows));
         let columns = columns.collect::<Result<_, _>>()?;
+        let returned = (0..returned).map(|_| column(&mut body, rows));
+        let returned = returned.collect::<Result<_, _>>()?;
         if body.has_remaining() {
             return Err(Malformed);
         }
@@ -55,11 +69,22 @@ impl Rows {
             distances,
             similarity_scores,
             columns,
+            returned,
         })
     }
 }
 
-fn column(body: &mut Bytes, rows: usize) -> Result<Column, Malformed> {
+fn key_column(body: &mut Bytes, rows: usize) -> Result<Column, Malformed> {
+    let ReturnedColumn { name, typ, values } = column(body, rows)?;
+    let values = values.into_iter().collect::<Option<_>>();
+    Ok(Column {
+        name,
+        typ,
+        values: values.ok_or(Malformed)?,
+    })
+}
+
+fn column(body: &mut Bytes, rows: usize) -> Result<ReturnedColumn, Malformed> {
     let mut head = take(body, 4)?;
     let typ = head.get_u16_le();
     let name = take(body, usize::from(head.get_u16_le()))?;
@@ -67,10 +92,12 @@ fn column(body: &mut Bytes, rows: usize) -> Result<Column, Malformed> {
     let mut lengths = words(body, rows)?;
     let mut values = Vec::with_capacity(rows);
     for _ in 0..rows {
-        let length = usize::try_from(lengths.get_u32_le()).map_err(|_| Malformed)?;
-        values.push(take(body, length)?);
+        values.push(match lengths.get_u32_le() {
+            NULL => None,
+            length => Some(take(body, usize::try_from(length).map_err(|_| Malformed)?)?),
+        });
     }
-    Ok(Column {
+    Ok(ReturnedColumn {
         name: name.to_owned(),
         typ,
         values,
@@ -143,6 +170,34 @@ mod tests {
         let numbers = [1.5, f32::MIN, -0.0];
         assert_eq!(elements(&vector(&numbers)).unwrap(), numbers);
         assert_eq!(elements(&[0; 7]), None);
+    }
+
+    #[test]
+    fn values_beside_the_key_may_be_null() {
+        let mut writer = Writer::new([(0.0, 1.0), (1.0, 0.5)].into_iter(), 1, 20);
+        writer.column("id", 16, [[7], [8]].iter().map(|v| &v[..]));
+        writer.returned_column("t", 13, [Some(&b"x"[..]), None].into_iter());
+        let whole = writer.finish();
+        let rows = Rows::read(whole.clone()).unwrap();
+        assert_eq!(rows.columns[0].values, [&[7][..], &[8]]);
+        assert_eq!(
+            (rows.returned[0].name.as_str(), rows.returned[0].typ),
+            ("t", 13)
+        );
+        assert_eq!(rows.returned[0].values, [Some("x".into()), None]);
+        for end in 0..whole.len() {
+            assert_eq!(
+                Rows::read(whole.slice(..end)),
+                Err(Malformed),
+                "{end} bytes"
+            );
+        }
+        // A key is never null.
+        let mut writer = Writer::new([(0.0, 1.0)].into_iter(), 0, 0);
+        writer.returned_column("t", 13, [None].into_iter());
+        let mut as_key = writer.finish().to_vec();
+        as_key[4..8].copy_from_slice(&[1, 0, 0, 0]);
+        assert_eq!(Rows::read(as_key.into()), Err(Malformed));
     }
 
     #[test]

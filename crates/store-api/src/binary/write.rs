@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{HEAD_BYTES, WORD_BYTES};
+use super::{HEAD_BYTES, NULL, RETURNED_AT, WORD_BYTES};
 
 /// The body of a search: the elements of its vector.
 pub fn vector(elements: &[f32]) -> Bytes {
@@ -15,11 +15,13 @@ pub fn vector(elements: &[f32]) -> Bytes {
 pub struct Writer {
     out: Vec<u8>,
     rows: usize,
+    /// The number of columns whose values were asked for.
+    returned: usize,
 }
 
 impl Writer {
     /// Begins an answer with the distance and the similarity score of each row, nearest first.
-    /// `key_bytes` is the approximate number of bytes of keys and names that follow.
+    /// `key_bytes` is the approximate number of bytes of keys, values and names that follow.
     ///
     /// # Panics
     ///
@@ -43,11 +45,15 @@ impl Writer {
         for (_, similarity) in scores {
             out.extend_from_slice(&similarity.to_le_bytes());
         }
-        Writer { out, rows }
+        Writer {
+            out,
+            rows,
+            returned: 0,
+        }
     }
 
-    /// Adds a column: its name, the CQL protocol's id of its type, and its serialised values, one
-    /// for each row.
+    /// Adds a column of the key: its name, the CQL protocol's id of its type, and its serialised
+    /// values, one for each row. All columns of the key come before those that are returned.
     ///
     /// # Panics
     ///
@@ -58,24 +64,57 @@ impl Writer {
         typ: u16,
         values: impl Iterator<Item = &'a [u8]> + Clone,
     ) {
+        self.put(name, typ, values.map(Some));
+    }
+
+    /// Adds a column whose values were asked for, as [`Writer::column`] does; `None` stands for
+    /// null.
+    ///
+    /// # Panics
+    ///
+    /// As [`Writer::column`].
+    pub fn returned_column<'a>(
+        &mut self,
+        name: &str,
+        typ: u16,
+        values: impl Iterator<Item = Option<&'a [u8]>> + Clone,
+    ) {
+        self.returned += 1;
+        self.put(name, typ, values);
+    }
+
+    fn put<'a>(
+        &mut self,
+        name: &str,
+        typ: u16,
+        values: impl Iterator<Item = Option<&'a [u8]>> + Clone,
+    ) {
         let length = u16::try_from(name.len()).expect("names are shorter");
         self.out.extend_from_slice(&typ.to_le_bytes());
         self.out.extend_from_slice(&length.to_le_bytes());
         self.out.extend_from_slice(name.as_bytes());
         let mut count = 0;
         for value in values.clone() {
-            let length = u32::try_from(value.len()).expect("keys are shorter");
+            let length = value.map_or(NULL, |value| {
+                u32::try_from(value.len()).expect("values are shorter")
+            });
             self.out.extend_from_slice(&length.to_le_bytes());
             count += 1;
         }
         assert_eq!(count, self.rows, "a value of {name} for each row");
-        for value in values {
+        for value in values.flatten() {
             self.out.extend_from_slice(value);
         }
     }
 
     /// The whole answer.
-    pub fn finish(self) -> Bytes {
+    ///
+    /// # Panics
+    ///
+    /// If 2¹⁶ columns are returned: no table has so many.
+    pub fn finish(mut self) -> Bytes {
+        let returned = u16::try_from(self.returned).expect("a table has fewer columns");
+        self.out[RETURNED_AT..HEAD_BYTES].copy_from_slice(&returned.to_le_bytes());
         self.out.into()
     }
 }

@@ -9,7 +9,7 @@ use super::ask::{Answer, Form};
 use super::{KeyValue, Neighbours};
 use crate::ClientError;
 use crate::binary::Rows;
-use crate::types::{PrimaryKeys, UnavailableReason};
+use crate::types::{AnnRequest, PrimaryKeys, UnavailableReason};
 
 /// The error for an answer with another status than 200.
 pub fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
@@ -17,37 +17,63 @@ pub fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
     struct Refusal {
         reason: Option<Value>,
         message: Option<String>,
+        #[serde(default)]
+        behind_us: Option<u64>,
     }
     let refusal = serde_json::from_slice::<Refusal>(body).ok();
     let reason = refusal.as_ref().and_then(|refusal| refusal.reason.clone());
     // A service that is not ready gives a reason. One that has too much to do gives none.
     let is_overload = status == StatusCode::SERVICE_UNAVAILABLE && reason.is_none();
-    if status == StatusCode::SERVICE_UNAVAILABLE
-        && let Some(reason) = reason
-        && let Ok(UnavailableReason::NodeBootstrapping) = serde_json::from_value(reason)
-    {
-        return ClientError::Unavailable;
-    }
+    let reason = reason.filter(|_| status == StatusCode::SERVICE_UNAVAILABLE);
+    let reason = reason.and_then(|reason| serde_json::from_value(reason).ok());
+    let behind_us = refusal.as_ref().and_then(|refusal| refusal.behind_us);
     let message = refusal
         .and_then(|refusal| refusal.message)
         .or_else(|| serde_json::from_slice::<String>(body).ok())
         .unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
-    match is_overload {
-        true => ClientError::overloaded(message),
-        false => ClientError::of_answer(status, message),
+    match reason {
+        Some(UnavailableReason::NodeBootstrapping) => ClientError::Unavailable,
+        Some(UnavailableReason::IndexBehind) => ClientError::Behind { message, behind_us },
+        _ if is_overload => ClientError::overloaded(message),
+        _ => ClientError::of_answer(status, message),
+    }
+}
+
+/// The columns that an answer must have.
+#[derive(Clone, Copy, Debug)]
+pub struct Columns<'a> {
+    /// All columns of the primary key, partition key first.
+    pub key: &'a [&'a str],
+    /// The columns whose values were asked for.
+    pub returned: &'a [String],
+}
+
+impl<'a> Columns<'a> {
+    /// The columns that the answer to a search must have.
+    pub fn of(search: &'a AnnRequest, key: &'a [&'a str]) -> Columns<'a> {
+        Columns {
+            key,
+            returned: search.return_columns.as_deref().unwrap_or_default(),
+        }
     }
 }
 
 /// Turns the columns of an answer into rows.
-pub fn neighbours(answer: Answer, key_columns: &[&str]) -> Result<Neighbours, ClientError> {
+pub fn neighbours(answer: Answer, columns: Columns<'_>) -> Result<Neighbours, ClientError> {
     match answer.form {
-        Form::Json => of_json(&answer.body, key_columns),
-        Form::Binary => of_binary(answer.body, key_columns),
+        Form::Json => of_json(&answer.body, columns),
+        Form::Binary => of_binary(answer.body, columns),
     }
 }
 
 /// Turns the columns of an answer in the binary form into rows.
-pub fn of_binary(body: Bytes, key_columns: &[&str]) -> Result<Neighbours, ClientError> {
+pub fn of_binary(
+    body: Bytes,
+    Columns {
+        key: key_columns,
+        returned,
+    }: Columns<'_>,
+) -> Result<Neighbours, ClientError> {
     let mut rows = Rows::read(body).map_err(|_| ClientError::InvalidBinary)?;
     let mut columns = Vec::with_capacity(key_columns.len());
     for name in key_columns {
@@ -62,19 +88,34 @@ pub fn of_binary(body: Bytes, key_columns: &[&str]) -> Result<Neighbours, Client
         let values = columns.iter_mut().filter_map(Iterator::next);
         keys.push(values.map(KeyValue::Cql).collect());
     }
+    let values = returned.iter().map(|name| {
+        let column = rows.returned.iter().find(|column| column.name == *name);
+        let column = column.ok_or(ClientError::InvalidBinary)?;
+        let values = column.values.iter().cloned();
+        Ok(values.map(|value| value.map(KeyValue::Cql)).collect())
+    });
     Ok(Neighbours {
         keys,
+        column_values: values.collect::<Result<_, _>>()?,
         similarity_scores: rows.similarity_scores,
     })
 }
 
 /// Turns the columns of an answer in JSON into rows. There are as many rows as scores; a column may
 /// be longer.
-fn of_json(body: &[u8], key_columns: &[&str]) -> Result<Neighbours, ClientError> {
+fn of_json(
+    body: &[u8],
+    Columns {
+        key: key_columns,
+        returned,
+    }: Columns<'_>,
+) -> Result<Neighbours, ClientError> {
     #[derive(Deserialize)]
     struct Answer {
         primary_keys: PrimaryKeys,
         similarity_scores: Vec<f32>,
+        #[serde(default)]
+        column_values: PrimaryKeys,
     }
     let mut answer: Answer = serde_json::from_slice(body).map_err(|_| ClientError::InvalidJson)?;
     let count = answer.similarity_scores.len();
@@ -91,8 +132,21 @@ fn of_json(body: &[u8], key_columns: &[&str]) -> Result<Neighbours, ClientError>
             row.push(KeyValue::Json(value));
         }
     }
+    let mut columns: Vec<Vec<Option<KeyValue>>> = Vec::with_capacity(returned.len());
+    for (at, name) in returned.iter().enumerate() {
+        if let Some(first) = returned[..at].iter().position(|other| other == name) {
+            columns.push(columns[first].clone());
+            continue;
+        }
+        let values = answer.column_values.take(name);
+        let values = values.filter(|values| values.len() >= count);
+        let values = values.ok_or(ClientError::InvalidJson)?.into_iter();
+        let value = |value: Value| (!value.is_null()).then_some(KeyValue::Json(value));
+        columns.push(values.take(count).map(value).collect());
+    }
     Ok(Neighbours {
         keys,
+        column_values: columns,
         similarity_scores: answer.similarity_scores,
     })
 }
@@ -102,11 +156,19 @@ mod tests {
     use super::*;
     use crate::binary::Writer;
 
+    /// The columns of a key, and none beside it.
+    fn key<'a>(columns: &'a [&'a str]) -> Columns<'a> {
+        Columns {
+            key: columns,
+            returned: &[],
+        }
+    }
+
     #[test]
     fn columns_become_rows() {
         let body = br#"{"primary_keys":{"c":["x","y","z"],"p":[1,2]},"distances":[0,1],
             "similarity_scores":[1,0.5],"more":0}"#;
-        let found = of_json(body, &["p", "c"]).unwrap();
+        let found = of_json(body, key(&["p", "c"])).unwrap();
         let key = |p: i64, c: &str| vec![KeyValue::Json(p.into()), KeyValue::Json(c.into())];
         assert_eq!(found.keys, [key(1, "x"), key(2, "y")]);
         assert_eq!(found.similarity_scores, [1.0, 0.5]);
@@ -119,15 +181,41 @@ mod tests {
         writer.column("c", 13, ["x", "y"].iter().map(|c| c.as_bytes()));
         writer.column("p", 20, [[1], [2]].iter().map(|p| &p[..]));
         let body = writer.finish();
-        let found = of_binary(body.clone(), &["p", "c"]).unwrap();
+        let found = of_binary(body.clone(), key(&["p", "c"])).unwrap();
+        let invalid = Err(ClientError::InvalidBinary);
+        assert_eq!(of_binary(body.clone(), key(&["q"])), invalid);
+        assert_eq!(of_binary(body.slice(1..), key(&["p"])), invalid);
         let key = |p: &'static [u8], c: &'static str| {
             [p, c.as_bytes()].map(|value| KeyValue::Cql(Bytes::from_static(value)))
         };
         assert_eq!(found.keys, [key(&[1], "x"), key(&[2], "y")]);
         assert_eq!(found.similarity_scores, [1.0, 0.5]);
-        let invalid = Err(ClientError::InvalidBinary);
-        assert_eq!(of_binary(body.clone(), &["q"]), invalid);
-        assert_eq!(of_binary(body.slice(1..), &["p"]), invalid);
+    }
+
+    #[test]
+    fn values_that_were_asked_for_come_in_the_order_asked_for() {
+        let names = ["b".to_owned(), "a".to_owned(), "b".to_owned()];
+        let columns = Columns {
+            key: &["p"],
+            returned: &names,
+        };
+        let body = br#"{"primary_keys":{"p":[1,2]},"distances":[0,1],"similarity_scores":[1,0.5],
+            "column_values":{"a":["x",null],"b":[3,4]}}"#;
+        let found = of_json(body, columns).unwrap();
+        let json = |value: i64| Some(KeyValue::Json(value.into()));
+        let b = vec![json(3), json(4)];
+        let a = vec![Some(KeyValue::Json("x".into())), None];
+        assert_eq!(found.column_values, [b.clone(), a, b]);
+        let lacking =
+            br#"{"primary_keys":{"p":[1]},"similarity_scores":[1],"column_values":{"a":[1]}}"#;
+        assert_eq!(of_json(lacking, columns), Err(ClientError::InvalidJson));
+        let mut writer = Writer::new([(0.0f32, 1.0f32)].into_iter(), 1, 0);
+        writer.column("p", 20, [&[1][..]].into_iter());
+        writer.returned_column("a", 13, [None].into_iter());
+        writer.returned_column("b", 13, [Some(&b"y"[..])].into_iter());
+        let found = of_binary(writer.finish(), columns).unwrap();
+        let b = vec![Some(KeyValue::Cql(Bytes::from_static(b"y")))];
+        assert_eq!(found.column_values, [b.clone(), vec![None], b]);
     }
 
     #[test]
@@ -142,7 +230,7 @@ mod tests {
             r#"{"primary_keys":{"p":[1]},"similarity_scores":[null]}"#,
         ] {
             assert_eq!(
-                of_json(body.as_bytes(), &["p"]),
+                of_json(body.as_bytes(), key(&["p"])),
                 Err(ClientError::InvalidJson),
                 "{body}"
             );
@@ -169,6 +257,14 @@ mod tests {
         assert_eq!(
             text(503, r#"{"reason":"NODE_BOOTSTRAPPING"}"#),
             "Vector Store service is unavailable"
+        );
+        let behind = br#"{"reason":"INDEX_BEHIND","message":"m","behind_us":7}"#;
+        assert_eq!(
+            refusal(StatusCode::SERVICE_UNAVAILABLE, behind),
+            ClientError::Behind {
+                message: "m".to_owned(),
+                behind_us: Some(7)
+            }
         );
         assert_eq!(
             text(500, r#"{"reason":"NODE_BOOTSTRAPPING"}"#),

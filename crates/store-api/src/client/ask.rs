@@ -127,6 +127,9 @@ fn query_string(search: &AnnRequest) -> String {
     if !search.routing {
         query.push_str("&routing=false");
     }
+    if search.debug {
+        query.push_str("&debug=true");
+    }
     if let Some(time) = search.min_time_us {
         query.push_str(&format!("&min_time_us={time}"));
     }

@@ -33,7 +33,7 @@ use uuid::Uuid;
 
 use crate::types::{AnnRequest, IndexStatus, NodeStatus};
 use crate::{ClientError, InvalidUri};
-pub use answer::of_binary as neighbours_of_binary;
+pub use answer::{Columns, of_binary as neighbours_of_binary};
 use ask::{Answer, Ask, Question};
 use tier::{Connections, Lookup, Member, Tier};
 use uri::{BaseUri, segment};
@@ -116,9 +116,12 @@ pub struct Neighbours {
     pub keys: Vec<Vec<KeyValue>>,
     /// The similarity score of each row; higher is nearer.
     pub similarity_scores: Vec<f32>,
+    /// The values of each column of `return_columns`, in their order: one for each row, `None` for
+    /// null.
+    pub column_values: Vec<Vec<Option<KeyValue>>>,
 }
 
-/// The value of a column of a primary key, in the form that the service answered in.
+/// The value of a column, in the form that the service answered in.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KeyValue {
     /// The value as JSON (contract, section 1.8).
@@ -181,7 +184,7 @@ impl Client {
     ) -> Result<Neighbours, ClientError> {
         let path = index_path(keyspace, index, "ann");
         let answer = self.ask(path, Question::Search(search)).await?;
-        neighbours(answer, key_columns)
+        neighbours(answer, Columns::of(search, key_columns))
     }
 
     /// The state of the first service that answers.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::Filter;
+use super::{Filter, SearchDebug};
 
 /// `POST /api/v1/indexes/{keyspace}/{index}/ann`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -29,13 +29,18 @@ pub struct AnnRequest {
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     #[schema(default = true)]
     pub routing: bool,
-    /// The columns whose values are answered beside the key, by the names that the index keeps.
+    /// The columns whose values are answered beside the key: columns that the index stores, and the
+    /// indexed column itself, whose vectors come at the precision of the index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub return_columns: Option<Vec<String>>,
     /// The write time, in microseconds since the epoch, up to which the answer must know all
-    /// writes.
+    /// writes of the table. The search waits for that, and fails with `INDEX_BEHIND` otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_time_us: Option<i64>,
+    /// Whether an answer in JSON tells how the search was done.
+    #[serde(default, skip_serializing_if = "is_no")]
+    #[schema(default = false)]
+    pub debug: bool,
 }
 
 impl AnnRequest {
@@ -49,6 +54,7 @@ impl AnnRequest {
             routing: true,
             return_columns: None,
             min_time_us: None,
+            debug: false,
         }
     }
 }
@@ -66,6 +72,11 @@ fn is_yes(routing: &bool) -> bool {
     *routing
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_no(debug: &bool) -> bool {
+    !*debug
+}
+
 /// The rows found: element `i` of every array belongs to row `i`, nearest first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AnnResponse {
@@ -79,6 +90,9 @@ pub struct AnnResponse {
     /// An array of values for each of `return_columns`; null where a row has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column_values: Option<BTreeMap<String, Vec<Value>>>,
+    /// How the search was done, if the request has `debug`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub debug: Option<SearchDebug>,
 }
 
 /// Primary keys by column, in the order of the key. On the wire they are a JSON object.
@@ -157,6 +171,7 @@ mod tests {
             distances: vec![0.5],
             similarity_scores: vec![0.75],
             column_values: None,
+            debug: None,
         };
         let text = serde_json::to_string(&response).unwrap();
         assert_eq!(

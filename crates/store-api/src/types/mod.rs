@@ -1,6 +1,7 @@
 //! Bodies of requests and answers (contract, section 1.3).
 
 mod ann;
+mod debug;
 mod filter;
 mod index;
 mod node;
@@ -9,6 +10,7 @@ mod scrub;
 mod task;
 
 pub use ann::{AnnRequest, AnnResponse, PrimaryKeys};
+pub use debug::{SearchDebug, SearchPlan};
 pub use filter::{Filter, Restriction};
 pub use index::{IndexInfo, IndexOptions, IndexState, IndexStatus};
 pub use node::{ClockStatus, Info, NodeStatus, Unavailable, UnavailableReason};

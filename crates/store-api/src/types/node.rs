@@ -45,6 +45,8 @@ pub enum UnavailableReason {
     NodeBootstrapping,
     /// The service is up, but this index is still being built.
     IndexBuilding,
+    /// The index lacks writes that the search asks for by `min_time_us`.
+    IndexBehind,
 }
 
 /// The body of a 503.
@@ -55,6 +57,10 @@ pub struct Unavailable {
     /// A sentence for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// Of an index that is behind: the microseconds before `min_time_us` of which it may lack
+    /// writes. Absent if it does not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind_us: Option<u64>,
 }
 
 #[cfg(test)]
@@ -69,7 +75,17 @@ mod tests {
         let bootstrapping = Unavailable {
             reason: UnavailableReason::NodeBootstrapping,
             message: None,
+            behind_us: None,
         };
+        let behind = Unavailable {
+            reason: UnavailableReason::IndexBehind,
+            message: None,
+            behind_us: Some(7),
+        };
+        assert_eq!(
+            serde_json::to_string(&behind).unwrap(),
+            r#"{"reason":"INDEX_BEHIND","behind_us":7}"#
+        );
         assert_eq!(
             serde_json::to_string(&bootstrapping).unwrap(),
             r#"{"reason":"NODE_BOOTSTRAPPING"}"#

@@ -303,6 +303,7 @@ mod tests {
 
     use super::*;
     use crate::compute::INLINE_WITHIN;
+    use crate::indexes::Search;
     use crate::indexes::tests::{identity, in_memory};
     use crate::metrics::Metrics;
 
@@ -374,7 +375,7 @@ mod tests {
             let found = self
                 .index
                 .vectors
-                .search(&[0.0, 0.0], 1000, 0, None)
+                .search(&Search::new(&[0.0, 0.0], 1000))
                 .unwrap();
             let rows = store_api::binary::Rows::read(found.binary()).unwrap();
             let ids = rows.columns[0].values.iter();

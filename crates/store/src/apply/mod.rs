@@ -35,6 +35,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::compute::{Compute, Stopped};
+use crate::counters::Event;
 use crate::indexes::{IndexHandle, Refused, Retired};
 use crate::items::{Change, Issue, Items, Observation, Operation, RowState, Sequencer};
 use crate::keys::{PartitionKey, PrimaryKey};
@@ -148,6 +149,7 @@ impl Applier {
         let mut looks = Looks::default();
         looks.within(LOOK_AFTER);
         let hints = self.hints.clone();
+        let index = self.index.clone();
         // The wait is kept from turn to turn. Begun anew, it would lose its place among all that
         // wait for room, and never end.
         let room = hints.reserve();
@@ -158,6 +160,10 @@ impl Applier {
                 () = looks.due() => {
                     self.look();
                     looks.next = self.next_look();
+                    continue;
+                }
+                () = index.doubts.are_asked() => {
+                    self.look();
                     continue;
                 }
                 Some(request) = saves.recv() => {
@@ -235,6 +241,8 @@ impl Applier {
             rows,
             noticed_us,
         } = batch;
+        let metrics = &self.index.metrics;
+        metrics.counters.count(Event::RowRead, rows.len());
         let observations: Vec<Observation> = rows
             .into_iter()
             .map(|(key, cell)| {
@@ -244,6 +252,7 @@ impl Applier {
             .collect();
         let changes = self.observe(issue.sequence(), observations);
         self.apply(changes);
+        self.index.doubts.taken_in();
         drop(issue);
         self.items.forget(self.sequencer.oldest_in_flight());
         let now_us = self.present.now_us();

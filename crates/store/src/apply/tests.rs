@@ -7,6 +7,7 @@ use super::*;
 use crate::compute::INLINE_WITHIN;
 use crate::database::LogHead;
 use crate::identity::IndexIdentity;
+use crate::indexes::Search;
 use crate::indexes::tests::{identity, in_memory};
 use crate::message::MESSAGES_MAX;
 use crate::metrics::Metrics;
@@ -166,7 +167,7 @@ impl World {
         let found = self
             .index
             .vectors
-            .search(&[0.0, 0.0], 100, 0, None)
+            .search(&Search::new(&[0.0, 0.0], 100))
             .unwrap();
         let rows = store_api::binary::Rows::read(found.binary()).unwrap();
         let keys = rows.columns[0].values.iter();

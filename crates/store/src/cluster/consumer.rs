@@ -26,8 +26,8 @@ pub struct HintConsumers {
 
 impl HintConsumers {
     /// Consumers that give their hints to `run`.
-    pub fn new(run: LogRun) -> HintConsumers {
-        HintConsumers { run: Arc::new(run) }
+    pub fn new(run: Arc<LogRun>) -> HintConsumers {
+        HintConsumers { run }
     }
 }
 

@@ -8,12 +8,16 @@ use std::time::Duration;
 use scylla_cdc::log_reader::CDCLogReaderBuilder;
 
 use super::consumer::HintConsumers;
+use super::reports::Reports;
 use super::session::Db;
 use crate::database::LogRun;
 use crate::options::ReaderOptions;
 
-/// The interval at which a reader saves its position.
-const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+/// The longest interval at which a reader reports its progress. A reader with short pauses does so
+/// twice in each.
+const REPORTS_INTERVAL_MAX: Duration = Duration::from_secs(1);
+/// The shortest such interval. Each stream reports by itself, and there may be thousands.
+const REPORTS_INTERVAL_MIN: Duration = Duration::from_millis(50);
 
 /// The time that a reader is behind is read in this many windows. There is a pause after each
 /// window, so 24 hours in windows of a minute would take hours.
@@ -25,9 +29,19 @@ const WINDOW_MIN: Duration = Duration::from_secs(600);
 /// The longest window.
 const WINDOW_MAX: Duration = Duration::from_secs(3600);
 
-/// Follows a log on one session until that fails.
-pub async fn follow(db: &Db, options: &ReaderOptions, run: LogRun) -> anyhow::Result<()> {
+/// Follows a log on one session until that fails. With `tells_positions` the indexes of the table
+/// hear how far the log has been read.
+pub async fn follow(
+    db: &Db,
+    options: &ReaderOptions,
+    run: LogRun,
+    tells_positions: bool,
+) -> anyhow::Result<()> {
     run.is_up();
+    let run = Arc::new(run);
+    let reports = Reports::new(db.session.clone(), run.clone(), tells_positions);
+    let reports_interval =
+        (options.sleep_interval / 2).clamp(REPORTS_INTERVAL_MIN, REPORTS_INTERVAL_MAX);
     let start = run.from();
     let behind = run.now().saturating_sub(start);
     let window = (behind / WINDOWS_BEHIND).clamp(WINDOW_MIN, WINDOW_MAX);
@@ -40,8 +54,8 @@ pub async fn follow(db: &Db, options: &ReaderOptions, run: LogRun) -> anyhow::Re
         .safety_interval(options.safety_interval)
         .sleep_interval(options.sleep_interval)
         .should_save_progress(true)
-        .pause_between_saves(PROGRESS_INTERVAL)
-        .checkpoint_saver(Arc::new(run.checkpoints().clone()))
+        .pause_between_saves(reports_interval)
+        .checkpoint_saver(Arc::new(reports))
         .consumer_factory(Arc::new(HintConsumers::new(run)))
         .build()
         .await?;

@@ -4,7 +4,7 @@
 //! ```text
 //!   session: opened, lost, opened again      session_target: addresses, credentials, TLS
 //!   schema -> look -> schema_statements, describe       log_facts
-//!   rows -> statement                         follower -> consumer
+//!   rows -> statement                         follower -> consumer, reports
 //! ```
 
 mod consumer;
@@ -14,6 +14,7 @@ mod follower;
 mod log_facts;
 mod look;
 mod native_type;
+mod reports;
 mod rows;
 mod schema;
 mod schema_statements;
@@ -79,6 +80,10 @@ impl Cluster {
 
 #[async_trait]
 impl Database for Cluster {
+    fn session_counters(&self) -> BTreeMap<String, u64> {
+        self.db.counters()
+    }
+
     fn schema(&self) -> Box<dyn Schema> {
         let schema =
             ClusterSchema::new(self.db.clone(), self.discovery_interval, self.known.clone());
@@ -105,8 +110,10 @@ impl Database for Cluster {
 
     async fn follow(&self, reader: usize, run: LogRun) -> anyhow::Result<()> {
         let db = self.db.current().await;
+        // The last reader is the quickest, and one is enough to tell positions.
+        let is_quickest = reader + 1 == self.readers.len();
         tokio::select! {
-            ended = follower::follow(&db, &self.readers[reader], run) => ended,
+            ended = follower::follow(&db, &self.readers[reader], run, is_quickest) => ended,
             () = self.db.replaced(db.generation) => Ok(()),
         }
     }

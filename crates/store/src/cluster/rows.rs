@@ -105,10 +105,8 @@ impl CqlRows {
         let state = from.map_or_else(PagingState::start, |from| {
             PagingState::new_from_raw_bytes(&from[..])
         });
-        let (result, next) = db
-            .session
-            .execute_single_page(&prepared, &values, state)
-            .await?;
+        let answer = db.session.execute_single_page(&prepared, &values, state);
+        let (result, next) = db.counted(answer.await)?;
         Ok(Page {
             rows: decode(&self.reader, &result.into_rows_result()?)?,
             next: match next {

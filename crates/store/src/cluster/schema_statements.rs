@@ -98,7 +98,8 @@ impl Statements {
     pub async fn indexes(&self, db: &Db) -> Result<Vec<ListedIndex>, DiscoveryError> {
         type Row = (String, String, String, Option<HashMap<String, String>>);
         let prepared = self.indexes.on(db).await?;
-        let result = db.session.execute_unpaged(&prepared, ()).await?;
+        let answer = db.session.execute_unpaged(&prepared, ()).await;
+        let result = db.counted(answer)?;
         let rows = result.into_rows_result().map_err(malformed)?;
         rows.rows::<Row>()
             .map_err(malformed)?
@@ -192,7 +193,8 @@ async fn truncated_on(
 ) -> Result<Option<i64>, DiscoveryError> {
     let policy = SingleTargetLoadBalancingPolicy::new(NodeIdentifier::Node(node), None);
     prepared.set_load_balancing_policy(Some(policy));
-    let result = db.session.execute_unpaged(&prepared, (table,)).await?;
+    let answer = db.session.execute_unpaged(&prepared, (table,)).await;
+    let result = db.counted(answer)?;
     let rows = result.into_rows_result().map_err(malformed)?;
     let row = rows
         .maybe_first_row::<(Option<CqlTimestamp>,)>()
@@ -210,7 +212,8 @@ where
     R: for<'frame, 'metadata> DeserializeRow<'frame, 'metadata>,
 {
     let prepared = statement.on(db).await?;
-    let result = db.session.execute_unpaged(&prepared, values).await?;
+    let answer = db.session.execute_unpaged(&prepared, values).await;
+    let result = db.counted(answer)?;
     let rows = result.into_rows_result().map_err(malformed)?;
     rows.maybe_first_row::<R>().map_err(malformed)
 }

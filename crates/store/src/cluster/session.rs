@@ -8,7 +8,9 @@
 //! When addresses, credentials or certificates change, a session is opened with the new ones first.
 //! The current session stays until then, so a wrong password in a file does no harm.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use scylla::client::session::Session;
@@ -37,6 +39,33 @@ pub struct Db {
     pub session: Arc<Session>,
     /// The number of the session. Prepared statements belong to one session.
     pub generation: u64,
+    counts: Counts,
+}
+
+/// The statements of a session. Those of the library that reads logs are not among them.
+#[derive(Default)]
+struct Counts {
+    executed: AtomicU64,
+    failed: AtomicU64,
+}
+
+impl Db {
+    fn new(session: Session, generation: u64) -> Db {
+        Db {
+            session: Arc::new(session),
+            generation,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Counts a statement by its answer, and returns that.
+    pub fn counted<T, E>(&self, answer: Result<T, E>) -> Result<T, E> {
+        self.counts.executed.fetch_add(1, Ordering::Relaxed);
+        if answer.is_err() {
+            self.counts.failed.fetch_add(1, Ordering::Relaxed);
+        }
+        answer
+    }
 }
 
 /// A handle that gives the current session.
@@ -58,6 +87,30 @@ impl DbHandle {
                 std::future::pending::<()>().await;
             }
         }
+    }
+
+    /// What is known of the current session, by name; nothing while there is none.
+    pub fn counters(&self) -> BTreeMap<String, u64> {
+        let Some(db) = self.sessions.borrow().clone() else {
+            return BTreeMap::new();
+        };
+        let state = db.session.get_cluster_state();
+        let nodes = state.get_nodes_info();
+        let connected = nodes.iter().filter(|node| node.is_connected()).count();
+        let counts = [
+            ("sessions", db.generation),
+            ("nodes", nodes.len() as u64),
+            ("nodes_connected", connected as u64),
+            ("statements", db.counts.executed.load(Ordering::Relaxed)),
+            (
+                "statements_failed",
+                db.counts.failed.load(Ordering::Relaxed),
+            ),
+        ];
+        let counts = counts.into_iter();
+        counts
+            .map(|(name, count)| (name.to_owned(), count))
+            .collect()
     }
 
     /// Waits until the session with the number `generation` is no longer the current one. Never
@@ -121,10 +174,8 @@ impl Keeper {
             let is_behind_gateways = log_version(&session).await;
             self.engine.set_behind_gateways(is_behind_gateways);
             self.generation += 1;
-            self.sessions.send_replace(Some(Arc::new(Db {
-                session: Arc::new(session),
-                generation: self.generation,
-            })));
+            let db = Db::new(session, self.generation);
+            self.sessions.send_replace(Some(Arc::new(db)));
             self.engine.set_connected(true);
             self.wait().await;
         }

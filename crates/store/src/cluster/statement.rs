@@ -54,7 +54,7 @@ impl Statement {
         {
             return Ok(prepared.clone());
         }
-        let mut prepared = self.prepare(db).await?;
+        let mut prepared = db.counted(self.prepare(db).await)?;
         prepared.set_is_idempotent(true);
         if let Some(rows) = self.page_rows {
             prepared.set_page_size(rows);

@@ -56,6 +56,12 @@ pub trait Database: Send + Sync + 'static {
         None
     }
 
+    /// What is known of the session to the database, by name; nothing if the database is in this
+    /// process.
+    fn session_counters(&self) -> BTreeMap<String, u64> {
+        BTreeMap::new()
+    }
+
     /// A view of the schema that follows its indexes.
     fn schema(&self) -> Box<dyn Schema>;
 

@@ -3,13 +3,13 @@ use std::cmp::Ordering;
 use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
-use store_api::types::{Filter, Restriction};
+use store_api::types::{AnnRequest, Filter, Restriction};
 use value::CqlType;
 
 use super::*;
 use crate::identity::{FilterColumn, IndexIdentity};
-use crate::indexes::IndexHandle;
 use crate::indexes::tests::{identity, in_memory, insert};
+use crate::indexes::{IndexHandle, Search};
 use crate::keys::{KeyColumn, KeySchema};
 use crate::metrics::Metrics;
 
@@ -74,9 +74,10 @@ fn index(rows: &[Row]) -> IndexHandle {
 /// The positions of the rows that a filter finds, the nearest to the origin first.
 fn found(index: &IndexHandle, limit: usize, filter: &Filter) -> Vec<u32> {
     let filter = RowFilter::new(&index.identity, Some(filter)).unwrap();
-    let found = index
-        .vectors
-        .search(&[0.0, 0.0], limit, 0, filter.as_deref());
+    let found = index.vectors.search(&Search {
+        filter: filter.as_deref(),
+        ..Search::new(&[0.0, 0.0], limit)
+    });
     let rows = store_api::binary::Rows::read(found.unwrap().binary()).unwrap();
     rows.distances
         .iter()
@@ -227,16 +228,37 @@ fn a_local_index_is_searched_by_its_key() {
         (Some(&by_key), true, 0),
         (Some(&by_another), false, 1),
     ] {
-        let restricted = Restricted::by(filter);
-        assert_eq!(restricted.fits(&local), fits_local, "{filter:?}");
-        assert!(restricted.fits(&with_columns()), "{filter:?}");
-        assert_eq!(restricted.left_by(&local).count(), left, "{filter:?}");
+        let search = filtered(filter);
+        let needed = Needed::by(&search);
+        assert_eq!(needed.fits(&local), fits_local, "{filter:?}");
+        assert!(needed.fits(&with_columns()), "{filter:?}");
+        assert_eq!(needed.left_by(&local).count(), left, "{filter:?}");
     }
     let unknown = filter(vec![Restriction::Eq {
         lhs: "x".into(),
         rhs: json!(1),
     }]);
-    assert!(!Restricted::by(Some(&unknown)).fits(&with_columns()));
+    assert!(!Needed::by(&filtered(Some(&unknown))).fits(&with_columns()));
+    let returning = |column: &str| AnnRequest {
+        return_columns: Some(vec![column.to_owned()]),
+        ..filtered(None)
+    };
+    for (column, is_stored) in [("n", true), ("c", true), ("v", true), ("x", false)] {
+        let search = returning(column);
+        assert_eq!(
+            Needed::by(&search).fits(&with_columns()),
+            is_stored,
+            "{column}"
+        );
+    }
+}
+
+/// A search with a filter.
+fn filtered(filter: Option<&Filter>) -> AnnRequest {
+    AnnRequest {
+        filter: filter.cloned(),
+        ..AnnRequest::new(vec![0.0, 0.0], 1)
+    }
 }
 
 #[test]

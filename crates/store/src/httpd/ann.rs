@@ -39,6 +39,7 @@ use crate::search::SearchError;
         ("routing" = Option<bool>, Query, description = "`routing` of the request, if the body is a vector alone"),
         ("return_columns" = Option<String>, Query, description = "`return_columns` of the request as JSON, if the body is a vector alone"),
         ("min_time_us" = Option<i64>, Query, description = "`min_time_us` of the request, if the body is a vector alone"),
+        ("debug" = Option<bool>, Query, description = "`debug` of the request, if the body is a vector alone"),
         ("accept" = Option<String>, Header, description = "`application/vnd.annulus.neighbours.v1` for a binary answer"),
         ("x-request-timeout-ms" = Option<u64>, Header, description = "Milliseconds that the caller waits; a search that can't begin by then is refused with 503"),
     ),

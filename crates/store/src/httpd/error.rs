@@ -70,11 +70,12 @@ pub enum ApiError {
 pub fn status_of(error: &SearchError) -> StatusCode {
     match error {
         SearchError::MissingIndex(_) => StatusCode::NOT_FOUND,
-        SearchError::Unsuitable(_) => StatusCode::BAD_REQUEST,
+        SearchError::Unsuitable(_) | SearchError::TooManyValues { .. } => StatusCode::BAD_REQUEST,
         SearchError::NodeBootstrapping
         | SearchError::IndexBuilding { .. }
         | SearchError::Overloaded
-        | SearchError::Behind(_) => StatusCode::SERVICE_UNAVAILABLE,
+        | SearchError::Behind(_)
+        | SearchError::BehindTime { .. } => StatusCode::SERVICE_UNAVAILABLE,
         SearchError::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
@@ -114,15 +115,27 @@ impl IntoResponse for ApiError {
 /// The answer to a search that has none.
 fn no_answer(error: &SearchError, text: String) -> Response {
     match error {
-        SearchError::NodeBootstrapping => unavailable(UnavailableReason::NodeBootstrapping, None),
-        SearchError::IndexBuilding { .. } => {
-            unavailable(UnavailableReason::IndexBuilding, Some(text))
-        }
+        SearchError::NodeBootstrapping => unavailable(Unavailable {
+            reason: UnavailableReason::NodeBootstrapping,
+            message: None,
+            behind_us: None,
+        }),
+        SearchError::IndexBuilding { .. } => unavailable(Unavailable {
+            reason: UnavailableReason::IndexBuilding,
+            message: Some(text),
+            behind_us: None,
+        }),
+        // A database sends no times, so it does not meet this reason.
+        SearchError::BehindTime { lag, .. } => unavailable(Unavailable {
+            reason: UnavailableReason::IndexBehind,
+            message: Some(text),
+            behind_us: lag.behind_us,
+        }),
         SearchError::Overloaded | SearchError::Behind(_) => overloaded(text),
         SearchError::Internal(_) => failed(text),
-        SearchError::MissingIndex(_) | SearchError::Unsuitable(_) => {
-            (status_of(error), text).into_response()
-        }
+        SearchError::MissingIndex(_)
+        | SearchError::Unsuitable(_)
+        | SearchError::TooManyValues { .. } => (status_of(error), text).into_response(),
     }
 }
 
@@ -138,7 +151,6 @@ fn overloaded(text: String) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, retry_after, text).into_response()
 }
 
-fn unavailable(reason: UnavailableReason, message: Option<String>) -> Response {
-    let body = Json(Unavailable { reason, message });
-    (StatusCode::SERVICE_UNAVAILABLE, body).into_response()
+fn unavailable(why: Unavailable) -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, Json(why)).into_response()
 }

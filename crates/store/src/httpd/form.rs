@@ -5,15 +5,17 @@
 use std::num::NonZeroUsize;
 
 use axum::Json;
-use axum::extract::rejection::JsonRejection;
 use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 use store_api::binary::{self, ANSWER_MEDIA_TYPE, SEARCH_MEDIA_TYPE};
 use store_api::types::AnnRequest;
 
 use super::error::ApiError;
+use super::filter_values::{self, Of};
 use super::quick_json;
+use crate::search::SearchError;
 
 /// The form of a search or of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,16 +55,27 @@ fn essence(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
 }
 
-/// Reads a search in JSON. An error names the field and the position.
-pub fn read_json(body: &[u8]) -> Result<AnnRequest, JsonRejection> {
+/// Reads a search in JSON, whose filter may have so many values. An error is the answer that tells
+/// it, and names the field and the position of a mistake.
+pub fn read_json(body: &[u8], filter_values_max: usize) -> Result<AnnRequest, Response> {
+    if filter_values::exceed(filter_values_max, body, Of::Search) {
+        return Err(too_many_values(filter_values_max).into_response());
+    }
     if let Some(search) = quick_json::read(body) {
         return Ok(search);
     }
-    Json::from_bytes(body).map(|Json(search)| search)
+    let read = Json::from_bytes(body);
+    read.map(|Json(search)| search)
+        .map_err(IntoResponse::into_response)
 }
 
-/// Reads a search in the binary form: the body is the vector, the query string the rest.
-pub fn read_binary(body: &[u8], query: &str) -> Result<AnnRequest, ApiError> {
+/// Reads a search in the binary form: the body is the vector, the query string the rest. Its filter
+/// may have so many values.
+pub fn read_binary(
+    body: &[u8],
+    query: &str,
+    filter_values_max: usize,
+) -> Result<AnnRequest, ApiError> {
     let vector = binary::elements(body).ok_or_else(|| {
         ApiError::BadRequest(format!(
             "The body has {} bytes, which is no whole number of 32-bit floats",
@@ -73,15 +86,25 @@ pub fn read_binary(body: &[u8], query: &str) -> Result<AnnRequest, ApiError> {
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         match name.as_ref() {
             "limit" => search.limit = limit(&value)?,
-            "filter" => search.filter = Some(json("filter", &value)?),
+            "filter" => {
+                if filter_values::exceed(filter_values_max, value.as_bytes(), Of::Filter) {
+                    return Err(too_many_values(filter_values_max));
+                }
+                search.filter = Some(json("filter", &value)?);
+            }
             "routing" => search.routing = json("routing", &value)?,
             "return_columns" => search.return_columns = Some(json("return_columns", &value)?),
             "min_time_us" => search.min_time_us = Some(json("min_time_us", &value)?),
+            "debug" => search.debug = json("debug", &value)?,
             // Unknown parameters are ignored, as unknown fields of the JSON form are.
             _ => {}
         }
     }
     Ok(search)
+}
+
+fn too_many_values(max: usize) -> ApiError {
+    SearchError::TooManyValues { max }.into()
 }
 
 fn limit(text: &str) -> Result<NonZeroUsize, ApiError> {
@@ -149,14 +172,18 @@ mod tests {
     #[test]
     fn the_rest_of_a_search_is_in_the_query() {
         let body = binary::vector(&[1.0, -2.5]);
-        let plain = read_binary(&body, "").unwrap();
+        let plain = read_binary(&body, "", 9).unwrap();
         assert_eq!(plain.vector, [1.0, -2.5]);
         assert_eq!((plain.limit.get(), &plain.filter), (1, &None));
         let query =
             "more=1&limit=20&filter=%7B%22restrictions%22%3A+%5B%5D,%22allow_filtering%22:true%7D";
-        let full = read_binary(&body, query).unwrap();
+        let full = read_binary(&body, query, 9).unwrap();
         assert_eq!(full.limit.get(), 20);
         assert!(full.filter.unwrap().allow_filtering);
+        let filter = r#"filter={"restrictions":[{"type":"IN","lhs":"a","rhs":[1,2,3]}]}"#;
+        assert!(read_binary(&body, filter, 3).is_ok());
+        let error = read_binary(&body, filter, 2).unwrap_err();
+        assert_eq!(error, SearchError::TooManyValues { max: 2 }.into());
         for (query, named) in [
             ("limit=0", "limit"),
             ("limit=-1", "limit"),
@@ -166,9 +193,10 @@ mod tests {
             ("routing=no", "routing"),
             ("return_columns=a", "return_columns"),
             ("min_time_us=x", "min_time_us"),
+            ("debug=1", "debug"),
             ("filter=%7B%22restrictions%22%3A1%7D", "filter"),
         ] {
-            let error = read_binary(&body, query).unwrap_err();
+            let error = read_binary(&body, query, 9).unwrap_err();
             assert!(
                 matches!(&error, ApiError::Unprocessable(text) if text.starts_with(named)),
                 "{query}"

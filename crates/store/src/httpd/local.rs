@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use futures::future::BoxFuture;
-use store_api::types::AnnRequest;
+use store_api::types::{AnnRequest, SearchPlan};
 use store_api::{ClientError, LocalStore};
 use uuid::Uuid;
 
@@ -69,6 +69,19 @@ impl LocalStore for LocalDoor {
         })
     }
 
+    fn ranked_rows(&self, keyspace: &str, index: &str) {
+        let name = IndexName {
+            keyspace: keyspace.to_owned(),
+            index: index.to_owned(),
+        };
+        let open = self.open.get();
+        if let Some(index) = open.and_then(|open| open.api.engine.index(&name)) {
+            index.metrics.searched(SearchPlan::RankedRows);
+            let plan = SearchPlan::RankedRows.name();
+            tracing::debug!(index = %name, plan, "searched");
+        }
+    }
+
     fn created<'a>(
         &'a self,
         keyspace: &'a str,
@@ -103,10 +116,11 @@ impl Open {
     }
 
     /// Leaves out the restrictions on columns that an index is to keep but does not yet: the node
-    /// checks the rows.
+    /// checks the rows, unless it asks for columns in place of rows.
     fn leave_unkept(&self, name: &IndexName, search: &mut AnnRequest) {
         let engine = &self.api.engine;
-        if let Some(filter) = &mut search.filter
+        if search.return_columns.is_none()
+            && let Some(filter) = &mut search.filter
             && let Some(index) = engine.index(name)
             && !engine.keeps_all(&index)
         {
@@ -126,12 +140,17 @@ fn refused(error: SearchError) -> ClientError {
     match &error {
         SearchError::NodeBootstrapping => ClientError::Unavailable,
         SearchError::Overloaded | SearchError::Behind(_) => ClientError::overloaded(message),
+        SearchError::BehindTime { lag, .. } => ClientError::Behind {
+            message,
+            behind_us: lag.behind_us,
+        },
         SearchError::Internal(text) => {
             tracing::error!(text, "a request failed");
             ClientError::of_answer(status_of(&error), message)
         }
         SearchError::MissingIndex(_)
         | SearchError::IndexBuilding { .. }
-        | SearchError::Unsuitable(_) => ClientError::of_answer(status_of(&error), message),
+        | SearchError::Unsuitable(_)
+        | SearchError::TooManyValues { .. } => ClientError::of_answer(status_of(&error), message),
     }
 }

@@ -5,18 +5,20 @@
 //! process has a door of its own ([`LocalDoor`]). A listener with a certificate speaks HTTPS and
 //! HTTP on one port; searches in clear are then refused with 403.
 //!
-//! Not implemented are text indexes (every name is missing for `bm25` and `highlight`), and the
-//! test hooks under `/api/internals`, which answer 404. A search with restrictions is refused.
+//! Text indexes are not implemented: every name is missing for `bm25` and `highlight`. The test hooks
+//! under `/api/internals` answer 404 unless they are switched on.
 
 mod ann;
 mod answer_budget;
 mod connection;
 mod crowd;
 mod error;
+mod filter_values;
 mod form;
 mod front;
 mod guard;
 mod index_path;
+mod internals;
 mod listener;
 mod local;
 mod openapi;
@@ -63,6 +65,8 @@ pub struct Api {
     pub scrubs: Scrubs,
     /// The answer of `/api/v1/info`.
     pub info: Arc<store_api::types::Info>,
+    /// Whether there are routes under `/api/internals`.
+    pub internals: bool,
 }
 
 /// The state that the requests of one listener share.

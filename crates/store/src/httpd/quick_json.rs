@@ -57,6 +57,7 @@ pub fn read(body: &[u8]) -> Option<AnnRequest> {
         routing: rest.routing.unwrap_or(true),
         return_columns: rest.return_columns,
         min_time_us: rest.min_time_us,
+        debug: rest.debug.unwrap_or(false),
     })
 }
 
@@ -73,6 +74,8 @@ struct Rest {
     return_columns: Option<Vec<String>>,
     #[serde(default)]
     min_time_us: Option<i64>,
+    #[serde(default, deserialize_with = "there")]
+    debug: Option<bool>,
     #[serde(default)]
     vector: Again,
 }
@@ -231,6 +234,7 @@ mod tests {
             " { \"vector\" : [ 1.0 ,\n-0 ] ,\t\"limit\" : 7 } ",
             r#"{"vector":[1e-7,1E+3,-1.5e2],"limit":1,"filter":{"restrictions":[],"allow_filtering":true}}"#,
             r#"{"vector":[1],"filter":null,"more":{"vector":2}}"#,
+            r#"{"vector":[1],"routing":false,"return_columns":["a"],"min_time_us":-7,"debug":true}"#,
             r#"{"vector":[0.12345678901234567,1.2345678901234567e-08]}"#,
         ] {
             let (quick, slow) = both(body);

@@ -120,9 +120,11 @@ impl Admitted {
         let body = Body::take(request, shared)
             .await
             .map_err(IntoResponse::into_response)?;
+        let values_max = shared.api.searches.filter_values_max();
+        let query = uri.query().unwrap_or_default();
         let search = match form {
-            Form::Json => form::read_json(&body.bytes).map_err(IntoResponse::into_response),
-            Form::Binary => form::read_binary(&body.bytes, uri.query().unwrap_or_default())
+            Form::Json => form::read_json(&body.bytes, values_max),
+            Form::Binary => form::read_binary(&body.bytes, query, values_max)
                 .map_err(IntoResponse::into_response),
         };
         Ok(Admitted {

@@ -8,7 +8,7 @@ use axum::handler::Handler;
 use axum::http::Request;
 use axum::routing::{MethodFilter, MethodRouter, on};
 
-use super::{Shared, ann, openapi, repair, routes, scrub, tasks};
+use super::{Shared, ann, internals, openapi, repair, routes, scrub, tasks};
 use crate::identity::IndexName;
 
 /// How a request came to a listener.
@@ -26,6 +26,8 @@ struct Route {
     method: MethodFilter,
     /// A private route tells of rows or changes something, and is refused in clear.
     is_private: bool,
+    /// An internal route exists only if such routes are switched on.
+    is_internal: bool,
     /// Requests of a direct route go past the router to [`ann::answer`].
     is_direct: bool,
     handler: MethodRouter<Shared>,
@@ -40,6 +42,7 @@ where
         path,
         method,
         is_private: false,
+        is_internal: false,
         is_direct: false,
         handler: on(method, handler),
     }
@@ -53,6 +56,13 @@ impl Route {
         }
     }
 
+    fn internal(self) -> Route {
+        Route {
+            is_internal: true,
+            ..self
+        }
+    }
+
     fn direct(self) -> Route {
         Route {
             is_direct: true,
@@ -61,7 +71,7 @@ impl Route {
     }
 }
 
-fn table() -> [Route; 21] {
+fn table() -> [Route; 25] {
     const GET: MethodFilter = MethodFilter::GET;
     const POST: MethodFilter = MethodFilter::POST;
     const PUT: MethodFilter = MethodFilter::PUT;
@@ -74,6 +84,9 @@ fn table() -> [Route; 21] {
     const HIGHLIGHT: &str = "/api/v1/indexes/{keyspace}/{index}/highlight";
     const REPAIR: &str = "/api/v1/indexes/{keyspace}/{index}/repair";
     const SCHEDULE: &str = "/api/v1/indexes/{keyspace}/{index}/repair/schedule";
+    const COUNTERS: &str = "/api/internals/counters";
+    const COUNTER: &str = "/api/internals/counters/{id}";
+    const SESSION_COUNTERS: &str = "/api/internals/session-counters";
     [
         route(GET, "/api/v1/status", routes::status),
         route(GET, "/api/v1/info", routes::info),
@@ -96,6 +109,12 @@ fn table() -> [Route; 21] {
         route(GET, "/api/v1/tasks/{id}/wait", tasks::wait),
         route(GET, "/metrics", routes::metrics),
         route(GET, "/api-docs/openapi.json", openapi::document),
+        route(GET, COUNTERS, internals::counters).internal(),
+        route(DELETE, COUNTERS, internals::clear)
+            .internal()
+            .private(),
+        route(PUT, COUNTER, internals::start).internal().private(),
+        route(GET, SESSION_COUNTERS, internals::session_counters).internal(),
     ]
 }
 
@@ -143,7 +162,9 @@ impl Direct {
 pub fn routes_by(shared: Shared, channel: Channel) -> Routes {
     let mut router = Router::new();
     let mut direct = None;
-    for route in table() {
+    let has_internals = shared.api.internals;
+    let table = table().into_iter();
+    for route in table.filter(|route| has_internals || !route.is_internal) {
         let is_refused = route.is_private && channel == Channel::InClear;
         let handler = match is_refused {
             true => on(route.method, routes::in_clear),

@@ -15,6 +15,7 @@ mod allocations;
 mod binary;
 mod local;
 mod long_work;
+mod returned;
 mod sockets;
 
 use value::CqlType;
@@ -60,12 +61,19 @@ impl Answer {
 /// A limit that is so long that searches of these tests are computed inline on any machine.
 const INLINE: Duration = Duration::from_secs(60);
 
+/// The most values of a filter in these tests.
+const FILTER_VALUES_MAX: usize = 1000;
+
 impl Service {
     async fn start(searches_max: usize) -> Service {
         Service::start_with(|options| options.searches_max = searches_max).await
     }
 
     async fn start_with(change: impl FnOnce(&mut ListenerOptions)) -> Service {
+        Service::start_as(false, change).await
+    }
+
+    async fn start_as(internals: bool, change: impl FnOnce(&mut ListenerOptions)) -> Service {
         let engine = Arc::new(Engine::new(Metrics::new(), vec!["fine".into()]));
         let compute = Compute::new(turns::Turns::of_threads(2), INLINE);
         let work = Registry::default();
@@ -75,7 +83,7 @@ impl Service {
         let base = format!("http://{}", bound.address());
         let api = Api {
             engine: engine.clone(),
-            searches: SearchDoor::new(engine.clone(), compute),
+            searches: SearchDoor::new(engine.clone(), compute, FILTER_VALUES_MAX),
             work: work.clone(),
             repairs: Repairs::new(work.clone(), TaskTracker::new(), RepairOptions::default()),
             schedules: Schedules::open(
@@ -97,6 +105,7 @@ impl Service {
                 version: "1".into(),
                 engine: "e".into(),
             }),
+            internals,
         };
         let listening = bound.serve(api.clone());
         Service {
@@ -316,6 +325,36 @@ async fn searches_are_restricted_by_key_columns() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_filter_has_so_many_values_at_most() {
+    let service = Service::serving().await;
+    let search = |restriction: &str| {
+        format!(
+            r#"{{"vector":[0,0],"limit":9,"filter":{{"restrictions":[{restriction}],"allow_filtering":true}}}}"#
+        )
+    };
+    let one_of = |count: usize| {
+        let values: Vec<usize> = (0..count).collect();
+        search(&format!(
+            r#"{{"type":"IN","lhs":"pk","rhs":{}}}"#,
+            json!(values)
+        ))
+    };
+    let answer = service.ann("idx", &one_of(FILTER_VALUES_MAX)).await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let tuples: Vec<Value> = (0..=FILTER_VALUES_MAX / 2)
+        .map(|pk| json!([pk, "a"]))
+        .collect();
+    let tuples = json!({"type": "()IN()", "lhs": ["pk", "ck"], "rhs": tuples}).to_string();
+    for body in [one_of(FILTER_VALUES_MAX + 1), search(&tuples)] {
+        service.ann("idx", &body).await.is(
+            400,
+            "the filter has more than 1000 values, the most that one may have: make several \
+             searches, or raise --filter-values",
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn methods_types_and_sizes() {
     let service = Service::serving().await;
     let path = "/api/v1/indexes/ks/idx/ann";
@@ -332,7 +371,10 @@ async fn methods_types_and_sizes() {
         .await
         .is(200, "");
     let long = format!(r#"{{"vector":[0,0],"x":"{}"}}"#, "x".repeat(2 << 20));
-    assert_eq!(service.ann("idx", &long).await.status, 413);
+    service.ann("idx", &long).await.is(
+        413,
+        "the request body is longer than 2097152 bytes, the most that is taken",
+    );
     let wide: Vec<u8> = vec![1; 16_000];
     let wide = json!({"vector": wide}).to_string();
     assert_eq!(service.ann("idx", &wide).await.status, 400);
@@ -495,6 +537,38 @@ async fn metrics_follow_the_indexes() {
     }
     service.engine.remove(&identity("idx").name);
     service.get("/metrics").await.is(200, "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_of_tests_are_there_only_if_they_were_asked_for() {
+    let hooks = [
+        ("GET", "/api/internals/counters"),
+        ("DELETE", "/api/internals/counters"),
+        ("PUT", "/api/internals/counters/searches"),
+        ("GET", "/api/internals/session-counters"),
+    ];
+    let without = Service::start(1).await;
+    for (method, path) in hooks {
+        assert_eq!(
+            without.send(method, path, "", "").await.status,
+            404,
+            "{path}"
+        );
+    }
+    let service = Service::start_as(true, |_| {}).await;
+    let [counters, _, of_searches, of_sessions] = hooks.map(|(_, path)| path);
+    service.get(of_sessions).await.is(200, "{}");
+    service.get(counters).await.is(200, "{}");
+    service.send("PUT", of_searches, "", "").await.is(200, "");
+    service.get(counters).await.is(200, r#"{"searches":0}"#);
+    service.engine.set_connected(true);
+    let index = service.add(identity("idx"));
+    service.engine.serving(&index);
+    assert_eq!(service.ann("idx", r#"{"vector":[0,0]}"#).await.status, 200);
+    assert_eq!(service.ann("none", r#"{"vector":[0,0]}"#).await.status, 404);
+    service.get(counters).await.is(200, r#"{"searches":1}"#);
+    service.send("DELETE", counters, "", "").await.is(200, "");
+    service.get(counters).await.is(200, "{}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -16,8 +16,8 @@ use uuid::Uuid;
 
 use super::handle::IndexHandle;
 use crate::database::Database;
-use crate::filter::{Restricted, Unsuitable};
-use crate::identity::IndexName;
+use crate::filter::{Needed, Unsuitable};
+use crate::identity::{IndexIdentity, IndexName};
 use crate::metrics::Metrics;
 use crate::present::Present;
 
@@ -150,6 +150,13 @@ impl Engine {
         &self.metrics
     }
 
+    /// What is known of the session to the database, by name.
+    pub fn session_counters(&self) -> BTreeMap<String, u64> {
+        let database = self.database.get();
+        let counters = database.map(|database| database.session_counters());
+        counters.unwrap_or_default()
+    }
+
     /// The status of the service.
     pub fn status(&self) -> NodeStatus {
         *self.status.borrow()
@@ -188,25 +195,29 @@ impl Engine {
     }
 
     /// The index that answers searches of the named one: of the indexes on its column that serve
-    /// and keep all restricted columns, the one that leaves the fewest of these to a filter, and of
-    /// equal ones the newest (contract, section 1.6). So an index can be built anew beside the old
-    /// one. A search that only an index under construction can answer gets its progress, even if
-    /// others serve.
-    pub fn route(&self, name: &IndexName, restricted: &Restricted<'_>) -> Result<Routed, NoRoute> {
+    /// and have all columns that the search needs, the one that leaves the fewest restricted ones to
+    /// a filter, and of equal ones the newest (contract, section 1.6). So an index can be built anew
+    /// beside the old one. A search that only an index under construction can answer gets its
+    /// progress, even if others serve. A search that is [for one index](Needed::is_for_one) is
+    /// answered by the named index or by none.
+    pub fn route(&self, name: &IndexName, needed: &Needed<'_>) -> Result<Routed, NoRoute> {
         let indexes = self.indexes.load();
         let requested = indexes.get(name).ok_or_else(|| self.no_index(name))?;
-        let of_requested = |other: &&Arc<IndexHandle>| {
-            other.identity.table == requested.identity.table
-                && other.identity.column == requested.identity.column
+        let of_requested = |other: &&Arc<IndexHandle>| match needed.is_for_one {
+            true => Arc::ptr_eq(other, requested),
+            false => {
+                other.identity.table == requested.identity.table
+                    && other.identity.column == requested.identity.column
+            }
         };
         let of_column = || indexes.values().filter(of_requested);
         let serves = |index: &Arc<IndexHandle>| {
             index.state() == IndexState::Serving && self.is_current(index)
         };
-        let fits = |index: &Arc<IndexHandle>| restricted.fits(&index.identity);
+        let fits = |index: &Arc<IndexHandle>| needed.fits(&index.identity);
         let fitting = of_column().filter(|index| serves(index) && fits(index));
         let best = fitting.min_by_key(|index| {
-            let left = restricted.left_by(&index.identity).count();
+            let left = needed.left_by(&index.identity).count();
             (left, Reverse(version_order(index.identity.version)))
         });
         if let Some(index) = best {
@@ -221,7 +232,7 @@ impl Engine {
         drop(beside);
         let serving: Vec<&Arc<IndexHandle>> = of_column().filter(|index| serves(index)).collect();
         if awaited.is_none() && !serving.is_empty() {
-            return Err(NoRoute::Unsuited(unsuited(&serving, restricted)));
+            return Err(NoRoute::Unsuited(unsuited(&serving, needed)));
         }
         match self.status() {
             NodeStatus::Serving => Err(NoRoute::Building {
@@ -236,13 +247,13 @@ impl Engine {
     pub async fn current_route(
         &self,
         name: &IndexName,
-        restricted: &Restricted<'_>,
+        needed: &Needed<'_>,
         within: Duration,
     ) -> Result<Routed, NoRoute> {
         let mut news = self.news.subscribe();
         let current = async {
             loop {
-                match self.route(name, restricted) {
+                match self.route(name, needed) {
                     Err(NoRoute::Building { .. }) if self.is_replaced(name) => {
                         // The sender lives as long as `self`.
                         let _ = news.changed().await;
@@ -252,7 +263,7 @@ impl Engine {
             }
         };
         let current = tokio::time::timeout(within, current).await;
-        current.unwrap_or_else(|_| self.route(name, restricted))
+        current.unwrap_or_else(|_| self.route(name, needed))
     }
 
     /// Whether another index is about to take the place of the named one, or did so a moment ago.
@@ -393,17 +404,31 @@ pub struct Routed {
     pub requested: Arc<IndexHandle>,
 }
 
-/// The reason why none of some indexes can be searched with such restrictions.
-fn unsuited(serving: &[&Arc<IndexHandle>], restricted: &Restricted<'_>) -> String {
-    let kept = |column: &str| serving.iter().any(|index| index.identity.keeps(column));
-    let mut columns: Vec<&str> = restricted.columns.clone();
+/// The reason why none of some indexes can answer a search that needs these columns.
+fn unsuited(serving: &[&Arc<IndexHandle>], needed: &Needed<'_>) -> String {
+    let in_any =
+        |has: &dyn Fn(&IndexIdentity) -> bool| serving.iter().any(|index| has(&index.identity));
+    let mut columns: Vec<&str> = needed.columns.clone();
     columns.sort_unstable();
-    match columns.into_iter().find(|column| !kept(column)) {
-        Some(column) => Unsuitable::Column(column.to_owned()).to_string(),
-        None => "Global ANN query is not supported when only a local vector index is available: \
-                 restrict each column of the index's key by = or IN"
-            .to_owned(),
+    let not_kept = |column: &&str| !in_any(&|index| index.keeps(column));
+    if let Some(column) = columns.into_iter().find(not_kept) {
+        return Unsuitable::Column(column.to_owned()).to_string();
     }
+    let not_stored = |column: &&String| !in_any(&|index| index.returns(column));
+    if let Some(column) = needed.returned.iter().find(not_stored) {
+        return Unsuitable::Returned(column.clone()).to_string();
+    }
+    match in_any(&|index| needed.are_in(index)) {
+        true => {
+            "Global ANN query is not supported when only a local vector index is available: \
+                 restrict each column of the index's key by = or IN"
+        }
+        false => {
+            "no index on the column has all columns that the search restricts and returns: \
+                  name them all in one index"
+        }
+    }
+    .to_owned()
 }
 
 /// A sort key that puts time-based UUIDs in the order of their time.

@@ -8,6 +8,7 @@
 //! change of an id counts. One task adds and removes blocks, and publishes the list of them as a
 //! whole; a search takes the list as it is with one atomic load, and nobody waits for anybody.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use ann::{Error, IdSet, Neighbour, Prepared};
@@ -75,6 +76,15 @@ impl Block {
 }
 
 impl FreshNow {
+    /// The newest change of each id: its vector, or `None` if it has none.
+    pub fn by_id(&self) -> HashMap<u32, Option<&Prepared>> {
+        let FreshNow(blocks) = self;
+        let changes = blocks.iter().flat_map(|block| &block.changes);
+        changes
+            .map(|change| (change.id, change.vector.as_ref()))
+            .collect()
+    }
+
     /// Measures the fresh vectors. Fails if the query is no vector of the index.
     pub fn measure(&self, ann: &ann::Index, query: &[f32]) -> Result<Measured, Error> {
         let FreshNow(blocks) = self;

@@ -25,6 +25,14 @@ pub struct Freshness {
     shown_in: Mutex<Vec<Gauge>>,
 }
 
+/// The index has not taken up all writes up to a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lag {
+    /// The part of that time for which it may lack writes, in microseconds; `None` if it does not
+    /// know how far it is.
+    pub behind_us: Option<u64>,
+}
+
 impl Default for Freshness {
     fn default() -> Freshness {
         Freshness {
@@ -54,6 +62,35 @@ impl Freshness {
         let mut told = self.told.subscribe();
         let taken_up = told.wait_for(|taken_up_us| *taken_up_us >= acknowledged_us);
         tokio::time::timeout(within, taken_up).await.is_ok()
+    }
+
+    /// Waits until the index has taken up every write of its table that the log names up to this
+    /// time, in microseconds since the epoch. If the end of the log is known without asking, it
+    /// waits for the writes that are [acknowledged](Freshness::take_up_acknowledged) instead, which
+    /// are all that there are. Fails if that was not so within the given time.
+    pub async fn take_up(&self, time_us: i64, within: Duration) -> Result<(), Lag> {
+        let mut told = self.told.subscribe();
+        let waits = async {
+            match self.head.get() {
+                Some(_) => self.take_up_acknowledged(within).await,
+                None => {
+                    let taken_up = told.wait_for(|taken_up_us| *taken_up_us >= time_us);
+                    taken_up.await.is_ok()
+                }
+            }
+        };
+        match tokio::time::timeout(within, waits).await {
+            Ok(true) => Ok(()),
+            Ok(false) | Err(_) => {
+                let taken_up_us = self.taken_up_us.load(Ordering::Acquire);
+                let behind_us = time_us.saturating_sub(taken_up_us).max(0).unsigned_abs();
+                // An index that has heard of no position yet can't tell.
+                let is_known = taken_up_us != i64::MIN;
+                Err(Lag {
+                    behind_us: is_known.then_some(behind_us),
+                })
+            }
+        }
     }
 
     /// Slows the writers of the table until the result is dropped; `None` beside a cluster, whose
@@ -185,6 +222,28 @@ mod tests {
         head.0.store(20, Ordering::Release);
         freshness.refresh_gauges(Duration::from_secs(7));
         assert_eq!(gauge.get(), 6.0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_time_of_the_log_is_waited_for() {
+        let freshness = Freshness::default();
+        let lag = |behind_us| Err(Lag { behind_us });
+        assert_eq!(freshness.take_up(10, PATIENCE).await, lag(None));
+        let position = |run, time_us| freshness.reached(Position { run, time_us });
+        position(1, 7);
+        assert_eq!(freshness.take_up(10, PATIENCE).await, lag(Some(3)));
+        assert_eq!(freshness.take_up(7, PATIENCE).await, Ok(()));
+        let mut waiting = std::pin::pin!(freshness.take_up(10, PATIENCE));
+        assert!(futures::poll!(&mut waiting).is_pending());
+        position(1, 9);
+        assert!(futures::poll!(&mut waiting).is_pending());
+        position(1, 11);
+        assert_eq!(futures::poll!(&mut waiting), Poll::Ready(Ok(())));
+        // Where the end of the log is known, there is nothing to wait for beyond it.
+        let (freshness, _head) = with_head(10);
+        assert_eq!(freshness.take_up(50, PATIENCE).await, lag(None));
+        freshness.taken_up(10);
+        assert_eq!(freshness.take_up(50, PATIENCE).await, Ok(()));
     }
 
     #[tokio::test(start_paused = true)]

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use store_api::types::{IndexState, IndexStatus};
 
+use super::doubts::Doubts;
 use super::freshness::Freshness;
 use super::vector::VectorIndex;
 use crate::identity::IndexIdentity;
@@ -23,6 +24,8 @@ pub struct IndexHandle {
     pub metrics: IndexMetrics,
     /// The progress of the index along its table's log.
     pub freshness: Freshness,
+    /// The searches that meet values which have just expired.
+    pub doubts: Doubts,
     state: AtomicU8,
     /// The progress of the scan, in thousandths of a per cent.
     progress: AtomicU64,
@@ -53,6 +56,7 @@ impl IndexHandle {
             identity,
             metrics,
             freshness: Freshness::default(),
+            doubts: Doubts::default(),
             state: AtomicU8::new(0),
             progress: AtomicU64::new(0),
             items_bytes: AtomicUsize::new(0),

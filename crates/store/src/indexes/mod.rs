@@ -4,19 +4,24 @@
 //! metrics. The [`Engine`] has all of them and finds the one that answers a search. Nothing here
 //! knows where the rows come from.
 
+mod doubts;
 mod engine;
 mod fresh;
 mod freshness;
 mod handle;
+mod plan;
 mod ranked_rows;
+mod returned;
 mod selection;
 mod vector;
 
 pub use engine::{Engine, NoRoute, Routed};
 pub use fresh::{Block, FreshChange};
+pub use freshness::Lag;
 pub use handle::IndexHandle;
 pub use ranked_rows::RankedRows;
-pub use vector::{Refused, Retired, VectorError, VectorIndex};
+pub use returned::ReturnedColumn;
+pub use vector::{Refused, Retired, Search, VectorError, VectorIndex};
 
 #[cfg(test)]
 pub(crate) mod tests;

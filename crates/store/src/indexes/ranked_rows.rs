@@ -9,8 +9,11 @@ use index::score::Scored;
 use serde::ser::{Error, SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
 use store_api::binary;
+use store_api::types::SearchDebug;
 use value::{CqlType, to_key_json};
 
+use super::plan::Plan;
+use super::returned::{ReturnedColumn, ReturnedValues};
 use crate::keys::{KeyColumn, KeySchema, Values};
 
 /// The limit for the room that is reserved for keys, in bytes. The reserve follows the length of
@@ -29,6 +32,14 @@ pub struct RankedRows<'a> {
     /// The end of each key in `keys`.
     ends: Vec<usize>,
     scores: Vec<Scored>,
+    /// The values of the columns that were asked for; `None` if the search did not ask for any.
+    returned: Option<Vec<ReturnedValues<'a>>>,
+    /// The way in which the search was done.
+    plan: Option<Plan>,
+    /// What the answer tells of that.
+    debug: Option<SearchDebug>,
+    /// Whether a value has expired that decides about a row, or is shown.
+    is_in_doubt: bool,
 }
 
 impl<'a> RankedRows<'a> {
@@ -39,7 +50,63 @@ impl<'a> RankedRows<'a> {
             keys: Vec::new(),
             ends: Vec::with_capacity(rows),
             scores: Vec::with_capacity(rows),
+            returned: None,
+            plan: None,
+            debug: None,
+            is_in_doubt: false,
         }
+    }
+
+    /// Notes that a value has expired that decides about one of the rows, or is shown.
+    pub fn put_in_doubt(&mut self) {
+        self.is_in_doubt = true;
+    }
+
+    /// Whether a value has expired that decides about one of the rows, or is shown. Such a row has
+    /// to be read again before anybody gets the answer.
+    pub fn is_in_doubt(&self) -> bool {
+        self.is_in_doubt
+    }
+
+    /// The rows, found by this plan.
+    #[must_use]
+    pub fn found_by(self, plan: Plan) -> RankedRows<'a> {
+        RankedRows {
+            plan: Some(plan),
+            ..self
+        }
+    }
+
+    /// The way in which the search was done.
+    pub fn plan(&self) -> Option<&Plan> {
+        self.plan.as_ref()
+    }
+
+    /// Lets the answer tell how the index of that name was searched.
+    pub fn explain(&mut self, index: &str) {
+        self.debug = self.plan.map(|plan| SearchDebug {
+            index: index.to_owned(),
+            plan: plan.kind,
+            admitted: plan.admitted,
+            fresh: plan.fresh,
+            walk_given_up: plan.walk_given_up,
+        });
+    }
+
+    /// The answer with values of these columns beside the keys.
+    #[must_use]
+    pub fn returning(self, columns: Option<&'a [ReturnedColumn]>) -> RankedRows<'a> {
+        let rows = self.ends.capacity();
+        let values = |column| ReturnedValues::with_capacity(column, rows);
+        RankedRows {
+            returned: columns.map(|columns| columns.iter().map(values).collect()),
+            ..self
+        }
+    }
+
+    /// The values beside the keys, of which each [row](RankedRows::push) needs one a column.
+    pub fn returned(&mut self) -> &mut [ReturnedValues<'a>] {
+        self.returned.as_deref_mut().unwrap_or_default()
     }
 
     /// Adds a row, which is no nearer than those before.
@@ -60,9 +127,16 @@ impl<'a> RankedRows<'a> {
         let scores = scores.map(|scored| (scored.distance, scored.similarity));
         let columns = self.schema.columns();
         let names: usize = columns.map(|column| column.name.len()).sum();
-        let mut out = binary::Writer::new(scores, self.schema.len(), self.keys.len() + names);
+        let returned = self.returned.as_deref().unwrap_or_default();
+        let values: usize = returned.iter().map(ReturnedValues::bytes).sum();
+        let bytes = self.keys.len() + names + values;
+        let mut out = binary::Writer::new(scores, self.schema.len(), bytes);
         for (at, column) in self.schema.columns().enumerate() {
             out.column(&column.name, type_code(&column.cql_type), self.column(at));
+        }
+        for values in returned {
+            let ReturnedColumn { name, cql_type, .. } = values.column();
+            out.returned_column(name, type_code(cql_type), values.iter());
         }
         out.finish()
     }
@@ -80,12 +154,20 @@ impl<'a> RankedRows<'a> {
 
 impl Serialize for RankedRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut answer = serializer.serialize_struct("AnnResponse", 3)?;
+        let more = [self.returned.is_some(), self.debug.is_some()];
+        let fields = 3 + more.into_iter().filter(|is_there| *is_there).count();
+        let mut answer = serializer.serialize_struct("AnnResponse", fields)?;
         answer.serialize_field("primary_keys", &Keys(self))?;
         let distances = self.scores.iter().map(|scored| scored.distance);
         answer.serialize_field("distances", &Numbers(distances))?;
         let similarities = self.scores.iter().map(|scored| scored.similarity);
         answer.serialize_field("similarity_scores", &Numbers(similarities))?;
+        if let Some(returned) = &self.returned {
+            answer.serialize_field("column_values", &Returned(returned))?;
+        }
+        if let Some(debug) = &self.debug {
+            answer.serialize_field("debug", debug)?;
+        }
         answer.end()
     }
 }
@@ -132,6 +214,16 @@ impl Serialize for Value<'_> {
     }
 }
 
+/// The values beside the keys as a JSON object, with an array for each column.
+struct Returned<'a>(&'a [ReturnedValues<'a>]);
+
+impl Serialize for Returned<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Returned(columns) = self;
+        serializer.collect_map(columns.iter().map(|values| (&values.column().name, values)))
+    }
+}
+
 struct Numbers<I>(I);
 
 impl<I: Iterator<Item = f32> + Clone> Serialize for Numbers<I> {
@@ -142,8 +234,12 @@ impl<I: Iterator<Item = f32> + Clone> Serialize for Numbers<I> {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
+    use serde_json::json;
     use store_api::types::AnnResponse;
 
+    use super::super::returned::Source;
     use super::*;
 
     fn column(name: &str, cql_type: CqlType) -> KeyColumn {
@@ -186,6 +282,43 @@ mod tests {
         assert_eq!(pk.values, [&[0, 0, 0, 7][..], &[0, 0, 0, 8]]);
         assert_eq!((ck.name.as_str(), ck.typ), ("ck", 13));
         assert_eq!(ck.values, ["", "abc"]);
+    }
+
+    #[test]
+    fn values_stand_beside_the_keys_in_both_forms() {
+        let schema = KeySchema {
+            partition: vec![column("pk", CqlType::Int)],
+            clustering: vec![],
+        };
+        let returned = [ReturnedColumn {
+            name: "t".into(),
+            cql_type: CqlType::Text,
+            source: Source::Vectors,
+        }];
+        let mut found = RankedRows::with_capacity(&schema, 2).returning(Some(&returned));
+        for (number, value) in [(7, Some("x")), (8, None), (9, Some(""))] {
+            let key = schema.encode([[0, 0, 0, number].as_slice()]);
+            found.push(key.as_bytes(), scored(0.5, 0.75));
+            let value = value.map(|value| Cow::Borrowed(value.as_bytes()));
+            found.returned()[0].push(value);
+        }
+        let json = serde_json::to_string(&found).unwrap();
+        let response: AnnResponse = serde_json::from_str(&json).unwrap();
+        let values = response.column_values.unwrap();
+        assert_eq!(
+            serde_json::to_value(values).unwrap(),
+            json!({"t": ["x", null, ""]})
+        );
+        let rows = binary::Rows::read(found.binary()).unwrap();
+        let [t] = &rows.returned[..] else {
+            panic!("one column");
+        };
+        assert_eq!((t.name.as_str(), t.typ), ("t", 13));
+        assert_eq!(t.values, [Some("x".into()), None, Some("".into())]);
+        // An empty list is answered as such.
+        let none = RankedRows::with_capacity(&schema, 0).returning(Some(&[]));
+        let json = serde_json::to_string(&none).unwrap();
+        assert!(json.ends_with(r#","column_values":{}}"#), "{json}");
     }
 
     #[test]

@@ -128,6 +128,15 @@ impl<'a> Selection<'a> {
         })
     }
 
+    /// Looks at the keys, which stay as they are meanwhile, and at the rows that are selected.
+    pub fn at_once<T>(&self, look: impl FnOnce(&KeyTable, &dyn Fn(u32) -> bool) -> T) -> T {
+        let has_conditions = !self.conditions().is_empty();
+        self.with(|keys, conjunction| {
+            let admits = |id| self.shows(keys, id) && (!has_conditions || conjunction.matches(id));
+            look(keys, &admits)
+        })
+    }
+
     /// Whether the row of an id can be found, and satisfies all but the filter's conditions.
     fn shows(&self, keys: &KeyTable, id: u32) -> bool {
         keys.found(id, self.now_s).is_some()

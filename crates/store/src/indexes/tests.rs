@@ -5,7 +5,7 @@ use store_api::types::NodeStatus;
 use uuid::Uuid;
 
 use super::*;
-use crate::filter::Restricted;
+use crate::filter::Needed;
 use crate::identity::{IndexIdentity, IndexName, TableIdentity, TokenRange};
 use crate::items::Operation;
 use crate::keys::tests::text_schema;
@@ -57,7 +57,8 @@ pub(crate) fn insert(index: &VectorIndex, id: u32, vector: &[f32]) {
     assert_eq!(inserted, Ok(()));
 }
 
-fn time_uuid(seconds: u64) -> Uuid {
+/// The version of an index that was created at that time.
+pub(crate) fn time_uuid(seconds: u64) -> Uuid {
     Uuid::new_v1(
         uuid::Timestamp::from_unix(uuid::NoContext, seconds, 0),
         &[1; 6],
@@ -77,7 +78,7 @@ fn add(engine: &Engine, identity: IndexIdentity) -> Arc<IndexHandle> {
 
 fn route(engine: &Engine, index: &str) -> Result<String, NoRoute> {
     engine
-        .route(&identity(index).name, &Restricted::default())
+        .route(&identity(index).name, &Needed::default())
         .map(|routed| routed.index.identity.name.index.clone())
 }
 

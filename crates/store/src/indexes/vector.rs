@@ -3,7 +3,8 @@
 //! A search finds a row by its vector in the graph, or by its [fresh](super::fresh) one. It shows
 //! no row whose key is gone, nor one that has expired. What it drops is made up for.
 
-use std::collections::VecDeque;
+use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLockReadGuard, RwLockWriteGuard};
@@ -15,13 +16,16 @@ use index::VectorOptions;
 use index::score;
 use tokio::sync::Notify;
 
-use super::fresh::{Block, Fresh, Measured};
+use super::fresh::{Block, Fresh, FreshNow, Measured};
+use super::plan::Plan;
 use super::ranked_rows::RankedRows;
+use super::returned::{ReturnedColumn, ReturnedValues, Source, TooManyBytes};
 use super::selection::{Selection, SharedKeys};
 use crate::filter::RowFilter;
+use crate::identity::Place;
 use crate::index_options::engine_options;
 use crate::items::{Items, Operation};
-use crate::keys::{KeySchema, KeyTable};
+use crate::keys::{KeySchema, KeyTable, Values};
 use crate::options::IndexesOptions;
 
 /// The part of the graph's vectors that may be hidden before a search looks only at the others: one
@@ -51,12 +55,45 @@ pub struct VectorIndex {
     damage_met: Notify,
 }
 
+/// A search of an index.
+#[derive(Clone, Copy, Debug)]
+pub struct Search<'a> {
+    /// The vector to look for.
+    pub query: &'a [f32],
+    /// The most rows of the answer.
+    pub limit: usize,
+    /// The present, in seconds since the epoch. Rows that have expired by then are not found.
+    pub now_s: u32,
+    /// The filter that rows must satisfy.
+    pub filter: Option<&'a RowFilter>,
+    /// The columns whose values are wanted beside the keys; `None` if the answer shall not speak of
+    /// any.
+    pub returned: Option<&'a [ReturnedColumn]>,
+}
+
+#[cfg(test)]
+impl<'a> Search<'a> {
+    /// A search for the `limit` nearest of all rows, of which none has expired.
+    pub fn new(query: &'a [f32], limit: usize) -> Search<'a> {
+        Search {
+            query,
+            limit,
+            now_s: 0,
+            filter: None,
+            returned: None,
+        }
+    }
+}
+
 /// The reason why a search failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum VectorError {
     /// The query isn't a vector that the index could hold.
     #[error("{0}")]
     Query(ann::Error),
+    /// The answer would be too large.
+    #[error(transparent)]
+    TooManyBytes(#[from] TooManyBytes),
     /// The index or its content is at fault.
     #[error("{0}")]
     Internal(String),
@@ -195,19 +232,18 @@ impl VectorIndex {
         self.keys.write()
     }
 
-    /// Finds the nearest rows, `limit` at most, that have not expired by `now_s`, in seconds since
-    /// the epoch, and satisfy the filter. There are fewer only if the index has no more.
-    pub fn search(
-        &self,
-        query: &[f32],
-        limit: usize,
-        now_s: u32,
-        filter: Option<&RowFilter>,
-    ) -> Result<RankedRows<'_>, VectorError> {
+    /// Finds the nearest rows. There are fewer than asked for only if the index has no more.
+    pub fn search<'a>(&'a self, search: &Search<'a>) -> Result<RankedRows<'a>, VectorError> {
         let _epoch = self.epoch.load_full();
-        if let Some(filter) = filter {
-            return self.search_selected(query, limit, now_s, Some(filter));
+        if search.filter.is_some() {
+            return self.search_selected(search);
         }
+        let Search {
+            query,
+            limit,
+            now_s,
+            ..
+        } = *search;
         let fresh = self.fresh.now().measure(&self.ann, query);
         let Measured { hidden, vectors } = fresh.map_err(|error| self.fault(error))?;
         let held = self.ann.len();
@@ -215,7 +251,7 @@ impl VectorIndex {
             // As many more as are hidden among the nearest, on average.
             let more = (limit.min(held) * hidden.len()).div_ceil(held.max(1));
             let ask = limit.saturating_add(more).min(held);
-            let mut found = self.nearest(query, ask, None)?;
+            let (mut found, mut plan) = self.nearest(query, ask, None, false)?;
             let reach = match ask < held {
                 true => found.last().map(|farthest| farthest.distance),
                 false => None,
@@ -229,22 +265,25 @@ impl VectorIndex {
                 enough && rows.last().is_none_or(|last| last.distance <= reach)
             });
             if is_whole || (dropped == 0 && hidden.is_empty()) {
-                return self.answer(&rows, &keys);
+                plan.fresh = vectors.len();
+                let answer = self.answer(&rows, &keys, search)?;
+                return Ok(answer.found_by(plan));
             }
         }
-        self.search_selected(query, limit, now_s, None)
+        self.search_selected(search)
     }
 
     /// Finds the nearest rows that satisfy a filter, by looking at these rows alone. Few rows are
     /// found by their ids first; of many rows the engine asks one by one. Rows may be changed
     /// meanwhile: it looks again if one was that it had found.
-    fn search_selected(
-        &self,
-        query: &[f32],
-        limit: usize,
-        now_s: u32,
-        filter: Option<&RowFilter>,
-    ) -> Result<RankedRows<'_>, VectorError> {
+    fn search_selected<'a>(&'a self, search: &Search<'a>) -> Result<RankedRows<'a>, VectorError> {
+        let Search {
+            query,
+            limit,
+            now_s,
+            filter,
+            ..
+        } = *search;
         let mut looks_again = LOOKS_AGAIN;
         loop {
             let fresh = self.fresh.now().measure(&self.ann, query);
@@ -253,47 +292,61 @@ impl VectorIndex {
                 mut vectors,
             } = fresh.map_err(|error| self.fault(error))?;
             let selection = Selection::new(&self.keys, filter, now_s, looks_again > 0);
-            let mut found = match selection.few() {
+            let is_filtered = filter.is_some();
+            let (mut found, mut plan) = match selection.few() {
                 Some(mut ids) => {
+                    let admitted = ids.len();
                     hidden.iter().for_each(|id| {
                         ids.remove(id);
                     });
                     selection.let_writers_in();
-                    self.nearest(query, limit, Some(Filter::Ids(&ids)))?
+                    let few = Filter::Ids(&ids);
+                    let (found, plan) = self.nearest(query, limit, Some(few), is_filtered)?;
+                    let admitted = Some(admitted);
+                    (found, Plan { admitted, ..plan })
                 }
                 None => {
                     let admits = |id| !hidden.contains(id) && selection.admits(id);
-                    self.nearest(query, limit, Some(Filter::Predicate(&admits)))?
+                    let admitted = Filter::Predicate(&admits);
+                    self.nearest(query, limit, Some(admitted), is_filtered)?
                 }
             };
             let proposed = found.len();
-            found.retain(|neighbour| selection.admits(neighbour.id));
-            if found.len() < proposed && looks_again > 0 {
-                looks_again -= 1;
-                continue;
+            // The filter holds for the very values that are answered.
+            let answer = selection.at_once(|keys, admits| {
+                found.retain(|neighbour| admits(neighbour.id));
+                if found.len() < proposed && looks_again > 0 {
+                    return Ok(None);
+                }
+                vectors.retain(|neighbour| admits(neighbour.id));
+                let (rows, _) = merge(found, &vectors, limit, keys, now_s);
+                plan.fresh = vectors.len();
+                self.answer(&rows, keys, search).map(Some)
+            })?;
+            if let Some(answer) = answer {
+                return Ok(answer.found_by(plan));
             }
-            vectors.retain(|neighbour| selection.admits(neighbour.id));
-            drop(selection);
-            let keys = self.keys();
-            let (rows, _) = merge(found, &vectors, limit, &keys, now_s);
-            return self.answer(&rows, &keys);
+            looks_again -= 1;
         }
     }
 
-    /// Finds the nearest vectors of the graph.
+    /// Finds the nearest vectors of the graph. `is_filtered` says whether the search has a filter of
+    /// the user's.
     fn nearest(
         &self,
         query: &[f32],
         k: usize,
         filter: Option<Filter<'_>>,
-    ) -> Result<Vec<Neighbour>, VectorError> {
+        is_filtered: bool,
+    ) -> Result<(Vec<Neighbour>, Plan), VectorError> {
         let search = SearchOptions {
             beam: self.beam,
             filter,
             ..SearchOptions::new(k.min(self.ann.len()))
         };
-        let found = self.ann.search_with(query, &search);
-        found.map_err(|error| self.fault(error))
+        let found = self.ann.explain(query, &search);
+        let (found, explanation) = found.map_err(|error| self.fault(error))?;
+        Ok((found, Plan::of(is_filtered, &explanation)))
     }
 
     fn fault(&self, error: ann::Error) -> VectorError {
@@ -309,21 +362,61 @@ impl VectorIndex {
     }
 
     /// Makes an answer of rows that have keys.
-    fn answer(
-        &self,
+    fn answer<'a>(
+        &'a self,
         nearest: &[Neighbour],
         keys: &KeyTable,
-    ) -> Result<RankedRows<'_>, VectorError> {
-        let mut rows = RankedRows::with_capacity(&self.schema, nearest.len());
+        search: &Search<'a>,
+    ) -> Result<RankedRows<'a>, VectorError> {
+        let returned = search.returned;
+        let mut rows = RankedRows::with_capacity(&self.schema, nearest.len()).returning(returned);
         let dimensions = self.ann.options().dimensions;
+        let returns = |is_it: fn(Source) -> bool| {
+            let columns = returned.unwrap_or_default();
+            columns.iter().any(|column| is_it(column.source))
+        };
+        let returns_vectors = returns(|source| source == Source::Vectors);
+        let uses_filters = search.filter.is_some_and(RowFilter::has_filter_columns)
+            || returns(|source| matches!(source, Source::Kept(Place::Filter(_))));
+        // The fresh vectors are looked at before the graph, which takes them in meanwhile.
+        let fresh = returns_vectors.then(|| self.fresh.now());
+        let fresh = fresh.as_ref().map(FreshNow::by_id).unwrap_or_default();
         for neighbour in nearest {
             let scored = score::score(self.similarity, dimensions, neighbour.distance);
             let scored = scored.map_err(|error| VectorError::Internal(error.to_string()))?;
-            if let Some(key) = keys.shown(neighbour.id) {
-                rows.push(key, scored);
+            let Some(key) = keys.shown(neighbour.id) else {
+                continue;
+            };
+            rows.push(key, scored);
+            if uses_filters && keys.is_in_doubt(neighbour.id, search.now_s) {
+                rows.put_in_doubt();
             }
+            for values in rows.returned() {
+                let value = match values.column().source {
+                    Source::Kept(Place::Key(at)) => Values::of(key).nth(at).map(Cow::Borrowed),
+                    Source::Kept(Place::Filter(at)) => keys.filters().value(at, neighbour.id),
+                    Source::Vectors => self.serialised_vector(neighbour.id, &fresh),
+                };
+                values.push(value);
+            }
+            ReturnedValues::check(rows.returned())?;
         }
         Ok(rows)
+    }
+
+    /// The vector of an id as CQL serialises it, at the precision of the index; `None` if it has
+    /// none any more. `fresh` are the changes that the graph may not have yet.
+    fn serialised_vector(
+        &self,
+        id: u32,
+        fresh: &HashMap<u32, Option<&Prepared>>,
+    ) -> Option<Cow<'static, [u8]>> {
+        let vector = match fresh.get(&id) {
+            Some(changed) => changed.map(|prepared| self.ann.vector_of(prepared)),
+            None => self.ann.vector(id),
+        }?;
+        let bytes = vector.iter().flat_map(|element| element.to_be_bytes());
+        Some(Cow::Owned(bytes.collect()))
     }
 
     /// Brings a vector into the form of the index.
@@ -473,11 +566,11 @@ mod tests {
             let key = identity.keys.encode([id.to_string().as_bytes()]);
             index.keys_mut().insert(id, key);
         }
-        let found = index.search(&[0.0, 0.0], 1, 0, None).unwrap();
+        let found = index.search(&Search::new(&[0.0, 0.0], 1)).unwrap();
         let found = serde_json::to_value(&found).unwrap();
         assert_eq!(found["distances"], serde_json::json!([4.0]));
         assert_eq!(found["primary_keys"]["p0"], serde_json::json!(["2"]));
-        let all = index.search(&[0.0, 0.0], 10, 0, None).unwrap();
+        let all = index.search(&Search::new(&[0.0, 0.0], 10)).unwrap();
         let all = serde_json::to_value(&all).unwrap();
         assert_eq!(all["distances"], serde_json::json!([4.0, 9.0]));
     }
@@ -510,7 +603,7 @@ mod tests {
         for _ in 0..50 {
             let query: Vec<f32> = (0..24).map(|_| element()).collect();
             let nearest = |index: &VectorIndex| {
-                let found = index.search(&query, 1, 0, None).unwrap();
+                let found = index.search(&Search::new(&query, 1)).unwrap();
                 serde_json::to_value(&found).unwrap()["primary_keys"].clone()
             };
             missed += usize::from(nearest(&wide) != nearest(&narrow));
@@ -522,7 +615,7 @@ mod tests {
     fn an_empty_index_answers_nothing() {
         let identity = identity("idx");
         let index = index(&identity);
-        let found = index.search(&[0.0, 0.0], 10, 0, None).unwrap();
+        let found = index.search(&Search::new(&[0.0, 0.0], 10)).unwrap();
         let found = serde_json::to_value(&found).unwrap();
         assert_eq!(found["primary_keys"], serde_json::json!({"p0": []}));
     }
@@ -551,7 +644,11 @@ mod tests {
 
     /// The rows nearest to the origin, by their names and distances.
     fn found(index: &VectorIndex, limit: usize, now_s: u32) -> Vec<(String, f32)> {
-        let found = index.search(&[0.0, 0.0], limit, now_s, None).unwrap();
+        let search = Search {
+            now_s,
+            ..Search::new(&[0.0, 0.0], limit)
+        };
+        let found = index.search(&search).unwrap();
         let rows = store_api::binary::Rows::read(found.binary()).unwrap();
         let keys = rows.columns[0].values.iter();
         let keys = keys.map(|key| String::from_utf8(key.to_vec()).unwrap());

@@ -499,6 +499,7 @@ impl Items {
             changes_s,
         };
         keys.set_expiry(id, expires_s);
+        keys.set_filter_expiry(id, cell.filters_change_s.unwrap_or(0));
         if is_new {
             self.expiries.push(id, changes_s);
             if self.expiries.are_stale(self.known.len()) {

@@ -192,6 +192,7 @@ impl Restored {
         }
         self.keys.insert(row.id, key);
         self.keys.set_expiry(row.id, row.expires_s);
+        self.note_filter_expiry(row.id);
         true
     }
 
@@ -211,7 +212,20 @@ impl Restored {
             known.changes_s = changes_s;
             self.items.expiries.push(id, changes_s);
         }
+        self.note_filter_expiry(id);
         true
+    }
+
+    /// A row that has to be read again before it expires has a value that expires then.
+    fn note_filter_expiry(&mut self, id: u32) {
+        let Known {
+            expires_s,
+            changes_s,
+            ..
+        } = self.items.known[id as usize];
+        let is_of_filter = changes_s != expires_s;
+        let expires_s = if is_of_filter { changes_s } else { 0 };
+        self.keys.set_filter_expiry(id, expires_s);
     }
 
     /// Adds a row that has to be read.

@@ -34,6 +34,9 @@ pub struct KeyTable {
     stored: HashMap<u32, Box<[u8]>>,
     /// The times at which rows expire, in seconds since the epoch.
     expiries: HashMap<u32, u32>,
+    /// The times at which the first of a row's values of filter columns expires, in seconds since
+    /// the epoch.
+    filter_expiries: HashMap<u32, u32>,
     /// The values of filter columns.
     filters: Columns,
     key_bytes: usize,
@@ -67,6 +70,7 @@ impl KeyTable {
             hasher: RandomState::new(),
             stored: HashMap::new(),
             expiries: HashMap::new(),
+            filter_expiries: HashMap::new(),
             filters: Columns::new(Vec::new()),
             key_bytes: 0,
             shown_bytes: 0,
@@ -131,6 +135,22 @@ impl KeyTable {
             0 => self.expiries.remove(&id),
             _ => self.expiries.insert(id, expires_s),
         };
+    }
+
+    /// Notes the time at which the first of the values of an id's filter columns expires, in seconds
+    /// since the epoch; 0 for never.
+    pub fn set_filter_expiry(&mut self, id: u32, expires_s: u32) {
+        match expires_s {
+            0 => self.filter_expiries.remove(&id),
+            _ => self.filter_expiries.insert(id, expires_s),
+        };
+    }
+
+    /// Whether a value of the filter columns of an id has expired by `now_s`, in seconds since the
+    /// epoch, so that the row has to be read again.
+    pub fn is_in_doubt(&self, id: u32, now_s: u32) -> bool {
+        let expires_s = self.filter_expiries.get(&id);
+        expires_s.is_some_and(|expires_s| *expires_s <= now_s)
     }
 
     /// Notes the form in which the key of an id is stored. Returns false if it was stored so
@@ -213,6 +233,7 @@ impl KeyTable {
         }
         let stored = self.drop_form(id);
         self.expiries.remove(&id);
+        self.filter_expiries.remove(&id);
         self.filters.remove(id);
         let encoded = self.keys[id as usize].take()?;
         self.key_bytes -= encoded.len() + ALLOCATION_OVERHEAD_BYTES;
@@ -254,7 +275,7 @@ impl KeyTable {
         self.key_bytes
             + self.keys.capacity() * size_of::<Option<Box<[u8]>>>()
             + self.stored.capacity() * size_of::<(u32, Box<[u8]>)>()
-            + self.expiries.capacity() * size_of::<(u32, u32)>()
+            + (self.expiries.capacity() + self.filter_expiries.capacity()) * size_of::<(u32, u32)>()
             + self.ids.allocation_size()
             + self.filters.memory_bytes()
             + partitions

@@ -1,7 +1,7 @@
 //! The reasons why a search has no answer.
 
 use crate::identity::IndexName;
-use crate::indexes::NoRoute;
+use crate::indexes::{Lag, NoRoute};
 
 /// The reason why a search has no answer. The texts are those that clients get (contract, sections
 /// 1.4 and 1.13).
@@ -24,15 +24,40 @@ pub enum SearchError {
     /// The search doesn't suit the index.
     #[error("{0}")]
     Unsuitable(String),
+    /// The filter has too many values.
+    #[error(
+        "the filter has more than {max} values, the most that one may have: make several searches, or \
+         raise --filter-values"
+    )]
+    TooManyValues {
+        /// The most values that a filter may have.
+        max: usize,
+    },
     /// There are more searches than are admitted, or than can begin in time.
     #[error("too many searches in flight; try again later, or ask another index service")]
     Overloaded,
     /// The index lacks writes that were acknowledged before the search.
     #[error("index {0} has not taken up all acknowledged writes in time; try again later")]
     Behind(IndexName),
+    /// The index lacks writes of the time up to which the search wants all of them.
+    #[error("{}", behind(.name, .lag))]
+    BehindTime {
+        /// The index of the request.
+        name: IndexName,
+        /// How far it is behind that time.
+        lag: Lag,
+    },
     /// A fault of the service.
     #[error("{0}")]
     Internal(String),
+}
+
+fn behind(name: &IndexName, lag: &Lag) -> String {
+    let far = match lag.behind_us {
+        Some(us) => format!("lacks the last {:.3} s of them", us as f64 / 1e6),
+        None => "does not know yet how far it is".to_owned(),
+    };
+    format!("index {name} has not taken up all writes up to min_time_us in time, and {far}")
 }
 
 impl SearchError {

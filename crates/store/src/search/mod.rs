@@ -6,15 +6,18 @@ mod error;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use store_api::types::AnnRequest;
 
 use crate::compute::{Compute, NotSearched};
-use crate::filter::{Restricted, RowFilter};
+use crate::counters::Event;
+use crate::filter::{Needed, RowFilter, Unsuitable, values_of};
 use crate::identity::{IndexIdentity, IndexName};
-use crate::indexes::{Engine, RankedRows, Routed, VectorError};
+use crate::indexes::{
+    Engine, IndexHandle, RankedRows, ReturnedColumn, Routed, Search, VectorError,
+};
 
 pub use admission::{Admission, Admissions};
 pub use error::SearchError;
@@ -29,12 +32,23 @@ const ROWS_MAX: usize = 100_000;
 pub struct SearchDoor {
     engine: Arc<Engine>,
     compute: Compute,
+    filter_values_max: usize,
 }
 
 impl SearchDoor {
-    /// A door to the indexes of `engine`. Searches run on the threads of `compute`.
-    pub fn new(engine: Arc<Engine>, compute: Compute) -> SearchDoor {
-        SearchDoor { engine, compute }
+    /// A door to the indexes of `engine`. Searches run on the threads of `compute`. A filter may
+    /// have `filter_values_max` values.
+    pub fn new(engine: Arc<Engine>, compute: Compute, filter_values_max: usize) -> SearchDoor {
+        SearchDoor {
+            engine,
+            compute,
+            filter_values_max,
+        }
+    }
+
+    /// The most values that a filter may have.
+    pub fn filter_values_max(&self) -> usize {
+        self.filter_values_max
     }
 
     /// Searches an index. `write` turns the result into the body of the answer, on the thread that
@@ -44,45 +58,55 @@ impl SearchDoor {
         name: IndexName,
         search: AnnRequest,
         admission: Admission,
-        write: impl FnOnce(RankedRows<'_>) -> Result<Bytes, String> + Send + 'static,
+        write: impl Fn(RankedRows<'_>) -> Result<Bytes, String> + Send + Sync + 'static,
     ) -> Result<Bytes, SearchError> {
         let began = Instant::now();
-        let restricted = Restricted::by(search.filter.as_ref());
-        refuse_unknown(&search)?;
-        let Routed { index, requested } = self
-            .engine
-            .current_route(&name, &restricted, admission.time_left())
-            .await
-            .map_err(|no_route| SearchError::no_route(name.clone(), &no_route))?;
-        check(&search, index.identity.options.dimensions)?;
-        check_allowed(&restricted, &index.identity)?;
-        let filter = RowFilter::new(&index.identity, search.filter.as_ref())
-            .map_err(|error| SearchError::Unsuitable(error.to_string()))?;
+        let question = self.question(&name, &search, &admission).await?;
+        let index = question.index.clone();
         let left = admission.time_left();
-        if !index.freshness.take_up_acknowledged(left).await {
-            self.engine.metrics().search_refused("behind");
-            return Err(SearchError::Behind(name));
-        }
-        let rows = search.limit.get().min(ROWS_MAX);
-        let engine = self.engine.clone();
-        let work = move || -> Result<Bytes, SearchError> {
-            let now_s = match index.freshness.acknowledged_us() {
-                Some(_) => engine.now_s(),
-                // A cluster tells the rest of a TTL in whole seconds, so the row may be there for
-                // a moment longer.
-                None => 0,
-            };
-            let ranked = index
-                .vectors
-                .search(&search.vector, rows, now_s, filter.as_deref());
-            let ranked = ranked.map_err(|error| match error {
-                VectorError::Query(error) => SearchError::Unsuitable(error.to_string()),
-                VectorError::Internal(text) => SearchError::Internal(text),
-            })?;
-            write(ranked).map_err(SearchError::Internal)
+        let taken_up = take_up(&index, name.clone(), search.min_time_us, left).await;
+        taken_up.inspect_err(|_| self.engine.metrics().search_refused("behind"))?;
+        let job = Arc::new(Job {
+            engine: self.engine.clone(),
+            question,
+            rows: search.limit.get().min(ROWS_MAX),
+            search,
+            write,
+        });
+        let mut taken_in = index.doubts.watch();
+        let answer = loop {
+            if let Some(answer) = self.run(job.clone(), admission.deadline).await? {
+                break answer;
+            }
+            index.doubts.ask();
+            let left = admission.time_left();
+            if tokio::time::timeout(left, taken_in.changed())
+                .await
+                .is_err()
+            {
+                self.engine.metrics().search_refused("behind");
+                return Err(SearchError::Behind(name));
+            }
         };
-        let answer = self.compute.search(admission.deadline, rows, work).await;
-        let answer = answer.map_err(|error| match error {
+        drop(admission);
+        let took = began.elapsed().as_secs_f64();
+        job.question.requested.metrics.request_latency.observe(took);
+        self.engine.metrics().counters().count(Event::Search, 1);
+        Ok(answer)
+    }
+
+    /// Does a search once, in a turn of its own; see [`Job::run`].
+    async fn run<W>(
+        &self,
+        job: Arc<Job<W>>,
+        deadline: Instant,
+    ) -> Result<Option<Bytes>, SearchError>
+    where
+        W: Fn(RankedRows<'_>) -> Result<Bytes, String> + Send + Sync + 'static,
+    {
+        let rows = job.rows;
+        let answer = self.compute.search(deadline, rows, move || job.run()).await;
+        answer.map_err(|error| match error {
             NotSearched::TooLate => {
                 self.engine.metrics().search_refused("deadline");
                 SearchError::Overloaded
@@ -90,12 +114,134 @@ impl SearchDoor {
             NotSearched::Stopped(_) | NotSearched::Panicked => {
                 SearchError::Internal(error.to_string())
             }
-        })??;
-        drop(admission);
-        let took = began.elapsed().as_secs_f64();
-        requested.metrics.request_latency.observe(took);
-        Ok(answer)
+        })?
     }
+}
+
+/// A search, ready to be done.
+struct Job<W> {
+    engine: Arc<Engine>,
+    question: Question,
+    search: AnnRequest,
+    /// The most rows of the answer.
+    rows: usize,
+    write: W,
+}
+
+impl<W: Fn(RankedRows<'_>) -> Result<Bytes, String>> Job<W> {
+    /// Searches the index and writes the answer. `None` if a value that matters has just expired in
+    /// one of its rows, which has to be read again first.
+    fn run(&self) -> Result<Option<Bytes>, SearchError> {
+        let index = &self.question.index;
+        let now_s = match index.freshness.acknowledged_us() {
+            Some(_) => self.engine.now_s(),
+            // A cluster tells the rest of a TTL in whole seconds, so the row may be there for a
+            // moment longer.
+            None => 0,
+        };
+        let ranked = index.vectors.search(&Search {
+            query: &self.search.vector,
+            limit: self.rows,
+            now_s,
+            filter: self.question.filter.as_deref(),
+            returned: self.question.returned.as_deref(),
+        });
+        let mut ranked = ranked.map_err(|error| match error {
+            VectorError::Query(_) | VectorError::TooManyBytes(_) => {
+                SearchError::Unsuitable(error.to_string())
+            }
+            VectorError::Internal(text) => SearchError::Internal(text),
+        })?;
+        if ranked.is_in_doubt() {
+            return Ok(None);
+        }
+        note_plan(index, &ranked);
+        if self.search.debug {
+            ranked.explain(&index.identity.name.index);
+        }
+        let answer = (self.write)(ranked).map_err(SearchError::Internal)?;
+        Ok(Some(answer))
+    }
+}
+
+impl SearchDoor {
+    /// Finds the index that answers a search, and resolves its columns there.
+    async fn question(
+        &self,
+        name: &IndexName,
+        search: &AnnRequest,
+        admission: &Admission,
+    ) -> Result<Question, SearchError> {
+        let max = self.filter_values_max;
+        if search
+            .filter
+            .as_ref()
+            .is_some_and(|filter| values_of(filter) > max)
+        {
+            return Err(SearchError::TooManyValues { max });
+        }
+        let needed = Needed::by(search);
+        let Routed { index, requested } = self
+            .engine
+            .current_route(name, &needed, admission.time_left())
+            .await
+            .map_err(|no_route| SearchError::no_route(name.clone(), &no_route))?;
+        check(search, index.identity.options.dimensions)?;
+        check_allowed(&needed, &index.identity)?;
+        let unsuitable = |error: Unsuitable| SearchError::Unsuitable(error.to_string());
+        let filter = RowFilter::new(&index.identity, search.filter.as_ref());
+        let returned = search.return_columns.as_deref();
+        let returned = returned.map(|names| ReturnedColumn::all_of(&index.identity, names));
+        Ok(Question {
+            filter: filter.map_err(unsuitable)?,
+            returned: returned.transpose().map_err(unsuitable)?,
+            index,
+            requested,
+        })
+    }
+}
+
+/// Counts the plan of a search, and tells the log of it.
+fn note_plan(index: &IndexHandle, ranked: &RankedRows<'_>) {
+    let Some(plan) = ranked.plan() else {
+        return;
+    };
+    index.metrics.searched(plan.kind);
+    tracing::debug!(
+        index = %index.identity.name,
+        plan = plan.kind.name(),
+        admitted = plan.admitted,
+        fresh = plan.fresh,
+        walk_given_up = plan.walk_given_up,
+        "searched"
+    );
+}
+
+/// Waits until an index has taken up the writes that a search must know. `name` is the index of the
+/// request.
+async fn take_up(
+    index: &IndexHandle,
+    name: IndexName,
+    min_time_us: Option<i64>,
+    within: Duration,
+) -> Result<(), SearchError> {
+    let Some(time_us) = min_time_us else {
+        return match index.freshness.take_up_acknowledged(within).await {
+            true => Ok(()),
+            false => Err(SearchError::Behind(name)),
+        };
+    };
+    let taken_up = index.freshness.take_up(time_us, within).await;
+    taken_up.map_err(|lag| SearchError::BehindTime { name, lag })
+}
+
+/// A search in the terms of the index that answers it.
+struct Question {
+    index: Arc<IndexHandle>,
+    /// The index that the request names.
+    requested: Arc<IndexHandle>,
+    filter: Option<Box<RowFilter>>,
+    returned: Option<Vec<ReturnedColumn>>,
 }
 
 /// Refuses a search that no index of these dimensions can serve.
@@ -114,25 +260,10 @@ fn check(request: &AnnRequest, dimensions: usize) -> Result<(), SearchError> {
     Ok(())
 }
 
-/// Refuses what a request asks for and this version can't give.
-fn refuse_unknown(search: &AnnRequest) -> Result<(), SearchError> {
-    let asked = [
-        ("return_columns", search.return_columns.is_some()),
-        ("min_time_us", search.min_time_us.is_some()),
-        ("routing: false", !search.routing),
-    ];
-    match asked.into_iter().find(|(_, is_asked)| *is_asked) {
-        Some((what, _)) => Err(SearchError::Unsuitable(format!(
-            "{what} is not supported by this version of the index service: leave it out"
-        ))),
-        None => Ok(()),
-    }
-}
-
 /// Refuses a filter beyond the key of a local index, unless the user said ALLOW FILTERING.
-fn check_allowed(restricted: &Restricted<'_>, index: &IndexIdentity) -> Result<(), SearchError> {
-    let left: BTreeSet<&str> = restricted.left_by(index).collect();
-    if left.is_empty() || restricted.is_allowed {
+fn check_allowed(needed: &Needed<'_>, index: &IndexIdentity) -> Result<(), SearchError> {
+    let left: BTreeSet<&str> = needed.left_by(index).collect();
+    if left.is_empty() || needed.is_allowed {
         return Ok(());
     }
     let left: Vec<&str> = left.into_iter().collect();

@@ -27,7 +27,7 @@ use store::{
     StoreOptions,
 };
 use store_api::types::{AnnRequest, IndexState, IndexStatus, RepairRequest, TaskState};
-use store_api::{Client, ClientError, ClientOptions, KeyValue, Neighbours};
+use store_api::{Client, ClientError, ClientOptions, KeyValue, Neighbours, Stores};
 
 /// The longest time that a test waits for anything.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -89,6 +89,8 @@ pub struct World {
     pub node: Node,
     pub storage: Storage,
     pub cql: SocketAddr,
+    /// The index service for a node in this process.
+    pub local: Stores,
     way: Way,
     options: StoreOptions,
     _directory: tempfile::TempDir,
@@ -128,6 +130,11 @@ impl Database {
 
 /// Starts a node on a storage, with one listener for all clients.
 pub async fn start_node(storage: Storage, address: SocketAddr) -> Node {
+    start_node_with(storage, address, Client::disabled().into()).await
+}
+
+/// Starts a node on a storage that asks these index services.
+pub async fn start_node_with(storage: Storage, address: SocketAddr, stores: Stores) -> Node {
     let listener = node::ListenerOptions {
         address,
         ..node::ListenerOptions::default()
@@ -136,7 +143,7 @@ pub async fn start_node(storage: Storage, address: SocketAddr) -> Node {
         listeners: vec![listener],
         ..NodeOptions::default()
     };
-    Node::start(storage, Client::disabled(), options)
+    Node::start(storage, stores, options)
         .await
         .expect("a free port")
 }
@@ -176,7 +183,7 @@ impl World {
         let cql = node.addresses()[0];
         let mut options = client_options(cql, loopback(), in_files(directory.path()));
         change(&mut options);
-        let (store, client) = start_store(&options, way, &storage).await;
+        let (store, client, local) = start_store(&options, way, &storage).await;
         let session = SessionBuilder::new()
             .known_node_addr(cql)
             // There is only one node, so nothing has to agree.
@@ -191,6 +198,7 @@ impl World {
             node,
             storage,
             cql,
+            local,
             way,
             options,
             _directory: directory,
@@ -231,6 +239,7 @@ impl World {
             node,
             storage,
             cql,
+            local: _,
             way,
             mut options,
             _directory,
@@ -238,7 +247,7 @@ impl World {
         store.shutdown().await;
         while_away(database).await;
         change(&mut options);
-        let (store, client) = start_store(&options, way, &storage).await;
+        let (store, client, local) = start_store(&options, way, &storage).await;
         World {
             session,
             client,
@@ -246,6 +255,7 @@ impl World {
             node,
             storage,
             cql,
+            local,
             way,
             options,
             _directory,
@@ -361,9 +371,14 @@ impl World {
     }
 }
 
-async fn start_store(options: &StoreOptions, way: Way, storage: &Storage) -> (StoreHandle, Client) {
+async fn start_store(
+    options: &StoreOptions,
+    way: Way,
+    storage: &Storage,
+) -> (StoreHandle, Client, Stores) {
     let listeners = Listeners::bind(&options.listeners).await;
     let listeners = listeners.expect("free ports");
+    let local = listeners.local().into();
     let store = match way {
         Way::Cql => Store::start_on(listeners, options.clone()),
         Way::InProcess => {
@@ -382,7 +397,7 @@ async fn start_store(options: &StoreOptions, way: Way, storage: &Storage) -> (St
         binary: false,
         ..ClientOptions::default()
     });
-    (store, client.expect("a URI"))
+    (store, client.expect("a URI"), local)
 }
 
 /// Returns the keys of an answer, which must be in JSON.

@@ -14,7 +14,7 @@ use super::StoreSettings;
 use crate::exit::Failure;
 use crate::files::{password, pem};
 use crate::logging::LogFormat;
-use crate::settings::{DEFAULT_LOG, IndexVectors, lacks, names, scrub, snapshots};
+use crate::settings::{DEFAULT_LOG, IndexVectors, filter_values, lacks, names, scrub, snapshots};
 use crate::span::{bounded, distance, interval};
 
 /// A limit above the number of cores of any machine.
@@ -84,6 +84,8 @@ impl StoreSettings {
             inline_searches_within: self
                 .inline_searches_us
                 .map_or(defaults.inline_searches_within, Duration::from_micros),
+            filter_values_max: filter_values(self.filter_values)?,
+            internals: self.internals.unwrap_or(false),
             ..StoreOptions::default()
         };
         options.share_memory();
@@ -352,6 +354,7 @@ mod tests {
             (["--threads", "0"], "threads must be"),
             (["--threads", "9000000000000000000"], "threads must be"),
             (["--async-threads", "1000000"], "async-threads must be"),
+            (["--filter-values", "0"], "filter-values must be at least 1"),
             (
                 ["--monitor-indexes-interval", "0s"],
                 "monitor-indexes-interval must be at least 1ms",

@@ -7,6 +7,7 @@ mod catch_up;
 mod progress;
 mod reader_series;
 mod run;
+mod streams;
 
 pub use catch_up::CatchUp;
 pub use progress::Progress;

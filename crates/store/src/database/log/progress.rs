@@ -1,6 +1,6 @@
 //! The progress of a reader through the log, for restarts and for a metric.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,6 +13,8 @@ use tokio::time::Instant;
 
 use super::catch_up::CatchUp;
 use super::reader_series::ReaderSeries;
+use super::streams::Streams;
+use crate::message::Position;
 use crate::present::Present;
 
 /// The time after which every stream of a generation has reported its progress, or its reader has
@@ -61,7 +63,7 @@ struct State {
     /// Everything has been handed over up to this time, whatever the streams report.
     floor: Duration,
     /// The time up to which each stream of the current generation has been read.
-    streams: HashMap<StreamID, Duration>,
+    streams: Streams,
     generation_began: Instant,
     /// Whether rows may have expired unread. Nothing behind that gap is confirmed.
     fell_behind: bool,
@@ -83,7 +85,7 @@ impl Progress {
             state: Mutex::new(State {
                 run: 0,
                 floor: start,
-                streams: HashMap::new(),
+                streams: Streams::default(),
                 generation_began: Instant::now(),
                 fell_behind: false,
             }),
@@ -185,7 +187,7 @@ impl Progress {
         if run != state.run {
             return None;
         }
-        let before = state.streams.get(stream).copied().unwrap_or_default();
+        let before = state.streams.of(stream).unwrap_or_default();
         // The rows between `before` and now were read after the report of `before`, and at the
         // latest now.
         let behind = now.saturating_sub(before.max(state.floor));
@@ -195,8 +197,8 @@ impl Progress {
             self.fell_behind.notify_one();
             return None;
         }
-        state.streams.insert(stream.clone(), read_up_to);
-        state.slowest()
+        state.streams.set(stream, read_up_to);
+        state.streams.slowest()
     }
 
     /// Notes, at the time `now`, that the whole log has been read up to `read_up_to`. Everything
@@ -250,6 +252,26 @@ impl Checkpoints {
             .take_in_all(self.run, read_up_to, unread_since, now)
     }
 
+    /// Notes which streams the present generation has.
+    pub fn expect(&self, streams: HashSet<StreamID>) {
+        let mut state = self.progress.state();
+        if self.run == state.run {
+            state.streams.expect(streams);
+        }
+    }
+
+    /// The position that this run has reached by the reports of all streams. `None` after the
+    /// reader had to start again.
+    pub fn position(&self) -> Option<Position> {
+        let state = self.progress.state();
+        // The library reports the first moment that it has not read.
+        let read_up_to = state.confirmed().saturating_sub(Duration::from_micros(1));
+        (self.run == state.run).then(|| Position {
+            run: self.run,
+            time_us: i64::try_from(read_up_to.as_micros()).unwrap_or(i64::MAX),
+        })
+    }
+
     /// The number of the run.
     pub fn run(&self) -> u64 {
         self.run
@@ -277,14 +299,12 @@ impl Checkpoints {
 
 impl State {
     fn confirmed(&self) -> Duration {
-        if self.generation_began.elapsed() < ALL_STREAMS_REPORTED {
-            return self.floor;
+        let all_have_reported = self.streams.all_have_reported()
+            || self.generation_began.elapsed() >= ALL_STREAMS_REPORTED;
+        match self.streams.slowest() {
+            Some(slowest) if all_have_reported => slowest.max(self.floor),
+            _ => self.floor,
         }
-        self.slowest().unwrap_or(self.floor).max(self.floor)
-    }
-
-    fn slowest(&self) -> Option<Duration> {
-        self.streams.values().min().copied()
     }
 
     fn begin_generation(&mut self) {
@@ -300,7 +320,7 @@ impl State {
     }
 
     fn forget_streams(&mut self) {
-        self.streams.clear();
+        self.streams = Streams::default();
         self.generation_began = Instant::now();
     }
 }
@@ -361,17 +381,43 @@ mod tests {
     fn the_slowest_stream_counts_once_all_have_reported() {
         let progress = progress(0);
         let stream = |n| StreamID::new(vec![n]);
-        progress.state().streams.insert(stream(1), 30 * S);
-        progress.state().streams.insert(stream(2), 20 * S);
+        progress.state().streams.set(&stream(1), 30 * S);
+        progress.state().streams.set(&stream(2), 20 * S);
         assert_eq!(progress.confirmed(), 10 * S);
         all_have_reported(&progress);
         assert_eq!(progress.confirmed(), 20 * S);
         // In another generation the confirmed time stays until its streams have reported.
         progress.state().begin_generation();
-        progress.state().streams.insert(stream(3), 90 * S);
+        progress.state().streams.set(&stream(3), 90 * S);
         assert_eq!(progress.confirmed(), 20 * S);
         assert_eq!(progress.restart(5 * S).0, 15 * S);
         assert_eq!(progress.confirmed(), 20 * S);
+    }
+
+    #[test]
+    fn streams_that_are_known_are_not_waited_for_longer_than_they_take() {
+        let progress = progress(0);
+        let (_, run) = progress.restart(Duration::ZERO);
+        let stream = |n| StreamID::new(vec![n]);
+        let position = |of: &Checkpoints| of.position().map(|position| position.time_us);
+        let report = |n, time: Duration| progress.take_in(run.run, &stream(n), time, time);
+        run.expect([stream(1), stream(2)].into());
+        report(1, 30 * S);
+        assert_eq!(position(&run), Some(9_999_999), "the other is silent");
+        report(2, 20 * S);
+        assert_eq!(position(&run), Some(19_999_999));
+        assert_eq!(progress.confirmed(), 20 * S);
+        // The streams of the next generation are others.
+        progress.state().begin_generation();
+        report(3, 90 * S);
+        assert_eq!(position(&run), Some(19_999_999));
+        run.expect([stream(4)].into());
+        report(4, 80 * S);
+        assert_eq!(position(&run), Some(79_999_999));
+        let (_, next) = progress.restart(Duration::ZERO);
+        run.expect([stream(5)].into());
+        assert_eq!(position(&run), None);
+        assert_eq!(position(&next), Some(79_999_999));
     }
 
     #[tokio::test]

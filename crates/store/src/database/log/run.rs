@@ -119,11 +119,19 @@ impl LogRun {
                 run: self.checkpoints.run(),
                 time_us: up_to_us,
             };
-            let sent = self.hints.send(HintMessage::Position(position)).await;
-            sent.map_err(|_| Unheard)?;
+            self.tell(position).await?;
             self.checkpoints.answer(asked);
         }
         Ok(())
+    }
+
+    /// Tells every index of the table a position, behind the hints.
+    ///
+    /// # Errors
+    /// If the table is no longer followed.
+    pub(crate) async fn tell(&self, position: Position) -> Result<(), Unheard> {
+        let sent = self.hints.send(HintMessage::Position(position)).await;
+        sent.map_err(|_| Unheard)
     }
 
     /// The present as a time since the epoch.

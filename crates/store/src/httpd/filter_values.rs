@@ -1,0 +1,237 @@
+//! Counts the values in the filter of a search before the search is read.
+//!
+//! A value of a filter takes many times the memory of its text. So a filter with more values than
+//! one may have is refused while its text is all that there is. Nothing is kept of what is read
+//! here, and mistakes are left to those who read the search.
+
+use std::cell::Cell;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+/// The fewest bytes of JSON that a value of a list takes.
+const BYTES_MIN: usize = 2;
+
+/// The JSON that has the values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// A search.
+    Search,
+    /// The filter of a search.
+    Filter,
+}
+
+/// Whether a filter has more than `max` values. A tuple has as many as it has elements.
+pub fn exceed(max: usize, json: &[u8], of: Of) -> bool {
+    // Most searches are too short to have so many.
+    if json.len() / BYTES_MIN <= max {
+        return false;
+    }
+    let left = Cell::new(Some(max));
+    let level = match of {
+        Of::Search => Level::Search,
+        Of::Filter => Level::Filter,
+    };
+    let mut json = serde_json::Deserializer::from_slice(json);
+    // Whatever is wrong is found again by those who read the search.
+    let _ = Counter { left: &left, level }.deserialize(&mut json);
+    left.get().is_none()
+}
+
+/// Counts the values in a part of a search.
+#[derive(Clone, Copy)]
+struct Counter<'a> {
+    /// The number of values that may still come; `None` after one too many.
+    left: &'a Cell<Option<usize>>,
+    level: Level,
+}
+
+#[derive(Clone, Copy)]
+enum Level {
+    Search,
+    Filter,
+    Restrictions,
+    Restriction,
+    Values,
+}
+
+/// The name of a field.
+enum Name {
+    Filter,
+    Restrictions,
+    Value,
+    Other,
+}
+
+impl Counter<'_> {
+    fn at(self, level: Level) -> Self {
+        Counter { level, ..self }
+    }
+
+    /// The counter for a field of an object; `None` if there are no values to count in it.
+    fn of_field(self, name: &Name) -> Option<Self> {
+        match (self.level, name) {
+            (Level::Search, Name::Filter) => Some(self.at(Level::Filter)),
+            (Level::Filter, Name::Restrictions) => Some(self.at(Level::Restrictions)),
+            (Level::Restriction, Name::Value) => Some(self.at(Level::Values)),
+            (Level::Values, _) => Some(self),
+            _ => None,
+        }
+    }
+
+    fn count<E: Error>(self) -> Result<(), E> {
+        if let Level::Values = self.level {
+            let left = self.left.get().and_then(|left| left.checked_sub(1));
+            self.left.set(left);
+            left.ok_or_else(|| E::custom("too many values"))?;
+        }
+        Ok(())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Counter<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Counter<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        self.count()
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
+        self.count()
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
+        self.count()
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<(), E> {
+        self.count()
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
+        self.count()
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
+        self.count()
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
+        // The library reads objects in the form of lists as well, with fields by their places.
+        let of_elements = match self.level {
+            Level::Search => {
+                elements.next_element::<IgnoredAny>()?;
+                self.at(Level::Filter)
+            }
+            Level::Filter => self.at(Level::Restrictions),
+            Level::Restrictions => self.at(Level::Restriction),
+            Level::Restriction | Level::Values => self.at(Level::Values),
+        };
+        while elements.next_element_seed(of_elements)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        while let Some(name) = fields.next_key::<Name>()? {
+            match self.of_field(&name) {
+                Some(counter) => fields.next_value_seed(counter)?,
+                None => {
+                    fields.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
+        struct OfField;
+        impl Visitor<'_> for OfField {
+            type Value = Name;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a field")
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<Name, E> {
+                Ok(match name {
+                    "filter" => Name::Filter,
+                    "restrictions" => Name::Restrictions,
+                    "rhs" | "key" => Name::Value,
+                    _ => Name::Other,
+                })
+            }
+        }
+        deserializer.deserialize_str(OfField)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_counted_wherever_they_stand() {
+        for (restrictions, values) in [
+            (r#"{"type":"==","lhs":"a","rhs":7}"#, 1),
+            (r#"{"type":"IN","lhs":"a","rhs":[1,"x",2.5,true,null]}"#, 5),
+            (
+                r#"{"rhs":[[1,2],[3,4],[5,6]],"type":"()IN()","lhs":["a","b"]}"#,
+                6,
+            ),
+            (r#"{"type":"[]==","lhs":"m","key":"k","rhs":"v"}"#, 2),
+            (
+                r#"{"type":"==","lhs":"a","rhs":1},{"type":"<","lhs":"b","rhs":2}"#,
+                2,
+            ),
+            (r#"{"type":"==","lhs":"a","rhs":{"x":[1,2,3]}}"#, 3),
+        ] {
+            // Blanks make it long enough to be looked at.
+            let filter = format!(r#"{{"restrictions":[{restrictions}]}}{:99}"#, "");
+            assert!(!exceed(values, filter.as_bytes(), Of::Filter), "{filter}");
+            assert!(
+                exceed(values - 1, filter.as_bytes(), Of::Filter),
+                "{filter}"
+            );
+            let search =
+                format!(r#"{{"vector":[1,2,3],"return_columns":["a"],"filter":{filter}}}"#);
+            assert!(!exceed(values, search.as_bytes(), Of::Search), "{search}");
+            assert!(
+                exceed(values - 1, search.as_bytes(), Of::Search),
+                "{search}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_search_has_no_values() {
+        for json in [
+            "",
+            "[[1,2,3,4],5]",
+            r#"{"filter":null,"vector":[1,2,3]}"#,
+            r#"{"filter":[1,2,3,4,5]}"#,
+            r#"{"filter":{"restrictions":7},"rhs":[1,2,3]}"#,
+        ] {
+            assert!(!exceed(0, json.as_bytes(), Of::Search), "{json}");
+        }
+        let in_a_list = br#"[[1,2,3],9,[[["IN","a",[1,2,3]]],true]]"#;
+        assert!(exceed(2, in_a_list, Of::Search));
+        // What breaks off after too many has too many.
+        let broken = br#"{"filter":{"restrictions":[{"rhs":[1,2"#;
+        assert!(exceed(1, broken, Of::Search));
+    }
+}

@@ -1,0 +1,38 @@
+"""Tests that searches with a filter find exactly what brute force finds where the rows lie in a real
+Cassandra and the index services follow it, by the table of cases of tests/filters.
+
+With one node, which is the short form, columns are of some types only."""
+
+import sys
+
+import pytest
+from conftest import NODES, TESTS
+from server import eventually
+
+for folder in ("filters", "histories"):
+    sys.path.append(str(TESTS / folder))
+
+from edges import BY_NAME  # noqa: E402
+from matrix import Table as Cases  # noqa: E402
+from matrix import by_http, none, searches  # noqa: E402
+
+TYPES = ["int", "text", "decimal", "uuid"] if NODES == 1 else list(BY_NAME)
+
+
+@pytest.fixture(scope="module")
+def keyspace(session):
+    session.execute("CREATE KEYSPACE filters WITH replication = {'class': 'NetworkTopologyStrategy', 'datacenter1': 1}")
+    return "filters"
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_filters_find_what_brute_force_finds(session, stores, keyspace, name):
+    cases = Cases(BY_NAME[name], keyspace, f"of_{name}")
+    cases.create(session)
+    rows = sum(row["vector"] is not None for row in cases.rows)
+    for index in cases.indexes:
+        for store in stores:
+            eventually(lambda: store.serves(keyspace, cases.index_name(index), rows), seconds=120)
+    for index in cases.indexes:
+        none(by_http(stores[0], searches(cases, index)))
+    session.execute(f"DROP TABLE {keyspace}.{cases.name}")
