@@ -232,8 +232,8 @@ impl NearestOrder {
     ///
     /// Collections are not looked for in it, as their elements have times of their own, nor are
     /// numbers in the clustering key that have several forms. Columns that the index keeps only as
-    /// they have an index of their own are not either: while it is built anew with such a column, the
-    /// present one answers without it, and the rows are checked.
+    /// they have an index of their own are not either: while it is built anew with such a column,
+    /// the present one answers without it, and the rows are checked.
     pub(super) fn cover(&mut self, projection: &Projection) {
         let has = |column: &Column| match column.kind {
             ColumnKind::PartitionKey { .. } => true,
