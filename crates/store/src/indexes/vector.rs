@@ -335,8 +335,8 @@ impl VectorIndex {
         }
     }
 
-    /// Finds the nearest vectors of the graph. `is_filtered` says whether the search has a filter of
-    /// the user's.
+    /// Finds the nearest vectors of the graph. `is_filtered` says whether the search has a filter
+    /// of the user's.
     fn nearest(
         &self,
         query: &[f32],
