@@ -9,7 +9,6 @@ use std::time::Duration;
 use net::tls::ServerTls;
 use store_api::LocalStore;
 use store_api::types::{Info, NodeStatus};
-use tasks::Registry;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -153,7 +152,7 @@ fn begin(
     engine.set_database(database.clone());
     let compute = Compute::new(options.turns, options.inline_searches_within);
     let tasks = TaskTracker::new();
-    let work = Registry::default();
+    let work = options.tasks;
     let repairs = Repairs::new(work.clone(), tasks.clone(), options.repair.clone());
     let schedules = Schedules::open(
         &options.indexes.directory,

@@ -15,7 +15,7 @@ use query::functions::natural_type;
 use query::relation::{Relation, RelationKind};
 use query::values::Values;
 use query::{NearestTo, bounds, clauses, filter, newest};
-use schema::{Column, ColumnKind, Index, Table};
+use schema::{Column, ColumnId, ColumnKind, Index, Table};
 use value::CqlType;
 
 use super::place::Place;
@@ -40,6 +40,10 @@ pub(super) struct NearestOrder {
     pub partition_columns: usize,
     /// The number of candidates to ask for, and whether they are put in order again.
     pub candidates: Candidates,
+    /// The columns that the index keeps beside the vectors.
+    kept: Vec<ColumnId>,
+    /// The columns with an index of their own.
+    indexed: Vec<ColumnId>,
     /// The relations of WHERE. Each row is checked for all of them, as the index may not have taken
     /// up a change yet.
     pub conditions: Vec<Condition>,
@@ -112,7 +116,12 @@ pub(super) fn prepare(
         .chain(table.clustering_key())
         .cloned()
         .collect();
+    let kept = table.columns.iter();
+    let kept = kept.filter(|column| keeps(table, index, column));
+    let indexed = table.secondary_indexes.values();
     Ok(NearestOrder {
+        kept: kept.map(|column| column.id).collect(),
+        indexed: indexed.map(|index| index.column).collect(),
         candidates: Candidates::of(|name| index.options.get(name).map(String::as_str)),
         index: index.clone(),
         column: column.name.clone(),
@@ -139,6 +148,14 @@ fn names(index: &Index, column: &str) -> bool {
     names.any(|name| name == column)
 }
 
+/// Whether an index keeps the values of a column: the column is of the primary key, the index names
+/// it, or it has an index of its own.
+fn keeps(table: &Table, index: &Index, column: &Column) -> bool {
+    is_key_column(column.kind)
+        || names(index, &column.name)
+        || table.columns_with_an_index().any(|own| own.id == column.id)
+}
+
 /// The index on a column that serves a query: the newest of those that keep all columns of WHERE
 /// and whose own key, if they have one, it names; failing these the newest that has no key of its
 /// own.
@@ -159,16 +176,13 @@ fn index_for<'t>(
             _ => None,
         })
         .collect();
-    let is_key = |name: &str| {
+    let is_kept = |index: &Index, name: &str| {
         let column = table.column(name);
-        column.is_some_and(|column| is_key_column(column.kind))
+        column.is_some_and(|column| keeps(table, index, column))
     };
     let fits = |index: &&Arc<Index>| {
         let names_key = index.local_key.iter().all(|key| restricted.contains(&key));
-        names_key
-            && restricted
-                .iter()
-                .all(|name| is_key(name) || names(index, name))
+        names_key && restricted.iter().all(|name| is_kept(index, name))
     };
     let version = |index: &&Arc<Index>| index.version;
     newest(of_column().filter(fits), version)
@@ -194,7 +208,7 @@ impl NearestOrder {
         for relation in relations {
             let is_kept = match &relation.kind {
                 RelationKind::Column { column, .. } | RelationKind::Entry { column, .. } => {
-                    self.keeps(column)
+                    self.kept.contains(&column.id)
                 }
                 // They are on columns of the primary key.
                 RelationKind::Tuple { .. } | RelationKind::Token { .. } => true,
@@ -202,6 +216,7 @@ impl NearestOrder {
             if !is_kept
                 && !allow_filtering
                 && let Some(column) = relation.first_column()
+                && !self.indexed.contains(&column.id)
             {
                 return Err(filter::not_kept(&column.name));
             }
@@ -216,7 +231,9 @@ impl NearestOrder {
     /// Finds out whether the index can answer alone, once WHERE has been taken.
     ///
     /// Collections are not looked for in it, as their elements have times of their own, nor are
-    /// numbers in the clustering key that have several forms.
+    /// numbers in the clustering key that have several forms. Columns that the index keeps only as
+    /// they have an index of their own are not either: while it is built anew with such a column, the
+    /// present one answers without it, and the rows are checked.
     pub(super) fn cover(&mut self, projection: &Projection) {
         let has = |column: &Column| match column.kind {
             ColumnKind::PartitionKey { .. } => true,
@@ -229,17 +246,17 @@ impl NearestOrder {
         };
         let is_covered = !projection.reads_times
             && self.candidates.rescoring.is_none()
-            && self.conditions.iter().all(|condition| condition.is_kept)
+            && self.conditions.iter().all(|condition| {
+                let column = condition.relation.first_column();
+                condition.is_kept
+                    && column.is_none_or(|column| {
+                        is_key_column(column.kind) || names(&self.index, &column.name)
+                    })
+            })
             && projection.read.iter().all(has);
         let read = projection.read.iter();
         let beside = read.filter(|column| !is_key_column(column.kind));
         self.covered = is_covered.then(|| beside.cloned().collect());
-    }
-
-    /// Whether the index service keeps the values of a column: it is of the primary key, or the
-    /// index names it.
-    fn keeps(&self, column: &Column) -> bool {
-        is_key_column(column.kind) || names(&self.index, &column.name)
     }
 
     /// The vector that an execution looks for, serialised.

@@ -75,6 +75,12 @@ pub trait Database: Send + Sync + 'static {
         true
     }
 
+    /// Whether an index keeps the columns that the schema wants it to keep now, as far as is known
+    /// at this moment. If not, it is about to be built anew. Never waits.
+    fn keeps_all(&self, _index: &IndexIdentity) -> bool {
+        true
+    }
+
     /// Reads facts about a table's log; `None` if the table has no log, or none any more.
     ///
     /// # Errors
