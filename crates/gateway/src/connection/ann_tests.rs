@@ -377,6 +377,61 @@ async fn a_prepared_query_is_answered_in_the_order_of_the_neighbours() {
     assert_eq!(context.warnings[0], "beware");
 }
 
+/// Rows of a name, an id and the name once more, which is read to be checked.
+fn checked_rows(rows: &[(&str, &str)]) -> Response {
+    let metadata = Metadata {
+        columns: vec![column("id"), column("name")],
+    };
+    let mut encoder = RowsEncoder::new(&metadata, false);
+    for (id, name) in rows {
+        encoder.cell(Some(id.as_bytes()));
+        encoder.cell(Some(name.as_bytes()));
+        encoder.end_row();
+    }
+    Response::Rows(encoder.finish(None))
+}
+
+#[tokio::test]
+async fn where_is_a_filter_of_the_index_and_a_check_of_each_row() {
+    let mut setup = setup().await;
+    let text = "SELECT id FROM films WHERE id > 'a' AND name = 'Alien' ORDER BY v ANN OF [1, 2, 3] LIMIT 2 \
+                ALLOW FILTERING";
+    setup.client.ask(&query(text), 3).await;
+    // The index keeps the key, but not the name.
+    let body = r#"{"primary_keys":{"id":["b","c"]},"similarity_scores":[1,0.9]}"#;
+    let search = setup.store.neighbours(body).await;
+    let restrictions = serde_json::json!([{"type":">","lhs":"id","rhs":"a"}]);
+    assert_eq!(search["filter"]["restrictions"], restrictions);
+    assert_eq!(search["filter"]["allow_filtering"], true);
+    let (stream, request) = setup.node.request().await;
+    const READ: &str = "SELECT id \n, \"name\" FROM \"shop\".\"films\" WHERE \"id\" IN ?";
+    assert!(matches!(request, Request::Query { statement, .. } if statement == READ));
+    let context = ResponseContext::new(stream);
+    let answer = checked_rows(&[("b", "Brazil"), ("c", "Alien")]);
+    setup.node.answer(&answer, &context).await;
+
+    // One row is another film by now, so more neighbours are asked for, and the index has no more.
+    let body = r#"{"primary_keys":{"id":["b","c","d"]},"similarity_scores":[1,0.9,0.8]}"#;
+    let search = setup.store.neighbours(body).await;
+    assert_eq!(search["filter"]["restrictions"], restrictions);
+    assert!(search["limit"].as_u64() > Some(3));
+    let (stream, _) = setup.node.request().await;
+    let context = ResponseContext::new(stream);
+    let answer = checked_rows(&[("d", "Alien")]);
+    setup.node.answer(&answer, &context).await;
+    let (_, told) = setup.client.response().await;
+    assert_eq!(names(&told), ["c", "d"]);
+    let Response::Rows(told) = told else {
+        panic!("{told:?}")
+    };
+    let columns = told.decode().unwrap().metadata.unwrap().columns;
+    assert_eq!(
+        columns,
+        [column("id")],
+        "the name was read to be checked alone"
+    );
+}
+
 #[tokio::test]
 async fn nothing_waits_behind_a_search() {
     let mut setup = setup().await;

@@ -4,17 +4,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use cql::ast;
 use cql::error::CqlError;
-use cql::wire::BoundValue;
 use index::Candidates;
 use index::target::is_scalar;
-use query::bind::{Bound, PrepareContext, PreparedTerm, prepare_term};
-use query::functions::natural_type;
-use query::relation::{Relation, RelationKind};
-use query::values::Values;
-use query::{NearestTo, bounds, clauses, filter, newest};
+use query::bind::PrepareContext;
+use query::condition::{Condition, Support, conditions, is_key_column};
+use query::relation::Relation;
+use query::{NearestTo, SearchVector, VectorIndex, clauses, serving};
 use schema::{Column, ColumnKind, Index, Table};
 use value::CqlType;
 
@@ -26,14 +23,10 @@ use super::projection::Projection;
 pub(super) struct NearestOrder {
     /// The vector index that names rows in this order.
     pub index: Arc<Index>,
-    /// The name of the vector column.
-    column: String,
     /// The place of the vector column in a row.
     pub place: Place,
-    /// The number of elements of a vector.
-    dimensions: u16,
     /// The vector to look for.
-    vector: PreparedTerm,
+    pub vector: SearchVector,
     /// All columns of the primary key, partition key first.
     pub key_columns: Vec<Column>,
     /// The number of partition key columns, which are the first of `key_columns`.
@@ -48,17 +41,13 @@ pub(super) struct NearestOrder {
     pub covered: Option<Vec<Column>>,
 }
 
-/// A relation of WHERE beside the ordering.
-#[derive(Debug)]
-pub(super) struct Condition {
-    pub relation: Relation,
-    /// Whether the index keeps the values of the relation's columns, and so can search by it.
-    pub is_kept: bool,
-}
-
 impl fmt::Display for NearestOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "nearest {} by index {}", self.column, self.index.name)?;
+        writeln!(
+            f,
+            "nearest {} by index {}",
+            self.vector.column, self.index.name
+        )?;
         if self.candidates.oversampling != 1.0 {
             writeln!(f, "oversampling {}", self.candidates.oversampling)?;
         }
@@ -95,17 +84,21 @@ pub(super) fn prepare(
     let column = table
         .column(to.column)
         .ok_or_else(|| clauses::unknown_column(to.column))?;
-    let dimensions = clauses::float_vector_dimensions(&column.name, &column.cql_type)?;
-    let index = index_for(table, column, select).ok_or_else(|| {
+    clauses::float_vector_dimensions(&column.name, &column.cql_type)?;
+    let of_column = table.indexes.values();
+    let of_column = of_column.filter(|index| index.column == column.name);
+    let is_key = |name: &str| {
+        let column = table.column(name);
+        column.is_some_and(|column| is_key_column(column.kind))
+    };
+    let index = serving(of_column, select, is_key).ok_or_else(|| {
         CqlError::invalid(format!(
             "ANN ordering by vector requires the column to be indexed using 'vector_index', but column {} is not",
             column.name
         ))
     })?;
     clauses::check(select, &column.name, !projection.aggregates.is_empty())?;
-    let natural = natural_type(to.vector);
-    clauses::check_dimensions(to.vector, natural.as_ref(), dimensions)?;
-    let vector = prepare_term(to.vector, &column.cql_type, &column.name, ctx)?;
+    let vector = SearchVector::prepare(to.vector, &column.name, &column.cql_type, ctx)?;
     let key_columns: Vec<Column> = table
         .partition_key()
         .into_iter()
@@ -115,70 +108,13 @@ pub(super) fn prepare(
     Ok(NearestOrder {
         candidates: Candidates::of(|name| index.options.get(name).map(String::as_str)),
         index: index.clone(),
-        column: column.name.clone(),
         place: Place::of(column),
-        dimensions,
         vector,
         partition_columns: table.partition_key().len(),
         key_columns,
         conditions: Vec::new(),
         covered: None,
     })
-}
-
-fn is_key_column(kind: ColumnKind) -> bool {
-    matches!(
-        kind,
-        ColumnKind::PartitionKey { .. } | ColumnKind::Clustering { .. }
-    )
-}
-
-/// Whether an index names a column beside the vectors.
-fn names(index: &Index, column: &str) -> bool {
-    let mut names = index.local_key.iter().chain(&index.filter_columns);
-    names.any(|name| name == column)
-}
-
-/// The index on a column that serves a query: the newest of those that keep all columns of WHERE
-/// and whose own key, if they have one, it names; failing these the newest that has no key of its
-/// own.
-fn index_for<'t>(
-    table: &'t Table,
-    column: &Column,
-    select: &ast::Select,
-) -> Option<&'t Arc<Index>> {
-    let of_column = || {
-        let indexes = table.indexes.values();
-        indexes.filter(|index| index.column == column.name)
-    };
-    let restricted: Vec<&String> = select
-        .relations
-        .iter()
-        .filter_map(|relation| match &relation.subject {
-            ast::Subject::Column(name) | ast::Subject::Element { column: name, .. } => Some(name),
-            _ => None,
-        })
-        .collect();
-    let is_key = |name: &str| {
-        let column = table.column(name);
-        column.is_some_and(|column| is_key_column(column.kind))
-    };
-    let fits = |index: &&Arc<Index>| {
-        let names_key = index.local_key.iter().all(|key| restricted.contains(&key));
-        names_key
-            && restricted
-                .iter()
-                .all(|name| is_key(name) || names(index, name))
-    };
-    let version = |index: &&Arc<Index>| index.version;
-    newest(of_column().filter(fits), version)
-        .or_else(|| {
-            newest(
-                of_column().filter(|index| index.local_key.is_empty()),
-                version,
-            )
-        })
-        .or_else(|| newest(of_column(), version))
 }
 
 impl NearestOrder {
@@ -191,25 +127,11 @@ impl NearestOrder {
         relations: &[Relation],
         allow_filtering: bool,
     ) -> Result<(), CqlError> {
-        for relation in relations {
-            let is_kept = match &relation.kind {
-                RelationKind::Column { column, .. } | RelationKind::Entry { column, .. } => {
-                    self.keeps(column)
-                }
-                // They are on columns of the primary key.
-                RelationKind::Tuple { .. } | RelationKind::Token { .. } => true,
-            };
-            if !is_kept
-                && !allow_filtering
-                && let Some(column) = relation.first_column()
-            {
-                return Err(filter::not_kept(&column.name));
-            }
-            self.conditions.push(Condition {
-                relation: relation.clone(),
-                is_kept,
-            });
-        }
+        let support = |column: &Column| match self.index.names(&column.name) {
+            true => Support::Kept,
+            false => Support::None,
+        };
+        self.conditions = conditions(relations.to_vec(), support, allow_filtering)?;
         Ok(())
     }
 
@@ -224,7 +146,7 @@ impl NearestOrder {
                 !matches!(column.cql_type, CqlType::Decimal | CqlType::Varint)
             }
             ColumnKind::Static | ColumnKind::Regular => {
-                names(&self.index, &column.name) && is_scalar(&column.cql_type)
+                self.index.names(&column.name) && is_scalar(&column.cql_type)
             }
         };
         let is_covered = !projection.reads_times
@@ -234,28 +156,5 @@ impl NearestOrder {
         let read = projection.read.iter();
         let beside = read.filter(|column| !is_key_column(column.kind));
         self.covered = is_covered.then(|| beside.cloned().collect());
-    }
-
-    /// Whether the index service keeps the values of a column: it is of the primary key, or the
-    /// index names it.
-    fn keeps(&self, column: &Column) -> bool {
-        is_key_column(column.kind) || names(&self.index, &column.name)
-    }
-
-    /// The vector that an execution looks for, serialised.
-    ///
-    /// # Errors
-    /// If the vector is null or unset, of another length, or not of finite numbers.
-    pub(super) fn vector(&self, values: Values<'_>) -> Result<Bytes, CqlError> {
-        if let Some(marker) = self.vector.marker()
-            && let Some(BoundValue::Value(bytes)) = values.bound.get(usize::from(marker))
-        {
-            bounds::check_bound_dimensions(bytes, self.dimensions)?;
-        }
-        match self.vector.evaluate(values.bound, values.clock)? {
-            Bound::Value(bytes) => bounds::check_finite(&bytes, &self.column).map(|()| bytes),
-            Bound::Null => Err(bounds::null_vector(&self.column)),
-            Bound::Unset => Err(bounds::unset_vector(&self.column)),
-        }
     }
 }
