@@ -11,11 +11,12 @@ use query::bind::StatementClock;
 use query::row_filter::{self, RowFilter};
 use query::{bounds, condition, key_values, limit, refused};
 use store_api::types::{AnnRequest, Filter};
-use store_api::{ClientError, KeyValue, Stores};
+use store_api::{ClientError, KeyValue};
 use value::timeuuid;
 use value::token::Partitioner;
 
 use super::conditions::{self, Place};
+use super::freshness::QuerySearches;
 use super::key_read::{Key, Layout};
 use super::rows::{self, Row};
 use super::{AnnPlan, AnnStatement};
@@ -117,35 +118,29 @@ impl<'a> Search<'a> {
         condition::search_filter(condition::restrictions(conditions, &self.filters, &key))
     }
 
-    /// Asks the index service for the keys of the `wanted` nearest rows, nearest first.
+    /// Asks the index service for the keys of the `wanted` nearest rows, nearest first. The flag
+    /// tells whether the answer may lack the newest writes.
     pub(super) async fn candidates(
         &self,
-        stores: &Stores,
+        searches: &mut QuerySearches<'_>,
         wanted: usize,
-    ) -> Result<Vec<Key>, CqlError> {
-        let plan = self.plan;
-        let key_columns = plan.table.primary_key();
-        let names: Vec<&str> = key_columns
-            .iter()
-            .map(|column| column.name.as_str())
-            .collect();
-        let neighbours = stores
-            .ann(
-                &plan.index.keyspace,
-                &plan.index.name,
-                AnnRequest {
-                    filter: self.filter(),
-                    ..AnnRequest::new(bounds::elements(&self.vector), wanted)
-                },
-                &names,
-            )
-            .await
-            .map_err(|error| self.search_failed(error))?;
+    ) -> Result<(Vec<Key>, bool), CqlError> {
+        let VectorIndex { keyspace, name, .. } = &*self.plan.index;
+        let key_columns = self.plan.table.primary_key().iter();
+        let names: Vec<&str> = key_columns.map(|column| column.name.as_str()).collect();
+        let request = AnnRequest {
+            filter: self.filter(),
+            ..AnnRequest::new(bounds::elements(&self.vector), wanted)
+        };
+        let failed = |error| self.search_failed(error);
+        let asked = searches.neighbours((keyspace, name), request, &names, failed);
+        let (neighbours, is_stale) = asked.await?;
         let key = |key: &Vec<KeyValue>| {
             self.key(key)
                 .ok_or_else(|| refused(ClientError::InvalidJson))
         };
-        neighbours.keys.iter().map(key).collect()
+        let keys: Result<Vec<Key>, CqlError> = neighbours.keys.iter().map(key).collect();
+        Ok((keys?, is_stale))
     }
 
     /// The error for a search that failed in the index service. A service that does not know a new

@@ -16,6 +16,7 @@
 //! - `prepared`: PREPARE, and what is remembered for EXECUTE;
 //! - `execution`: the values of one execution, and what it asks for;
 //! - `search`: carries out a query, prepared or not;
+//! - `freshness`: waits until the index knows the newest write to the table;
 //! - `rows`: puts rows into the order of the neighbours;
 //! - `scan`: reads all rows, where the index can't name enough of them.
 //!
@@ -48,6 +49,7 @@ mod conditions;
 mod execution;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod freshness;
 mod key_read;
 mod plan;
 mod prepared;
@@ -55,6 +57,7 @@ mod rows;
 mod scan;
 mod search;
 
+pub(crate) use freshness::Searches;
 pub(crate) use plan::AnnPlan;
 pub(crate) use prepared::{AnnStatement, prepare, statement_id};
 pub(crate) use search::{execute, query};

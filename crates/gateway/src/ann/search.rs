@@ -8,9 +8,9 @@ use cql::error::{CqlError, ErrorKind};
 use cql::wire::{Metadata, QueryParameters, Response, ResponseContext};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use query::refill::{self, Refill};
-use store_api::Stores;
 
 use super::execution::{ReadBy, Search, add_to, unreadable};
+use super::freshness::{STALE_WARNING, Searches};
 use super::key_read::{Key, Layout};
 use super::prepared::prepare_read;
 use super::rows::{self, ReadRows, Row};
@@ -31,7 +31,7 @@ pub(crate) async fn execute(
     id: Bytes,
     parameters: QueryParameters,
     node: &Inquirer,
-    stores: &Stores,
+    searches: &Searches,
     traced: bool,
 ) -> Result<(ResponseContext, Response), Failure> {
     let names = &statement.variables.columns;
@@ -41,7 +41,7 @@ pub(crate) async fn execute(
         skips_metadata,
         ..Search::new(&statement.plan, parameters, name, traced)?
     };
-    match search.answer(ReadBy::Id(statement), node, stores).await {
+    match search.answer(ReadBy::Id(statement), node, searches).await {
         Err(failure) if failure.is_unprepared(node.compression()) => Err(Failure::Cql(
             CqlError::new(ErrorKind::Unprepared { id }, "prepare the query again"),
         )),
@@ -57,12 +57,12 @@ pub(crate) async fn query(
     plan: &AnnPlan,
     parameters: QueryParameters,
     node: &Inquirer,
-    stores: &Stores,
+    searches: &Searches,
     traced: bool,
 ) -> Result<(ResponseContext, Response), Failure> {
     let name = |position: usize| plan.markers.get(position)?.as_deref();
     let search = Search::new(plan, parameters, name, traced)?;
-    search.answer(ReadBy::Text, node, stores).await
+    search.answer(ReadBy::Text, node, searches).await
 }
 
 impl Search<'_> {
@@ -70,7 +70,7 @@ impl Search<'_> {
         &self,
         by: ReadBy<'_>,
         node: &Inquirer,
-        stores: &Stores,
+        searches: &Searches,
     ) -> Result<(ResponseContext, Response), Failure> {
         let mut reading = Reading {
             search: self,
@@ -81,8 +81,12 @@ impl Search<'_> {
             rows: ReadRows::default(),
         };
         let mut wanted = self.plan.candidates.wanted(self.limit);
+        let mut searches = searches.of_query(self.plan.table.id);
         let rows = loop {
-            let keys = self.candidates(stores, wanted).await?;
+            let (keys, is_stale) = self.candidates(&mut searches, wanted).await?;
+            if is_stale {
+                reading.context.warnings.push(STALE_WARNING.to_owned());
+            }
             let rows = reading.rows(&keys).await?;
             match Refill::after(self.limit, wanted, keys.len(), rows.len()) {
                 Refill::Whole => break rows,
