@@ -2,12 +2,8 @@
 of every type, by indexes of every form, over CQL and over HTTP."""
 
 import pytest
-from cassandra import InvalidRequest
 from edges import BY_NAME
-from matrix import INDEXES, OWN_INDEXES, Table, WithOwnIndexes, by_cql, by_http, none, searches
-
-NO_SECONDARY_INDEXES = "(?i)index(es)? (is|are) only supported on columns of vectors"
-"""The refusal of an index on a column that is no vector; None once there are such indexes."""
+from matrix import INDEXES, OWN_INDEXES, Table, WithOwnIndexes, by_cql, by_http, by_index_alone, none, searches
 
 
 @pytest.fixture(scope="module")
@@ -30,17 +26,13 @@ def test_a_filter_finds_what_brute_force_finds(server, session, table, index):
         pytest.skip(f"no index names a column of type {table.cql_type.name}")
     wanted = list(searches(table, index))
     none(by_cql(session, wanted))
+    none(by_index_alone(session, wanted))
     none(by_http(server, wanted))
 
 
 def test_a_column_with_an_index_of_its_own_counts_as_named(server, session, table):
     if not table.cql_type.can_be_declared:
         pytest.skip(f"no index is on a column of type {table.cql_type.name}")
-    if NO_SECONDARY_INDEXES:
-        for target in OWN_INDEXES:
-            with pytest.raises(InvalidRequest, match=NO_SECONDARY_INDEXES):
-                table.create_own_index(session, target)
-        return
     for target in OWN_INDEXES:
         table.create_own_index(session, target)
     wanted = list(searches(table, WithOwnIndexes()))

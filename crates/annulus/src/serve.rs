@@ -18,6 +18,7 @@ use node::{ListenerOptions, Node, NodeOptions};
 use storage::{Storage, StorageOptions};
 use store::{IndexesOptions, MemoryOptions, StartError, Store, StoreHandle, StoreOptions};
 use store_api::types::NodeStatus;
+use tasks::Registry;
 use turns::Turns;
 
 use crate::exit::Failure;
@@ -68,10 +69,11 @@ pub fn run(arguments: ServeArguments) -> anyhow::Result<()> {
 
 async fn serve(settings: Resolved) -> anyhow::Result<()> {
     let mut stop = Stop::listen()?;
-    // Storage and index service share the processor.
-    let turns = Turns::of_threads(settings.search_threads);
-    let storage = open(&settings, turns.clone()).await?;
-    let servers = match Servers::start(&settings, storage.clone(), turns).await {
+    // Storage and index service share the processor, and the list of tasks.
+    let turns = Turns::of_shares(settings.search_threads, settings.shares);
+    let tasks = Registry::default();
+    let storage = open(&settings, turns.clone(), tasks.clone()).await?;
+    let servers = match Servers::start(&settings, storage.clone(), turns, tasks).await {
         Ok(servers) => servers,
         Err(error) => {
             storage.close().await.context("closing the storage")?;
@@ -94,12 +96,13 @@ async fn serve(settings: Resolved) -> anyhow::Result<()> {
     outcome.map(|_| ())
 }
 
-async fn open(settings: &Resolved, turns: Turns) -> anyhow::Result<Storage> {
+async fn open(settings: &Resolved, turns: Turns, tasks: Registry) -> anyhow::Result<Storage> {
     let directory = settings.data_dir.clone();
     let options = StorageOptions {
         durability: settings.durability,
         cache_bytes: settings.cache_bytes,
         turns,
+        tasks,
         ..StorageOptions::default()
     };
     // Recovery reads files, which takes a while.
@@ -117,7 +120,12 @@ struct Servers {
 }
 
 impl Servers {
-    async fn start(settings: &Resolved, storage: Storage, turns: Turns) -> anyhow::Result<Servers> {
+    async fn start(
+        settings: &Resolved,
+        storage: Storage,
+        turns: Turns,
+        tasks: Registry,
+    ) -> anyhow::Result<Servers> {
         let shares = settings.memory.shares();
         let http = SocketAddr::new(settings.listen, settings.http_port);
         let mut http = store::ListenerOptions {
@@ -157,7 +165,7 @@ impl Servers {
             anyhow::bail!("the node has one listener");
         };
 
-        let options = of_store(settings, http, turns);
+        let options = of_store(settings, http, turns, tasks);
         let store = match Store::start_with(listeners, Arc::new(Embedded::new(storage)), options) {
             Ok(store) => store,
             Err(error) => {
@@ -185,7 +193,7 @@ impl Servers {
 }
 
 /// The options of the index service with this listener.
-fn of_store(settings: &Resolved, http: SocketAddr, turns: Turns) -> StoreOptions {
+fn of_store(settings: &Resolved, http: SocketAddr, turns: Turns, tasks: Registry) -> StoreOptions {
     let indexes = IndexesOptions {
         directory: settings.index_dir.clone(),
         vectors: settings.index_vectors,
@@ -194,6 +202,7 @@ fn of_store(settings: &Resolved, http: SocketAddr, turns: Turns) -> StoreOptions
     StoreOptions {
         service: "annulus".to_owned(),
         turns,
+        tasks,
         snapshots: settings.snapshots,
         repair: settings.repair.clone(),
         scrub: settings.scrub,

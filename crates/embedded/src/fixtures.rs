@@ -60,6 +60,7 @@ pub fn table(local_key: &[&str], filter_columns: &[&str]) -> Table {
         gc_grace_s: 864_000,
         options: BTreeMap::new(),
         indexes: BTreeMap::from([("i".to_owned(), Arc::new(index))]),
+        secondary_indexes: BTreeMap::new(),
         cdc: None,
         log: None,
         log_of: None,

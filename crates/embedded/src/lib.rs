@@ -101,6 +101,16 @@ impl Database for Embedded {
         })
     }
 
+    fn keeps_all(&self, index: &IndexIdentity) -> bool {
+        let catalog = self.storage.catalog();
+        let table = catalog.table(&index.table.keyspace, &index.table.table);
+        let wanted = table.and_then(|table| {
+            let found = table.indexes.get(&index.name.index)?;
+            schema::identity(table, found).ok()
+        });
+        wanted.is_none_or(|wanted| wanted.filter_columns == index.filter_columns)
+    }
+
     async fn log(&self, table: &TableIdentity) -> anyhow::Result<Option<LogFacts>> {
         let table = table_of(&self.storage, table);
         let Some(log) = table.as_ref().and_then(|table| table.log.as_ref()) else {

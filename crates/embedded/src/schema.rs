@@ -118,14 +118,19 @@ pub fn identity(table: &Table, index: &Index) -> Result<IndexIdentity, &'static 
     })
 }
 
-/// The columns of the local key and of filters that are not in the primary key.
+/// The columns of the local key and of filters that are not in the primary key, and then those with
+/// an index of their own.
 fn filter_columns(
     table: &Table,
     index: &Index,
     keys: &KeySchema,
 ) -> Result<Vec<FilterColumn>, &'static str> {
-    let names = index.local_key.iter().chain(&index.filter_columns);
-    names
+    let named = index.local_key.iter().chain(&index.filter_columns);
+    let own = table.columns_with_an_index().map(|column| &column.name);
+    let own = own.filter(|name| !named.clone().any(|other| other == *name));
+    named
+        .clone()
+        .chain(own)
         .filter(|name| !keys.columns().any(|key| key.name == **name))
         .map(|name| {
             let column = table.column(name).ok_or("a filter column is gone")?;
@@ -150,6 +155,10 @@ fn key_column(column: &Column) -> Option<KeyColumn> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use schema::{IndexedPart, SecondaryIndex};
     use value::CqlType;
 
     use super::*;
@@ -173,6 +182,27 @@ mod tests {
         assert!(local.filters_by_static());
         assert_eq!(
             local.filter_columns,
+            [
+                column("n", CqlType::Int, false),
+                column("s", CqlType::Text, true)
+            ]
+        );
+        let mut own = table(&[], &["n"]);
+        let indexed = ["n", "s"].map(|name| own.column(name).unwrap().id);
+        for (at, column) in indexed.into_iter().enumerate() {
+            let index = SecondaryIndex {
+                name: format!("own{at}"),
+                column,
+                part: IndexedPart::Value,
+                class_name: "sai".to_owned(),
+                options: BTreeMap::new(),
+                version: Uuid::from_u128(at as u128),
+            };
+            let name = index.name.clone();
+            own.secondary_indexes.insert(name, Arc::new(index));
+        }
+        assert_eq!(
+            identity(&own, &own.indexes["i"]).unwrap().filter_columns,
             [
                 column("n", CqlType::Int, false),
                 column("s", CqlType::Text, true)

@@ -9,6 +9,8 @@
 //! | [`definition`] | the class, names, and the statement that makes an index |
 //! | [`target`] | the columns: checked in CREATE INDEX, and read from the schema |
 //! | [`options`] | the table of options: checked in CREATE INDEX, and read as [`VectorOptions`] |
+//! | [`secondary`] | the target and the options of a secondary index, checked in CREATE INDEX |
+//! | [`Analysis`] | the terms of texts in a secondary index |
 //! | [`Candidates`] | how many candidates the options ask for |
 //! | [`Metric`], [`Quantization`] | the words of the options, and the score of two vectors |
 //! | [`score`] | the score of a distance that the index engine gives |
@@ -18,13 +20,17 @@
 
 #![warn(clippy::unwrap_used)]
 
+mod analysis;
 mod candidates;
 pub mod definition;
 mod metric;
 pub mod options;
 pub mod score;
+pub mod secondary;
 pub mod target;
 
+pub use analysis::Analysis;
 pub use candidates::Candidates;
 pub use metric::{Metric, Quantization};
 pub use options::VectorOptions;
+pub use secondary::IndexedPart;

@@ -170,11 +170,7 @@ impl Checked for Free {
 /// If an option is reserved, unknown or has a wrong value. The texts are ScyllaDB's.
 pub fn check(options: &BTreeMap<String, String>, dimensions: u16) -> Result<(), CqlError> {
     for (key, value) in options {
-        if RESERVED.contains(&key.as_str()) {
-            return Err(CqlError::invalid(format!(
-                "Cannot specify {key} as a CUSTOM option"
-            )));
-        }
+        check_reserved(key)?;
         let known = OPTIONS.iter().find(|option| option.name() == key);
         let checked = match known {
             Some(option) => option.check(value),
@@ -192,6 +188,16 @@ pub fn check(options: &BTreeMap<String, String>, dimensions: u16) -> Result<(), 
         })?;
     }
     Ok(())
+}
+
+/// Checks that an option is none of those that the database adds.
+pub(crate) fn check_reserved(name: &str) -> Result<(), CqlError> {
+    match RESERVED.contains(&name) {
+        true => Err(CqlError::invalid(format!(
+            "Cannot specify {name} as a CUSTOM option"
+        ))),
+        false => Ok(()),
+    }
 }
 
 fn check_dimensions(value: &str, dimensions: u16) -> Result<(), String> {

@@ -86,22 +86,17 @@ impl StoredTarget {
     /// Checks that the columns are there and of types that the index takes. Returns the dimensions
     /// of the vector column, which has to be a regular column of vectors of floats.
     ///
-    /// `is_sai` says whether the index class is Cassandra's `StorageAttachedIndex`. `column` finds
-    /// a column of the table by its name.
+    /// `column` finds a column of the table by its name.
     ///
     /// # Errors
     /// If a column isn't there, or can't have its place.
-    pub fn check(
-        &self,
-        is_sai: bool,
-        column: impl Fn(&str) -> Option<TargetColumn>,
-    ) -> Result<u16, CqlError> {
+    pub fn check(&self, column: impl Fn(&str) -> Option<TargetColumn>) -> Result<u16, CqlError> {
         let known = |name: &str| {
             column(name).ok_or_else(|| {
                 CqlError::invalid(format!("No column definition found for column {name}"))
             })
         };
-        let dimensions = vector_dimensions(&self.column, known(&self.column)?, is_sai)?;
+        let dimensions = vector_dimensions(&self.column, known(&self.column)?)?;
         for name in &self.local_key {
             let column = known(name)?;
             if column.irregular == Some("static") {
@@ -242,18 +237,12 @@ fn check_filter(
     )))
 }
 
-fn vector_dimensions(name: &str, column: TargetColumn, is_sai: bool) -> Result<u16, CqlError> {
+fn vector_dimensions(name: &str, column: TargetColumn) -> Result<u16, CqlError> {
     let TargetColumn {
         type_text,
         cql_type,
         irregular,
     } = column;
-    if is_sai && !matches!(cql_type, Some(CqlType::Vector { .. })) {
-        return Err(CqlError::invalid(format!(
-            "StorageAttachedIndex is only supported on columns of vectors: column {name} is \
-             of type {type_text}"
-        )));
-    }
     let dimensions = cql_type.and_then(|cql_type| cql_type.float_vector_dimensions());
     let Some(dimensions) = dimensions else {
         return Err(CqlError::invalid(format!(

@@ -8,7 +8,9 @@ use storage::StorageError;
 pub fn storage_error(error: StorageError) -> CqlError {
     match error {
         StorageError::Invalid(message) => CqlError::invalid(message),
-        StorageError::NoSuchTable(_) => CqlError::invalid(error.to_string()),
+        StorageError::NoSuchTable(_) | StorageError::NoSuchIndex(_) => {
+            CqlError::invalid(error.to_string())
+        }
         StorageError::ReadOnly(reason) => CqlError::server(format!(
             "writes are refused while the storage is read-only: {reason}"
         )),

@@ -110,6 +110,7 @@ pub fn table(name: &str, id: u128, columns: &[(&str, ColumnKind, CqlType)]) -> T
         gc_grace_s: 864_000,
         options: BTreeMap::new(),
         indexes: BTreeMap::new(),
+        secondary_indexes: BTreeMap::new(),
         cdc: None,
         log: None,
         log_of: None,

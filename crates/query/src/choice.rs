@@ -41,11 +41,11 @@ impl VectorIndex for Index {
 
 /// The index that serves a query, of those on its column: the newest that keeps all columns of
 /// WHERE and whose own key, if it has one, WHERE names; failing these the newest that has no key of
-/// its own. `is_key` tells the columns of the primary key, which every index keeps.
+/// its own. `is_kept` tells whether an index keeps the values of a column.
 pub fn serving<'i, I: VectorIndex + 'i>(
     indexes: impl Iterator<Item = &'i Arc<I>> + Clone,
     select: &Select,
-    is_key: impl Fn(&str) -> bool,
+    is_kept: impl Fn(&I, &str) -> bool,
 ) -> Option<&'i Arc<I>> {
     let restricted: Vec<&String> = select
         .relations
@@ -59,7 +59,7 @@ pub fn serving<'i, I: VectorIndex + 'i>(
         let mut key = index.local_key().iter();
         let names_key = key.all(|key| restricted.contains(&key));
         let mut restricted = restricted.iter();
-        names_key && restricted.all(|name| is_key(name) || index.names(name))
+        names_key && restricted.all(|name| is_kept(index, name))
     };
     let has_no_key = |index: &&Arc<I>| index.local_key().is_empty();
     newest(indexes.clone().filter(fits))

@@ -2,7 +2,8 @@
 //! embedded node and the gateway before a cluster share it.
 //!
 //! - [`bind`]: terms, checked against the types of their places, and their values;
-//! - [`functions`]: the functions that terms and selections call, with the [`clock`] of a statement.
+//! - [`functions`]: the functions that terms and selections call, with the [`clock`] of a
+//!   statement.
 //!
 //! ```text
 //! SELECT title FROM shop.films ORDER BY v ANN OF ? LIMIT 10

@@ -7,6 +7,7 @@
 #![warn(clippy::unwrap_used)]
 
 pub mod log_table;
+mod secondary;
 mod streams;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,9 @@ use value::{
     CqlType,
     token::{Partitioner, Token},
 };
+
+pub use index::IndexedPart;
+pub use secondary::SecondaryIndex;
 
 /// The identity of a table: a dropped and recreated table gets another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -87,8 +91,10 @@ pub struct Table {
     /// All further table options (`comment`, `compaction`, `caching`, ...) by name, with their
     /// values as CQL text. They are kept only to be shown again.
     pub options: BTreeMap<String, String>,
-    /// The indexes by name.
+    /// The indexes on vectors by name.
     pub indexes: BTreeMap<String, Arc<Index>>,
+    /// The secondary indexes by name. No name is in both maps.
+    pub secondary_indexes: BTreeMap<String, Arc<SecondaryIndex>>,
     /// `WITH cdc = {...}` as the user gave it; `None` if never given.
     pub cdc: Option<CdcOptions>,
     /// The CDC log, if there is one. A table has one if `cdc` is or was enabled, or if the table
@@ -157,7 +163,7 @@ pub struct DroppedColumn {
     pub dropped_at_micros: i64,
 }
 
-/// A secondary index; so far always a vector index.
+/// An index on a column of vectors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Index {
     /// The name.

@@ -146,6 +146,7 @@ fn build(table: &Table, id: TableId, old: Option<&Table>) -> Table {
         gc_grace_s: 0,
         options: options(table),
         indexes: BTreeMap::new(),
+        secondary_indexes: BTreeMap::new(),
         cdc: None,
         log: None,
         log_of: Some(table.id),

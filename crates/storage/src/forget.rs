@@ -12,6 +12,7 @@ use schema::TableId;
 
 use crate::engine::{Examiner, Fate, SpaceId, Stored};
 use crate::horizon::Horizon;
+use crate::key::term::StoredEntry;
 use crate::key::{RANGE, ROW};
 use crate::layout::{Schema, Tables};
 use crate::ranges;
@@ -57,6 +58,10 @@ impl Forgetting {
     /// to no table.
     pub(crate) fn examiner(&self, space: SpaceId) -> Option<Examiner> {
         let tables = self.tables.load();
+        let mut indexes = tables.values().flat_map(|table| &table.indexes);
+        if indexes.any(|index| index.space == space) {
+            return Some(self.entries_examiner());
+        }
         let table = tables.get(&space.table());
         let table = Arc::clone(table.filter(|table| table.space == space)?);
         let is_expiring = self.is_expiring(table.table.id);
@@ -88,6 +93,19 @@ impl Forgetting {
                 Fate::Replace(record::encode(&record))
             }
         }))
+    }
+
+    /// The function that drops the entries of expired values, which no read looks for any more.
+    fn entries_examiner(&self) -> Examiner {
+        let seen_by_none_s = self.horizon.seen_by_none_s();
+        Box::new(move |_: &[u8], stored: &Stored<'_>| {
+            let value = stored.value();
+            let entry = value.and_then(|value| StoredEntry::read(&value));
+            match entry.is_some_and(|entry| entry.is_expired(seen_by_none_s)) {
+                true => Fate::Remove,
+                false => Fate::Keep,
+            }
+        })
     }
 }
 

@@ -1,16 +1,19 @@
 //! The catalog made ready for reading and writing: for each table how its keys are written, which
 //! columns are alive and where its rows lie.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use schema::{Catalog, Column, ColumnId, Table, TableId};
+use index::Analysis;
+use schema::{Catalog, Column, ColumnId, IndexedPart, SecondaryIndex, Table, TableId};
+use uuid::Uuid;
 use value::CqlType;
 
 use crate::StorageError;
 use crate::cdc::Growth;
 use crate::engine::{SpaceId, SpaceOptions};
 use crate::key::KeyCodec;
+use crate::key::term::TermCodec;
 use crate::persist::Generations;
 use crate::record::LiveColumns;
 
@@ -18,8 +21,13 @@ use crate::record::LiveColumns;
 pub(crate) struct Schema {
     pub catalog: Arc<Catalog>,
     pub generations: Generations,
+    /// The secondary indexes that lack entries of rows from before their creation.
+    pub building: Building,
     tables: Arc<Tables>,
 }
+
+/// Secondary indexes that are being built, by [`SecondaryIndex::version`].
+pub(crate) type Building = HashSet<Uuid>;
 
 /// All tables by their ids.
 pub(crate) type Tables = HashMap<TableId, Arc<TableSchema>>;
@@ -35,6 +43,25 @@ pub(crate) struct TableSchema {
     pub lease: Arc<()>,
     /// Of a CDC log, how far it goes.
     pub growth: Arc<Growth>,
+    /// The secondary indexes.
+    pub indexes: Vec<IndexSchema>,
+}
+
+/// A secondary index of a table.
+#[derive(Clone)]
+pub(crate) struct IndexSchema {
+    /// Identifies the index ([`schema::SecondaryIndex::version`]).
+    pub version: Uuid,
+    /// The indexed column.
+    pub column: Column,
+    pub part: IndexedPart,
+    pub terms: TermCodec,
+    /// The space of the entries. A TRUNCATE of the table gives the index another one, too.
+    pub space: SpaceId,
+    /// Whether all rows of the table have their entries.
+    pub is_ready: bool,
+    /// Cloned by whoever reads the space, so that its files outlive the end of the index.
+    pub lease: Arc<()>,
 }
 
 impl Schema {
@@ -42,6 +69,7 @@ impl Schema {
     pub(crate) fn new(
         catalog: Arc<Catalog>,
         mut generations: Generations,
+        mut building: Building,
         old: Option<&Schema>,
     ) -> Schema {
         let tables: Tables = catalog
@@ -55,16 +83,22 @@ impl Schema {
                     .and_then(|old| old.tables.get(&table.id))
                     .filter(|old| old.space == space);
                 let schema = match old {
-                    Some(old) if Arc::ptr_eq(&old.table, table) => Arc::clone(old),
-                    _ => Arc::new(TableSchema::new(table, space, old)),
+                    Some(old) if Arc::ptr_eq(&old.table, table) && old.is_built_as(&building) => {
+                        Arc::clone(old)
+                    }
+                    _ => Arc::new(TableSchema::new(table, space, &building, old)),
                 };
                 (table.id, schema)
             })
             .collect();
         generations.retain(|table, _| tables.contains_key(table));
+        let indexes = tables.values().flat_map(|table| &table.indexes);
+        let known: HashSet<Uuid> = indexes.map(|index| index.version).collect();
+        building.retain(|index| known.contains(index));
         Schema {
             catalog,
             generations,
+            building,
             tables: Arc::new(tables),
         }
     }
@@ -73,10 +107,20 @@ impl Schema {
         &self.tables
     }
 
-    /// Whether the rows of a table lie in that space.
-    pub(crate) fn has_space(&self, space: SpaceId) -> bool {
-        let table = self.tables.get(&space.table());
-        table.is_some_and(|table| table.space == space)
+    /// The spaces of all tables and secondary indexes, with their options and leases.
+    pub(crate) fn spaces(&self) -> HashMap<SpaceId, (SpaceOptions, Arc<()>)> {
+        let mut spaces = HashMap::new();
+        for table in self.tables() {
+            let options = table.space_options();
+            spaces.insert(table.space, (options, Arc::clone(&table.lease)));
+            for index in &table.indexes {
+                let options = SpaceOptions {
+                    separate_values: false,
+                };
+                spaces.insert(index.space, (options, Arc::clone(&index.lease)));
+            }
+        }
+        spaces
     }
 
     pub(crate) fn table(&self, id: TableId) -> Result<&Arc<TableSchema>, StorageError> {
@@ -92,7 +136,18 @@ impl Schema {
 
 impl TableSchema {
     /// `old` is of the same rows.
-    fn new(table: &Arc<Table>, space: SpaceId, old: Option<&Arc<TableSchema>>) -> TableSchema {
+    fn new(
+        table: &Arc<Table>,
+        space: SpaceId,
+        building: &Building,
+        old: Option<&Arc<TableSchema>>,
+    ) -> TableSchema {
+        let old_indexes = old.map(|old| old.indexes.as_slice()).unwrap_or_default();
+        let indexes = table.secondary_indexes.values().filter_map(|index| {
+            let old = old_indexes.iter().find(|old| old.version == index.version);
+            IndexSchema::new(table, index, space.generation(), building, old)
+        });
+        let indexes = indexes.collect();
         let (lease, growth) = old
             .map(|old| (old.lease.clone(), old.growth.clone()))
             .unwrap_or_default();
@@ -108,8 +163,23 @@ impl TableSchema {
                 .collect(),
             lease,
             growth,
+            indexes,
             table: Arc::clone(table),
         }
+    }
+
+    /// Whether the same indexes are being built.
+    fn is_built_as(&self, building: &Building) -> bool {
+        let mut indexes = self.indexes.iter();
+        indexes.all(|index| index.is_ready != building.contains(&index.version))
+    }
+
+    /// The secondary index of this version.
+    pub(crate) fn index(&self, version: Uuid) -> Result<&IndexSchema, StorageError> {
+        let mut indexes = self.indexes.iter();
+        indexes
+            .find(|index| index.version == version)
+            .ok_or_else(|| StorageError::NoSuchIndex(version.to_string()))
     }
 
     pub(crate) fn column(&self, id: ColumnId) -> Option<&Column> {
@@ -134,5 +204,27 @@ impl TableSchema {
                 .iter()
                 .any(|column| matches!(column.cql_type, CqlType::Vector { .. })),
         }
+    }
+}
+
+impl IndexSchema {
+    /// `old` is of the same entries. `None` if the column is gone.
+    fn new(
+        table: &Table,
+        index: &SecondaryIndex,
+        generation: u64,
+        building: &Building,
+        old: Option<&IndexSchema>,
+    ) -> Option<IndexSchema> {
+        let column = table.column_by_id(index.column)?;
+        Some(IndexSchema {
+            version: index.version,
+            column: column.clone(),
+            part: index.part,
+            terms: TermCodec::new(column, index.part, Analysis::of(&index.options)),
+            space: SpaceId::new(TableId(index.version), generation),
+            is_ready: !building.contains(&index.version),
+            lease: old.map(|old| Arc::clone(&old.lease)).unwrap_or_default(),
+        })
     }
 }

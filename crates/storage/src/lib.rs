@@ -47,6 +47,7 @@ pub use recover::{Loss, TableLoss, recover};
 pub use scrub::{Pass, Scrubbed, scrub};
 pub use storage::Storage;
 
+use tasks::Registry;
 use turns::Turns;
 
 /// The moment at which a write is acknowledged.
@@ -74,6 +75,8 @@ pub struct StorageOptions {
     /// Bytes that a table gathers in memory before they are written out as a file. The value is
     /// fixed when the table is made. A table under fast writes holds up to three times as much.
     pub memtable_bytes: u64,
+    /// The tasks, to which builds of secondary indexes are added.
+    pub tasks: Registry,
     /// The turns on the processor, of which the committer takes those of writes.
     pub turns: Turns,
 }
@@ -85,6 +88,7 @@ impl Default for StorageOptions {
             cache_bytes: 256 << 20,
             max_write_bytes: 64 << 20,
             memtable_bytes: 64 << 20,
+            tasks: Registry::default(),
             turns: Turns::default(),
         }
     }
@@ -106,6 +110,9 @@ pub enum StorageError {
     /// There is no such table; mostly it was dropped meanwhile.
     #[error("unconfigured table {0}")]
     NoSuchTable(String),
+    /// There is no such secondary index; mostly it was dropped meanwhile.
+    #[error("there is no index {0} any more: send the statement again")]
+    NoSuchIndex(String),
     /// The disk failed or is full. Reads go on; writes are refused until the disk takes them again.
     #[error("{0}")]
     ReadOnly(String),

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use schema::{ColumnId, TableId};
+use uuid::Uuid;
 use value::token::Token;
 
-pub use crate::reader::{RowStream, View};
+pub use crate::reader::{EntryStream, RowStream, View};
 
 /// A request for the live rows of one table.
 #[derive(Clone, Debug)]
@@ -59,10 +60,59 @@ pub enum ClusteringBound {
     Exclusive(Vec<Bytes>),
 }
 
+/// A request for the rows that a secondary index has under some values.
+#[derive(Clone, Debug)]
+pub struct IndexRequest {
+    /// The index, by [`schema::SecondaryIndex::version`].
+    pub index: Uuid,
+    /// The values that are looked for.
+    pub values: IndexedValues,
+    /// The row behind which the read begins, in the order of positions. If `values` is one value,
+    /// the rows up to it are not looked at.
+    pub resume_after: Option<Position>,
+}
+
+/// A range of values of a secondary index, as serialised values of the type that it finds rows by:
+/// that of the column, of an element, or of a key or value of a map.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexedValues {
+    /// The key of a map whose values are looked for. Given in an index on entries, and in no other.
+    pub key: Option<Bytes>,
+    /// The bound before the first value.
+    pub low: Bound<Bytes>,
+    /// The bound behind the last value.
+    pub high: Bound<Bytes>,
+}
+
+impl IndexedValues {
+    /// One value.
+    pub fn one(value: Bytes) -> IndexedValues {
+        IndexedValues {
+            key: None,
+            low: Bound::Included(value.clone()),
+            high: Bound::Included(value),
+        }
+    }
+}
+
 /// The position of a row, as opaque and stable bytes. The node puts it into paging states and may
 /// give it back after a restart. Bytes that were tampered with give an error, never a panic.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// Positions of a table sort as its rows do: by token, partition and clustering.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position(pub Bytes);
+
+/// The primary key at a position.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowKey {
+    /// The token of the partition key.
+    pub token: Token,
+    /// The serialised values of the partition key columns.
+    pub partition_key: Vec<Bytes>,
+    /// The serialised values of the clustering columns; `None` for a partition as a whole, which an
+    /// index on a static column finds. Values that are equal may have other bytes than the row's.
+    pub clustering: Option<Vec<Bytes>>,
+}
 
 /// The partition that a row belongs to, shared by its rows.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::cdc::{LogEnd, LogSettled};
 use crate::clock::{Clock, ServerClock, SystemClock};
-use crate::commit::{self, Committer, Edited, Request, SchemaChange};
+use crate::commit::{self, Committer, Edited, Request, SchemaChange, Unfinished};
 use crate::engine::{Directory, Engine, EngineOptions, Examiners, SpaceId, SpaceOptions};
 use crate::forget::Forgetting;
 use crate::horizon::Horizon;
@@ -180,7 +180,9 @@ impl Unstarted {
             commit::load(&engine, clock.now_micros())?.ok_or_else(|| {
                 StorageError::Corrupt(format!("{} holds no schema", engine.path().display()))
             })?;
-        let schema = Schema::new(Arc::new(catalog), generations, None);
+        let builds = commit::load_builds(&engine)?;
+        let building = commit::indexes_of_builds(&builds);
+        let schema = Schema::new(Arc::new(catalog), generations, building, None);
         remove_orphans(&engine, &schema)?;
         forgetting.set_expiring(commit::load_expiring(&engine)?);
         let sweeps = commit::load_sweeps(&engine)?;
@@ -199,7 +201,9 @@ impl Unstarted {
             .sweeps_waiting
             .store(sweeps.len() as u64, Ordering::Relaxed);
         let turns = options.turns.clone();
-        let committer = Committer::new(Arc::clone(&shared), receiver, sweeps, turns);
+        let unfinished = Unfinished { sweeps, builds };
+        let tasks = options.tasks.clone();
+        let committer = Committer::new(Arc::clone(&shared), receiver, unfinished, tasks, turns);
         Ok((Unstarted { shared, requests }, committer))
     }
 
@@ -429,6 +433,17 @@ impl Storage {
         self.inner.shared.schema_changes.subscribe()
     }
 
+    /// Waits until a secondary index, by [`schema::SecondaryIndex::version`], has the entries of
+    /// all rows. Returns at once if there is no such index.
+    pub async fn index_built(&self, index: Uuid) {
+        let mut changes = self.schema_changes();
+        while self.inner.shared.schema().building.contains(&index) {
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
     /// Drops all rows of a table. Its CDC log stays as it is. Sets
     /// [`schema::Table::truncated_at_ms`] and gives the catalog a new version.
     pub async fn truncate(&self, table: TableId) -> Result<(), StorageError> {
@@ -437,12 +452,14 @@ impl Storage {
         answer.await.unwrap_or(Err(StorageError::Closed))
     }
 
-    /// Writes out what a table holds in memory, and rewrites its files without the records that may
-    /// be forgotten. Blocks until that is done.
+    /// Writes out what a table and its secondary indexes hold in memory, and rewrites their files
+    /// without the records that may be forgotten. Blocks until that is done.
     pub fn compact(&self, table: TableId) -> Result<(), StorageError> {
         let shared = &self.inner.shared;
-        let space = shared.schema().table(table)?.space;
-        shared.engine.compact(space)
+        let table = Arc::clone(shared.schema().table(table)?);
+        shared.engine.compact(table.space)?;
+        let mut indexes = table.indexes.iter();
+        indexes.try_for_each(|index| shared.engine.compact(index.space))
     }
 
     /// Reads all files of the directory and checks their checksums, while reads and writes go on.
@@ -521,11 +538,7 @@ fn make(engine: &Engine, now_micros: i64) -> Result<(), StorageError> {
 
 /// Removes the files of tables that a crash left behind.
 fn remove_orphans(engine: &Engine, schema: &Schema) -> Result<(), StorageError> {
-    let known: HashSet<SpaceId> = schema
-        .tables()
-        .map(|table| table.space)
-        .chain([SpaceId::META])
-        .collect();
+    let known: HashSet<SpaceId> = schema.spaces().into_keys().chain([SpaceId::META]).collect();
     let spaces: HashSet<SpaceId> = engine.spaces()?.into_iter().collect();
     if let Some(missing) = known.difference(&spaces).next() {
         return Err(StorageError::Corrupt(format!(

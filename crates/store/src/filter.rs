@@ -152,6 +152,11 @@ impl<'a> Needed<'a> {
     }
 }
 
+/// The columns of a restriction.
+pub fn restricted_columns(restriction: &Restriction) -> &[String] {
+    columns_of(restriction).0
+}
+
 /// The columns of a restriction, and whether it asks them to equal something.
 fn columns_of(restriction: &Restriction) -> (&[String], bool) {
     use Restriction::{

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use client_memory::Shares;
+use tasks::Registry;
 use turns::Turns;
 
 use crate::compute::INLINE_WITHIN;
@@ -51,6 +52,8 @@ pub struct StoreOptions {
     /// The turns on the processor for searches and builds. A database in the same process may share
     /// them.
     pub turns: Turns,
+    /// The tasks, as requests list them. A database in the same process may add its own.
+    pub tasks: Registry,
     /// A search for few rows runs on the thread of its socket while recent searches took no longer
     /// than this. Zero hands all searches over to other threads.
     pub inline_searches_within: Duration,
@@ -158,6 +161,7 @@ impl Default for StoreOptions {
             scrub: ScrubOptions::default(),
             memory: MemoryOptions::default(),
             turns: Turns::default(),
+            tasks: Registry::default(),
             inline_searches_within: INLINE_WITHIN,
             filter_values_max: 100_000,
             internals: false,

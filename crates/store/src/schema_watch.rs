@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use store_api::types::IndexState;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -80,6 +81,17 @@ impl SchemaWatch {
     async fn take_in(&mut self, mut discovered: Discovered) {
         let mut changes = changes(&self.indexes, &discovered);
         self.recall_truncations(&mut changes.add).await;
+        self.recall_truncations(&mut changes.renew).await;
+        for identity in changes.renew {
+            let serving = self.context.engine.index(&identity.name);
+            match serving.is_some_and(|index| index.state() == IndexState::Serving) {
+                true => self.renew(identity).await,
+                false => {
+                    changes.remove.push(identity.name.clone());
+                    changes.add.push(identity);
+                }
+            }
+        }
         for name in changes.remove {
             self.remove(&name).await;
         }
@@ -192,6 +204,33 @@ impl SchemaWatch {
         self.indexes.insert(identity.name.clone(), identity);
     }
 
+    /// Builds an index anew, as it is to keep other columns. The present one serves until then.
+    async fn renew(&mut self, identity: IndexIdentity) {
+        let log = self.context.database.log(&identity.table).await;
+        let key = table_key(&identity.table, &identity.keys);
+        let (Ok(Some(log)), Some(table)) = (log, self.tables.get_mut(&key)) else {
+            // The next look at the schema finds the same.
+            self.schema.tell_again();
+            return;
+        };
+        let metrics = self.context.engine.metrics().index(&identity.name);
+        let index = IndexHandle::new(identity.clone(), &self.context.indexes, metrics);
+        let index = match index {
+            Ok(index) => Arc::new(index),
+            Err(error) => {
+                tracing::error!(index = %identity.name, %error, "the index can't be made");
+                return;
+            }
+        };
+        if let Some(head) = self.context.database.log_head(&identity.table) {
+            index.freshness.set_head(head);
+        }
+        tracing::info!(index = %identity.name, "the index is built anew, with other columns");
+        self.context.engine.insert_beside(index.clone());
+        table.add_beside(index, log);
+        self.indexes.insert(identity.name.clone(), identity);
+    }
+
     /// Builds an index anew, as its vectors are damaged.
     async fn rebuild(&mut self, index: &Arc<IndexHandle>) {
         let identity = index.identity.clone();
@@ -295,22 +334,36 @@ struct IndexChanges {
     remove: Vec<IndexName>,
     /// The indexes to build, afterwards.
     add: Vec<IndexIdentity>,
+    /// The indexes to build beside those of their names, which differ in nothing but the columns
+    /// that they keep.
+    renew: Vec<IndexIdentity>,
 }
 
 /// Compares the indexes with those of the schema. Any difference in its identity makes an index
 /// another one.
 fn changes(indexes: &HashMap<IndexName, IndexIdentity>, discovered: &Discovered) -> IndexChanges {
     let mut changes = IndexChanges::default();
+    let differ_in_columns = |old: &IndexIdentity, new: &IndexIdentity| {
+        let with_columns = IndexIdentity {
+            filter_columns: new.filter_columns.clone(),
+            ..old.clone()
+        };
+        old != new && with_columns == *new
+    };
     for (name, identity) in indexes {
-        let stays =
-            discovered.unclear.contains(name) || discovered.indexes.get(name) == Some(identity);
-        if !stays {
+        let now = discovered.indexes.get(name);
+        let stays = discovered.unclear.contains(name) || now == Some(identity);
+        if !stays && !now.is_some_and(|now| differ_in_columns(identity, now)) {
             changes.remove.push(name.clone());
         }
     }
     for (name, identity) in &discovered.indexes {
-        if indexes.get(name) != Some(identity) {
-            changes.add.push(identity.clone());
+        match indexes.get(name) {
+            Some(known) if known == identity => {}
+            Some(known) if differ_in_columns(known, identity) => {
+                changes.renew.push(identity.clone());
+            }
+            _ => changes.add.push(identity.clone()),
         }
     }
     changes.remove.sort_unstable();
@@ -319,7 +372,10 @@ fn changes(indexes: &HashMap<IndexName, IndexIdentity>, discovered: &Discovered)
 
 #[cfg(test)]
 mod tests {
+    use value::CqlType;
+
     use super::*;
+    use crate::identity::FilterColumn;
     use crate::indexes::tests::identity;
 
     fn known(identities: &[IndexIdentity]) -> HashMap<IndexName, IndexIdentity> {
@@ -366,9 +422,37 @@ mod tests {
                 IndexChanges {
                     remove: vec![before.name.clone()],
                     add: vec![after],
+                    renew: Vec::new(),
                 }
             );
         }
+    }
+
+    #[test]
+    fn what_differs_in_its_columns_alone_is_built_beside() {
+        let before = identity("a");
+        let mut after = before.clone();
+        after.filter_columns.push(FilterColumn {
+            name: "f".to_owned(),
+            cql_type: CqlType::Int,
+            is_static: false,
+        });
+        for (before, after) in [(&before, &after), (&after, &before)] {
+            assert_eq!(
+                changes(
+                    &known(std::slice::from_ref(before)),
+                    &discovered(std::slice::from_ref(after))
+                ),
+                IndexChanges {
+                    renew: vec![after.clone()],
+                    ..IndexChanges::default()
+                }
+            );
+        }
+        let mut truncated = after;
+        truncated.truncated_ms = Some(1);
+        let both = changes(&known(&[before]), &discovered(&[truncated]));
+        assert!(both.renew.is_empty());
     }
 
     #[test]
@@ -380,6 +464,7 @@ mod tests {
             IndexChanges {
                 remove: vec![identity("gone").name],
                 add: vec![identity("new")],
+                renew: Vec::new(),
             }
         );
     }

@@ -9,7 +9,6 @@ use std::time::Duration;
 use net::tls::ServerTls;
 use store_api::LocalStore;
 use store_api::types::{Info, NodeStatus};
-use tasks::Registry;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -151,9 +150,10 @@ fn begin(
 ) -> Result<StoreHandle, StartError> {
     prepare(&options.indexes)?;
     engine.set_database(database.clone());
+    engine.metrics().show_turns(options.turns.clone());
     let compute = Compute::new(options.turns, options.inline_searches_within);
     let tasks = TaskTracker::new();
-    let work = Registry::default();
+    let work = options.tasks;
     let repairs = Repairs::new(work.clone(), tasks.clone(), options.repair.clone());
     let schedules = Schedules::open(
         &options.indexes.directory,

@@ -1,13 +1,18 @@
 //! The simulated table, with its writes and reads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use schema::{Catalog, Column, ColumnId, ColumnKind, Index, Keyspace, Table, TableId};
+use schema::{
+    Catalog, Column, ColumnId, ColumnKind, Index, IndexedPart, Keyspace, SecondaryIndex, Table,
+    TableId,
+};
 use storage::mutation::{CellChange, CellOperation, Change, PartitionMutation, Write};
-use storage::read::{Cell, ClusteringBound, Partitions, ReadRequest, Row};
+use storage::read::{
+    Cell, ClusteringBound, IndexRequest, IndexedValues, Partitions, ReadRequest, Row,
+};
 use storage::{Storage, StorageError};
 use uuid::Uuid;
 use value::{CqlType, token::Partitioner};
@@ -66,6 +71,7 @@ pub fn create(catalog: &mut Catalog, version: u128) -> Result<(), ()> {
         gc_grace_s: 864_000,
         options: BTreeMap::new(),
         indexes: BTreeMap::new(),
+        secondary_indexes: BTreeMap::new(),
         cdc: None,
         log: None,
         log_of: None,
@@ -104,6 +110,51 @@ pub fn change_index(catalog: &mut Catalog, version: Option<u128>) -> Result<(), 
         catalog.put_table(table);
     }
     Ok(())
+}
+
+/// Drops the secondary index on `n`, if there is one, or makes one of that version.
+pub fn change_secondary(catalog: &mut Catalog, version: u128) -> Result<(), ()> {
+    let mut table = Table::clone(catalog.table(KEYSPACE, "t").ok_or(())?);
+    if table.secondary_indexes.is_empty() {
+        let index = SecondaryIndex {
+            name: "by_n".to_owned(),
+            column: NUMBER,
+            part: IndexedPart::Value,
+            class_name: "sai".to_owned(),
+            options: BTreeMap::new(),
+            version: Uuid::from_u128(version),
+        };
+        let name = index.name.clone();
+        table.secondary_indexes.insert(name, Arc::new(index));
+    } else {
+        table.secondary_indexes.clear();
+    }
+    catalog.put_table(table);
+    Ok(())
+}
+
+/// The version of the secondary index, if there is one.
+pub fn secondary(storage: &Storage) -> Option<Uuid> {
+    let catalog = storage.catalog();
+    let indexes = &catalog.table(KEYSPACE, "t")?.secondary_indexes;
+    Some(indexes.get("by_n")?.version)
+}
+
+/// The rows that the secondary index has under a number, dead ones among them.
+pub fn keys_of(storage: &Storage, index: Uuid, number: i32) -> Result<BTreeSet<Key>, StorageError> {
+    let request = IndexRequest {
+        index,
+        values: IndexedValues::one(int(number)),
+        resume_after: None,
+    };
+    let view = storage.view(ID)?;
+    let positions = view.positions(&request)?;
+    let keys = positions.map(|position| {
+        let key = view.key_at(&position?)?;
+        let clustering = key.clustering.expect("no static columns");
+        Ok((int_of(&key.partition_key[0]), int_of(&clustering[0])))
+    });
+    keys.collect()
 }
 
 pub fn id() -> TableId {

@@ -1,6 +1,6 @@
 //! One run: processes of the service on one disk, one after another, and all that happens to them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -338,7 +338,8 @@ impl World {
             }
             88..91 => self.search(process).await?,
             91..94 => self.read_log(process).await?,
-            94..96 => self.change_index(process).await,
+            94 => self.change_index(process).await,
+            95 => self.change_secondary(process).await,
             96 => {
                 let truncated = process.storage.truncate(table::id()).await;
                 self.tell(format!("truncated: {:?}", truncated.is_ok()));
@@ -367,6 +368,17 @@ impl World {
         if changed.is_ok() {
             self.has_index = version.is_some();
         }
+    }
+
+    /// Makes or drops the secondary index, whose column the other index keeps, too.
+    async fn change_secondary(&mut self, process: &Process) {
+        self.version += 1;
+        let version = self.version;
+        let changed = process
+            .storage
+            .change_catalog(move |catalog| table::change_secondary(catalog, version))
+            .await;
+        self.tell(format!("secondary index: {}", changed.is_ok()));
     }
 
     /// The effect of some kind of write.
@@ -585,6 +597,7 @@ impl World {
     async fn check_all(&mut self, process: &Process) -> Result<(), Failure> {
         self.check_table(process).await?;
         self.check_log(process)?;
+        self.check_secondary(process).await?;
         self.check_index(process).await
     }
 
@@ -614,6 +627,33 @@ impl World {
                 None => sleep(1000).await,
             }
         }
+    }
+
+    /// Checks that the secondary index lacks no row, and has no others but those that wait to be
+    /// swept.
+    async fn check_secondary(&self, process: &Process) -> Result<(), Failure> {
+        let storage = &process.storage;
+        let Some(index) = table::secondary(storage) else {
+            return Ok(());
+        };
+        let built = tokio::time::timeout(PATIENCE, storage.index_built(index)).await;
+        built.map_err(|_| "the secondary index is not built".to_owned())?;
+        let failed = |error| format!("the secondary index can't be read: {error}");
+        let rows = table::rows(storage).map_err(failed)?;
+        let numbers: BTreeSet<i32> = rows.values().filter_map(|(_, number)| *number).collect();
+        for number in numbers {
+            let of_number = rows.iter().filter(|(_, shown)| shown.1 == Some(number));
+            let expected: BTreeSet<Key> = of_number.map(|(key, _)| *key).collect();
+            let found = table::keys_of(storage, index, number).map_err(failed)?;
+            let is_swept = storage.statistics().sweeps_waiting == 0;
+            if !found.is_superset(&expected) || (is_swept && found != expected) {
+                return Err(format!(
+                    "the secondary index has {found:?} under {number}, not {expected:?}"
+                ));
+            }
+        }
+        self.tell("the secondary index has its rows, as it should".to_owned());
+        Ok(())
     }
 
     /// Checks that the index holds the rows of the table with a vector, once it has had the time.

@@ -8,6 +8,7 @@ use cql::error::CqlError;
 use cql::parser::{parse_statement, selection_text};
 use cql::wire::{ColumnSpec, Metadata};
 use index::Candidates;
+use query::VectorIndex as _;
 use query::bind::{PrepareContext, PreparedTerm};
 use query::{Ordering, SearchVector, bounds, clauses, limit, serving, similarity_columns};
 
@@ -169,11 +170,11 @@ fn indexed(
     };
     let meant: Vec<_> = snapshot.indexes(keyspace, name).filter(is_meant).collect();
     let table = snapshot.logged_table(keyspace, name)?;
-    let is_key = |name: &str| {
+    let is_kept = |index: &VectorIndex, name: &str| {
         let mut key = table.primary_key().iter();
-        key.any(|column| column.name == name)
+        key.any(|column| column.name == name) || index.names(name)
     };
-    let index = serving(meant.iter().copied(), select, is_key)?.clone();
+    let index = serving(meant.iter().copied(), select, is_kept)?.clone();
     Some((table, index))
 }
 

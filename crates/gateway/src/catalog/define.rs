@@ -291,7 +291,7 @@ fn checked(
     create: &CreateIndex,
     target: &StoredTarget,
 ) -> Result<Option<String>, CqlError> {
-    let dimensions = target.check(false, |name| table.target(name))?;
+    let dimensions = target.check(|name| table.target(name))?;
     definition::check_key_columns(table.key().count())?;
     options::check(&create.options, dimensions)?;
     let ours = |name: &str| definitions.find(&table.keyspace, name).is_some();

@@ -116,7 +116,7 @@ const VECTOR: &str = "vector<float, 3>";
 #[test]
 fn the_vector_column_is_a_regular_one_of_floats() {
     let check = |column_name: &str| {
-        let checked = target(column_name, &[], &[]).check(false, column);
+        let checked = target(column_name, &[], &[]).check(column);
         checked.map_err(|error| error.message)
     };
     assert_eq!(check(VECTOR), Ok(3));
@@ -151,14 +151,12 @@ fn the_vector_column_is_a_regular_one_of_floats() {
         check("gone"),
         Err("No column definition found for column gone".to_owned())
     );
-    let of_sai = target("int", &[], &[]).check(true, column).unwrap_err();
-    assert!(of_sai.message.starts_with("StorageAttachedIndex is only"));
 }
 
 #[test]
 fn filter_columns_are_of_types_that_can_be_compared() {
     let check = |local_key: &[&str], filter_columns: &[&str]| {
-        let checked = target(VECTOR, local_key, filter_columns).check(false, column);
+        let checked = target(VECTOR, local_key, filter_columns).check(column);
         checked.map(|_| ()).map_err(|error| error.message)
     };
     let scalars = "ascii bigint blob boolean date decimal double float inet int smallint text time \

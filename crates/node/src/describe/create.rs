@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use cql::quote::{Identifier, MapLiteral, Quoted};
 use index::definition;
 use index::target::StoredTarget;
-use schema::{Column, ColumnKind, Index, Keyspace, Table};
+use schema::{Column, ColumnKind, Index, Keyspace, SecondaryIndex, Table};
 
 use crate::system::cdc_options;
 
@@ -130,6 +130,17 @@ pub(super) fn index(table: &Table, index: &Index) -> String {
         (&table.keyspace, &table.name),
         &index.name,
         &StoredTarget::decode(&index.target).to_string(),
+        &index.class_name,
+        &index.options,
+    )
+}
+
+/// The statement that creates a secondary index.
+pub(super) fn secondary_index(table: &Table, index: &SecondaryIndex) -> String {
+    definition::create_statement(
+        (&table.keyspace, &table.name),
+        &index.name,
+        &index.target(table),
         &index.class_name,
         &index.options,
     )

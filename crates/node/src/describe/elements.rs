@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cql::error::CqlError;
-use schema::{Catalog, Index, Keyspace, Table};
+use schema::{Catalog, Keyspace, Table};
 
 use super::{create, described};
 use crate::system::SystemTables;
@@ -50,12 +50,15 @@ impl<'a> Schema<'a> {
         })
     }
 
-    /// Finds an index and its table. An index name is unique in its keyspace.
-    pub fn index(&self, keyspace: &str, name: &str) -> Result<(&'a Table, &'a Index), CqlError> {
-        self.keyspace(keyspace)?
-            .tables
-            .values()
-            .find_map(|table| Some((&**table, &**table.indexes.get(name)?)))
+    /// Describes an index. An index name is unique in its keyspace.
+    pub fn describe_index(&self, keyspace: &str, name: &str) -> Result<Vec<String>, CqlError> {
+        let mut tables = self.keyspace(keyspace)?.tables.values();
+        tables
+            .find_map(|table| {
+                let mut indexes = indexes(table).into_iter();
+                let (_, statement) = indexes.find(|(known, _)| *known == name)?;
+                Some(described(&table.keyspace, "index", name, statement))
+            })
             .ok_or_else(|| {
                 CqlError::invalid(format!("Index '{name}' not found in keyspace '{keyspace}'"))
             })
@@ -105,16 +108,21 @@ impl<'a> Schema<'a> {
             statement
         };
         let mut rows = vec![described(&table.keyspace, "table", &table.name, statement)];
-        rows.extend(table.indexes.values().map(|index| {
-            described(
-                &table.keyspace,
-                "index",
-                &index.name,
-                create::index(table, index),
-            )
-        }));
+        let indexes = indexes(table).into_iter();
+        rows.extend(
+            indexes.map(|(name, statement)| described(&table.keyspace, "index", name, statement)),
+        );
         rows
     }
+}
+
+/// The names of a table's indexes in their order, with the statements that create them.
+fn indexes(table: &Table) -> BTreeMap<&str, String> {
+    let on_vectors = table.indexes.values();
+    let on_vectors = on_vectors.map(|index| (&*index.name, create::index(table, index)));
+    let secondary = table.secondary_indexes.values();
+    let secondary = secondary.map(|index| (&*index.name, create::secondary_index(table, index)));
+    on_vectors.chain(secondary).collect()
 }
 
 /// The tables in the order of their names, as lists show them.

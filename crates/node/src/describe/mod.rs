@@ -182,7 +182,7 @@ fn resolve(
         }
         DescribeTarget::Index { keyspace, name } => {
             let keyspace = keyspace_or_in_use(keyspace.as_deref(), in_use)?;
-            schema.index(keyspace, name)?;
+            schema.describe_index(keyspace, name)?;
             DescribedObject::Index {
                 keyspace: keyspace.to_owned(),
                 name: name.clone(),
@@ -233,7 +233,7 @@ fn resolve_any(
             internals,
         });
     }
-    if schema.index(keyspace, &name.name).is_ok() {
+    if schema.describe_index(keyspace, &name.name).is_ok() {
         return Ok(DescribedObject::Index {
             keyspace: keyspace.to_owned(),
             name: name.name.clone(),
@@ -294,13 +294,7 @@ fn rows(schema: &Schema<'_>, target: &DescribedObject) -> Result<Vec<Vec<String>
             internals,
         } => schema.describe_table(schema.table(keyspace, name)?, *internals),
         DescribedObject::Index { keyspace, name } => {
-            let (table, index) = schema.index(keyspace, name)?;
-            vec![described(
-                keyspace,
-                "index",
-                name,
-                create::index(table, index),
-            )]
+            vec![schema.describe_index(keyspace, name)?]
         }
     })
 }

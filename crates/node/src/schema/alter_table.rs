@@ -332,15 +332,15 @@ fn rename_in(index: &mut Arc<Index>, from: &str, to: &str) {
 
 /// The names of the indexes that are on a column, separated by commas.
 fn dependent_indexes(table: &Table, column: &str) -> String {
-    let names: Vec<&str> = table
-        .indexes
-        .values()
-        .filter(|index| {
-            let others = index.local_key.iter().chain(&index.filter_columns);
-            index.column == column || others.into_iter().any(|name| name == column)
-        })
-        .map(|index| index.name.as_str())
-        .collect();
+    let on_vectors = table.indexes.values().filter(|index| {
+        let others = index.local_key.iter().chain(&index.filter_columns);
+        index.column == column || others.into_iter().any(|name| name == column)
+    });
+    let mut names: Vec<&str> = on_vectors.map(|index| index.name.as_str()).collect();
+    if let Some(column) = table.column(column) {
+        let secondary = table.secondary_indexes_on(column.id);
+        names.extend(secondary.map(|index| index.name.as_str()));
+    }
     names.join(", ")
 }
 

@@ -64,6 +64,7 @@ impl CreateTablePlan {
             gc_grace_s: DEFAULT_GC_GRACE_S,
             options: BTreeMap::new(),
             indexes: BTreeMap::new(),
+            secondary_indexes: BTreeMap::new(),
             cdc: None,
             log: None,
             log_of: None,

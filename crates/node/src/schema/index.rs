@@ -1,29 +1,25 @@
-//! CREATE INDEX and DROP INDEX. Only vector indexes can be created; all other kinds are refused.
+//! CREATE INDEX and DROP INDEX. There are indexes on vectors, and secondary indexes of Cassandra's
+//! class SAI; all other kinds are refused.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cql::ast::CreateIndex;
+use cql::ast::{CreateIndex, IndexTarget};
 use cql::error::CqlError;
 use index::definition::{self, NewName};
 use index::options;
+use index::secondary::{self, NamedTarget};
 use index::target::{StoredTarget, TargetColumn};
-use query::clock;
-use schema::{Catalog, ColumnKind, Index, Table};
+use query::{clock, resolve};
+use schema::{Catalog, Column, ColumnKind, Index, SecondaryIndex, Table};
 use storage::clock::ServerClock;
+use value::CqlType;
 
 use super::{Applied, cdc};
 use crate::answer::SchemaChangeKind;
 
 /// The class of full-text indexes, which are not supported yet.
 const FULLTEXT_INDEX: &str = "fulltext_index";
-
-/// The class of Cassandra's SAI index, which can index vectors. It is recognised in exactly this
-/// case.
-const SAI_CLASS: &str = "org.apache.cassandra.index.sai.StorageAttachedIndex";
-
-/// The short names of Cassandra's SAI index. They are recognised in any case.
-const SAI_NAMES: [&str; 2] = ["StorageAttachedIndex", "sai"];
 
 /// A prepared CREATE INDEX.
 #[derive(Clone, Debug)]
@@ -33,9 +29,10 @@ pub(super) struct CreateIndexPlan {
     /// The name of the index. If it is `None`, the name is made from the names of table and column.
     name: Option<String>,
     if_not_exists: bool,
-    /// Whether the class is one of SAI's names. These are accepted for vector columns only.
-    is_sai: bool,
-    target: StoredTarget,
+    /// The class as the user wrote it.
+    class: String,
+    /// The list in parentheses.
+    targets: Vec<IndexTarget>,
     options: BTreeMap<String, String>,
 }
 
@@ -49,7 +46,7 @@ pub(super) struct DropIndexPlan {
 
 impl CreateIndexPlan {
     pub fn prepare(keyspace: &str, create: &CreateIndex) -> Result<Self, CqlError> {
-        let is_sai = is_sai(create)?;
+        let class = known_class(create)?;
         if let Some(name) = &create.name {
             definition::check_name(name)?;
         }
@@ -58,8 +55,8 @@ impl CreateIndexPlan {
             table: create.table.name.clone(),
             name: create.name.clone(),
             if_not_exists: create.if_not_exists,
-            is_sai,
-            target: StoredTarget::of(&create.targets)?,
+            class: class.to_owned(),
+            targets: create.targets.clone(),
             options: create.options.clone(),
         })
     }
@@ -69,52 +66,147 @@ impl CreateIndexPlan {
             return super::missing_table(catalog, &self.keyspace, &self.table, false);
         };
         super::refuse_log(table)?;
-        let described = |name: &str| {
-            let column = table.column(name)?;
-            let irregular = match column.kind {
-                ColumnKind::Regular => None,
-                ColumnKind::Static => Some("static"),
-                _ => Some("PRIMARY KEY"),
-            };
-            Some(TargetColumn {
-                type_text: column.cql_type.to_string(),
-                cql_type: Some(column.cql_type.clone()),
-                irregular,
-            })
+        let table = match self.secondary(table)? {
+            Some(target) => self.with_secondary(catalog, table, &target, clock)?,
+            None => self.with_vector_index(catalog, table, clock)?,
         };
-        let dimensions = self.target.check(self.is_sai, described)?;
-        definition::check_key_columns(table.partition_key().len() + table.clustering_key().len())?;
-        options::check(&self.options, dimensions)?;
-        cdc::check_for_new_index(table.cdc.as_ref())?;
-
-        let new_name = definition::new_name(
-            self.name.as_deref(),
-            self.if_not_exists,
-            (&table.name, &self.target.column),
-            |name| find(catalog, &self.keyspace, name).is_some(),
-            alike(table, &self.target).map(|index| index.name.as_str()),
-        )?;
-        let NewName::Name(name) = new_name else {
+        let Some(table) = table else {
             return Ok(Applied::Nothing);
         };
-        let index = Index {
-            name: name.clone(),
-            target: self.target.encode(),
-            column: self.target.column.clone(),
-            local_key: self.target.local_key.clone(),
-            filter_columns: self.target.filter_columns.clone(),
-            options: self.options.clone(),
-            class_name: definition::CLASS.to_owned(),
-            version: clock::timeuuid(clock),
-        };
-        let mut table = Table::clone(table);
-        table.indexes.insert(name, Arc::new(index));
         catalog.put_table(table);
         Ok(Applied::table(
             SchemaChangeKind::Updated,
             &self.keyspace,
             &self.table,
         ))
+    }
+
+    /// The target of a secondary index; `None` if the statement is about a column of vectors.
+    fn secondary(&self, table: &Table) -> Result<Option<NamedTarget>, CqlError> {
+        if !secondary::is_sai_class(&self.class) {
+            return Ok(None);
+        }
+        let is_of_vectors = |name: &str| {
+            let column = table.column(name);
+            column.is_some_and(|column| matches!(column.cql_type, CqlType::Vector { .. }))
+        };
+        let mut targets = self.targets.iter();
+        let is_vector_index = targets.any(|target| match target {
+            IndexTarget::Column(name) => is_of_vectors(name),
+            IndexTarget::LocalKey(_) | IndexTarget::Collection { .. } => false,
+        });
+        match is_vector_index {
+            true => Ok(None),
+            false => NamedTarget::of(&self.targets).map(Some),
+        }
+    }
+
+    /// The table with the new index; `None` if there is such an index already.
+    fn with_vector_index(
+        &self,
+        catalog: &Catalog,
+        table: &Table,
+        clock: &ServerClock,
+    ) -> Result<Option<Table>, CqlError> {
+        let target = StoredTarget::of(&self.targets)?;
+        let dimensions = target.check(|name| table.column(name).map(described))?;
+        definition::check_key_columns(table.partition_key().len() + table.clustering_key().len())?;
+        options::check(&self.options, dimensions)?;
+        cdc::check_for_new_index(table.cdc.as_ref())?;
+
+        let on_column = alike(table, &target).map(|index| index.name.as_str());
+        let Some(name) = self.new_name(catalog, &target.column, on_column)? else {
+            return Ok(None);
+        };
+        let index = Index {
+            name: name.clone(),
+            target: target.encode(),
+            column: target.column,
+            local_key: target.local_key,
+            filter_columns: target.filter_columns,
+            options: self.options.clone(),
+            class_name: definition::CLASS.to_owned(),
+            version: clock::timeuuid(clock),
+        };
+        let mut table = table.clone();
+        table.indexes.insert(name, Arc::new(index));
+        Ok(Some(table))
+    }
+
+    /// The table with the new index; `None` if there is such an index already.
+    fn with_secondary(
+        &self,
+        catalog: &Catalog,
+        table: &Table,
+        target: &NamedTarget,
+        clock: &ServerClock,
+    ) -> Result<Option<Table>, CqlError> {
+        let Some(column) = table.column(&target.column) else {
+            return Err(resolve::no_such_column(&target.column, table));
+        };
+        let is_whole_key = matches!(column.kind, ColumnKind::PartitionKey { .. })
+            && table.partition_key().len() == 1;
+        let part = target.check(&described(column), is_whole_key)?;
+        let is_key = !matches!(column.kind, ColumnKind::Regular | ColumnKind::Static);
+        let types = secondary::term_types(&column.cql_type, part);
+        secondary::check_options(&self.options, &types, is_key)?;
+
+        let mut on_column = table.secondary_indexes_on(column.id);
+        let alike = on_column.find(|index| index.part == part);
+        let equal = alike.filter(|index| index.options == self.options);
+        let on_column = equal.map(|index| index.name.as_str());
+        let Some(name) = self.new_name(catalog, &column.name, on_column)? else {
+            return Ok(None);
+        };
+        if alike.is_some() {
+            return Err(CqlError::invalid(format!(
+                "Cannot create more than one storage-attached index on the same column: {}",
+                column.name
+            )));
+        }
+        let index = SecondaryIndex {
+            name: name.clone(),
+            column: column.id,
+            part,
+            class_name: self.class.clone(),
+            options: self.options.clone(),
+            version: clock::timeuuid(clock),
+        };
+        let mut table = table.clone();
+        table.secondary_indexes.insert(name, Arc::new(index));
+        Ok(Some(table))
+    }
+
+    /// The name of the new index; `None` if there is such an index already.
+    fn new_name(
+        &self,
+        catalog: &Catalog,
+        column: &str,
+        on_column: Option<&str>,
+    ) -> Result<Option<String>, CqlError> {
+        let new_name = definition::new_name(
+            self.name.as_deref(),
+            self.if_not_exists,
+            (&self.table, column),
+            |name| find(catalog, &self.keyspace, name).is_some(),
+            on_column,
+        )?;
+        Ok(match new_name {
+            NewName::Name(name) => Some(name),
+            NewName::Exists => None,
+        })
+    }
+}
+
+fn described(column: &Column) -> TargetColumn {
+    TargetColumn {
+        type_text: column.cql_type.to_string(),
+        cql_type: Some(column.cql_type.clone()),
+        irregular: match column.kind {
+            ColumnKind::Regular => None,
+            ColumnKind::Static => Some("static"),
+            _ => Some("PRIMARY KEY"),
+        },
     }
 }
 
@@ -128,6 +220,7 @@ impl DropIndexPlan {
         };
         let mut table = Table::clone(table);
         table.indexes.remove(&self.name);
+        table.secondary_indexes.remove(&self.name);
         let name = table.name.clone();
         catalog.put_table(table);
         Ok(Applied::table(
@@ -138,32 +231,26 @@ impl DropIndexPlan {
     }
 }
 
-/// Whether the class is one of SAI's names. If it is not, it is the class of vector indexes; any
-/// other class is an error.
-fn is_sai(create: &CreateIndex) -> Result<bool, CqlError> {
+/// The class that the statement names, if it is one that there is.
+fn known_class(create: &CreateIndex) -> Result<&str, CqlError> {
     let Some(class) = &create.using else {
         return Err(CqlError::invalid(if create.custom {
             "CUSTOM index requires specifying the index class"
         } else {
-            "Secondary indexes are not supported yet: only vector indexes, CREATE CUSTOM INDEX \
-             ... USING 'vector_index'"
+            "Secondary indexes without a class are not supported yet: CREATE CUSTOM INDEX ... USING \
+             'sai', or USING 'vector_index' on a column of vectors"
         }));
     };
-    if definition::is_vector_index(create) {
-        Ok(false)
-    } else if class == SAI_CLASS
-        || SAI_NAMES
-            .iter()
-            .any(|name| name.eq_ignore_ascii_case(class))
-    {
-        Ok(true)
+    if definition::is_vector_index(create) || secondary::is_sai_class(class) {
+        Ok(class)
     } else if class.eq_ignore_ascii_case(FULLTEXT_INDEX) {
         Err(CqlError::invalid(
             "Full-text indexes (fulltext_index) are not supported yet",
         ))
     } else {
         Err(CqlError::invalid(format!(
-            "Non-supported custom class '{class}' provided: use 'vector_index'"
+            "Non-supported custom class '{class}' provided: use 'sai', or 'vector_index' on a \
+             column of vectors"
         )))
     }
 }
@@ -176,9 +263,7 @@ fn alike<'t>(table: &'t Table, target: &StoredTarget) -> Option<&'t Arc<Index>> 
 
 /// Finds the table that has an index of this name. An index name is unique in its keyspace.
 fn find<'c>(catalog: &'c Catalog, keyspace: &str, name: &str) -> Option<&'c Arc<Table>> {
-    catalog
-        .keyspace(keyspace)?
-        .tables
-        .values()
-        .find(|table| table.indexes.contains_key(name))
+    catalog.keyspace(keyspace)?.tables.values().find(|table| {
+        table.indexes.contains_key(name) || table.secondary_indexes.contains_key(name)
+    })
 }

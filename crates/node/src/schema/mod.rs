@@ -19,6 +19,7 @@ mod retry;
 mod table_options;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use alter_table::{AlterTablePlan, DropTablePlan};
 use cql::ast::{Statement, TableName};
@@ -35,6 +36,10 @@ use crate::answer::{Answer, Outcome, SchemaChange, SchemaChangeKind};
 use crate::database::Database;
 use crate::failure::storage_error;
 use crate::resolve;
+
+/// The longest time that CREATE INDEX waits for a secondary index to be built, as for one on
+/// vectors.
+const BUILT_WITHIN: Duration = Duration::from_secs(5);
 
 /// A prepared statement that changes the schema.
 #[derive(Clone, Debug)]
@@ -173,7 +178,7 @@ pub async fn execute(database: &Database, plan: &SchemaPlan) -> Result<Answer, C
     if let Applied::Changed(change) = &applied
         && creates_index
     {
-        indexes_serve(database, change).await;
+        index_serves(database, change).await;
     }
     Ok(Answer {
         outcome: match applied {
@@ -184,20 +189,33 @@ pub async fn execute(database: &Database, plan: &SchemaPlan) -> Result<Answer, C
     })
 }
 
-/// Waits until the newest index of the table can be searched, since the client may search it next.
-async fn indexes_serve(database: &Database, change: &SchemaChange) {
+/// Waits until the newest index of the table serves, since the client may search by it next. A
+/// secondary index that takes long to build is not waited for to its end.
+async fn index_serves(database: &Database, change: &SchemaChange) {
     let catalog = database.storage.catalog();
     let table = change.table.as_deref();
-    let table = table.and_then(|table| catalog.table(&change.keyspace, table));
-    let newest = table.and_then(|table| {
-        let indexes = table.indexes.values();
-        indexes.max_by_key(|index| timeuuid::unix_micros(&index.version))
-    });
-    if let Some(index) = newest {
-        let version = index.version;
-        database
-            .stores
-            .created(&change.keyspace, &index.name, version)
+    let Some(table) = table.and_then(|table| catalog.table(&change.keyspace, table)) else {
+        return;
+    };
+    let vector = table.indexes.values();
+    let vector = vector.max_by_key(|index| timeuuid::unix_micros(&index.version));
+    let secondary = table.secondary_indexes.values();
+    let secondary = secondary.max_by_key(|index| timeuuid::unix_micros(&index.version));
+    let is_secondary = match (vector, secondary) {
+        (Some(vector), Some(secondary)) => {
+            timeuuid::unix_micros(&vector.version) < timeuuid::unix_micros(&secondary.version)
+        }
+        (vector, _) => vector.is_none(),
+    };
+    if is_secondary && let Some(index) = secondary {
+        let built = database.storage.index_built(index.version);
+        let _ = tokio::time::timeout(BUILT_WITHIN, built).await;
+    }
+    // The indexes on vectors keep the column of a new secondary index, too.
+    if let Some(index) = vector {
+        let stores = &database.stores;
+        stores
+            .created(&change.keyspace, &index.name, index.version)
             .await;
     }
 }

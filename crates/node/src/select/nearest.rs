@@ -12,7 +12,7 @@ use query::bind::PrepareContext;
 use query::condition::{Condition, Support, conditions, is_key_column};
 use query::relation::Relation;
 use query::{NearestTo, SearchVector, VectorIndex, clauses, serving};
-use schema::{Column, ColumnKind, Index, Table};
+use schema::{Column, ColumnId, ColumnKind, Index, Table};
 use value::CqlType;
 
 use super::place::Place;
@@ -33,6 +33,10 @@ pub(super) struct NearestOrder {
     pub partition_columns: usize,
     /// The number of candidates to ask for, and whether they are put in order again.
     pub candidates: Candidates,
+    /// The columns that the index keeps beside the vectors.
+    kept: Vec<ColumnId>,
+    /// The columns with an index of their own.
+    indexed: Vec<ColumnId>,
     /// The relations of WHERE. Each row is checked for all of them, as the index may not have taken
     /// up a change yet.
     pub conditions: Vec<Condition>,
@@ -87,11 +91,11 @@ pub(super) fn prepare(
     clauses::float_vector_dimensions(&column.name, &column.cql_type)?;
     let of_column = table.indexes.values();
     let of_column = of_column.filter(|index| index.column == column.name);
-    let is_key = |name: &str| {
+    let is_kept = |index: &Index, name: &str| {
         let column = table.column(name);
-        column.is_some_and(|column| is_key_column(column.kind))
+        column.is_some_and(|column| keeps(table, index, column))
     };
-    let index = serving(of_column, select, is_key).ok_or_else(|| {
+    let index = serving(of_column, select, is_kept).ok_or_else(|| {
         CqlError::invalid(format!(
             "ANN ordering by vector requires the column to be indexed using 'vector_index', but column {} is not",
             column.name
@@ -105,7 +109,12 @@ pub(super) fn prepare(
         .chain(table.clustering_key())
         .cloned()
         .collect();
+    let kept = table.columns.iter();
+    let kept = kept.filter(|column| keeps(table, index, column));
+    let indexed = table.secondary_indexes.values();
     Ok(NearestOrder {
+        kept: kept.map(|column| column.id).collect(),
+        indexed: indexed.map(|index| index.column).collect(),
         candidates: Candidates::of(|name| index.options.get(name).map(String::as_str)),
         index: index.clone(),
         place: Place::of(column),
@@ -115,6 +124,14 @@ pub(super) fn prepare(
         conditions: Vec::new(),
         covered: None,
     })
+}
+
+/// Whether an index keeps the values of a column: the column is of the primary key, the index names
+/// it, or it has an index of its own.
+fn keeps(table: &Table, index: &Index, column: &Column) -> bool {
+    is_key_column(column.kind)
+        || index.names(&column.name)
+        || table.columns_with_an_index().any(|own| own.id == column.id)
 }
 
 impl NearestOrder {
@@ -127,9 +144,14 @@ impl NearestOrder {
         relations: &[Relation],
         allow_filtering: bool,
     ) -> Result<(), CqlError> {
-        let support = |column: &Column| match self.index.names(&column.name) {
-            true => Support::Kept,
-            false => Support::None,
+        let support = |column: &Column| {
+            if self.kept.contains(&column.id) {
+                Support::Kept
+            } else if self.indexed.contains(&column.id) {
+                Support::Allowed
+            } else {
+                Support::None
+            }
         };
         self.conditions = conditions(relations.to_vec(), support, allow_filtering)?;
         Ok(())
@@ -138,7 +160,9 @@ impl NearestOrder {
     /// Finds out whether the index can answer alone, once WHERE has been taken.
     ///
     /// Collections are not looked for in it, as their elements have times of their own, nor are
-    /// numbers in the clustering key that have several forms.
+    /// numbers in the clustering key that have several forms. Columns that the index keeps only as
+    /// they have an index of their own are not either: while it is built anew with such a column,
+    /// the present one answers without it, and the rows are checked.
     pub(super) fn cover(&mut self, projection: &Projection) {
         let has = |column: &Column| match column.kind {
             ColumnKind::PartitionKey { .. } => true,
@@ -151,7 +175,13 @@ impl NearestOrder {
         };
         let is_covered = !projection.reads_times
             && self.candidates.rescoring.is_none()
-            && self.conditions.iter().all(|condition| condition.is_kept)
+            && self.conditions.iter().all(|condition| {
+                let column = condition.relation.first_column();
+                condition.is_kept
+                    && column.is_none_or(|column| {
+                        is_key_column(column.kind) || self.index.names(&column.name)
+                    })
+            })
             && projection.read.iter().all(has);
         let read = projection.read.iter();
         let beside = read.filter(|column| !is_key_column(column.kind));

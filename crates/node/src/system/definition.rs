@@ -74,6 +74,7 @@ fn table(create: CreateTable) -> Table {
         gc_grace_s: 0,
         options: BTreeMap::new(),
         indexes: BTreeMap::new(),
+        secondary_indexes: BTreeMap::new(),
         cdc: None,
         log: None,
         log_of: None,

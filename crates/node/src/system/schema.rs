@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use schema::{CdcOptions, Column, ColumnKind, DeltaMode, ImageMode, Index, Keyspace, Table};
+use schema::{
+    CdcOptions, Column, ColumnKind, DeltaMode, ImageMode, Index, Keyspace, SecondaryIndex, Table,
+};
 use value::{Value, token::Partitioner};
 
 use super::definition::Declaration;
@@ -236,17 +238,31 @@ fn indexes(source: &Source<'_>) -> Vec<Record> {
     source
         .tables()
         .flat_map(|table| {
-            table.indexes.values().map(|index| {
+            let on_vectors = table.indexes.values();
+            let on_vectors = on_vectors.map(|index| (&index.name, index_options(index)));
+            let secondary = table.secondary_indexes.values();
+            let secondary = secondary.map(|index| (&index.name, secondary_options(table, index)));
+            let mut indexes: Vec<_> = on_vectors.chain(secondary).collect();
+            indexes.sort_unstable();
+            indexes.into_iter().map(|(name, options)| {
                 record([
                     ("keyspace_name", text(&table.keyspace)),
                     ("table_name", text(&table.name)),
-                    ("index_name", text(&index.name)),
+                    ("index_name", text(name)),
                     ("kind", text("CUSTOM")),
-                    ("options", text_map(&index_options(index))),
+                    ("options", text_map(&options)),
                 ])
             })
         })
         .collect()
+}
+
+/// The options that the user gave, with the target and the class, as in Cassandra.
+fn secondary_options(table: &Table, index: &SecondaryIndex) -> BTreeMap<String, String> {
+    let mut options = index.options.clone();
+    options.insert("target".to_owned(), index.target(table));
+    options.insert("class_name".to_owned(), index.class_name.clone());
+    options
 }
 
 /// The options that the user gave and those that the database adds.

@@ -14,6 +14,7 @@ mod concurrent;
 mod describe;
 mod keyspaces;
 mod protected;
+mod secondary_indexes;
 mod tables;
 mod vector_indexes;
 

@@ -176,17 +176,12 @@ fn columns_that_cannot_be_indexed_are_explained() {
                  of type vector<int, 3>)",
             ),
             (
-                "CREATE CUSTOM INDEX ON t (n) USING 'StorageAttachedIndex'",
-                "StorageAttachedIndex is only supported on columns of vectors: column n is of \
-                 type int",
-            ),
-            (
                 "CREATE CUSTOM INDEX ON t (d) USING 'vector_index'",
                 "Vector indexes are only supported on columns of vectors of floats (column d is \
                  of type vector<text, 2>)",
             ),
             (
-                "CREATE CUSTOM INDEX ON t (ENTRIES(m)) USING 'sai'",
+                "CREATE CUSTOM INDEX ON t (ENTRIES(m)) USING 'vector_index'",
                 "Vector indexes are only supported on columns of vectors of floats, not on \
                  entries(m)",
             ),
@@ -350,8 +345,8 @@ fn classes_that_are_not_there_are_explained() {
         &[
             (
                 "CREATE INDEX ON t (n)",
-                "Secondary indexes are not supported yet: only vector indexes, CREATE CUSTOM \
-                 INDEX ... USING 'vector_index'",
+                "Secondary indexes without a class are not supported yet: CREATE CUSTOM INDEX ... \
+                 USING 'sai', or USING 'vector_index' on a column of vectors",
             ),
             (
                 "CREATE CUSTOM INDEX ON t (v)",
@@ -363,13 +358,14 @@ fn classes_that_are_not_there_are_explained() {
             ),
             (
                 "CREATE CUSTOM INDEX ON t (v) USING 'org.example.Index'",
-                "Non-supported custom class 'org.example.Index' provided: use 'vector_index'",
+                "Non-supported custom class 'org.example.Index' provided: use 'sai', or \
+                 'vector_index' on a column of vectors",
             ),
             (
                 "CREATE CUSTOM INDEX ON t (v) USING 'ORG.apache.cassandra.index.sai.StorageAttachedIndex'",
                 "Non-supported custom class \
-                 'ORG.apache.cassandra.index.sai.StorageAttachedIndex' provided: use \
-                 'vector_index'",
+                 'ORG.apache.cassandra.index.sai.StorageAttachedIndex' provided: use 'sai', or \
+                 'vector_index' on a column of vectors",
             ),
         ],
     );

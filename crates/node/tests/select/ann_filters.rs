@@ -223,3 +223,47 @@ fn rows_that_the_index_never_reaches_are_found_by_a_scan() {
         ["1"]
     );
 }
+
+#[test]
+fn a_column_with_an_index_of_its_own_counts_as_named() {
+    let (store, client) = FakeStore::start();
+    let shop = shop(client).with(&[
+        "CREATE CUSTOM INDEX ON t (o) USING 'sai'",
+        "CREATE CUSTOM INDEX ON t (ENTRIES(m)) USING 'sai'",
+    ]);
+    store.answer(200, &names(ALL));
+    for (relation, sent) in [
+        ("o = 1", json!([{"type": "==", "lhs": "o", "rhs": 1}])),
+        (
+            "m['k'] = 'x'",
+            json!([{"type": "[]==", "lhs": "m", "key": "k", "rhs": "x"}]),
+        ),
+    ] {
+        let (_, filter) = asked(&shop, &store, &format!("WHERE {relation} {NEAREST}"), &[]);
+        assert_eq!(filter["restrictions"], sent, "{relation}");
+    }
+    // The column is no longer kept once its index is gone.
+    shop.run("DROP INDEX t_o_idx");
+    let query = format!("SELECT p FROM t WHERE o = 1 {NEAREST}");
+    assert!(shop.refused(&query, &[]).contains("ALLOW FILTERING"));
+}
+
+#[test]
+fn a_column_whose_texts_an_option_makes_alike_is_checked_on_the_rows() {
+    let (store, client) = FakeStore::start();
+    let shop = Fixture::with_stores(client).with(&[
+        "CREATE TABLE t (p int PRIMARY KEY, c int, d int, f text, v vector<float, 2>)",
+        "CREATE CUSTOM INDEX i ON t (v) USING 'vector_index'",
+        "CREATE CUSTOM INDEX ON t (f) USING 'sai' WITH OPTIONS = {'case_sensitive': 'false'}",
+        "INSERT INTO t (p, f, v) VALUES (1, 'a', [1, 0])",
+    ]);
+    store.answer(
+        200,
+        &json!({"primary_keys": {"p": [1]}, "distances": [0], "similarity_scores": [0]})
+            .to_string(),
+    );
+    let rows = shop.rows(&format!("SELECT p FROM t WHERE f = 'a' {NEAREST}"));
+    assert_eq!(rows, ["1"]);
+    let body: Value = serde_json::from_str(&store.last_request().1).unwrap();
+    assert!(body["filter"].is_null());
+}

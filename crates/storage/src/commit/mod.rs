@@ -9,6 +9,7 @@
 //! is waited for.
 
 mod apply;
+mod building;
 mod condition;
 mod derived;
 mod expiring;
@@ -30,6 +31,7 @@ use apply::Moment;
 use overlay::Changes;
 use schema::{Catalog, TableId};
 use sweep::Sweep;
+use tasks::Registry;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use turns::{Class, Turn, Turns};
@@ -41,6 +43,7 @@ use crate::mutation::{Write, WriteOutcome};
 use crate::shared::Shared;
 use crate::{Durability, Health, StorageError};
 
+pub(crate) use building::{Build, indexes as indexes_of_builds, load as load_builds};
 pub(crate) use expiring::load as load_expiring;
 pub(crate) use mark::{await_clock, load as load_mark};
 pub(crate) use schema_change::{load, store_first};
@@ -101,7 +104,17 @@ pub(crate) struct Committer {
     retired: Vec<(SpaceId, Arc<()>)>,
     /// Deletions of partitions and ranges whose rows are still stored.
     sweeps: VecDeque<Sweep>,
+    /// Secondary indexes that lack entries of older rows.
+    builds: Vec<Build>,
+    tasks: Registry,
     turns: Turns,
+}
+
+/// The work that was not done when the storage stopped.
+#[derive(Default)]
+pub(crate) struct Unfinished {
+    pub sweeps: Vec<Sweep>,
+    pub builds: Vec<Build>,
 }
 
 struct PendingWrite {
@@ -114,14 +127,17 @@ impl Committer {
     pub(crate) fn new(
         shared: Arc<Shared>,
         requests: mpsc::Receiver<Request>,
-        sweeps: Vec<Sweep>,
+        unfinished: Unfinished,
+        tasks: Registry,
         turns: Turns,
     ) -> Committer {
         Committer {
             shared,
             requests,
             retired: Vec::new(),
-            sweeps: sweeps.into(),
+            sweeps: unfinished.sweeps.into(),
+            builds: unfinished.builds,
+            tasks,
             turns,
         }
     }
@@ -180,6 +196,7 @@ impl Committer {
             // Done here too, as under a steady load the committer never waits for a request.
             self.drop_retired();
             self.sweep();
+            self.build();
         }
         if let Err(error) = self.finish() {
             tracing::error!(%error, "the storage could not be synced when it was closed");
@@ -194,7 +211,7 @@ impl Committer {
                 Err(TryRecvError::Disconnected) => return None,
                 Err(TryRecvError::Empty) => {}
             }
-            if !self.sweep() && !self.drop_retired() {
+            if !self.sweep() && !self.build() && !self.drop_retired() {
                 return self.requests.recv().await;
             }
         }
@@ -247,18 +264,22 @@ impl Committer {
             .engine
             .reopen()
             .and_then(|()| self.reload_mark())
-            .and_then(|()| load(&self.shared.engine, self.shared.clock.now_micros()));
+            .and_then(|()| load(&self.shared.engine, self.shared.clock.now_micros()))
+            .and_then(|loaded| Ok((loaded, load_builds(&self.shared.engine)?)));
         match reopened {
-            Ok(Some((catalog, generations))) => {
+            Ok((Some((catalog, generations)), builds)) => {
                 let old = self.shared.schema();
-                let new = Schema::new(Arc::new(catalog), generations, Some(&old));
+                let building = building::indexes(&builds);
+                let new = Schema::new(Arc::new(catalog), generations, building, Some(&old));
+                self.builds.clear();
+                self.take_builds(&new, builds);
                 self.shared.set_schema(new);
                 self.shared.clear_failure();
                 // Readers may have been told later times while the disk took no writes.
                 self.keep(self.given_micros());
                 tracing::info!("the disk takes writes again");
             }
-            Ok(None) => tracing::error!("the storage was opened again without its schema"),
+            Ok((None, _)) => tracing::error!("the storage was opened again without its schema"),
             Err(error) => tracing::warn!(%error, "the storage could not be opened again yet"),
         }
     }

@@ -23,6 +23,8 @@ pub(super) struct Changes {
     pub(super) ranges: PendingRanges,
     /// Tables that got data with a time to live.
     pub(super) expiring: HashSet<TableId>,
+    /// The changed entries of secondary indexes by whole key; `None` removes the key.
+    entries: HashMap<SpaceId, HashMap<Vec<u8>, Option<Bytes>>>,
     /// The sweeps of new deletions of partitions and ranges.
     pub(super) sweeps: Vec<Sweep>,
 }
@@ -32,10 +34,27 @@ impl Changes {
         self.records.get(&space)?.get(key)
     }
 
+    /// The changed records with their keys.
+    pub(super) fn changed_records(&self) -> impl Iterator<Item = (SpaceId, &[u8], &Record)> {
+        let spaces = self.records.iter();
+        spaces.flat_map(|(space, records)| {
+            let records = records.iter();
+            records.map(|(key, record)| (*space, &key[..], record))
+        })
+    }
+
+    /// Puts an entry of a secondary index, or removes it.
+    pub(super) fn put_entry(&mut self, space: SpaceId, key: Vec<u8>, value: Option<Bytes>) {
+        self.entries.entry(space).or_default().insert(key, value);
+    }
+
     /// Takes in the changes of a write.
     pub(super) fn absorb(&mut self, write: Changes) {
         for (space, records) in write.records {
             self.records.entry(space).or_default().extend(records);
+        }
+        for (space, entries) in write.entries {
+            self.entries.entry(space).or_default().extend(entries);
         }
         self.ranges.absorb(write.ranges);
         self.expiring.extend(write.expiring);
@@ -50,6 +69,10 @@ impl Changes {
                 let value = (!record.is_empty()).then(|| record::encode(&record));
                 batch.push((space, key.into(), value));
             }
+        }
+        for (space, entries) in self.entries {
+            let entries = entries.into_iter();
+            batch.extend(entries.map(|(key, value)| (space, key.into(), value)));
         }
         self.ranges.write_to(&mut batch)?;
         Ok(batch)
@@ -74,11 +97,15 @@ impl<'a> Overlay<'a> {
 
     /// The record under a key; an empty one if there is none.
     fn get(&self, space: SpaceId, key: &[u8]) -> Result<Record, StorageError> {
-        let pending = self
-            .write
-            .record(space, key)
-            .or_else(|| self.batch.record(space, key));
-        if let Some(record) = pending {
+        match self.write.record(space, key) {
+            Some(record) => Ok(record.clone()),
+            None => self.before(space, key),
+        }
+    }
+
+    /// The record under a key before the write; an empty one if there is none.
+    pub(super) fn before(&self, space: SpaceId, key: &[u8]) -> Result<Record, StorageError> {
+        if let Some(record) = self.batch.record(space, key) {
             return Ok(record.clone());
         }
         match self.engine.get(space, key)? {

@@ -6,6 +6,7 @@
 //! goes once its last reader has ended. The committer looks for such folders after each request,
 //! and the watcher wakes it for that every second.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -13,9 +14,9 @@ use schema::{Catalog, Keyspace, Table, TableId};
 use uuid::Uuid;
 use value::timeuuid;
 
-use super::{Committer, Edited, SchemaChange};
+use super::{Committer, Edited, SchemaChange, building};
 use crate::StorageError;
-use crate::engine::{Batch, Engine, SpaceId, Sync};
+use crate::engine::{Batch, Engine, SpaceId, SpaceOptions, Sync};
 use crate::layout::Schema;
 use crate::persist::{self, Generations};
 
@@ -97,31 +98,48 @@ impl Committer {
         let old = self.shared.schema();
         catalog.version = next_version(old.catalog.version, self.shared.clock.now_micros());
         begin_streams(&mut catalog, &old, self.shared.clock.now_micros());
-        let new = Schema::new(Arc::new(catalog), generations, Some(&old));
+        let mut building = old.building.clone();
+        building.extend(building::added(&old.catalog, &catalog));
+        let new = Schema::new(Arc::new(catalog), generations, building, Some(&old));
+        let begun = building::begun(&old, &new);
 
-        let committed = self.commit_schema(&old, &new);
+        let mut spaces = old.spaces();
+        let builds = building::entries(&old, &new, &begun);
+        let committed = self.commit_schema(&spaces, &old, &new, builds);
         if let Err(error) = committed {
             self.shared.note_write_failure(&error);
             return Err(self.shared.explain(&error));
         }
-        let gone = old
-            .tables()
-            .filter(|table| !new.has_space(table.space))
-            .map(|table| (table.space, Arc::clone(&table.lease)));
-        self.retired.extend(gone);
+        for kept in new.spaces().keys() {
+            spaces.remove(kept);
+        }
+        let gone = spaces.into_iter();
+        self.retired
+            .extend(gone.map(|(space, (_, lease))| (space, lease)));
         drop(old);
+        self.take_builds(&new, begun);
         self.shared.set_schema(new);
         Ok(())
     }
 
-    fn commit_schema(&self, old: &Schema, new: &Schema) -> Result<(), StorageError> {
+    /// `spaces` are those of the old schema, `builds` the changes of the stored builds.
+    fn commit_schema(
+        &self,
+        spaces: &HashMap<SpaceId, (SpaceOptions, Arc<()>)>,
+        old: &Schema,
+        new: &Schema,
+        builds: Batch,
+    ) -> Result<(), StorageError> {
         let engine = &self.shared.engine;
-        for table in new.tables().filter(|table| !old.has_space(table.space)) {
-            engine.create_space(table.space, table.space_options())?;
+        for (space, (options, _)) in new.spaces() {
+            if !spaces.contains_key(&space) {
+                engine.create_space(space, options)?;
+            }
         }
         let was = (&*old.catalog, &old.generations);
         let is = (&*new.catalog, &new.generations);
         let mut batch = batch(persist::changes(Some(was), is));
+        batch.extend(builds);
         let mark = self.carry_mark(&mut batch);
         let now_micros = self.shared.clock.now_micros();
         engine.commit(batch, Sync::Disk, now_micros)?;

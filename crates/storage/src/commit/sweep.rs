@@ -176,6 +176,7 @@ impl Committer {
             // The table was dropped or emptied meanwhile.
             None => true,
         };
+        overlay.derive_entries(&schema)?;
         let mut batch = overlay.write.into_batch()?;
         if is_done {
             batch.push((SpaceId::META, sweep.key(), None));

@@ -19,6 +19,7 @@ mod component;
 mod number;
 #[cfg(test)]
 mod order_tests;
+pub(crate) mod term;
 
 use bits::Reader;
 use bytes::Bytes;

@@ -197,11 +197,14 @@ pub(crate) fn load(
     }))
 }
 
-/// Notes the names of the tables in a record of the catalog, as `keyspace.table`. Other records are
-/// passed over.
+/// Notes the names of the tables and secondary indexes in a record of the catalog, as
+/// `keyspace.table`. Other records are passed over.
 pub(crate) fn note_names(key: &[u8], value: &[u8], names: &mut HashMap<TableId, String>) {
     let mut note = |table: &TableRecord, keyspace: &str| {
         let name = format!("{keyspace}.{}", table.name);
+        for (version, index) in table.secondary_indexes() {
+            names.insert(TableId(version), format!("{name}, its index {index}"));
+        }
         names.insert(TableId(table.id), name);
     };
     if key == HEAD {

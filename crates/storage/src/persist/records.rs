@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use schema::{
     CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, DroppedColumn, ImageMode, Index,
-    Keyspace, StreamGeneration, Table, TableId,
+    IndexedPart, Keyspace, SecondaryIndex, StreamGeneration, Table, TableId,
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -42,10 +42,20 @@ pub(super) struct TableRecord {
     gc_grace_s: u32,
     options: BTreeMap<String, String>,
     indexes: Vec<IndexRecord>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    secondary_indexes: Vec<SecondaryRecord>,
     cdc: Option<CdcRecord>,
     log: Option<LogRecord>,
     log_of: Option<Uuid>,
     truncated_at_ms: Option<i64>,
+}
+
+impl TableRecord {
+    /// The versions and the names of the secondary indexes.
+    pub fn secondary_indexes(&self) -> impl Iterator<Item = (Uuid, &str)> {
+        let indexes = self.secondary_indexes.iter();
+        indexes.map(|index| (index.version, index.name.as_str()))
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -87,6 +97,26 @@ struct IndexRecord {
     options: BTreeMap<String, String>,
     class_name: String,
     version: Uuid,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SecondaryRecord {
+    name: String,
+    column: u32,
+    part: PartRecord,
+    class_name: String,
+    options: BTreeMap<String, String>,
+    version: Uuid,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum PartRecord {
+    Value,
+    Full,
+    Values,
+    Keys,
+    Entries,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -187,6 +217,40 @@ fn cdc_of(record: CdcRecord) -> CdcOptions {
     }
 }
 
+fn secondary_record(index: &SecondaryIndex) -> SecondaryRecord {
+    SecondaryRecord {
+        name: index.name.clone(),
+        column: index.column.0,
+        part: match index.part {
+            IndexedPart::Value => PartRecord::Value,
+            IndexedPart::Full => PartRecord::Full,
+            IndexedPart::Values => PartRecord::Values,
+            IndexedPart::Keys => PartRecord::Keys,
+            IndexedPart::Entries => PartRecord::Entries,
+        },
+        class_name: index.class_name.clone(),
+        options: index.options.clone(),
+        version: index.version,
+    }
+}
+
+fn secondary_of(record: SecondaryRecord) -> SecondaryIndex {
+    SecondaryIndex {
+        name: record.name,
+        column: ColumnId(record.column),
+        part: match record.part {
+            PartRecord::Value => IndexedPart::Value,
+            PartRecord::Full => IndexedPart::Full,
+            PartRecord::Values => IndexedPart::Values,
+            PartRecord::Keys => IndexedPart::Keys,
+            PartRecord::Entries => IndexedPart::Entries,
+        },
+        class_name: record.class_name,
+        options: record.options,
+        version: record.version,
+    }
+}
+
 pub(super) fn table_record(table: &Table) -> TableRecord {
     TableRecord {
         id: table.id.0,
@@ -244,6 +308,10 @@ pub(super) fn table_record(table: &Table) -> TableRecord {
                 version: index.version,
             })
             .collect(),
+        secondary_indexes: {
+            let indexes = table.secondary_indexes.values();
+            indexes.map(|index| secondary_record(index)).collect()
+        },
         cdc: table.cdc.as_ref().map(cdc_record),
         log: table.log.as_ref().map(|log| LogRecord {
             table: log.table.0,
@@ -304,6 +372,12 @@ pub(super) fn table_of(record: TableRecord, keyspace: &str) -> Result<Table, Sto
                 (name, Arc::new(index))
             })
             .collect(),
+        secondary_indexes: {
+            let indexes = record.secondary_indexes.into_iter().map(secondary_of);
+            indexes
+                .map(|index| (index.name.clone(), Arc::new(index)))
+                .collect()
+        },
         cdc: record.cdc.map(cdc_of),
         log: record.log.map(|log| CdcLog {
             table: TableId(log.table),

@@ -1,6 +1,6 @@
 use schema::{
     CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, DroppedColumn, ImageMode, Index,
-    RING_TOKENS, StreamGeneration,
+    IndexedPart, RING_TOKENS, SecondaryIndex, StreamGeneration,
 };
 use value::{CqlType, token::Partitioner};
 
@@ -109,6 +109,7 @@ fn catalog() -> Catalog {
         gc_grace_s: 2,
         options: BTreeMap::from([("comment".to_owned(), "'it''s'".to_owned())]),
         indexes: BTreeMap::from([("i".to_owned(), Arc::new(index))]),
+        secondary_indexes: secondary_indexes(),
         cdc: Some(options.clone()),
         log: Some(CdcLog {
             table: TableId(Uuid::from_u128(2)),
@@ -133,6 +134,29 @@ fn catalog() -> Catalog {
         vnode_streams: streams(RING_TOKENS[0].0 as u8),
         keyspaces: BTreeMap::from([("ks".to_owned(), Arc::new(keyspace))]),
     }
+}
+
+/// An index on each part of a column.
+fn secondary_indexes() -> BTreeMap<String, Arc<SecondaryIndex>> {
+    let parts = [
+        IndexedPart::Value,
+        IndexedPart::Full,
+        IndexedPart::Values,
+        IndexedPart::Keys,
+        IndexedPart::Entries,
+    ];
+    let indexes = parts.into_iter().enumerate().map(|(at, part)| {
+        let index = SecondaryIndex {
+            name: format!("by {part:?}"),
+            column: ColumnId(at as u32),
+            part,
+            class_name: "sai".to_owned(),
+            options: BTreeMap::from([("case_sensitive".to_owned(), "false".to_owned())]),
+            version: Uuid::from_u128(100 + at as u128),
+        };
+        (index.name.clone(), Arc::new(index))
+    });
+    indexes.collect()
 }
 
 /// Keys and values as they lie on the disk.

@@ -1,10 +1,12 @@
 //! Reading: from records to live rows.
 
 mod context;
+mod entries;
 mod plan;
 mod stream;
 mod view;
 
 pub(crate) use context::ReadContext;
+pub use entries::EntryStream;
 pub use stream::RowStream;
 pub use view::View;

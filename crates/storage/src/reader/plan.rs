@@ -7,7 +7,7 @@ use bytes::Bytes;
 use value::token::Token;
 
 use crate::StorageError;
-use crate::key::{self, HEADER, ROW, SuffixRange};
+use crate::key::{self, HEADER, KeyParts, ROW, SuffixRange};
 use crate::layout::TableSchema;
 use crate::read::{ClusteringBound, ClusteringSlice, Partitions, Position, ReadRequest};
 
@@ -215,6 +215,20 @@ fn is_empty(start: &Bound<Vec<u8>>, end: &Bound<Vec<u8>>) -> bool {
         (Bound::Included(start) | Bound::Excluded(start), Bound::Excluded(end)) => start >= end,
         _ => false,
     }
+}
+
+/// The parts of a position of a row or of a partition as a whole.
+pub(super) fn split<'p>(
+    table: &TableSchema,
+    position: &'p Position,
+) -> Result<KeyParts<'p>, StorageError> {
+    let parts = table.keys.split(&position.0).ok_or_else(bad_position)?;
+    match parts.kind {
+        ROW => check_suffix(table, parts.suffix)?,
+        HEADER if parts.suffix.is_empty() => {}
+        _ => return Err(bad_position()),
+    }
+    Ok(parts)
 }
 
 fn check_suffix(table: &TableSchema, suffix: &[u8]) -> Result<(), StorageError> {

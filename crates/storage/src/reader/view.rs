@@ -4,12 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
+use uuid::Uuid;
 
 use super::context::ReadContext;
+use super::entries::{self, EntryStream};
+use super::plan;
 use super::stream::{self, RowStream};
 use crate::StorageError;
 use crate::key::{self, ROW};
-use crate::read::{ReadRequest, Row};
+use crate::read::{IndexRequest, Position, ReadRequest, Row, RowKey};
 
 /// A view of a table as it was at one moment. All reads see the same state, whatever is written
 /// meanwhile. Cheap to clone.
@@ -27,8 +30,59 @@ impl View {
 
     /// Reads the rows of a request for this table. The stream does blocking file reads when it is
     /// advanced.
-    pub(crate) fn read(&self, request: &ReadRequest) -> Result<RowStream, StorageError> {
+    pub fn read(&self, request: &ReadRequest) -> Result<RowStream, StorageError> {
         stream::open(Arc::clone(&self.context), request)
+    }
+
+    /// Whether a secondary index has the entries of all rows. Until it has, a read by it lacks
+    /// rows.
+    pub fn is_index_ready(&self, index: Uuid) -> Result<bool, StorageError> {
+        Ok(self.context.table.index(index)?.is_ready)
+    }
+
+    /// Starts a read of the positions that a secondary index has under some values. The stream
+    /// does blocking file reads when it is advanced.
+    pub fn positions(&self, request: &IndexRequest) -> Result<EntryStream, StorageError> {
+        let index = self.context.table.index(request.index)?;
+        entries::open(Arc::clone(&self.context), index, request)
+    }
+
+    /// The live row at a position; `None` if there is none, and for the position of a partition as
+    /// a whole, whose rows [`View::read`] gives. Does blocking file reads.
+    pub fn row_at(&self, position: &Position) -> Result<Option<Row>, StorageError> {
+        let context = &self.context;
+        let parts = plan::split(&context.table, position)?;
+        if parts.kind != ROW {
+            return Ok(None);
+        }
+        let Some(record) = context.get(&position.0)? else {
+            return Ok(None);
+        };
+        let (token, key) = context.decode_partition(parts.partition)?;
+        let head = context.head(parts.partition)?;
+        let mut entered = context.enter(token, key, head.as_ref());
+        context.row(
+            &mut entered,
+            parts.partition.len(),
+            position.0.clone(),
+            record,
+        )
+    }
+
+    /// The primary key at a position.
+    pub fn key_at(&self, position: &Position) -> Result<RowKey, StorageError> {
+        let context = &self.context;
+        let parts = plan::split(&context.table, position)?;
+        let (token, partition_key) = context.decode_partition(parts.partition)?;
+        let clustering = match parts.kind {
+            ROW => context.table.keys.decode_clustering(parts.suffix),
+            _ => None,
+        };
+        Ok(RowKey {
+            token,
+            partition_key,
+            clustering,
+        })
     }
 
     /// The live row with a primary key, given as the serialised values of its columns; `None` if

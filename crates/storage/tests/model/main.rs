@@ -1,10 +1,11 @@
 //! Compares the storage with a naive model of Cassandra's semantics, under random changes of every
 //! kind. In between time passes, columns are dropped, tables are emptied, and the storage is closed
-//! and opened.
+//! and opened. Secondary indexes come and go meanwhile.
 
 #[path = "../support/mod.rs"]
 mod support;
 
+mod indexes;
 mod oracle;
 
 use std::collections::BTreeMap;
@@ -72,6 +73,8 @@ enum Op {
     Reopen,
     Truncate,
     DropColumnB,
+    /// Makes or drops the secondary index of this number.
+    ToggleIndex(usize),
 }
 
 fn ints() -> impl Strategy<Value = Bytes> {
@@ -232,6 +235,7 @@ fn ops() -> impl Strategy<Value = Op> {
         1 => Just(Op::Reopen),
         1 => Just(Op::Truncate),
         1 => Just(Op::DropColumnB),
+        2 => (0..indexes::COUNT).prop_map(Op::ToggleIndex),
     ]
 }
 
@@ -276,6 +280,8 @@ struct World {
     storage: Option<Storage>,
     table: Table,
     oracle: Oracle,
+    b_is_dropped: bool,
+    cases: usize,
 }
 
 impl World {
@@ -286,6 +292,8 @@ impl World {
             storage: None,
             table: table(),
             oracle: Oracle::new(table()),
+            b_is_dropped: false,
+            cases: 0,
         };
         world.open();
         world
@@ -294,9 +302,15 @@ impl World {
     /// Replaces the table by an empty one.
     fn renew(&mut self) {
         let former = self.table.name.clone();
-        let table = table();
+        let mut table = table();
+        // Some are there from the beginning, others are made of rows.
+        self.cases += 1;
+        for number in [self.cases, self.cases + 1] {
+            indexes::toggle(&mut table, number % indexes::COUNT);
+        }
         self.table = table.clone();
         self.oracle = Oracle::new(table.clone());
+        self.b_is_dropped = false;
         block_on(self.storage().change_catalog(move |catalog| {
             catalog.remove_table("ks", &former);
             Ok::<(), ()>(())
@@ -339,18 +353,26 @@ impl World {
                 block_on(self.storage().truncate(self.table.id)).expect("it is emptied");
                 self.oracle.forget_all();
             }
+            Op::ToggleIndex(number) => {
+                self.change_table(move |table| indexes::toggle(table, number));
+            }
             Op::DropColumnB => {
-                let (keyspace, name) = (self.table.keyspace.clone(), self.table.name.clone());
-                block_on(self.storage().change_catalog(move |catalog| {
-                    let mut table = (**catalog.table(&keyspace, &name).expect("it exists")).clone();
-                    table.columns.retain(|column| column.id != B);
-                    catalog.put_table(table);
-                    Ok::<(), ()>(())
-                }))
-                .expect("the column is dropped");
+                self.change_table(|table| table.columns.retain(|column| column.id != B));
                 self.oracle.drop_column(B);
+                self.b_is_dropped = true;
             }
         }
+    }
+
+    fn change_table(&self, change: impl FnOnce(&mut Table) + Send + 'static) {
+        let (keyspace, name) = (self.table.keyspace.clone(), self.table.name.clone());
+        block_on(self.storage().change_catalog(move |catalog| {
+            let mut table = (**catalog.table(&keyspace, &name).expect("it exists")).clone();
+            change(&mut table);
+            catalog.put_table(table);
+            Ok::<(), ()>(())
+        }))
+        .expect("the table is changed");
     }
 
     fn write(&mut self, mutations: Vec<(i32, Vec<Change>)>) {
@@ -489,6 +511,7 @@ impl World {
     fn check(&self, slices: &[ClusteringSlice], page: usize, middle: i64) {
         let now_s = self.now_s();
         let expected = self.oracle.all(now_s);
+        indexes::check(self.storage(), &self.table, &expected, self.b_is_dropped);
         let shown = |rows: Vec<Row>| rows.iter().map(show).collect::<Vec<_>>();
         assert_eq!(shown(read_all(self.storage(), &self.table)), expected);
         assert_eq!(

@@ -88,6 +88,7 @@ impl TableBuilder {
             gc_grace_s: 864_000,
             options: BTreeMap::new(),
             indexes: BTreeMap::new(),
+            secondary_indexes: BTreeMap::new(),
             cdc: None,
             log: None,
             log_of: None,

@@ -56,7 +56,7 @@ pub trait Database: Send + Sync + 'static {
         None
     }
 
-    /// What is known of the session to the database, by name; nothing if the database is in this
+    /// The facts about the session to the database, by name; nothing if the database is in this
     /// process.
     fn session_counters(&self) -> BTreeMap<String, u64> {
         BTreeMap::new()
@@ -72,6 +72,12 @@ pub trait Database: Send + Sync + 'static {
     /// Whether the schema still has this very index, and its table has not been truncated since, as
     /// far as is known at this moment. Never waits.
     fn is_current(&self, _index: &IndexIdentity) -> bool {
+        true
+    }
+
+    /// Whether an index keeps the columns that the schema wants it to keep now, as far as is known
+    /// at this moment. If not, it is about to be built anew. Never waits.
+    fn keeps_all(&self, _index: &IndexIdentity) -> bool {
         true
     }
 

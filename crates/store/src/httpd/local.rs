@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::Api;
 use super::error::status_of;
+use crate::filter::restricted_columns;
 use crate::identity::IndexName;
 use crate::indexes::RankedRows;
 use crate::options::ListenerOptions;
@@ -104,13 +105,32 @@ impl LocalStore for LocalDoor {
 }
 
 impl Open {
-    async fn search(&self, name: IndexName, search: AnnRequest) -> Result<Bytes, ClientError> {
+    async fn search(&self, name: IndexName, mut search: AnnRequest) -> Result<Bytes, ClientError> {
+        self.leave_unkept(&name, &mut search);
         let admission = self.admissions.take(None, self.api.engine.metrics());
         let admission = admission.map_err(refused)?;
         let write = |rows: RankedRows<'_>| Ok(rows.binary());
         let searches = &self.api.searches;
         let answer = searches.search(name, search, admission, write).await;
         answer.map_err(refused)
+    }
+
+    /// Leaves out the restrictions on columns that an index is to keep but does not yet: the node
+    /// checks the rows, unless it asks for columns in place of rows.
+    fn leave_unkept(&self, name: &IndexName, search: &mut AnnRequest) {
+        let engine = &self.api.engine;
+        if search.return_columns.is_none()
+            && let Some(filter) = &mut search.filter
+            && let Some(index) = engine.index(name)
+            && !engine.keeps_all(&index)
+        {
+            let is_kept = |column: &String| index.identity.keeps(column);
+            let restrictions = &mut filter.restrictions;
+            restrictions.retain(|one| restricted_columns(one).iter().all(is_kept));
+            if restrictions.is_empty() {
+                search.filter = None;
+            }
+        }
     }
 }
 

@@ -45,6 +45,8 @@ type Registry = BTreeMap<IndexName, Arc<IndexHandle>>;
 /// Every index, and the status of the whole service.
 pub struct Engine {
     indexes: ArcSwap<Registry>,
+    /// Indexes that are being built to take the place of others, which serve until then.
+    beside: Mutex<Registry>,
     metrics: Metrics,
     /// The names of the log readers, as in the metrics.
     readers: Vec<String>,
@@ -92,6 +94,7 @@ impl Engine {
     pub fn new(metrics: Metrics, readers: Vec<String>) -> Engine {
         Engine {
             indexes: ArcSwap::default(),
+            beside: Mutex::default(),
             metrics,
             readers,
             node: Mutex::default(),
@@ -130,11 +133,13 @@ impl Engine {
         database.is_some_and(|database| database.has_index(name))
     }
 
-    /// Waits until an index of that version serves. Returns at once if the schema has no index of
-    /// that name, and as soon as it has none any more.
+    /// Waits until an index of that version serves with all its columns. Returns at once if the
+    /// schema has no index of that name, and as soon as it has none any more.
     pub async fn serves(&self, name: &IndexName, version: Uuid) {
         let mut news = self.news.subscribe();
-        let serves = |index: Arc<IndexHandle>| index.status().serves(version);
+        let serves = |index: Arc<IndexHandle>| {
+            index.status(self.now()).serves(version) && self.keeps_all(&index)
+        };
         while self.schema_has(name) && !self.index(name).is_some_and(serves) {
             // The sender lives as long as `self`.
             let _ = news.changed().await;
@@ -146,7 +151,7 @@ impl Engine {
         &self.metrics
     }
 
-    /// What is known of the session to the database, by name.
+    /// The facts about the session to the database, by name.
     pub fn session_counters(&self) -> BTreeMap<String, u64> {
         let database = self.database.get();
         let counters = database.map(|database| database.session_counters());
@@ -191,23 +196,22 @@ impl Engine {
     }
 
     /// The index that answers searches of the named one: of the indexes on its column that serve
-    /// and have all columns that the search needs, the one that leaves the fewest restricted ones to
-    /// a filter, and of equal ones the newest (contract, section 1.6). So an index can be built anew
-    /// beside the old one. A search that only an index under construction can answer gets its
+    /// and have all columns that the search needs, the one that leaves the fewest restricted ones
+    /// to a filter, and of equal ones the newest (contract, section 1.6). So an index can be built
+    /// anew beside the old one. A search that only an index under construction can answer gets its
     /// progress, even if others serve. A search that is [for one index](Needed::is_for_one) is
     /// answered by the named index or by none.
     pub fn route(&self, name: &IndexName, needed: &Needed<'_>) -> Result<Routed, NoRoute> {
         let indexes = self.indexes.load();
         let requested = indexes.get(name).ok_or_else(|| self.no_index(name))?;
-        let of_column = || {
-            indexes.values().filter(|other| match needed.is_for_one {
-                true => Arc::ptr_eq(other, requested),
-                false => {
-                    other.identity.table == requested.identity.table
-                        && other.identity.column == requested.identity.column
-                }
-            })
+        let of_requested = |other: &&Arc<IndexHandle>| match needed.is_for_one {
+            true => Arc::ptr_eq(other, requested),
+            false => {
+                other.identity.table == requested.identity.table
+                    && other.identity.column == requested.identity.column
+            }
         };
+        let of_column = || indexes.values().filter(of_requested);
         let serves = |index: &Arc<IndexHandle>| {
             index.state() == IndexState::Serving && self.is_current(index)
         };
@@ -223,14 +227,17 @@ impl Engine {
                 requested: requested.clone(),
             });
         }
-        let awaited = of_column().find(|index| fits(index));
+        let beside = self.beside();
+        let mut awaited = of_column().chain(beside.values().filter(of_requested));
+        let awaited = awaited.find(|index| fits(index)).cloned();
+        drop(beside);
         let serving: Vec<&Arc<IndexHandle>> = of_column().filter(|index| serves(index)).collect();
         if awaited.is_none() && !serving.is_empty() {
             return Err(NoRoute::Unsuited(unsuited(&serving, needed)));
         }
         match self.status() {
             NodeStatus::Serving => Err(NoRoute::Building {
-                progress: awaited.unwrap_or(requested).progress(),
+                progress: awaited.as_ref().unwrap_or(requested).progress(),
             }),
             _ => Err(NoRoute::NodeBootstrapping),
         }
@@ -270,6 +277,12 @@ impl Engine {
         })
     }
 
+    /// Whether an index keeps all columns that the schema wants it to keep.
+    pub fn keeps_all(&self, index: &IndexHandle) -> bool {
+        let database = self.database.get();
+        database.is_none_or(|database| database.keeps_all(&index.identity))
+    }
+
     /// Whether the schema still has that very index.
     fn is_current(&self, index: &IndexHandle) -> bool {
         let database = self.database.get();
@@ -286,8 +299,19 @@ impl Engine {
         self.news.send_replace(());
     }
 
+    /// Adds an index that takes the place of the one of its name once it serves.
+    pub fn insert_beside(&self, index: Arc<IndexHandle>) {
+        let name = index.identity.name.clone();
+        self.beside().insert(name, index);
+    }
+
+    fn beside(&self) -> MutexGuard<'_, Registry> {
+        self.beside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Removes an index and its series.
     pub fn remove(&self, name: &IndexName) {
+        self.beside().remove(name);
         self.indexes.rcu(|indexes| {
             let mut indexes = Registry::clone(indexes);
             indexes.remove(name);
@@ -304,6 +328,16 @@ impl Engine {
     pub fn serving(&self, index: &IndexHandle) {
         index.set_progress(100.0);
         index.set_state(IndexState::Serving);
+        let mut beside = self.beside();
+        let name = &index.identity.name;
+        if beside
+            .get(name)
+            .is_some_and(|of_name| std::ptr::eq(&**of_name, index))
+            && let Some(index) = beside.remove(name)
+        {
+            self.insert(index);
+        }
+        drop(beside);
         self.change(|node| {
             node.initial.remove(&index.identity.name);
         });

@@ -81,6 +81,8 @@ pub struct IndexTask {
     pub readers: Vec<Arc<Progress>>,
     /// Cancelled when the index goes.
     pub cancel: CancellationToken,
+    /// Ends the index whose place this one takes, if there is one.
+    pub former: Option<CancellationToken>,
 }
 
 /// A phase of an index.
@@ -355,6 +357,9 @@ impl IndexTask {
     /// Shows that the index is complete.
     fn begin_to_serve(&self, saved: Option<Saved>, task: Task) {
         self.context.engine.serving(&self.index);
+        if let Some(former) = &self.former {
+            former.cancel();
+        }
         task.done();
         tracing::info!(
             index = %self.index.identity.name,

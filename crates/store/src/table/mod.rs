@@ -9,7 +9,7 @@ mod index_task;
 mod watched;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use index_task::IndexTask;
 use tasks::Registry;
@@ -98,6 +98,12 @@ impl Reader {
     }
 }
 
+/// An index of the table, or one that is built to take its place.
+struct Member {
+    index: Weak<IndexHandle>,
+    cancel: CancellationToken,
+}
+
 /// An indexed table.
 pub struct Table {
     identity: TableIdentity,
@@ -106,7 +112,7 @@ pub struct Table {
     hints: mpsc::Sender<HintMessage>,
     subscriptions: mpsc::Sender<Subscriber>,
     readers: Vec<Reader>,
-    indexes: HashMap<IndexName, CancellationToken>,
+    indexes: HashMap<IndexName, Vec<Member>>,
     watched: Watched,
     cancel: CancellationToken,
 }
@@ -173,13 +179,51 @@ impl Table {
     /// Begins to build an index of the table, or to bring it up to date. `log` are the facts about
     /// the table's log.
     pub fn add(&mut self, index: Arc<IndexHandle>, log: LogFacts, beginning: Beginning) {
+        self.start(index, log, beginning, None);
+    }
+
+    /// Begins to build an index that takes the place of the one of its name, which goes on until
+    /// then.
+    pub fn add_beside(&mut self, index: Arc<IndexHandle>, log: LogFacts) {
+        let name = &index.identity.name;
+        let serving = self.context.engine.index(name);
+        let mut former = None;
+        for member in self.indexes.remove(name).unwrap_or_default() {
+            let is_serving = serving
+                .as_ref()
+                .is_some_and(|serving| std::ptr::eq(member.index.as_ptr(), &**serving));
+            match is_serving {
+                true => former = Some(member),
+                // It was to take the same place.
+                false => member.cancel.cancel(),
+            }
+        }
+        let cancel = former.as_ref().map(|former| former.cancel.clone());
+        if let Some(former) = former {
+            self.indexes.insert(name.clone(), vec![former]);
+        }
+        self.start(index, log, Beginning::Empty, cancel);
+    }
+
+    fn start(
+        &mut self,
+        index: Arc<IndexHandle>,
+        log: LogFacts,
+        beginning: Beginning,
+        former: Option<CancellationToken>,
+    ) {
         let name = index.identity.name.clone();
         for reader in &self.readers {
             let metrics = self.context.engine.metrics();
+            reader.series.remove(&name);
             let read_up_to = reader.series.add(metrics, &name, &reader.name);
             index.freshness.show_in(read_up_to);
         }
         let cancel = self.cancel.child_token();
+        let member = Member {
+            index: Arc::downgrade(&index),
+            cancel: cancel.clone(),
+        };
         let (messages, received) = mpsc::channel(MESSAGES_MAX);
         let task = IndexTask {
             index,
@@ -191,10 +235,11 @@ impl Table {
             subscriptions: self.subscriptions.clone(),
             readers: self.readers.iter().map(|of| of.progress.clone()).collect(),
             cancel: cancel.clone(),
+            former,
         };
         let run = task.run(log, beginning, messages, received);
         self.watched.spawn(&cancel, run);
-        self.indexes.insert(name, cancel);
+        self.indexes.entry(name).or_default().push(member);
     }
 
     /// Frees an index of the table.
@@ -202,8 +247,8 @@ impl Table {
         for reader in &self.readers {
             reader.series.remove(name);
         }
-        if let Some(cancel) = self.indexes.remove(name) {
-            cancel.cancel();
+        for member in self.indexes.remove(name).unwrap_or_default() {
+            member.cancel.cancel();
         }
     }
 

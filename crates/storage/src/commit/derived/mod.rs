@@ -1,7 +1,8 @@
 //! Derived rows: the rows of other tables that a write brings about, which commit with it.
 //!
-//! A kind of derived rows is a module here. Today there is one, the CDC log ([`log`]). The entries
-//! of a secondary index will be another. A kind takes two steps:
+//! A kind of derived rows is a module here: the CDC log ([`log`]), and the entries of secondary
+//! indexes ([`entries`]). The entries follow from the stored records before and after the write.
+//! The log takes two steps, as another kind that goes by the changes would:
 //!
 //! 1. Of each change it says which states of the changed row it needs: the live cells before the
 //!    write, those after it, or none. Each state is read once, whatever kinds need it ([`states`]).
@@ -9,6 +10,7 @@
 //!
 //! So a write that no kind needs to look at reads nothing here.
 
+mod entries;
 mod log;
 mod states;
 
@@ -22,6 +24,7 @@ use crate::cdc::CdcGate;
 use crate::engine::Batch;
 use crate::layout::Schema;
 
+pub(super) use entries::entries_of;
 pub(super) use log::Grown;
 
 /// The derivation of rows from one write, begun before the write is applied and finished after it.
@@ -75,6 +78,7 @@ impl<'w> Derivation<'w> {
                 }
             }
         }
+        overlay.derive_entries(schema)?;
         let mut batch = Batch::new();
         let mut grown = Grown::new();
         for group in log::groups(self.mutations) {

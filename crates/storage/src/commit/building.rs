@@ -1,0 +1,260 @@
+//! Builds of secondary indexes: rows from before an index get their entries, a few at a time
+//! between other work, in the order of the disk.
+//!
+//! Writes after CREATE INDEX bring their entries along. So once each row has been looked at, no row
+//! lacks its entries, whatever was written meanwhile.
+//!
+//! ```text
+//! key       "build/" and the version of the index (16 bytes) in the meta space
+//! value     version (1 byte: 1), table (16), generation (8, big-endian), then the key behind which
+//!           the build goes on
+//! ```
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes};
+use schema::{Catalog, TableId};
+use tasks::{Scope, Spec, Task};
+use uuid::Uuid;
+
+use super::Committer;
+use super::derived::entries_of;
+use crate::StorageError;
+use crate::engine::{Batch, Engine, SpaceId, Sync};
+use crate::key::{HEADER, ROW};
+use crate::layout::{Building, IndexSchema, Schema, TableSchema};
+use crate::record;
+
+const PREFIX: &[u8] = b"build/";
+const VERSION: u8 = 1;
+/// Rows that are looked at between two requests.
+const ROWS_A_STEP: usize = 128;
+/// Bytes of rows after which a step ends.
+const BYTES_A_STEP: usize = 1 << 20;
+
+/// A secondary index that is being built.
+pub(crate) struct Build {
+    index: Uuid,
+    /// The space of the rows.
+    space: SpaceId,
+    /// The last key that was looked at; empty at the beginning.
+    behind: Vec<u8>,
+    task: Option<Task>,
+}
+
+impl Build {
+    fn new(index: Uuid, space: SpaceId) -> Build {
+        Build {
+            index,
+            space,
+            behind: Vec::new(),
+            task: None,
+        }
+    }
+
+    /// The entry that is stored until the build is done.
+    fn entry(&self) -> (SpaceId, Bytes, Option<Bytes>) {
+        let mut out = vec![VERSION];
+        out.extend_from_slice(self.space.table().0.as_bytes());
+        out.extend_from_slice(&self.space.generation().to_be_bytes());
+        out.extend_from_slice(&self.behind);
+        (SpaceId::META, key(self.index), Some(out.into()))
+    }
+
+    fn decode(index: &[u8], mut value: Bytes) -> Option<Build> {
+        let index = Uuid::from_slice(index).ok()?;
+        if value.len() < 25 || value.get_u8() != VERSION {
+            return None;
+        }
+        let table = TableId(Uuid::from_u128(value.get_u128()));
+        let space = SpaceId::new(table, value.get_u64());
+        Some(Build {
+            behind: value.to_vec(),
+            ..Build::new(index, space)
+        })
+    }
+}
+
+fn key(index: Uuid) -> Bytes {
+    [PREFIX, index.as_bytes()].concat().into()
+}
+
+/// Reads the builds that were not done when the storage stopped.
+pub(crate) fn load(engine: &Engine) -> Result<Vec<Build>, StorageError> {
+    let snapshot = engine.snapshot()?;
+    let range = (Bound::Included(PREFIX.to_vec()), Bound::Unbounded);
+    let mut builds = Vec::new();
+    for entry in engine.scan_at(&snapshot, SpaceId::META, range)? {
+        let (key, value) = entry?;
+        let Some(index) = key.strip_prefix(PREFIX) else {
+            break;
+        };
+        let build = Build::decode(index, value).ok_or_else(|| {
+            StorageError::Corrupt("the build of an index can't be read: drop the index".to_owned())
+        })?;
+        builds.push(build);
+    }
+    Ok(builds)
+}
+
+/// The indexes that are being built.
+pub(crate) fn indexes(builds: &[Build]) -> Building {
+    builds.iter().map(|build| build.index).collect()
+}
+
+/// The secondary indexes of a schema with their tables.
+fn indexes_of(schema: &Schema) -> impl Iterator<Item = (&Arc<TableSchema>, &IndexSchema)> {
+    let tables = schema.tables();
+    tables.flat_map(|table| table.indexes.iter().map(move |index| (table, index)))
+}
+
+/// The indexes that a new catalog adds.
+pub(super) fn added(old: &Catalog, new: &Catalog) -> Building {
+    let versions = |catalog: &Catalog| -> Building {
+        let keyspaces = catalog.keyspaces.values();
+        let tables = keyspaces.flat_map(|keyspace| keyspace.tables.values());
+        let indexes = tables.flat_map(|table| table.secondary_indexes.values());
+        indexes.map(|index| index.version).collect()
+    };
+    let known = versions(old);
+    let mut versions = versions(new);
+    versions.retain(|version| !known.contains(version));
+    versions
+}
+
+/// The builds that a new schema begins.
+pub(super) fn begun(old: &Schema, new: &Schema) -> Vec<Build> {
+    let is_new = |index: &IndexSchema| {
+        new.building.contains(&index.version) && !old.building.contains(&index.version)
+    };
+    let added = indexes_of(new).filter(|(_, index)| is_new(index));
+    added
+        .map(|(table, index)| Build::new(index.version, table.space))
+        .collect()
+}
+
+/// The changes of the stored builds where a new schema counts.
+pub(super) fn entries(old: &Schema, new: &Schema, begun: &[Build]) -> Batch {
+    let gone = old.building.difference(&new.building);
+    let gone = gone.map(|index| (SpaceId::META, key(*index), None));
+    begun.iter().map(Build::entry).chain(gone).collect()
+}
+
+impl Committer {
+    /// Takes over the builds of a schema that counts now.
+    pub(super) fn take_builds(&mut self, schema: &Schema, begun: Vec<Build>) {
+        for build in self
+            .builds
+            .extract_if(.., |build| !schema.building.contains(&build.index))
+        {
+            if let Some(task) = build.task {
+                task.stopped();
+            }
+        }
+        self.builds.extend(begun);
+    }
+
+    /// Does a step of a build. Returns whether there may be more to do.
+    pub(super) fn build(&mut self) -> bool {
+        if self.shared.check_writable().is_err() {
+            return false;
+        }
+        let Some(mut build) = self.builds.pop() else {
+            return false;
+        };
+        let schema = self.shared.schema();
+        match self.build_step(&schema, &mut build) {
+            Ok(false) => self.builds.push(build),
+            Ok(true) => self.finish_build(&schema, build),
+            Err(error @ (StorageError::ReadOnly(_) | StorageError::Io(_))) => {
+                tracing::warn!(%error, "an index could not be built further yet");
+                self.shared.note_write_failure(&error);
+                self.builds.insert(0, build);
+                return false;
+            }
+            Err(error) => {
+                let index = build.index;
+                tracing::error!(%error, %index, "an index can't be built: drop it, and look at the row");
+                if let Some(task) = build.task {
+                    task.failed(error);
+                }
+            }
+        }
+        true
+    }
+
+    /// Looks at some rows. Returns whether the build is done.
+    fn build_step(&self, schema: &Schema, build: &mut Build) -> Result<bool, StorageError> {
+        let mut all = indexes_of(schema);
+        let Some((table, index)) = all.find(|(_, index)| index.version == build.index) else {
+            return Ok(true);
+        };
+        if table.space != build.space {
+            // The table was emptied.
+            build.space = table.space;
+            build.behind.clear();
+        }
+        let task = build
+            .task
+            .get_or_insert_with(|| self.tasks.start(spec(table, build.index)));
+        let engine = &self.shared.engine;
+        let range = (Bound::Excluded(build.behind.clone()), Bound::Unbounded);
+        let mut rows = engine.scan_at(&engine.snapshot()?, table.space, range)?;
+        let mut batch = Batch::new();
+        let (mut count, mut bytes) = (0, 0);
+        let mut is_done = true;
+        for entry in rows.by_ref() {
+            let (key, value) = entry?;
+            bytes += value.len();
+            build.behind = key.to_vec();
+            let kind = table.keys.split(&key).map(|parts| parts.kind);
+            if matches!(kind, Some(ROW | HEADER)) {
+                batch.extend(entries_of(table, index, &key, &record::decode(value)?)?);
+            }
+            count += 1;
+            if count == ROWS_A_STEP || bytes > BYTES_A_STEP {
+                is_done = false;
+                break;
+            }
+        }
+        task.add(count as u64);
+        batch.push(match is_done {
+            true => (SpaceId::META, key(build.index), None),
+            false => build.entry(),
+        });
+        // Not synced, as a step that a crash loses is done again.
+        engine.commit(batch, Sync::Kernel, self.shared.clock.now_micros())?;
+        Ok(is_done)
+    }
+
+    /// Makes an index ready for reads.
+    fn finish_build(&self, old: &Schema, build: Build) {
+        let mut building = old.building.clone();
+        building.remove(&build.index);
+        let (catalog, generations) = (Arc::clone(&old.catalog), old.generations.clone());
+        let new = Schema::new(catalog, generations, building, Some(old));
+        self.shared.set_schema(new);
+        if let Some(task) = build.task {
+            task.done();
+        }
+    }
+}
+
+fn spec(table: &TableSchema, version: Uuid) -> Spec {
+    let mut indexes = table.table.secondary_indexes.values();
+    let index = indexes.find(|index| index.version == version);
+    Spec {
+        kind: "entries",
+        scope: Scope {
+            keyspace: Some(table.table.keyspace.clone()),
+            table: Some(table.table.name.clone()),
+            index: index.map(|index| index.name.clone()),
+            ..Scope::default()
+        },
+        units: "rows",
+        total: None,
+        counters: &[],
+        abortable: false,
+    }
+}

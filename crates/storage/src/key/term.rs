@@ -1,0 +1,203 @@
+//! The keys of the entries of secondary indexes.
+//!
+//! ```text
+//! key       term: the component (see `component`) of the indexed value; of an entry of a map the
+//!             component of the key, then that of the value; cut after 1,024 bytes
+//!           row: the key of the record that has the value (see `key`)
+//! value     length of the term, 2 bytes big-endian
+//!           the time at which the value expires, 8 bytes, seconds since the epoch; nothing if it
+//!             lives for ever
+//! ```
+//!
+//! No term is a prefix of another, so entries sort by their terms and then by their rows. Values
+//! with longer components share a term if they begin alike; who reads the row sees which it has.
+
+use std::borrow::Cow;
+use std::ops::Bound;
+
+use bytes::Bytes;
+use index::Analysis;
+use index::secondary::term_types;
+use schema::{Column, IndexedPart};
+use value::CqlType;
+
+use super::bits::NotOfType;
+use super::{check_length, component, wrong_value};
+use crate::StorageError;
+use crate::read::IndexedValues;
+
+/// Bytes after which a term is cut.
+const TERM_BYTES_MAX: usize = 1024;
+const LENGTH_BYTES: usize = 2;
+
+/// Writes the terms of an index.
+#[derive(Clone, Debug)]
+pub(crate) struct TermCodec {
+    /// The types of the values that make a term: two in an index on the entries of a map.
+    types: Vec<CqlType>,
+    analysis: Analysis,
+}
+
+/// A range of keys of entries.
+pub(crate) type TermRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+impl TermCodec {
+    /// The codec of an index on a part of a column.
+    pub(crate) fn new(column: &Column, part: IndexedPart, analysis: Analysis) -> TermCodec {
+        let types = term_types(&column.cql_type, part).into_iter();
+        TermCodec {
+            types: types.cloned().collect(),
+            analysis,
+        }
+    }
+
+    /// The term of the values, which are as many as the index takes.
+    pub(crate) fn term<'v>(
+        &self,
+        values: impl IntoIterator<Item = &'v [u8]>,
+    ) -> Result<Vec<u8>, StorageError> {
+        let mut term = Vec::with_capacity(32);
+        for (value, cql_type) in values.into_iter().zip(&self.types) {
+            self.append(&mut term, cql_type, value)?;
+        }
+        term.truncate(TERM_BYTES_MAX);
+        Ok(term)
+    }
+
+    fn append(
+        &self,
+        term: &mut Vec<u8>,
+        cql_type: &CqlType,
+        value: &[u8],
+    ) -> Result<(), StorageError> {
+        let analysed = match cql_type {
+            CqlType::Ascii | CqlType::Text if !self.analysis.is_plain() => {
+                let text = std::str::from_utf8(value).map_err(|_| wrong_value(cql_type))?;
+                match self.analysis.term(text) {
+                    Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+                    Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+                }
+            }
+            _ => Cow::Borrowed(value),
+        };
+        component::encode(term, cql_type, false, &analysed)
+            .map_err(|NotOfType| wrong_value(cql_type))
+    }
+
+    /// The range of the entries that may have these values. Where terms are cut it has others, too.
+    /// It begins behind the row `resume_after`, if all its entries have one term.
+    pub(crate) fn range(
+        &self,
+        values: &IndexedValues,
+        resume_after: Option<&[u8]>,
+    ) -> Result<TermRange, StorageError> {
+        let range = self.whole_range(values)?;
+        match (&values.low, &values.high, range) {
+            (Bound::Included(low), Bound::Included(high), (Bound::Included(term), end))
+                if low == high =>
+            {
+                let start = match resume_after {
+                    Some(row) => Bound::Excluded([&term, row].concat()),
+                    None => Bound::Included(term),
+                };
+                Ok((start, end))
+            }
+            (_, _, range) => Ok(range),
+        }
+    }
+
+    fn whole_range(&self, values: &IndexedValues) -> Result<TermRange, StorageError> {
+        let key = values.key.as_deref();
+        let prefix = match (key, self.types.as_slice()) {
+            (Some(key), [key_type, _]) => {
+                let mut prefix = Vec::new();
+                self.append(&mut prefix, key_type, key)?;
+                prefix.truncate(TERM_BYTES_MAX);
+                prefix
+            }
+            (None, [_]) => Vec::new(),
+            _ => {
+                return Err(StorageError::Invalid(
+                    "an index on the entries of a map is read by a key, any other without one"
+                        .to_owned(),
+                ));
+            }
+        };
+        let term = |value: &Bytes| self.term(key.into_iter().chain([&value[..]]));
+        let low = match &values.low {
+            Bound::Unbounded => Bound::Included(prefix.clone()),
+            Bound::Included(value) => Bound::Included(term(value)?),
+            Bound::Excluded(value) => match term(value)? {
+                cut if cut.len() == TERM_BYTES_MAX => Bound::Included(cut),
+                whole => after(whole).map_or(Bound::Excluded(prefix.clone()), Bound::Included),
+            },
+        };
+        let behind = |term| after(term).map_or(Bound::Unbounded, Bound::Excluded);
+        let high = match &values.high {
+            Bound::Unbounded => behind(prefix),
+            Bound::Included(value) => behind(term(value)?),
+            Bound::Excluded(value) => match term(value)? {
+                cut if cut.len() == TERM_BYTES_MAX => behind(cut),
+                whole => Bound::Excluded(whole),
+            },
+        };
+        Ok((low, high))
+    }
+}
+
+/// The first bytes behind all that begin with these; `None` if there are none.
+fn after(mut prefix: Vec<u8>) -> Option<Vec<u8>> {
+    while let Some(last) = prefix.last_mut() {
+        if *last < u8::MAX {
+            *last += 1;
+            return Some(prefix);
+        }
+        prefix.pop();
+    }
+    None
+}
+
+/// The key of the entry of a term and a row. It is an error if the key is too long for the engine.
+pub(crate) fn entry_key(term: &[u8], row: &[u8]) -> Result<Vec<u8>, StorageError> {
+    check_length(term.len() + row.len())?;
+    Ok([term, row].concat())
+}
+
+/// The value of the entry of a term that dies at a time, in seconds since the epoch.
+pub(crate) fn entry_value(term: &[u8], expires_at_s: Option<i64>) -> Bytes {
+    let mut value = Vec::with_capacity(LENGTH_BYTES + 8);
+    // A term has up to 1,024 bytes.
+    value.extend_from_slice(&(term.len() as u16).to_be_bytes());
+    if let Some(at_s) = expires_at_s {
+        value.extend_from_slice(&at_s.to_be_bytes());
+    }
+    value.into()
+}
+
+/// An entry as it is stored.
+pub(crate) struct StoredEntry {
+    /// Length of the term in the key.
+    pub term: usize,
+    /// The time at which the value expires; `None` for never. Seconds since the epoch.
+    pub expires_at_s: Option<i64>,
+}
+
+impl StoredEntry {
+    /// Reads the value of an entry; `None` if it is damaged.
+    pub(crate) fn read(value: &[u8]) -> Option<StoredEntry> {
+        let (term, rest) = value.split_first_chunk::<LENGTH_BYTES>()?;
+        let expires_at_s = match rest {
+            [] => None,
+            at => Some(i64::from_be_bytes(at.try_into().ok()?)),
+        };
+        Some(StoredEntry {
+            term: usize::from(u16::from_be_bytes(*term)),
+            expires_at_s,
+        })
+    }
+
+    /// Whether the value is dead at that second.
+    pub(crate) fn is_expired(&self, now_s: i64) -> bool {
+        self.expires_at_s.is_some_and(|at_s| at_s <= now_s)
+    }
+}
