@@ -9,8 +9,8 @@
 //!
 //! Several reads are on their way at once. The cluster returns the rows of a read in its own order,
 //! so the read also selects the key columns, which tell the rows apart, and removes them
-//! afterwards. It also selects the columns that WHERE names, and the vector if candidates are put in
-//! order by it.
+//! afterwards. It also selects the columns that WHERE names, and the vector if candidates are put
+//! in order by it.
 //!
 //! A [`TableRead`] reads all rows, for a query whose rows no index can name.
 //!

@@ -157,7 +157,8 @@ fn own_variables(
     })
 }
 
-/// The table of a statement, and the index that serves it, of those on the column that it orders by.
+/// The table of a statement, and the index that serves it, of those on the column that it orders
+/// by.
 fn indexed(
     select: &Select,
     keyspace: Option<&str>,

@@ -1,8 +1,8 @@
 //! A query whose rows the index can't name: all rows of the table are read, and ranked by their
 //! vectors.
 //!
-//! That happens where WHERE names a column that the index doesn't keep, and the most neighbours that
-//! one answer can name hold fewer than LIMIT rows that satisfy it.
+//! That happens where WHERE names a column that the index doesn't keep, and the most neighbours
+//! that one answer can name hold fewer than LIMIT rows that satisfy it.
 
 use cql::error::CqlError;
 use cql::wire::{Response, ResponseContext};

@@ -100,8 +100,8 @@ pub(crate) struct WriteExecution {
     unprepared: u32,
     /// The time at which the last request was made and its log rows were dated.
     dated: Instant,
-    /// The time of the last of these log rows, in microseconds since the epoch; `None` if the request
-    /// had none.
+    /// The time of the last of these log rows, in microseconds since the epoch; `None` if the
+    /// request had none.
     last_row: Option<i64>,
     /// The number of times that the log rows of the present request were written again.
     again: u32,

@@ -13,8 +13,8 @@ pub(crate) struct NewestWrites {
 }
 
 impl NewestWrites {
-    /// Notes that a write to a table is acknowledged, whose last log row has this time. Microseconds
-    /// since the epoch.
+    /// Notes that a write to a table is acknowledged, whose last log row has this time.
+    /// Microseconds since the epoch.
     pub(crate) fn note(&self, table: Uuid, micros: i64) {
         let mut by_table = self.by_table.lock();
         let newest = by_table.entry(table).or_insert(micros);
