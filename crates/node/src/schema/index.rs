@@ -10,7 +10,8 @@ use index::definition::{self, NewName};
 use index::options;
 use index::secondary::{self, NamedTarget};
 use index::target::{StoredTarget, TargetColumn};
-use query::{clock, resolve};
+use query::clock;
+use query::resolve::Columns;
 use schema::{Catalog, Column, ColumnKind, Index, SecondaryIndex, Table};
 use storage::clock::ServerClock;
 use value::CqlType;
@@ -141,9 +142,7 @@ impl CreateIndexPlan {
         target: &NamedTarget,
         clock: &ServerClock,
     ) -> Result<Option<Table>, CqlError> {
-        let Some(column) = table.column(&target.column) else {
-            return Err(resolve::no_such_column(&target.column, table));
-        };
+        let column = Columns::from(table).column(&target.column)?;
         let is_whole_key = matches!(column.kind, ColumnKind::PartitionKey { .. })
             && table.partition_key().len() == 1;
         let part = target.check(&described(column), is_whole_key)?;
