@@ -10,8 +10,7 @@ use index::definition::{self, NewName};
 use index::options;
 use index::secondary::{self, NamedTarget};
 use index::target::{StoredTarget, TargetColumn};
-use query::clock;
-use query::resolve::Columns;
+use query::{clock, resolve};
 use schema::{Catalog, Column, ColumnKind, Index, SecondaryIndex, Table};
 use storage::clock::ServerClock;
 use value::CqlType;
@@ -142,7 +141,7 @@ impl CreateIndexPlan {
         target: &NamedTarget,
         clock: &ServerClock,
     ) -> Result<Option<Table>, CqlError> {
-        let column = Columns::from(table).column(&target.column)?;
+        let column = resolve::column(table, &target.column)?;
         let is_whole_key = matches!(column.kind, ColumnKind::PartitionKey { .. })
             && table.partition_key().len() == 1;
         let part = target.check(&described(column), is_whole_key)?;
