@@ -147,6 +147,11 @@ class Table:
             )
         self.insert(session, self.rows[1::2])
 
+    def drop_indexes_but(self, session, kept):
+        for index in self.indexes:
+            if index.name != kept.name:
+                session.execute(f"DROP INDEX {self.keyspace}.{self.index_name(index)}")
+
     def create_own_index(self, session, target):
         session.execute(f"CREATE CUSTOM INDEX ON {self.keyspace}.{self.name} ({target}) USING 'sai'")
 
