@@ -1,5 +1,5 @@
-"""Tests that searches with a filter find exactly what brute force finds where the rows lie in a real
-Cassandra and the index services follow it, by the table of cases of tests/filters.
+"""Tests that searches with a filter, through gateways and over HTTP, find exactly what brute force
+finds where the rows lie in a real Cassandra, by the table of cases of tests/filters.
 
 With one node, which is the short form, columns are of some types only."""
 
@@ -14,7 +14,7 @@ for folder in ("filters", "histories"):
 
 from edges import BY_NAME  # noqa: E402
 from matrix import Table as Cases  # noqa: E402
-from matrix import by_http, none, searches  # noqa: E402
+from matrix import by_cql, by_http, none, searches  # noqa: E402
 
 TYPES = ["int", "text", "decimal", "uuid"] if NODES == 1 else list(BY_NAME)
 
@@ -34,5 +34,7 @@ def test_filters_find_what_brute_force_finds(session, stores, keyspace, name):
         for store in stores:
             eventually(lambda: store.serves(keyspace, cases.index_name(index), rows), seconds=120)
     for index in cases.indexes:
-        none(by_http(stores[0], searches(cases, index)))
+        wanted = list(searches(cases, index))
+        none(by_cql(session, wanted))
+        none(by_http(stores[0], wanted))
     session.execute(f"DROP TABLE {keyspace}.{cases.name}")
