@@ -8,7 +8,7 @@ use value::predicate::Comparison;
 
 use super::single_term::single_term;
 use super::text::relation_text;
-use super::{Relation, RelationKind, Test, token, tuple};
+use super::{Relation, RelationKind, Test, served, token, tuple};
 use crate::bind::{PrepareContext, prepare_in_list, prepare_term};
 use crate::resolve;
 
@@ -48,7 +48,12 @@ pub fn prepare(
             )));
         }
     };
-    Ok(Relation { text, kind })
+    let indexes = served::serving(table, &kind);
+    Ok(Relation {
+        text,
+        kind,
+        indexes,
+    })
 }
 
 fn refuse_operator(operator: Operator, text: &str) -> Result<(), CqlError> {
