@@ -26,7 +26,7 @@ use index::Metric;
 use query::bind::StatementClock;
 use query::refill::Refill;
 use query::values::Values;
-use query::{Nearest, bounds, key_values, limit, refused};
+use query::{Nearest, bounds, condition, key_values, limit, refused};
 use schema::{Column, ColumnKind};
 use storage::read::{Cell, LiveCell, Partition, Position, Row, View};
 use store_api::types::{self, AnnRequest, Restriction};
@@ -74,7 +74,7 @@ pub(super) async fn execute(
         clock: &clock,
     };
     let limit = bounds::checked_limit(limit::evaluate(plan.limit.as_ref(), values)?)?;
-    let vector = order.vector(values)?;
+    let vector = order.vector.evaluate(values)?;
     let terms = values.selection(&plan.projection.terms)?;
     let conditions = order.conditions.iter();
     let relations = conditions.map(|condition| &condition.relation);
@@ -133,10 +133,7 @@ impl Search<'_> {
         if self.reads_few_rows(is_whole_filter) {
             return self.scanned_page().await;
         }
-        let filter = (!restrictions.is_empty()).then_some(types::Filter {
-            restrictions,
-            allow_filtering: true,
-        });
+        let filter = condition::search_filter(restrictions);
         if is_whole_filter && let Some(page) = self.covered_page(filter.as_ref()).await? {
             return Ok(page);
         }
@@ -196,13 +193,9 @@ impl Search<'_> {
         let order = self.order;
         let partition_key = order.key_columns[..order.partition_columns].iter();
         let partition_key: Vec<String> = partition_key.map(|column| column.name.clone()).collect();
-        let conditions = order.conditions.iter().zip(&self.filters);
-        conditions
-            .filter(|(condition, _)| condition.is_kept)
-            .filter_map(|(condition, filter)| {
-                filter.restriction(&condition.relation, &partition_key)
-            })
-            .collect()
+        condition::restrictions(&order.conditions, &self.filters, |filter, relation| {
+            filter.restriction(relation, &partition_key)
+        })
     }
 
     /// Whether the access path leads to few rows: it gives whole primary keys, or whole partitions

@@ -4,6 +4,7 @@ use cql::ast;
 use cql::error::CqlError;
 use query::bind::{PrepareContext, Timeout};
 use query::relation::{Relation, RelationKind};
+use query::resolve::Columns;
 use query::{Ordering, bounds, is_nearest, limit, relation};
 use schema::{ColumnKind, Table};
 
@@ -44,7 +45,7 @@ pub(super) fn prepare(
     let relations = select
         .relations
         .iter()
-        .map(|relation| relation::prepare(&table, relation, &mut ctx))
+        .map(|relation| relation::prepare(Columns::from(&*table), relation, &mut ctx))
         .collect::<Result<Vec<_>, _>>()?;
     if let Some(nearest) = &mut nearest {
         nearest.restrict(&relations, select.allow_filtering)?;
