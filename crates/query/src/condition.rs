@@ -9,7 +9,6 @@ use store_api::types::{Filter, Restriction};
 
 use crate::filter;
 use crate::relation::{Relation, RelationKind};
-use crate::row_filter::RowFilter;
 
 /// A relation of WHERE beside an ordering by similarity.
 #[derive(Clone, Debug)]
@@ -71,15 +70,15 @@ pub fn conditions(
 }
 
 /// The conditions that the index can search by; `filters` are those of the conditions, in their
-/// order. `partition_key` names the columns of that key.
-pub fn restrictions<P>(
+/// order, and `restriction` puts one in the words of the index service.
+pub fn restrictions<F>(
     conditions: &[Condition],
-    filters: &[RowFilter<P>],
-    partition_key: &[String],
+    filters: &[F],
+    restriction: impl Fn(&F, &Relation) -> Option<Restriction>,
 ) -> Vec<Restriction> {
     let kept = conditions.iter().zip(filters);
     kept.filter(|(condition, _)| condition.is_kept)
-        .filter_map(|(condition, filter)| filter.restriction(&condition.relation, partition_key))
+        .filter_map(|(condition, filter)| restriction(filter, &condition.relation))
         .collect()
 }
 

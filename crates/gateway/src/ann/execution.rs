@@ -115,7 +115,11 @@ impl<'a> Search<'a> {
         let key = self.plan.table.partition_key().iter();
         let key: Vec<String> = key.map(|column| column.name.clone()).collect();
         let conditions = &self.plan.conditions.all;
-        condition::search_filter(condition::restrictions(conditions, &self.filters, &key))
+        let restrictions =
+            condition::restrictions(conditions, &self.filters, |filter, relation| {
+                filter.restriction(relation, &key)
+            });
+        condition::search_filter(restrictions)
     }
 
     /// Asks the index service for the keys of the `wanted` nearest rows, nearest first. The flag

@@ -46,7 +46,11 @@ pub fn prepare(
             )));
         }
     };
-    Ok(Relation { text, kind })
+    Ok(Relation {
+        text,
+        kind,
+        indexes: Vec::new(),
+    })
 }
 
 fn refuse_operator(operator: Operator, text: &str) -> Result<(), CqlError> {
