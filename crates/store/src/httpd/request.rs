@@ -124,9 +124,11 @@ impl Admitted {
         let values_max = shared.api.searches.filter_values_max();
         let query = uri.query().unwrap_or_default();
         let search = match form {
-            Form::Json => form::bound_values(&body.bytes, Of::Search, values_max)
-                .map_err(IntoResponse::into_response)
-                .and_then(|()| form::read_json(&body.bytes).map_err(IntoResponse::into_response)),
+            Form::Json => {
+                form::bound_values(&body.bytes, Of::Search, values_max)
+                    .map_err(IntoResponse::into_response)?;
+                form::read_json(&body.bytes).map_err(IntoResponse::into_response)
+            }
             Form::Binary => form::read_binary(&body.bytes, query, values_max)
                 .map_err(IntoResponse::into_response),
         };
