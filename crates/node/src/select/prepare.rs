@@ -45,7 +45,10 @@ pub(super) fn prepare(
     let relations = select
         .relations
         .iter()
-        .map(|relation| relation::prepare(Columns::from(&*table), relation, &mut ctx))
+        .map(|relation| {
+            relation::prepare(Columns::from(&*table), relation, &mut ctx)
+                .map(|relation| relation.with_indexes(&table))
+        })
         .collect::<Result<Vec<_>, _>>()?;
     if let Some(nearest) = &mut nearest {
         nearest.restrict(&relations, select.allow_filtering)?;

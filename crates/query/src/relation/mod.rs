@@ -11,7 +11,7 @@ mod tuple;
 use std::sync::Arc;
 
 pub use prepare::prepare;
-use schema::{Column, SecondaryIndex};
+use schema::{Column, SecondaryIndex, Table};
 use value::predicate::Comparison;
 
 use crate::bind::{PreparedInList, PreparedTerm};
@@ -24,7 +24,7 @@ pub struct Relation {
     /// The restricted columns and their test.
     pub kind: RelationKind,
     /// The secondary indexes that find the rows for which the relation holds: one for each of its
-    /// columns, or none.
+    /// columns, or none. There are none before [`Relation::with_indexes`].
     pub indexes: Vec<Arc<SecondaryIndex>>,
 }
 
@@ -113,6 +113,12 @@ pub enum TokenTerm {
 }
 
 impl Relation {
+    /// The relation with those of a table's secondary indexes that serve it.
+    pub fn with_indexes(self, table: &Table) -> Relation {
+        let indexes = served::serving(table, &self.kind);
+        Relation { indexes, ..self }
+    }
+
     /// Whether secondary indexes find the rows for which the relation holds.
     pub fn is_served(&self) -> bool {
         !self.indexes.is_empty()

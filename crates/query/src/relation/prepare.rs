@@ -8,7 +8,7 @@ use value::predicate::Comparison;
 
 use super::single_term::single_term;
 use super::text::relation_text;
-use super::{Relation, RelationKind, Test, served, token, tuple};
+use super::{Relation, RelationKind, Test, token, tuple};
 use crate::bind::{PrepareContext, prepare_in_list, prepare_term};
 use crate::resolve::Columns;
 
@@ -46,11 +46,10 @@ pub fn prepare(
             )));
         }
     };
-    let indexes = served::serving(table, &kind);
     Ok(Relation {
         text,
         kind,
-        indexes,
+        indexes: Vec::new(),
     })
 }
 

@@ -85,7 +85,8 @@ impl TermCodec {
     }
 
     /// The range of the entries that may have these values. Where terms are cut it has others, too.
-    /// If all its entries have one term, those of rows before `low` and from `high` on are left out.
+    /// If all its entries have one term, those of rows before `low` and from `high` on are left
+    /// out.
     pub(crate) fn range(
         &self,
         values: &IndexedValues,
