@@ -5,9 +5,9 @@
 use std::num::NonZeroUsize;
 
 use axum::Json;
+use axum::extract::rejection::JsonRejection;
 use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
-use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 use store_api::binary::{self, ANSWER_MEDIA_TYPE, SEARCH_MEDIA_TYPE};
 use store_api::types::AnnRequest;
@@ -55,18 +55,20 @@ fn essence(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
 }
 
-/// Reads a search in JSON, whose filter may have so many values. An error is the answer that tells
-/// it, and names the field and the position of a mistake.
-pub fn read_json(body: &[u8], filter_values_max: usize) -> Result<AnnRequest, Response> {
-    if filter_values::exceed(filter_values_max, body, Of::Search) {
-        return Err(too_many_values(filter_values_max).into_response());
-    }
+/// Reads a search in JSON. An error names the field and the position.
+pub fn read_json(body: &[u8]) -> Result<AnnRequest, JsonRejection> {
     if let Some(search) = quick_json::read(body) {
         return Ok(search);
     }
-    let read = Json::from_bytes(body);
-    read.map(|Json(search)| search)
-        .map_err(IntoResponse::into_response)
+    Json::from_bytes(body).map(|Json(search)| search)
+}
+
+/// Refuses a filter with more than `max` values, which has not been read yet.
+pub fn bound_values(json: &[u8], of: Of, max: usize) -> Result<(), ApiError> {
+    match filter_values::exceed(max, json, of) {
+        true => Err(SearchError::TooManyValues { max }.into()),
+        false => Ok(()),
+    }
 }
 
 /// Reads a search in the binary form: the body is the vector, the query string the rest. Its filter
@@ -87,9 +89,7 @@ pub fn read_binary(
         match name.as_ref() {
             "limit" => search.limit = limit(&value)?,
             "filter" => {
-                if filter_values::exceed(filter_values_max, value.as_bytes(), Of::Filter) {
-                    return Err(too_many_values(filter_values_max));
-                }
+                bound_values(value.as_bytes(), Of::Filter, filter_values_max)?;
                 search.filter = Some(json("filter", &value)?);
             }
             "routing" => search.routing = json("routing", &value)?,
@@ -101,10 +101,6 @@ pub fn read_binary(
         }
     }
     Ok(search)
-}
-
-fn too_many_values(max: usize) -> ApiError {
-    SearchError::TooManyValues { max }.into()
 }
 
 fn limit(text: &str) -> Result<NonZeroUsize, ApiError> {

@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use store_api::types::AnnRequest;
 
 use super::error::ApiError;
+use super::filter_values::Of;
 use super::form::{self, Form};
 use super::{Listener, Shared};
 use crate::search::Admission;
@@ -123,7 +124,11 @@ impl Admitted {
         let values_max = shared.api.searches.filter_values_max();
         let query = uri.query().unwrap_or_default();
         let search = match form {
-            Form::Json => form::read_json(&body.bytes, values_max),
+            Form::Json => {
+                form::bound_values(&body.bytes, Of::Search, values_max)
+                    .map_err(IntoResponse::into_response)?;
+                form::read_json(&body.bytes).map_err(IntoResponse::into_response)
+            }
             Form::Binary => form::read_binary(&body.bytes, query, values_max)
                 .map_err(IntoResponse::into_response),
         };

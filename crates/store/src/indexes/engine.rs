@@ -339,7 +339,7 @@ impl Engine {
         let name = &index.identity.name;
         if beside
             .get(name)
-            .is_some_and(|of_name| std::ptr::eq(&**of_name, index))
+            .is_some_and(|of_name| std::ptr::eq(Arc::as_ptr(of_name), index))
             && let Some(index) = beside.remove(name)
         {
             self.insert(index);

@@ -191,7 +191,7 @@ impl Table {
         for member in self.indexes.remove(name).unwrap_or_default() {
             let is_serving = serving
                 .as_ref()
-                .is_some_and(|serving| std::ptr::eq(member.index.as_ptr(), &**serving));
+                .is_some_and(|serving| std::ptr::eq(member.index.as_ptr(), Arc::as_ptr(serving)));
             match is_serving {
                 true => former = Some(member),
                 // It was to take the same place.
