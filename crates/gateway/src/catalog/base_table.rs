@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cql::parser::parse_type;
+use index::secondary::is_sai_class;
 use index::target::TargetColumn;
 use tokio::time::sleep;
 use uuid::Uuid;
@@ -17,9 +18,6 @@ use super::table::{Column, ColumnKind, LoggedTable};
 /// between them.
 const TRIES_MAX: usize = 20;
 const AGAIN_AFTER: Duration = Duration::from_millis(50);
-
-/// The last part of the class of an SAI index.
-const SAI_CLASS: &str = "StorageAttachedIndex";
 
 /// The options of an index, as Cassandra keeps them.
 type IndexOptions = HashMap<String, String>;
@@ -167,7 +165,7 @@ fn column((name, kind, _, type_text): (String, String, i32, String)) -> (Column,
 /// The column of an SAI index with these options; `None` for an index of another class. An index on
 /// a part of a collection, as on `keys(m)`, serves conditions on that part, and so counts too.
 fn sai_column(options: &IndexOptions) -> Option<String> {
-    if !options.get("class_name")?.ends_with(SAI_CLASS) {
+    if !is_sai_class(options.get("class_name")?) {
         return None;
     }
     let target = options.get("target")?;
@@ -214,6 +212,7 @@ mod tests {
         assert_eq!(of_sai("values(\"M\")").as_deref(), Some("M"));
         assert_eq!(of_sai("\"a\"\"b\"").as_deref(), Some("a\"b"));
         assert_eq!(column("StorageAttachedIndex", "c").as_deref(), Some("c"));
+        assert_eq!(column("sai", "c").as_deref(), Some("c"));
         assert_eq!(
             column("org.apache.cassandra.index.sasi.SASIIndex", "c"),
             None
