@@ -16,12 +16,13 @@ EPOCH = datetime.datetime(1970, 1, 1)
 
 
 def _json_of_double(value):
-    return None if math.isinf(value) else value
+    """A number, or the text of an infinity, which is no number in JSON."""
+    return str(value).replace("inf", "Infinity") if math.isinf(value) else value
 
 
 def _json_of_float(value):
     """The shortest number that is this float."""
-    return None if math.isinf(value) else float(str(numpy.float32(value)))
+    return _json_of_double(value if math.isinf(value) else float(str(numpy.float32(value))))
 
 
 def _json_of_timestamp(value, between="T"):
@@ -83,7 +84,7 @@ def _integers(name, bits):
 
 
 def _floats(name, values, json):
-    """Keys are finite, as others have no JSON."""
+    """Keys are finite, as ScyllaDB knows no JSON of others."""
     make = lambda values, key: _of(name, values, _java_order, json, key)  # noqa: E731
     return make(values, make(list(filter(math.isfinite, values)), None))
 

@@ -6,16 +6,26 @@ import os
 import random
 
 import relations as rel
+from cassandra import ConsistencyLevel
 from cassandra.concurrent import execute_concurrent
 from cassandra.metadata import Murmur3Token
+from cassandra.query import SimpleStatement
 from edges import BY_NAME, INT
 
 ROWS = 150
 VALUES_EACH = int(os.environ.get("VALUES_EACH", 1))
 """The number of relations with other values for each operator and column."""
 
+MIXED = ("f", "c")
+"""Columns that only a request over HTTP compares together, as one is none of the key."""
+
 LIMITS = (1, 3, 10, 1000)
 TEXT = BY_NAME["text"]
+
+
+KEY = ("p", "q", "c", "d")
+OF_KEPT = ("f", "st")
+"""The columns beside the key that a statement for the index alone selects."""
 
 
 class Index:
@@ -174,6 +184,11 @@ def relations(table):
             yield rel.compare_tuples(table, table.CLUSTERING, sign, pair())
             yield rel.token(table, sign, table.token(rng.choice(table.rows)))
         yield rel.in_tuples(table, table.CLUSTERING, [pair() for _ in range(3)])
+        if table.cql_type.can_be_declared:
+            mixed = lambda: [table.types[column].random(rng) for column in MIXED]  # noqa: E731
+            for sign in rel.SIGNS:
+                yield rel.compare_tuples(table, MIXED, sign, mixed())
+            yield rel.in_tuples(table, MIXED, [mixed() for _ in range(3)])
         for column, (key, element) in table.parts.items():
             yield rel.contains(table, column, element.random(rng))
             if key is not None:
@@ -202,15 +217,26 @@ class Search:
         self._with_literals = table.rng.random() < 0.3
 
     def cql(self):
-        """(text, values) of the statement; None if CQL has no such statement."""
+        """(text, values) of the statement for ids and scores; None if CQL has no such statement."""
+        vector = "?" if not self._with_literals else str(self.vector)
+        score = f"similarity_euclidean({self.index.column}, {vector}) AS score"
+        return self._statement(f"id, {score}", [self.vector])
+
+    def cql_of_kept(self):
+        """(text, values) of the statement for columns that the index keeps, so that it answers
+        alone at consistency ONE; None if it doesn't keep all, or CQL has no such statement."""
+        kept = {*KEY, *OF_KEPT} <= {*KEY, *self.index.declared(self.table)}
+        return self._statement(", ".join([*KEY, *OF_KEPT]), []) if kept and self.is_kept else None
+
+    def _statement(self, selected, bound_before):
         restricted = [relation.columns for relation in self.relations]
-        if sum(map(len, restricted)) > len(self.columns):
+        if sum(map(len, restricted)) > len(self.columns) or set(MIXED) in restricted:
             return None
         column, table = self.index.column, self.table
         vector = "?" if not self._with_literals else str(self.vector)
         where = [relation.with_literals() if self._with_literals else relation.text for relation in self.relations]
         text = (
-            f"SELECT id, similarity_euclidean({column}, {vector}) AS score FROM {table.keyspace}.{table.name} "
+            f"SELECT {selected} FROM {table.keyspace}.{table.name} "
             f"WHERE {' AND '.join(where)} ORDER BY {column} ANN OF {vector} LIMIT {self.limit}"
         )
         if not self.is_kept:
@@ -218,7 +244,7 @@ class Search:
         if self._with_literals:
             return text, ()
         values = [value for relation in self.relations for value in relation.values]
-        return text, (self.vector, *values, self.vector)
+        return text, (*bound_before, *values, self.vector)
 
     def body(self):
         """The body of the request over HTTP; None if there is none, as a value has no JSON, or that
@@ -230,12 +256,30 @@ class Search:
         # Equality of the key of a local index needs no permission.
         needs_it = any(not relation.key or not relation.key <= set(self.index.key) for relation in self.relations)
         filter = {"restrictions": restrictions, "allow_filtering": needs_it}
-        return {"vector": self.vector, "limit": self.limit, "filter": filter}
+        return {"vector": self.vector, "limit": self.limit, "filter": filter, "return_columns": self.returned()}
+
+    def returned(self):
+        """The columns whose values a request wants beside the keys: the vector, and those that the
+        index names, but for a map whose keys are no texts."""
+        return [self.index.column, *(column for column in self.index.declared(self.table) if column != "k")]
+
+    def value(self, row, column):
+        """The value of a column in the JSON of an answer."""
+        if column == self.index.column:
+            return [float(element) for element in row["vector"]]
+        table, value = self.table, row[column]
+        if value is None:
+            return None
+        if column in table.types:
+            return table.types[column].json_of_key(value)
+        _, element = table.parts[column]
+        if isinstance(value, dict):
+            return {key: element.json_of_key(one) for key, one in value.items()}
+        return [element.json_of_key(one) for one in (sorted(value, key=element.order) if isinstance(value, set) else value)]
 
     def key(self, row):
         """The primary key of a row in JSON."""
-        columns = (*self.table.PARTITION, *self.table.CLUSTERING)
-        return tuple(self.table.types[column].json_of_key(row[column]) for column in columns)
+        return tuple(self.table.types[column].json_of_key(row[column]) for column in KEY)
 
     def matching(self):
         rows = self.table.rows
@@ -299,19 +343,50 @@ def none(faults):
 
 def by_cql(session, searches):
     """The faults of the answers to statements: [(search, fault)]."""
-    asked = [(search, search.cql()) for search in searches]
+    return _by_cql(session, searches, Search.cql, lambda search, rows: search.fault([tuple(row) for row in rows]))
+
+
+def by_index_alone(session, searches):
+    """The faults of the answers to statements that an index answers alone: [(search, fault)]."""
+    return _by_cql(session, searches, Search.cql_of_kept, _fault_of_kept, consistency_level=ConsistencyLevel.ONE)
+
+
+def _by_cql(session, searches, statement, fault, **options):
+    asked = [(search, statement(search)) for search in searches]
     asked = [(search, statement) for search, statement in asked if statement is not None]
     prepared = {}
     statements = []
     for _, (text, values) in asked:
-        if values and text not in prepared:
+        if not values:
+            statements.append((SimpleStatement(text, **options), ()))
+            continue
+        if text not in prepared:
             prepared[text] = session.prepare(text)
-        statements.append((prepared.get(text, text), values))
+            for name, value in options.items():
+                setattr(prepared[text], name, value)
+        statements.append((prepared[text], values))
     answers = execute_concurrent(session, statements, concurrency=16, raise_on_first_error=False)
     for (search, _), (is_done, answer) in zip(asked, answers):
-        found = search.fault([tuple(row) for row in answer]) if is_done else str(answer)
+        found = fault(search, answer) if is_done else str(answer)
         if found:
             yield search, found
+
+
+def _fault_of_kept(search, answer):
+    """What is wrong with an answer that has the key and the columns `OF_KEPT`."""
+    types = search.table.types
+
+    def serialized(values):
+        return tuple(value if value is None else types[column].serialize(value) for column, value in values.items())
+
+    rows = {serialized({column: row[column] for column in KEY}): row for row in search.table.rows}
+    found = []
+    for told in answer:
+        row = rows[serialized({column: getattr(told, column) for column in KEY})]
+        if serialized({column: getattr(told, column) for column in OF_KEPT}) != serialized({column: row[column] for column in OF_KEPT}):
+            return f"{told} has other values than {row}"
+        found.append((row["id"], search.score(row)))
+    return search.fault(found)
 
 
 def by_http(service, searches):
@@ -323,15 +398,19 @@ def by_http(service, searches):
         table = search.table
         path = f"/api/v1/indexes/{table.keyspace}/{table.index_name(search.index)}/ann"
         status, text = service.http(path, body)
-        found = f"{status} {text}" if status != 200 else search.fault(_rows(search, text))
+        found = f"{status} {text}" if status != 200 else _fault_of_json(search, json.loads(text))
         if found:
             yield search, found
 
 
-def _rows(search, text):
-    """The rows of an answer over HTTP: [(id, score)]."""
-    answer = json.loads(text)
+def _fault_of_json(search, answer):
+    """What is wrong with an answer over HTTP."""
     # As text, in which a negative zero is another key than zero.
-    ids = {json.dumps(search.key(row)): row["id"] for row in search.table.rows}
-    keys = zip(*(answer["primary_keys"][column] for column in (*search.table.PARTITION, *search.table.CLUSTERING)))
-    return [(ids[json.dumps(key)], score) for key, score in zip(keys, answer["similarity_scores"])]
+    rows = {json.dumps(search.key(row)): row for row in search.table.rows}
+    keys = zip(*(answer["primary_keys"][column] for column in KEY))
+    found = [rows[json.dumps(key)] for key in keys]
+    for column in search.returned():
+        told, wanted = answer["column_values"][column], [search.value(row, column) for row in found]
+        if json.dumps(told, sort_keys=True) != json.dumps(wanted, sort_keys=True):
+            return f"column {column} has {told} where the rows have {wanted}"
+    return search.fault([(row["id"], score) for row, score in zip(found, answer["similarity_scores"])])

@@ -11,6 +11,7 @@ use storage::Durability;
 use store::{
     Placement, RepairOptions, RepairSchedule, ScrubOptions, SnapshotOptions, StoreOptions,
 };
+use turns::Shares;
 
 use crate::exit::Failure;
 use crate::logging::LogFormat;
@@ -106,6 +107,15 @@ pub struct Settings {
     /// Searches computed at a time, and threads that build indexes [default: the number of cores]
     #[arg(long, env = "ANNULUS_SEARCH_THREADS", value_name = "N")]
     pub search_threads: Option<usize>,
+
+    /// Weight of searches where searches, writes and the building of indexes wait for a processor
+    /// [default: 1]
+    #[arg(long, env = "ANNULUS_SEARCH_SHARE", value_name = "N")]
+    pub search_share: Option<u32>,
+
+    /// Weight of writes and of the building of indexes against --search-share [default: 1]
+    #[arg(long, env = "ANNULUS_INGEST_SHARE", value_name = "N")]
+    pub ingest_share: Option<u32>,
 
     /// Hours from one comparison of every index with its table to the next; differences are mended
     /// [default: never]
@@ -205,6 +215,7 @@ pub struct Resolved {
     pub index_dir: PathBuf,
     pub snapshots: SnapshotOptions,
     pub search_threads: usize,
+    pub shares: Shares,
     pub repair: RepairOptions,
     pub scrub: ScrubOptions,
     pub inline_searches_within: Duration,
@@ -236,6 +247,8 @@ impl Settings {
             index_dir: self.index_dir.or(other.index_dir),
             snapshot_interval: self.snapshot_interval.or(other.snapshot_interval),
             search_threads: self.search_threads.or(other.search_threads),
+            search_share: self.search_share.or(other.search_share),
+            ingest_share: self.ingest_share.or(other.ingest_share),
             repair_interval_h: self.repair_interval_h.or(other.repair_interval_h),
             scrub_interval: self.scrub_interval.or(other.scrub_interval),
             scrub_rate_mib: self.scrub_rate_mib.or(other.scrub_rate_mib),
@@ -303,6 +316,7 @@ impl Settings {
             filter_values_max: filter_values(self.filter_values)?,
             internals: self.internals.unwrap_or(false),
             search_threads: at_least_one("search-threads", self.search_threads.unwrap_or(cores))?,
+            shares: shares(self.search_share, self.ingest_share)?,
             repair: RepairOptions {
                 schedule: self.repair_interval_h.map(schedule).transpose()?,
                 ..RepairOptions::default()
@@ -312,6 +326,22 @@ impl Settings {
             log_format: self.log_format.unwrap_or_default(),
         })
     }
+}
+
+/// The shares of searches and of ingest.
+///
+/// # Errors
+/// If one of them is 0: its side could wait for ever.
+pub fn shares(search: Option<u32>, ingest: Option<u32>) -> Result<Shares, Failure> {
+    let default = Shares::default();
+    let at_least_one = |name, share: Option<u32>, default| match share.unwrap_or(default) {
+        0 => Err(Failure::Configuration(format!("{name} must be at least 1"))),
+        share => Ok(share),
+    };
+    Ok(Shares {
+        search: at_least_one("search-share", search, default.search)?,
+        ingest: at_least_one("ingest-share", ingest, default.ingest)?,
+    })
 }
 
 /// The most values in a filter.
@@ -429,6 +459,13 @@ mod tests {
             ..settings
         };
         assert!(insecure.resolve().is_ok());
+    }
+
+    #[test]
+    fn no_side_has_a_share_of_nothing() {
+        assert_eq!(shares(Some(3), Some(2)).unwrap().search, 3);
+        let error = shares(None, Some(0)).unwrap_err().to_string();
+        assert!(error.contains("ingest-share must be at least 1"), "{error}");
     }
 
     #[test]

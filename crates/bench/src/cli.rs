@@ -20,6 +20,7 @@ use crate::commands::schema::{
 };
 use crate::commands::search::{self, SearchCqlArguments, SearchHttpArguments, SweepArguments};
 use crate::commands::serving_cost::{self, ServingCostArguments};
+use crate::commands::shares::{self, SharesArguments};
 use crate::commands::visible_after::{self, VisibleAfterArguments};
 
 /// Commands for a first run, shown below the list of commands.
@@ -114,6 +115,12 @@ enum Command {
     /// Reads and overwrites are due at --requests-rate. Each kind is measured alone and then beside
     /// searches, in rounds. A ratio is taken within a round.
     Isolation(IsolationArguments),
+    /// Write and search at once, with what each side keeps of its rate alone
+    ///
+    /// Rows are overwritten as fast as the server takes them, alone and beside --searches in
+    /// flight; and as many searches run alone and beside --write-rate. A write counts once the
+    /// index has it. Rows get the vectors of others: make the table anew before you measure recall.
+    Shares(SharesArguments),
     /// Search at rising concurrency
     ///
     /// The page (--html) has the curves: queries a second and P99 against concurrency, and latency
@@ -156,6 +163,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<()> {
         Command::Ingest(arguments) => block_on(ingest::run(arguments)),
         Command::Mixed(arguments) => block_on(mixed::run(arguments)),
         Command::Isolation(arguments) => block_on(isolation::run(arguments)),
+        Command::Shares(arguments) => block_on(shares::run(arguments)),
         Command::Sweep(arguments) => block_on(search::sweep(arguments)),
         Command::Compare(arguments) => block_on(compare::run(arguments)),
         Command::Report(arguments) => report::run(&arguments),

@@ -433,8 +433,8 @@ impl Storage {
         self.inner.shared.schema_changes.subscribe()
     }
 
-    /// Waits until a secondary index, by [`schema::SecondaryIndex::version`], has the entries of all
-    /// rows. Returns at once if there is no such index.
+    /// Waits until a secondary index, by [`schema::SecondaryIndex::version`], has the entries of
+    /// all rows. Returns at once if there is no such index.
     pub async fn index_built(&self, index: Uuid) {
         let mut changes = self.schema_changes();
         while self.inner.shared.schema().building.contains(&index) {

@@ -88,8 +88,8 @@ impl Stores {
         matches!(self, Stores::Local(_))
     }
 
-    /// Notes that a search of an index was answered by ranking rows, without the index. A service in
-    /// this process counts it.
+    /// Notes that a search of an index was answered by ranking rows, without the index. A service
+    /// in this process counts it.
     pub fn ranked_rows(&self, keyspace: &str, index: &str) {
         if let Stores::Local(store) = self {
             store.ranked_rows(keyspace, index);

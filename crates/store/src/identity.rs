@@ -3,7 +3,7 @@
 use std::fmt;
 
 use index::VectorOptions;
-use store_api::types::{IndexInfo, IndexOptions};
+use store_api::types::IndexOptions;
 use uuid::Uuid;
 use value::CqlType;
 
@@ -144,19 +144,15 @@ impl IndexIdentity {
         self.filter_columns.iter().any(|column| column.is_static)
     }
 
-    /// The description of the index in the HTTP API.
-    pub fn info(&self) -> IndexInfo {
-        IndexInfo {
-            keyspace: self.name.keyspace.clone(),
-            index: self.name.index.clone(),
-            options: IndexOptions::Vector {
-                dimensions: self.options.dimensions,
-                maximum_node_connections: self.options.maximum_node_connections,
-                construction_beam_width: self.options.construction_beam_width,
-                search_beam_width: self.options.search_beam_width_told(),
-                similarity_function: self.options.similarity,
-                quantization: self.options.quantization,
-            },
+    /// The options of the index in the HTTP API.
+    pub fn options_told(&self) -> IndexOptions {
+        IndexOptions::Vector {
+            dimensions: self.options.dimensions,
+            maximum_node_connections: self.options.maximum_node_connections,
+            construction_beam_width: self.options.construction_beam_width,
+            search_beam_width: self.options.search_beam_width_told(),
+            similarity_function: self.options.similarity,
+            quantization: self.options.quantization,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! index name creates no series.
 
 mod snapshots;
+mod turn_families;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +15,8 @@ use prometheus::{
 };
 use snapshots::SnapshotFamilies;
 use store_api::types::SearchPlan;
+use turn_families::TurnFamilies;
+use turns::Turns;
 
 use crate::counters::{Counters, Event};
 use crate::identity::IndexName;
@@ -58,6 +61,8 @@ pub struct Metrics {
     index_mapped: IntGaugeVec,
     index_modified: IntCounterVec,
     indexing_lag: HistogramVec,
+    behind: GaugeVec,
+    changes_waiting: IntGaugeVec,
     rows_rejected: IntCounterVec,
     rows_without_room: IntGaugeVec,
     write_time_regressions: IntCounterVec,
@@ -96,6 +101,10 @@ pub struct IndexMetrics {
     pub removed: IntCounter,
     /// The time from the timestamp of a log row until its change is searchable.
     pub lag: Histogram,
+    /// The seconds by which the index is behind the writes of its table; NaN while not known.
+    pub behind: Gauge,
+    /// The number of changes that searches see and the graph does not have yet.
+    pub waiting: IntGauge,
     /// The number of vectors that can't be indexed.
     pub rejected: IntCounter,
     /// The number of rows that wait for room in memory or on the disk.
@@ -205,6 +214,22 @@ impl Metrics {
                 "indexing_lag_seconds",
                 "Time from the timestamp of a log row until it is indexed",
                 LAG_BUCKETS_S,
+            ),
+            behind: registered(
+                &registry,
+                GaugeVec::new(
+                    Opts::new(
+                        "index_behind_seconds",
+                        "Age of the oldest write that searches of the index don't see",
+                    ),
+                    INDEX,
+                ),
+            ),
+            changes_waiting: gauge(
+                &registry,
+                "index_changes_waiting",
+                "Changes that searches measure one by one until the graph has them",
+                INDEX,
             ),
             rows_rejected: counter(
                 &registry,
@@ -332,6 +357,8 @@ impl Metrics {
             updated: modified("update"),
             removed: modified("remove"),
             lag: self.indexing_lag.with_label_values(&labels),
+            behind: self.behind.with_label_values(&labels),
+            waiting: self.changes_waiting.with_label_values(&labels),
             rejected: self.rows_rejected.with_label_values(&labels),
             without_room: self.rows_without_room.with_label_values(&labels),
             regressions: self.write_time_regressions.with_label_values(&labels),
@@ -384,6 +411,8 @@ impl Metrics {
         let _ = self.index_size.remove_label_values(&labels);
         let _ = self.index_mapped.remove_label_values(&labels);
         let _ = self.indexing_lag.remove_label_values(&labels);
+        let _ = self.behind.remove_label_values(&labels);
+        let _ = self.changes_waiting.remove_label_values(&labels);
         let _ = self.rows_rejected.remove_label_values(&labels);
         let _ = self.rows_without_room.remove_label_values(&labels);
         let _ = self.write_time_regressions.remove_label_values(&labels);
@@ -415,6 +444,15 @@ impl Metrics {
     pub fn set_clock_lead(&self, lead: Duration) {
         let series = self.clock_lead.with_label_values::<&str>(&[]);
         series.set(lead.as_secs_f64());
+    }
+
+    /// Shows the turns on the processor, too. Only the first call counts.
+    pub fn show_turns(&self, turns: Turns) {
+        let shown = TurnFamilies::new(turns)
+            .and_then(|families| self.registry.register(Box::new(families)));
+        if let Err(error) = shown {
+            tracing::debug!(%error, "the turns are not shown");
+        }
     }
 
     /// Writes all series in the text format 0.0.4.

@@ -150,6 +150,7 @@ fn begin(
 ) -> Result<StoreHandle, StartError> {
     prepare(&options.indexes)?;
     engine.set_database(database.clone());
+    engine.metrics().show_turns(options.turns.clone());
     let compute = Compute::new(options.turns, options.inline_searches_within);
     let tasks = TaskTracker::new();
     let work = options.tasks;

@@ -133,6 +133,31 @@ async fn columns_that_the_index_keeps_are_answered_without_rows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_way_of_each_search_is_counted() {
+    let serve = Serve::start().await;
+    serve
+        .world
+        .cql("INSERT INTO ks.t (p, c, v, n) VALUES (1, 'c', [1, 1], 7)")
+        .await;
+    let order = "ORDER BY v ANN OF [0, 0] LIMIT 9";
+    for query in [
+        format!("SELECT p FROM ks.t {order}"),
+        format!("SELECT p FROM ks.t WHERE n = 7 {order}"),
+        // Rows that the query names are ranked, without the index.
+        format!("SELECT p FROM ks.t WHERE p = 1 AND c = 'c' {order}"),
+    ] {
+        let rows = common::rows(&serve.session, &query).await;
+        assert_eq!(rows.len(), 1, "{query}");
+    }
+    let metrics = serve.world.get("/metrics").await;
+    for plan in ["scan", "filtered_scan", "ranked_rows"] {
+        let line = format!(r#"searches_total{{index_name="i",keyspace="ks",plan="{plan}"}} 1"#);
+        assert!(metrics.contains(&line), "{line} not in\n{metrics}");
+    }
+    serve.world.store.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn answers_without_rows_know_every_acknowledged_write() {
     let serve = Serve::start().await;
     let query = "SELECT p, n FROM ks.t ORDER BY v ANN OF [0, 0] LIMIT 1";

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use clock::{Clock, SystemClock};
 use common::{Way, World};
+use store::StoreOptions;
 use store_api::types::{AnnRequest, Filter, Restriction};
 use store_api::{ClientError, KeyValue};
 
@@ -87,7 +88,10 @@ async fn a_search_finds_what_was_acknowledged_before_it_and_nothing_deleted() {
 /// A search that names a time knows the writes up to then at once, also where nobody tells the end
 /// of the log.
 async fn a_search_that_names_a_time_knows_the_writes_up_to_it(way: Way) {
-    let world = World::start(way).await;
+    let patient = |options: &mut StoreOptions| {
+        options.listeners[0].search_wait_max = Duration::from_secs(5);
+    };
+    let world = World::start_with(way, patient).await;
     world
         .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)")
         .await;

@@ -17,6 +17,35 @@ pub enum Class {
 impl Class {
     /// All classes.
     pub const ALL: [Class; 4] = [Class::Query, Class::Write, Class::Ingest, Class::Background];
+
+    /// The name of the class in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Query => "query",
+            Class::Write => "write",
+            Class::Ingest => "ingest",
+            Class::Background => "background",
+        }
+    }
+}
+
+/// The weights of the two sides that compete for the processors. Only their ratio matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shares {
+    /// The weight of [`Class::Query`], at least 1.
+    pub search: u32,
+    /// The weight of [`Class::Write`] and of [`Class::Ingest`] each, at least 1. A class that has
+    /// nothing to do leaves its part to the others.
+    pub ingest: u32,
+}
+
+impl Default for Shares {
+    fn default() -> Shares {
+        Shares {
+            search: 1,
+            ingest: 1,
+        }
+    }
 }
 
 /// The limit and the share of one class.
@@ -65,6 +94,26 @@ impl TurnsOptions {
             ingest: limited(Some(threads)),
             // A scan bounds the ranges that it reads at a time by itself.
             background: limited(None),
+        }
+    }
+
+    /// As [`TurnsOptions::of_threads`], but no more than `threads` turns are taken at once by all
+    /// classes together, and the sides get them by their shares. Work in the background weighs a
+    /// quarter of ingest.
+    pub fn of_shares(threads: usize, shares: Shares) -> TurnsOptions {
+        let options = TurnsOptions::of_threads(threads);
+        // In quarters, as the least weight is 1.
+        let weighed = |of: ClassOptions, quarters: u32| ClassOptions {
+            share: quarters,
+            ..of
+        };
+        let (search, ingest) = (shares.search.max(1), shares.ingest.max(1));
+        TurnsOptions {
+            at_once_max: options.query.at_once_max,
+            query: weighed(options.query, search.saturating_mul(4)),
+            write: weighed(options.write, ingest.saturating_mul(4)),
+            ingest: weighed(options.ingest, ingest.saturating_mul(4)),
+            background: weighed(options.background, ingest),
         }
     }
 

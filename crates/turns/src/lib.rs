@@ -20,8 +20,10 @@
 //! turn, nor for a full channel, nor for the network. Otherwise turns that wait for each other
 //! could take all processors.
 //!
-//! **The default.** [`TurnsOptions::of_threads`] limits searches and pieces of builds, and leaves
-//! it to the operating system to share the cores between classes.
+//! **Two ways.** [`TurnsOptions::of_threads`] limits searches and pieces of builds, and leaves it
+//! to the operating system to share the cores between classes. A server takes
+//! [`TurnsOptions::of_shares`]: the system shares cores between threads, but a hundred clients that
+//! search keep every thread that serves sockets busy, and writes would wait behind all of them.
 //!
 //! Some bounds are no turns, and stay where they are: the number of searches that may wait and for
 //! how long (they bound latency), the bytes of writes that wait for the committer and the token
@@ -39,7 +41,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-pub use class::{Class, ClassOptions, TurnsOptions};
+pub use class::{Class, ClassOptions, Shares, TurnsOptions};
 pub use schedule::Counts;
 
 use schedule::Schedule;
@@ -80,6 +82,11 @@ impl Turns {
     /// Makes turns with the limits of [`TurnsOptions::of_threads`].
     pub fn of_threads(threads: usize) -> Turns {
         Turns::new(TurnsOptions::of_threads(threads))
+    }
+
+    /// Makes turns with the limits of [`TurnsOptions::of_shares`].
+    pub fn of_shares(threads: usize, shares: Shares) -> Turns {
+        Turns::new(TurnsOptions::of_shares(threads, shares))
     }
 
     /// Takes a turn if there is one and nobody of the class waits for it.

@@ -34,6 +34,8 @@ pub struct Counts {
     pub waiting: usize,
     /// The number of turns that were given since the beginning.
     pub given: u64,
+    /// The time for which ended turns were held; zero while classes don't wait for each other.
+    pub held: Duration,
 }
 
 /// The turns and queues of all classes. `W` wakes a caller that waits.
@@ -51,6 +53,7 @@ struct Queue<W> {
     share: u128,
     running: usize,
     given: u64,
+    held: Duration,
     position: u128,
     /// The running mean of the duration of turns; `None` before the first has ended.
     mean_ns: Option<u64>,
@@ -71,6 +74,7 @@ impl<W> Schedule<W> {
                 share: options.of(class).share.max(1).into(),
                 running: 0,
                 given: 0,
+                held: Duration::ZERO,
                 position: 0,
                 mean_ns: None,
                 waiting: VecDeque::new(),
@@ -135,6 +139,7 @@ impl<W> Schedule<W> {
             running: queue.running,
             waiting: queue.waiting.len(),
             given: queue.given,
+            held: queue.held,
         }
     }
 
@@ -166,6 +171,7 @@ impl<W> Queue<W> {
     }
 
     fn took(&mut self, time: Duration) {
+        self.held += time;
         let took_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.mean_ns = Some(match self.mean_ns {
             None => took_ns,

@@ -26,6 +26,7 @@ async fn a_turn_that_is_given_back_goes_to_the_next() {
             running: 1,
             waiting: 1,
             given: 1,
+            held: Duration::ZERO,
         }
     );
     drop(first);
@@ -40,6 +41,7 @@ async fn a_turn_that_is_given_back_goes_to_the_next() {
             running: 0,
             waiting: 0,
             given: 2,
+            held: Duration::ZERO,
         }
     );
 }
@@ -165,4 +167,49 @@ fn limits_tell_how_far_work_is_worth_splitting() {
     assert_eq!(turns.at_once(Class::Write), 1);
     assert_eq!(turns.at_once(Class::Background), class::cores());
     assert_eq!(one().at_once(Class::Ingest), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_searches_leave_ingest_its_share_and_the_other_way_round() {
+    const SHARES: Shares = Shares {
+        search: 1,
+        ingest: 3,
+    };
+    // (callers that search, callers that take in)
+    for (searching, ingesting) in [(256, 1), (1, 16), (256, 16)] {
+        let turns = Turns::of_shares(2, SHARES);
+        let callers = [
+            (Class::Query, searching, 200),
+            (Class::Ingest, ingesting, 3_000),
+        ];
+        for (class, count, turn_us) in callers {
+            for _ in 0..count {
+                let turns = turns.clone();
+                tokio::spawn(async move {
+                    loop {
+                        let turn = turns.take(class).await;
+                        tokio::time::sleep(Duration::from_micros(turn_us)).await;
+                        drop(turn);
+                        tokio::task::yield_now().await;
+                    }
+                });
+            }
+        }
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let held = |class| turns.counts(class).held.as_secs_f64() / 120.0;
+        let (search, ingest) = (held(Class::Query), held(Class::Ingest));
+        // A side with one caller can't hold more than one of two turns.
+        let (most_search, most_ingest) = (
+            if searching == 1 { 0.5 } else { 1.0 },
+            if ingesting == 1 { 0.5 } else { 1.0 },
+        );
+        assert!(
+            ingest >= 0.74_f64.min(most_ingest) - 0.02,
+            "{search} {ingest}"
+        );
+        assert!(
+            search >= 0.24_f64.min(most_search) - 0.02,
+            "{search} {ingest}"
+        );
+    }
 }

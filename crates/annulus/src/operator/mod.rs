@@ -2,6 +2,7 @@
 //! `annulus scrub`.
 
 mod columns;
+mod indexes;
 pub mod repair;
 pub mod status;
 pub mod tasks;

@@ -2,8 +2,9 @@
 
 use clap::Args;
 use serde::Serialize;
-use store_api::types::{ClockStatus, Info, NodeStatus};
+use store_api::types::{ClockStatus, IndexInfo, Info, NodeStatus};
 
+use super::indexes::table;
 use super::{Asking, block_on};
 
 #[derive(Args, Debug)]
@@ -17,6 +18,7 @@ struct Answer {
     status: NodeStatus,
     info: Info,
     clock: ClockStatus,
+    indexes: Vec<IndexInfo>,
 }
 
 /// Runs `annulus status`.
@@ -29,6 +31,7 @@ pub fn run(arguments: StatusArguments) -> anyhow::Result<()> {
             status: client.node_status().await.map_err(explained)?,
             info: client.info().await.map_err(explained)?,
             clock: client.clock().await.map_err(explained)?,
+            indexes: client.indexes().await.map_err(explained)?,
         };
         asking.print(&answer, shown)
     })
@@ -39,6 +42,7 @@ fn shown(answer: &Answer) -> String {
         status,
         info,
         clock,
+        indexes,
     } = answer;
     let state = match status {
         NodeStatus::Initializing => "starting",
@@ -54,8 +58,12 @@ fn shown(answer: &Answer) -> String {
             lead_ms % 1_000
         ),
     };
+    let indexes = match &**indexes {
+        [] => String::new(),
+        indexes => format!("\n{}", table(indexes)),
+    };
     format!(
-        "state    {state}\nprogram  {} {}\nclock    {clock}\n",
+        "state    {state}\nprogram  {} {}\nclock    {clock}\n{indexes}",
         info.service, info.version
     )
 }
@@ -75,6 +83,7 @@ mod tests {
                     engine: String::new(),
                 },
                 clock: ClockStatus { lead_ms },
+                indexes: Vec::new(),
             })
         };
         assert!(answer(0).starts_with("state    serving\nprogram  annulus 1\n"));

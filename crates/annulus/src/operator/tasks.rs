@@ -7,6 +7,7 @@ use store_api::types::{TaskState, TaskStatus, TaskTree};
 use store_api::{Client, ClientError};
 
 use super::columns::aligned;
+use super::indexes::table;
 use super::{Asking, block_on};
 use crate::exit::Failure;
 
@@ -24,7 +25,7 @@ pub struct TasksArguments {
 
 #[derive(Debug, Subcommand)]
 enum TasksCommand {
-    /// List the tasks that run or ended lately
+    /// List the tasks that run or ended lately, and how far each index is behind its table
     List {
         /// List parts of other tasks too
         #[arg(long)]
@@ -84,12 +85,20 @@ pub fn run(arguments: TasksArguments) -> anyhow::Result<()> {
     })
 }
 
+/// Prints the tasks, and for people the indexes too: following the log is work that never ends.
 async fn list(asking: &Asking, parts: bool) -> anyhow::Result<()> {
-    let tasks = asking.client().await?.tasks(parts).await;
-    let tasks = tasks.map_err(|error| asking.explain(error))?;
+    let client = asking.client().await?;
+    let explained = |error| asking.explain(error);
+    let tasks = client.tasks(parts).await.map_err(explained)?;
+    let indexes = client.indexes().await.map_err(explained)?;
     asking.print(&tasks, |tasks| {
         let lines: Vec<_> = tasks.iter().map(|task| line(task, 0)).collect();
-        aligned(HEADING, &lines)
+        let mut text = aligned(HEADING, &lines);
+        if !indexes.is_empty() {
+            text.push('\n');
+            text.push_str(&table(&indexes));
+        }
+        text
     })
 }
 

@@ -85,6 +85,15 @@ pub struct StoreSettings {
     #[arg(long, env = "VECTOR_STORE_THREADS", value_name = "N")]
     pub threads: Option<usize>,
 
+    /// Weight of searches where searches, writes and the building of indexes wait for a processor
+    /// [default: 1]
+    #[arg(long, env = "ANNULUS_SEARCH_SHARE", value_name = "N")]
+    pub search_share: Option<u32>,
+
+    /// Weight of writes and of the building of indexes against --search-share [default: 1]
+    #[arg(long, env = "ANNULUS_INGEST_SHARE", value_name = "N")]
+    pub ingest_share: Option<u32>,
+
     /// Threads for sockets and other work that waits [default: the number of cores]
     #[arg(long, env = "ANNULUS_ASYNC_THREADS", value_name = "N")]
     pub async_threads: Option<usize>,

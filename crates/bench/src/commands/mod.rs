@@ -16,5 +16,6 @@ pub mod schema;
 pub mod search;
 mod searching;
 pub mod serving_cost;
+pub mod shares;
 pub mod visible_after;
 mod waiting;

@@ -13,7 +13,7 @@ use super::index_path;
 use super::uri::segment;
 use crate::ClientError;
 use crate::types::{
-    ClockStatus, Info, RepairRequest, RepairSchedule, RepairScheduleUpdate, RepairSpeed,
+    ClockStatus, IndexInfo, Info, RepairRequest, RepairSchedule, RepairScheduleUpdate, RepairSpeed,
     RepairStatus, ScrubRequest, TaskStatus, TaskTree,
 };
 
@@ -27,6 +27,12 @@ impl Client {
     /// The lead of the database's time over the machine's clock.
     pub async fn clock(&self) -> Result<ClockStatus, ClientError> {
         self.fetch(Method::GET, "/api/v1/clock".to_owned(), &())
+            .await
+    }
+
+    /// All indexes of the service, with their state and their lag.
+    pub async fn indexes(&self) -> Result<Vec<IndexInfo>, ClientError> {
+        self.fetch(Method::GET, "/api/v1/indexes".to_owned(), &())
             .await
     }
 

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-/// An index and the options in effect.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+/// An index, the options in effect, and its state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct IndexInfo {
     /// The keyspace, case preserved.
     pub keyspace: String,
@@ -14,6 +14,9 @@ pub struct IndexInfo {
     pub index: String,
     /// The options that the index was made with.
     pub options: IndexOptions,
+    /// The state of the index, its rows and its lag. Absent in answers of ScyllaDB's service.
+    #[serde(flatten)]
+    pub status: Option<IndexStatus>,
 }
 
 /// Options by the kind of index.
@@ -69,6 +72,15 @@ pub struct IndexStatus {
     /// Rows that wait for room in memory or on the disk; left out when there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rows_without_room: usize,
+    /// Changes that searches see, but that wait to be linked into the graph; left out when there
+    /// are none. Each search measures them all.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub changes_waiting: usize,
+    /// Seconds by which the index is behind the writes of its table: the age of the oldest write
+    /// that searches don't see. Absent while that is not known, and in answers of ScyllaDB's
+    /// service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag_seconds: Option<f64>,
     /// Which index of that name it is: the `index_version` of its definition, a timeuuid that every
     /// CREATE INDEX makes anew. Absent in answers of ScyllaDB's service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,6 +126,7 @@ mod tests {
                 similarity_function: Metric::DotProduct,
                 quantization: Quantization::Bf16,
             },
+            status: None,
         };
         assert_eq!(
             serde_json::to_value(&info).unwrap(),
@@ -139,6 +152,20 @@ mod tests {
         let status: IndexStatus =
             serde_json::from_str(r#"{"status":"SERVING","count":4}"#).unwrap();
         assert_eq!(status.build_progress, 100.0);
+        assert_eq!(status.lag_seconds, None);
+        let listed = IndexInfo {
+            status: Some(status),
+            ..info
+        };
+        let json = serde_json::to_value(&listed).unwrap();
+        assert_eq!(
+            (&json["status"], &json["count"]),
+            (&"SERVING".into(), &4.into())
+        );
+        assert_eq!(serde_json::from_value::<IndexInfo>(json).unwrap(), listed);
+        let of_scylla = serde_json::json!({"keyspace": "ks", "index": "i", "options": text});
+        let of_scylla: IndexInfo = serde_json::from_value(of_scylla).unwrap();
+        assert_eq!(of_scylla.status, None);
     }
 
     #[test]
@@ -152,6 +179,8 @@ mod tests {
             count: 0,
             build_progress: 100.0,
             rows_without_room: 0,
+            changes_waiting: 0,
+            lag_seconds: None,
             version: served,
         };
         for (served, serves) in [(1, false), (2, true), (3, true)] {

@@ -391,7 +391,7 @@ async fn rows_without_room_are_tried_again_until_there_is() {
     drop(issue);
     world.scan = None;
     (&mut world.scanned).await.unwrap();
-    let status = world.index.status();
+    let status = world.index.status(Duration::ZERO);
     assert_eq!((status.count, status.rows_without_room), (0, 2));
     // One row is tried again and again, although no write names it.
     for _ in 0..2 {
@@ -497,7 +497,7 @@ async fn searches_see_what_was_read_before_the_graph_has_it() {
     let expected = rows(&[("other", 25.0), ("new", 36.0)]);
     assert_eq!(world.found(), expected);
     assert!(world.index.vectors.fresh_bytes() > 0);
-    assert_eq!(world.index.status().count, 2);
+    assert_eq!(world.index.status(Duration::ZERO).count, 2);
     drop(held);
     world.drained().await;
     assert_eq!(world.found(), expected);
@@ -563,6 +563,6 @@ async fn fresh_changes_are_bounded_and_writers_are_slowed_before() {
     assert!((4000..4400).contains(&bytes), "{bytes}");
     drop(held);
     world.drained().await;
-    assert_eq!(world.index.status().count, sent);
+    assert_eq!(world.index.status(Duration::ZERO).count, sent);
     assert!(!is_slowed());
 }

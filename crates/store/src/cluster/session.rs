@@ -89,7 +89,7 @@ impl DbHandle {
         }
     }
 
-    /// What is known of the current session, by name; nothing while there is none.
+    /// The facts about the current session, by name; none while there is no session.
     pub fn counters(&self) -> BTreeMap<String, u64> {
         let Some(db) = self.sessions.borrow().clone() else {
             return BTreeMap::new();

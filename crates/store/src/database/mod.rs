@@ -56,7 +56,7 @@ pub trait Database: Send + Sync + 'static {
         None
     }
 
-    /// What is known of the session to the database, by name; nothing if the database is in this
+    /// The facts about the session to the database, by name; nothing if the database is in this
     /// process.
     fn session_counters(&self) -> BTreeMap<String, u64> {
         BTreeMap::new()

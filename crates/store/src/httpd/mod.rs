@@ -5,8 +5,8 @@
 //! process has a door of its own ([`LocalDoor`]). A listener with a certificate speaks HTTPS and
 //! HTTP on one port; searches in clear are then refused with 403.
 //!
-//! Text indexes are not implemented: every name is missing for `bm25` and `highlight`. The test hooks
-//! under `/api/internals` answer 404 unless they are switched on.
+//! Text indexes are not implemented: every name is missing for `bm25` and `highlight`. The test
+//! hooks under `/api/internals` answer 404 unless they are switched on.
 
 mod ann;
 mod answer_budget;

@@ -47,18 +47,19 @@ pub async fn info(State(shared): State<Shared>) -> Json<Info> {
     Json(Info::clone(&shared.api.info))
 }
 
-/// Returns every index, in any state.
+/// Returns every index, in any state, with its state and its lag.
 #[utoipa::path(
     get,
     path = "/api/v1/indexes",
     responses((status = 200, description = "Every index", body = Vec<IndexInfo>)),
 )]
 pub async fn indexes(State(shared): State<Shared>) -> Json<Vec<IndexInfo>> {
-    let indexes = shared.api.engine.indexes();
-    Json(indexes.iter().map(|index| index.identity.info()).collect())
+    let engine = &shared.api.engine;
+    let (indexes, now) = (engine.indexes(), engine.now());
+    Json(indexes.iter().map(|index| index.info(now)).collect())
 }
 
-/// Returns one index.
+/// Returns one index, with its state and its lag.
 #[utoipa::path(
     get,
     path = "/api/v1/indexes/{keyspace}/{index}",
@@ -73,8 +74,9 @@ pub async fn index(
     Path(path): Path<IndexPath>,
 ) -> Result<Json<IndexInfo>, ApiError> {
     let name = IndexName::from(path);
-    match shared.api.engine.find(&name) {
-        Ok(index) => Ok(Json(index.identity.info())),
+    let engine = &shared.api.engine;
+    match engine.find(&name) {
+        Ok(index) => Ok(Json(index.info(engine.now()))),
         Err(no_route) => Err(SearchError::no_route(name, &no_route).into()),
     }
 }
@@ -94,14 +96,17 @@ pub async fn index_status(
     Path(path): Path<IndexPath>,
 ) -> Result<Json<IndexStatus>, ApiError> {
     let name = IndexName::from(path);
-    match shared.api.engine.find(&name) {
-        Ok(index) => Ok(Json(index.status())),
+    let engine = &shared.api.engine;
+    match engine.find(&name) {
+        Ok(index) => Ok(Json(index.status(engine.now()))),
         Err(NoRoute::Missing) => Err(SearchError::MissingIndex(name).into()),
         Err(_) => Ok(Json(IndexStatus {
             status: IndexState::Initializing,
             count: 0,
             build_progress: 0.0,
             rows_without_room: 0,
+            changes_waiting: 0,
+            lag_seconds: None,
             version: None,
         })),
     }

@@ -133,12 +133,13 @@ impl Engine {
         database.is_some_and(|database| database.has_index(name))
     }
 
-    /// Waits until an index of that version serves with all its columns. Returns at once if the schema has no index of
-    /// that name, and as soon as it has none any more.
+    /// Waits until an index of that version serves with all its columns. Returns at once if the
+    /// schema has no index of that name, and as soon as it has none any more.
     pub async fn serves(&self, name: &IndexName, version: Uuid) {
         let mut news = self.news.subscribe();
-        let serves =
-            |index: Arc<IndexHandle>| index.status().serves(version) && self.keeps_all(&index);
+        let serves = |index: Arc<IndexHandle>| {
+            index.status(self.now()).serves(version) && self.keeps_all(&index)
+        };
         while self.schema_has(name) && !self.index(name).is_some_and(serves) {
             // The sender lives as long as `self`.
             let _ = news.changed().await;
@@ -150,7 +151,7 @@ impl Engine {
         &self.metrics
     }
 
-    /// What is known of the session to the database, by name.
+    /// The facts about the session to the database, by name.
     pub fn session_counters(&self) -> BTreeMap<String, u64> {
         let database = self.database.get();
         let counters = database.map(|database| database.session_counters());
@@ -195,9 +196,9 @@ impl Engine {
     }
 
     /// The index that answers searches of the named one: of the indexes on its column that serve
-    /// and have all columns that the search needs, the one that leaves the fewest restricted ones to
-    /// a filter, and of equal ones the newest (contract, section 1.6). So an index can be built anew
-    /// beside the old one. A search that only an index under construction can answer gets its
+    /// and have all columns that the search needs, the one that leaves the fewest restricted ones
+    /// to a filter, and of equal ones the newest (contract, section 1.6). So an index can be built
+    /// anew beside the old one. A search that only an index under construction can answer gets its
     /// progress, even if others serve. A search that is [for one index](Needed::is_for_one) is
     /// answered by the named index or by none.
     pub fn route(&self, name: &IndexName, needed: &Needed<'_>) -> Result<Routed, NoRoute> {

@@ -57,6 +57,11 @@ impl Fresh {
         self.0.store(Arc::new(blocks));
     }
 
+    /// The number of fresh changes. An id with two of them counts twice.
+    pub fn len(&self) -> usize {
+        self.0.load().iter().map(|block| block.changes.len()).sum()
+    }
+
     /// The bytes that the fresh changes take.
     pub fn memory_bytes(&self) -> usize {
         self.0.load().iter().map(|block| block.bytes).sum()

@@ -17,6 +17,10 @@ pub struct Freshness {
     taken_up_us: AtomicI64,
     /// Tells a change of `taken_up_us` to those that wait for it. It is changed under this lock.
     told: watch::Sender<i64>,
+    /// A time by which the index was behind the end of the log, as far as somebody looked;
+    /// `i64::MAX` while it is not behind. Microseconds since the epoch. Without it the first write
+    /// after a quiet hour would make a lag of an hour.
+    behind_since_us: AtomicI64,
     /// The first run of the log's reader whose positions count.
     first_run: AtomicU64,
     /// The end of the log, if it is known without asking the database.
@@ -38,6 +42,7 @@ impl Default for Freshness {
         Freshness {
             taken_up_us: AtomicI64::new(i64::MIN),
             told: watch::Sender::new(i64::MIN),
+            behind_since_us: AtomicI64::new(i64::MAX),
             first_run: AtomicU64::new(0),
             head: OnceLock::new(),
             shown_in: Mutex::default(),
@@ -97,6 +102,30 @@ impl Freshness {
     /// writers nobody here can slow.
     pub fn slow_writers(&self) -> Option<Box<dyn Send>> {
         Some(self.head.get()?.slow_writers())
+    }
+
+    /// The time by which the index is behind: at most the age of the oldest write that it has not
+    /// taken up. It may be less until somebody has looked twice. Beside a cluster the age of the
+    /// end of what was read counts, as nobody knows whether there are writes after it. `None`
+    /// before the first position in the log. `now` is the time since the epoch by the clock of the
+    /// database.
+    pub fn lag(&self, now: Duration) -> Option<Duration> {
+        let now_us = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
+        let taken_up_us = self.taken_up_us.load(Ordering::Acquire);
+        let since_us = if self.head.get().is_none() {
+            taken_up_us
+        } else if self.missing().is_none() {
+            self.behind_since_us.store(i64::MAX, Ordering::Relaxed);
+            now_us
+        } else {
+            let behind_since_us = self.behind_since_us.fetch_min(now_us, Ordering::Relaxed);
+            taken_up_us.max(behind_since_us.min(now_us))
+        };
+        if since_us == i64::MIN {
+            return None;
+        }
+        let lag_us = now_us.saturating_sub(since_us);
+        Some(Duration::from_micros(u64::try_from(lag_us).unwrap_or(0)))
     }
 
     /// Adds a gauge that shows up to which time the log was read, in seconds since the epoch.
@@ -161,6 +190,9 @@ impl Freshness {
             if is_later {
                 *told = time_us;
                 self.taken_up_us.store(time_us, Ordering::Release);
+                if self.missing().is_none() {
+                    self.behind_since_us.store(i64::MAX, Ordering::Relaxed);
+                }
             }
             is_later
         });
@@ -222,6 +254,30 @@ mod tests {
         head.0.store(20, Ordering::Release);
         freshness.refresh_gauges(Duration::from_secs(7));
         assert_eq!(gauge.get(), 6.0);
+    }
+
+    #[test]
+    fn the_lag_is_the_age_of_what_is_missing() {
+        const S: i64 = 1_000_000;
+        let at = |seconds: i64| Duration::from_secs(seconds as u64);
+        let (freshness, head) = with_head(10 * S);
+        freshness.taken_up(10 * S);
+        assert_eq!(freshness.lag(at(3600)), Some(Duration::ZERO));
+        head.0.store(3601 * S, Ordering::Release);
+        assert_eq!(
+            freshness.lag(at(3602)),
+            Some(Duration::ZERO),
+            "it is seen first"
+        );
+        assert_eq!(freshness.lag(at(3605)), Some(at(3)));
+        freshness.taken_up(3600 * S);
+        assert_eq!(freshness.lag(at(3606)), Some(at(4)));
+        freshness.taken_up(3604 * S);
+        assert_eq!(freshness.lag(at(3606)), Some(Duration::ZERO));
+        let beside_a_cluster = Freshness::default();
+        assert_eq!(beside_a_cluster.lag(at(10)), None);
+        beside_a_cluster.taken_up(7 * S);
+        assert_eq!(beside_a_cluster.lag(at(10)), Some(at(3)));
     }
 
     #[tokio::test(start_paused = true)]

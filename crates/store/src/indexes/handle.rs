@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use store_api::types::{IndexState, IndexStatus};
+use store_api::types::{IndexInfo, IndexState, IndexStatus};
 
 use super::doubts::Doubts;
 use super::freshness::Freshness;
@@ -98,13 +98,27 @@ impl IndexHandle {
         self.items_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// The status of the index in the HTTP API.
-    pub fn status(&self) -> IndexStatus {
+    /// The description of the index in the HTTP API. `now` is the time since the epoch by the clock
+    /// of the database.
+    pub fn info(&self, now: Duration) -> IndexInfo {
+        IndexInfo {
+            keyspace: self.identity.name.keyspace.clone(),
+            index: self.identity.name.index.clone(),
+            options: self.identity.options_told(),
+            status: Some(self.status(now)),
+        }
+    }
+
+    /// The status of the index in the HTTP API. `now` is the time since the epoch by the clock of
+    /// the database.
+    pub fn status(&self, now: Duration) -> IndexStatus {
         IndexStatus {
             status: self.state(),
             count: self.vectors.len(),
             build_progress: self.progress(),
             rows_without_room: usize::try_from(self.metrics.without_room.get()).unwrap_or(0),
+            changes_waiting: self.vectors.fresh_changes(),
+            lag_seconds: self.freshness.lag(now).map(|lag| lag.as_secs_f64()),
             version: self.identity.version,
         }
     }
@@ -113,6 +127,13 @@ impl IndexHandle {
     /// database.
     pub fn refresh_gauges(&self, now: Duration) {
         self.freshness.refresh_gauges(now);
+        let lag = self.freshness.lag(now);
+        // A lag that is not known yet is no lag of zero.
+        let lag_s = lag.map_or(f64::NAN, |lag| lag.as_secs_f64());
+        self.metrics.behind.set(lag_s);
+        self.metrics
+            .waiting
+            .set(self.vectors.fresh_changes() as i64);
         self.metrics.size.set(self.vectors.len() as i64);
         let vectors = self.vectors.memory();
         let memory = &self.metrics.memory;
@@ -135,7 +156,7 @@ impl fmt::Debug for IndexHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IndexHandle")
             .field("name", &self.identity.name)
-            .field("status", &self.status())
+            .field("state", &self.state())
             .finish_non_exhaustive()
     }
 }

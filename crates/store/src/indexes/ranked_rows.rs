@@ -36,7 +36,7 @@ pub struct RankedRows<'a> {
     returned: Option<Vec<ReturnedValues<'a>>>,
     /// The way in which the search was done.
     plan: Option<Plan>,
-    /// What the answer tells of that.
+    /// The plan that the answer tells.
     debug: Option<SearchDebug>,
     /// Whether a value has expired that decides about a row, or is shown.
     is_in_doubt: bool,

@@ -217,6 +217,11 @@ impl VectorIndex {
         self.ann.memory()
     }
 
+    /// The number of changes that searches see and the graph does not have yet.
+    pub fn fresh_changes(&self) -> usize {
+        self.fresh.len()
+    }
+
     /// The bytes held for fresh changes.
     pub fn fresh_bytes(&self) -> usize {
         self.fresh.memory_bytes()
@@ -330,8 +335,8 @@ impl VectorIndex {
         }
     }
 
-    /// Finds the nearest vectors of the graph. `is_filtered` says whether the search has a filter of
-    /// the user's.
+    /// Finds the nearest vectors of the graph. `is_filtered` says whether the search has a filter
+    /// of the user's.
     fn nearest(
         &self,
         query: &[f32],

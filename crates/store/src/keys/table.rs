@@ -137,8 +137,8 @@ impl KeyTable {
         };
     }
 
-    /// Notes the time at which the first of the values of an id's filter columns expires, in seconds
-    /// since the epoch; 0 for never.
+    /// Notes the time at which the first of the values of an id's filter columns expires, in
+    /// seconds since the epoch; 0 for never.
     pub fn set_filter_expiry(&mut self, id: u32, expires_s: u32) {
         match expires_s {
             0 => self.filter_expiries.remove(&id),

@@ -271,7 +271,7 @@ impl World {
     }
 
     /// Sends a GET request to the HTTP API and returns the body of the answer.
-    async fn get(&self, path: &str) -> String {
+    pub async fn get(&self, path: &str) -> String {
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
         let mut stream = tokio::net::TcpStream::connect(self.store.addresses()[0])
             .await
@@ -411,7 +411,8 @@ pub fn keys(found: Neighbours) -> Vec<Vec<Value>> {
         .collect()
 }
 
-async fn rows(session: &Session, statement: &str) -> Vec<Row> {
+/// Returns the rows of a query.
+pub async fn rows(session: &Session, statement: &str) -> Vec<Row> {
     let result = session.query_unpaged(statement, ()).await;
     let result = result.unwrap_or_else(|error| panic!("{statement}: {error}"));
     let rows = result.into_rows_result().expect("rows");

@@ -14,7 +14,9 @@ use super::StoreSettings;
 use crate::exit::Failure;
 use crate::files::{password, pem};
 use crate::logging::LogFormat;
-use crate::settings::{DEFAULT_LOG, IndexVectors, filter_values, lacks, names, scrub, snapshots};
+use crate::settings::{
+    DEFAULT_LOG, IndexVectors, filter_values, lacks, names, scrub, shares, snapshots,
+};
 use crate::span::{bounded, distance, interval};
 
 /// A limit above the number of cores of any machine.
@@ -80,7 +82,10 @@ impl StoreSettings {
                 ..RepairOptions::default()
             },
             scrub: scrub(self.scrub_interval, self.scrub_rate_mib)?,
-            turns: Turns::of_threads(threads("threads", self.threads.unwrap_or(cores))?),
+            turns: Turns::of_shares(
+                threads("threads", self.threads.unwrap_or(cores))?,
+                shares(self.search_share, self.ingest_share)?,
+            ),
             inline_searches_within: self
                 .inline_searches_us
                 .map_or(defaults.inline_searches_within, Duration::from_micros),

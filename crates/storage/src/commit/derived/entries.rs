@@ -1,10 +1,10 @@
 //! The entries of secondary indexes.
 //!
-//! A record has an entry for each value that it holds, dead or alive, and no others. So what a write
-//! does to the entries follows from the record before it and after it, both of which the overlay
-//! has. A value that expires takes its entry along, as the entry knows the time. Rows below a
-//! deletion of their range or partition keep theirs until they are swept, in the same batch as the
-//! row.
+//! A record has an entry for each value that it holds, dead or alive, and no others. So what a
+//! write does to the entries follows from the record before it and after it, both of which the
+//! overlay has. A value that expires takes its entry along, as the entry knows the time. Rows below
+//! a deletion of their range or partition keep theirs until they are swept, in the same batch as
+//! the row.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

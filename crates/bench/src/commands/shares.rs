@@ -1,0 +1,290 @@
+//! `shares`: measures what searches leave of ingest, and what ingest leaves of searches.
+//!
+//! Rows are overwritten as fast as the server takes them, alone and beside so many searches in
+//! flight, and searches run alone and beside writes at a rate. Each pair is measured in one round,
+//! and its ratio is taken there. A write counts as taken in once the index has it: the time of an
+//! ingest ends when nothing waits for the index any more, so that a server gains nothing by letting
+//! work pile up.
+//!
+//! Each write gives a row the vector of another, as an equal vector would change nothing. So the
+//! size of the table stays, and the rows are not those of the data set afterwards.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use annulus_bench::data::Vectors;
+use anyhow::ensure;
+use clap::Args;
+use indicatif::ProgressBar;
+
+use super::arguments::{Target, TargetArguments};
+use super::searching::{SearchArguments, Searching};
+use crate::load::{self, Done, Failure, Length, Operation, Plan};
+use crate::report::{Measurement, Output, OutputArguments};
+use crate::servers::Names;
+use crate::servers::cql::Writes;
+use crate::servers::http::{self, Url};
+
+/// The number of writes under way at once.
+const WRITES_AT_ONCE: usize = 32;
+
+/// The pause between two looks at the index.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// The longest time for which searches run beside an ingest.
+const INGEST_MAX: Duration = Duration::from_secs(3600);
+
+/// The arguments of `shares`.
+#[derive(Args, Debug)]
+pub struct SharesArguments {
+    #[command(flatten)]
+    target: TargetArguments,
+    #[command(flatten)]
+    search: SearchArguments,
+    /// The CQL server for the writes
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9042")]
+    write_cql: String,
+    /// The index service, which tells when it has taken in all writes
+    #[arg(
+        long,
+        value_name = "http://HOST:PORT",
+        default_value = "http://127.0.0.1:6080"
+    )]
+    status_http: Url,
+    /// Searches in flight beside the writes, a measurement for each
+    #[arg(
+        long,
+        value_name = "N,...",
+        value_delimiter = ',',
+        default_value = "64,256"
+    )]
+    searches: Vec<usize>,
+    /// Writes a second beside searches
+    #[arg(long, value_name = "PER_SECOND", default_value_t = 1000.0)]
+    write_rate: f64,
+    /// Times that each pair is measured
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Measures all pairs in turn.
+pub async fn run(arguments: SharesArguments) -> anyhow::Result<()> {
+    ensure!(arguments.rounds > 0, "--rounds must be at least 1");
+    ensure!(
+        !arguments.searches.is_empty() && !arguments.searches.contains(&0),
+        "--searches must be numbers above 0"
+    );
+    let (plan, duration) = arguments.search.load.timed_plan()?;
+    let bench = Bench::new(&arguments, plan, duration).await?;
+    let mut output = Output::new(&arguments.output)?;
+    for &searches in &arguments.searches {
+        let mut kept = [Vec::new(), Vec::new()];
+        for round in 0..arguments.rounds {
+            let progress = output.progress(&format!("round {} of {searches}", round + 1))?;
+            let alone = bench.ingest(None, &progress).await?;
+            let beside = bench.ingest(Some(searches), &progress).await?;
+            kept[0].push(beside.rate_per_s / alone.rate_per_s);
+            let [searched_alone, searched, written] = bench.search(searches, &progress).await?;
+            kept[1].push(searched.rate_per_s / searched_alone.rate_per_s);
+            progress.finish_and_clear();
+            for measurement in [alone, beside, searched_alone, searched, written] {
+                output.add(measurement)?;
+            }
+        }
+        let mut summary = Measurement {
+            operation: "ratio".to_owned(),
+            series: format!("{searches} searches in flight"),
+            concurrency: searches,
+            ..Measurement::default()
+        };
+        summary.add_spread("ingest kept beside searches", &kept[0]);
+        let name = format!("searches kept beside {:.0} writes/s", arguments.write_rate);
+        summary.add_spread(&name, &kept[1]);
+        output.add(summary)?;
+    }
+    output.finish()
+}
+
+struct Bench {
+    searching: Searching,
+    target: Target,
+    dataset: String,
+    plan: Plan,
+    duration: Duration,
+    write_rate: f64,
+    writes: Writes,
+    base: Arc<Vectors>,
+    /// The number of the next write, over all measurements.
+    next: Arc<AtomicU64>,
+    names: Names,
+    status_http: Url,
+}
+
+impl Bench {
+    async fn new(
+        arguments: &SharesArguments,
+        plan: Plan,
+        duration: Duration,
+    ) -> anyhow::Result<Bench> {
+        let search = &arguments.search;
+        let base = Arc::new(search.data.read_base()?);
+        ensure!(base.len() > WRITES_AT_ONCE, "there are too few rows");
+        let target = arguments.target.target()?;
+        let database = search.requests.connect(&arguments.write_cql).await?;
+        Ok(Bench {
+            searching: search.searching(&target, &HashSet::new()).await?,
+            target,
+            dataset: search.data.name(),
+            plan,
+            duration,
+            write_rate: arguments.write_rate,
+            writes: database.writes(&search.names).await?,
+            base,
+            next: Arc::default(),
+            names: search.names.clone(),
+            status_http: arguments.status_http.clone(),
+        })
+    }
+
+    fn writers(&self) -> Vec<Overwriter> {
+        let writer = |_| Overwriter {
+            writes: self.writes.clone(),
+            base: Arc::clone(&self.base),
+            next: Arc::clone(&self.next),
+        };
+        (0..WRITES_AT_ONCE).map(writer).collect()
+    }
+
+    /// Overwrites rows as fast as the server takes them, alone or beside searches. The rate is that
+    /// of rows in the index.
+    async fn ingest(
+        &self,
+        searches: Option<usize>,
+        progress: &ProgressBar,
+    ) -> anyhow::Result<Measurement> {
+        let plan = Plan {
+            rate_per_s: None,
+            length: Length::Duration(self.duration),
+            ..self.plan.clone()
+        };
+        let ingest = async {
+            let began = Instant::now() + plan.warm_up;
+            let measured = load::run(&plan, self.writers(), progress).await?;
+            self.taken_in().await?;
+            anyhow::Ok((measured, began.elapsed()))
+        };
+        let ingested = match searches {
+            None => ingest.await,
+            Some(count) => {
+                let searches = Plan {
+                    rate_per_s: None,
+                    length: Length::Duration(INGEST_MAX),
+                    ..plan.clone()
+                };
+                let hidden = ProgressBar::hidden();
+                // Searches go on until everything is taken in.
+                tokio::select! {
+                    ingested = ingest => ingested,
+                    ended = self.searching.run(&searches, count, &hidden) => {
+                        ended?;
+                        anyhow::bail!("the ingest took longer than {INGEST_MAX:?}");
+                    }
+                }
+            }
+        };
+        let (measured, took) = ingested?;
+        let beside = searches.map_or("alone".to_owned(), |count| {
+            format!("beside {count} searches in flight")
+        });
+        let mut ingested = self.measurement("ingest", format!("ingest {beside}"), &measured);
+        ingested.seconds = took.as_secs_f64();
+        ingested.rate_per_s = ingested.operations as f64 / ingested.seconds;
+        Ok(ingested)
+    }
+
+    /// Searches alone, and then beside writes at a rate.
+    async fn search(
+        &self,
+        searches: usize,
+        progress: &ProgressBar,
+    ) -> anyhow::Result<[Measurement; 3]> {
+        let mut alone = self.searching.run(&self.plan, searches, progress).await?;
+        let writes = Plan {
+            rate_per_s: Some(self.write_rate),
+            length: Length::Duration(self.duration),
+            ..self.plan.clone()
+        };
+        let hidden = ProgressBar::hidden();
+        let (searched, written) = tokio::join!(
+            self.searching.run(&self.plan, searches, &hidden),
+            load::run(&writes, self.writers(), progress),
+        );
+        let mut searched = searched?;
+        self.taken_in().await?;
+        // The rows have the vectors of others, so recall would say nothing.
+        (alone.recall, searched.recall) = (None, None);
+        alone.series = format!("{searches} searches in flight, alone");
+        let beside = format!("{:.0} writes/s", self.write_rate);
+        searched.series = format!("{searches} searches in flight beside {beside}");
+        let series = format!("{beside} beside {searches} searches in flight");
+        let mut written = self.measurement("write", series, &written?);
+        written.rate_asked_per_s = writes.rate_per_s;
+        Ok([alone, searched, written])
+    }
+
+    fn measurement(
+        &self,
+        operation: &str,
+        series: String,
+        measured: &load::Measured,
+    ) -> Measurement {
+        Measurement {
+            operation: operation.to_owned(),
+            target: self.target.to_string(),
+            series,
+            dataset: self.dataset.clone(),
+            concurrency: WRITES_AT_ONCE,
+            ..Measurement::of(measured)
+        }
+    }
+
+    /// Waits until the index has all acknowledged writes. A service that doesn't tell its lag is
+    /// believed to have them.
+    async fn taken_in(&self) -> anyhow::Result<()> {
+        let deadline = Instant::now() + INGEST_MAX;
+        while Instant::now() < deadline {
+            let status = http::index_status(&self.status_http, &self.names).await?;
+            if status.changes_waiting == 0 && status.lag_seconds.unwrap_or(0.0) == 0.0 {
+                return Ok(());
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        anyhow::bail!("the index does not take in what was written")
+    }
+}
+
+/// A worker that gives rows the vectors of others, pass after pass.
+struct Overwriter {
+    writes: Writes,
+    base: Arc<Vectors>,
+    next: Arc<AtomicU64>,
+}
+
+impl Operation for Overwriter {
+    async fn perform(&mut self, _: u64) -> Result<Done, Failure> {
+        let rows = self.base.len() as u64;
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        // In each pass a row gets another vector than in the one before.
+        let (row, pass) = (number % rows, number / rows + 1);
+        let vector = (row + pass) % rows;
+        let id = self.base.id(row as usize);
+        self.writes
+            .insert(id, self.base.row(vector as usize))
+            .await?;
+        Ok(Done::now())
+    }
+}
