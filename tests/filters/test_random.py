@@ -13,7 +13,8 @@ import time
 
 import pytest
 import relations as rel
-from cassandra import InvalidRequest
+from cassandra import ConsistencyLevel, InvalidRequest
+from cassandra.query import SimpleStatement
 from edges import BY_NAME, INT
 from intervals import MARKER, Cell, History, expiry
 from server import eventually
@@ -234,8 +235,8 @@ def _cells(column, value, expires):
 
 
 class Search:
-    """A search that was answered: what was asked, when, and which rows came, as (key, score, values
-    of the columns `f`, `u` and `st`, or None)."""
+    """A search that was answered: what was asked, by which way and when, and which rows came, as (key,
+    score, values of some columns). An answer of the index alone has no scores."""
 
     def __init__(self, table, rng):
         self.table = table
@@ -245,7 +246,8 @@ class Search:
         self.relations = self._relations(rng)
         columns = set().union(*(relation.columns for relation in self.relations))
         self.is_kept = columns <= {"p", "c", "f"} | ({"g", "m", "st"} if self.column == "v" else set())
-        self.is_http = self.is_kept and rng.random() < 0.3
+        ways = [self._by_http, self._of_rows, self._of_index] if self.is_kept else [self._of_rows]
+        self._way = rng.choice(ways)
 
     def _relations(self, rng):
         table, number = self.table, rng.randrange
@@ -276,27 +278,42 @@ class Search:
 
     def _answered(self, server):
         self.began = time.time()
-        self.rows = self._by_http(server) if self.is_http else self._by_cql()
+        self.rows = self._way(server)
         self.ended = time.time()
         return self.rows is not None
 
-    def _by_cql(self):
+    def _kept(self):
+        """The columns beside the key whose values the index keeps and answers."""
+        return ["f", "st"] if self.column == "v" else ["f"]
+
+    def _of_rows(self, _server):
+        """An answer of the rows."""
+        score = f"similarity_euclidean({self.column}, {self.vector}) AS score"
+        return self._by_cql(["f", "u", "st"], score, ConsistencyLevel.QUORUM)
+
+    def _of_index(self, _server):
+        """An answer of the index alone, which reads no rows."""
+        return self._by_cql(self._kept(), None, ConsistencyLevel.ONE)
+
+    def _by_cql(self, columns, score, consistency):
+        selected = ["p", "c", *columns, *([score] if score else [])]
         where = " AND ".join(relation.with_literals() for relation in self.relations)
         filtering = "" if self.is_kept else " ALLOW FILTERING"
         text = (
-            f"SELECT p, c, f, u, st, similarity_euclidean({self.column}, {self.vector}) AS score FROM {self.table.name} "
+            f"SELECT {', '.join(selected)} FROM {self.table.name} "
             f"WHERE {where} ORDER BY {self.column} ANN OF {self.vector} LIMIT {self.limit}{filtering}"
         )
         try:
-            answer = self.table.session.execute(text)
+            answer = self.table.session.execute(SimpleStatement(text, consistency_level=consistency))
         except InvalidRequest as error:
             assert "still being constructed" in str(error), f"{self}: {error}"
             return None
-        return [((row.p, row.c), row.score, (row.f, row.u, row.st)) for row in answer]
+        rows = [row._asdict() for row in answer]
+        return [((row["p"], row["c"]), row.get("score"), {column: row[column] for column in columns}) for row in rows]
 
     def _by_http(self, server):
         filter = {"restrictions": [relation.json for relation in self.relations], "allow_filtering": True}
-        body = {"vector": self.vector, "limit": self.limit, "filter": filter}
+        body = {"vector": self.vector, "limit": self.limit, "filter": filter, "return_columns": self._kept()}
         status, text = server.http(f"/api/v1/indexes/random/{self.table.indexes[self.column]}/ann", body)
         if status == 503:
             assert "INDEX_BUILDING" in text, f"{self}: {text}"
@@ -304,7 +321,8 @@ class Search:
         assert status == 200, f"{self}: {status} {text}"
         answer = json.loads(text)
         keys = zip(*answer["primary_keys"].values())
-        return [(key, score, None) for key, score in zip(keys, answer["similarity_scores"])]
+        values = [dict(zip(answer["column_values"], row)) for row in zip(*answer["column_values"].values())]
+        return list(zip(keys, answer["similarity_scores"], values))
 
     def fault(self):
         """What is wrong with the answer; None if a table that changed meanwhile explains it."""
@@ -314,7 +332,7 @@ class Search:
         seen = {key: self._seen(key) for key in self.table.histories if key[1] != STATIC}
         for key, score, values in self.rows:
             found = [content for content in seen[key] if content is not None]
-            if not any(content["score"] and abs(content["score"] - score) < 1e-6 and self._is(content, values) for content in found):
+            if not any(self._is(content, score, values) for content in found):
                 return f"row {key} with {score} and {values} is none of {found or 'what was written'}"
         certain = {key: contents for key, contents in seen.items() if all(map(self._matches, contents))}
         if len(keys) < min(self.limit, len(certain)):
@@ -347,8 +365,9 @@ class Search:
         row["score"] = row["v"] and 1 / (1 + sum((a - b) ** 2 for a, b in zip(row["v"], self.vector)))
         return row
 
-    def _is(self, content, values):
-        return self._matches(content) and (values is None or values == (content["f"], content["u"], content["st"]))
+    def _is(self, content, score, values):
+        is_score = score is None or (content["score"] and abs(content["score"] - score) < 1e-6)
+        return is_score and self._matches(content) and all(content[column] == value for column, value in values.items())
 
     def _may_be_ranked(self, content):
         """Whether the index may name a row with this content: conditions on columns that it does not
@@ -362,7 +381,7 @@ class Search:
 
     def __str__(self):
         where = " AND ".join(relation.with_literals() for relation in self.relations)
-        way = "HTTP" if self.is_http else "CQL"
+        way = self._way.__name__.strip("_")
         return f"{way}, {self.table.indexes[self.column]} {self.vector} limit {self.limit}: {where}"
 
 

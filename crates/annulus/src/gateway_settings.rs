@@ -8,10 +8,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use client_memory::Budget;
 use clock::OffsetClock;
-use gateway::{CatalogOptions, GatewayOptions, Ring};
+use gateway::{CatalogOptions, FreshnessOptions, GatewayOptions, Ring, WhenBehind};
 use net::tls::RenewableClient;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -145,6 +145,26 @@ pub struct GatewaySettings {
     #[arg(long, env = "ANNULUS_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
 
+    /// Milliseconds that a search waits until its index knows the newest write to the table which
+    /// this gateway acknowledged; 0 for no wait [default: 250]
+    #[arg(
+        long,
+        env = "ANNULUS_SEARCH_WAIT_MS",
+        value_name = "MS",
+        help_heading = INDEX_SERVICES
+    )]
+    pub search_wait_ms: Option<u32>,
+
+    /// Answer of a search whose time to wait is over: the rows that the index knows with a warning,
+    /// or an error [default: stale]
+    #[arg(
+        long,
+        env = "ANNULUS_SEARCH_WHEN_BEHIND",
+        value_name = "ANSWER",
+        help_heading = INDEX_SERVICES
+    )]
+    pub search_when_behind: Option<StaleOrError>,
+
     /// Run the index service in this process, instead of `annulus store` beside it
     ///
     /// The index service has the settings of `annulus store`. It takes them from the environment
@@ -179,6 +199,14 @@ pub struct GatewaySettings {
     #[command(flatten, next_help_heading = "TLS")]
     #[serde(skip)]
     pub tls: GatewayTls,
+}
+
+/// The answer of a search that lacks the newest writes, in its form on the command line.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum StaleOrError {
+    Stale,
+    Error,
 }
 
 /// A node and its gateway, in their form on the command line.
@@ -280,6 +308,8 @@ impl GatewaySettings {
             max_frame_mib: self.max_frame_mib.or(other.max_frame_mib),
             memory_limit: self.memory_limit.or(other.memory_limit),
             max_batch_kib: self.max_batch_kib.or(other.max_batch_kib),
+            search_wait_ms: self.search_wait_ms.or(other.search_wait_ms),
+            search_when_behind: self.search_when_behind.or(other.search_when_behind),
             with_store: self.with_store.or(other.with_store),
             store: self.store.or(other.store),
             async_threads: self.async_threads.or(other.async_threads),
@@ -343,6 +373,7 @@ impl GatewaySettings {
                 connections_max,
                 stores: self.vector_store.client()?.into(),
                 frame_body_max: max_frame_mib << 20,
+                freshness: freshness(self.search_wait_ms, self.search_when_behind),
                 batch_bytes_max: batch_bytes_max(self.max_batch_kib, defaults.batch_bytes_max),
                 memory: Budget::new(shares.cql),
                 answer_bytes_max: shares.internal,
@@ -418,6 +449,19 @@ fn ring(
         None => in_file.into_iter().collect(),
     };
     Ring::new(pairs).map_err(|error| Failure::Configuration(error.to_string()))
+}
+
+/// The knowledge that searches must have of acknowledged writes.
+fn freshness(wait_ms: Option<u32>, when_behind: Option<StaleOrError>) -> FreshnessOptions {
+    let defaults = FreshnessOptions::default();
+    FreshnessOptions {
+        wait: wait_ms.map_or(defaults.wait, |ms| Duration::from_millis(ms.into())),
+        when_behind: match when_behind {
+            None => defaults.when_behind,
+            Some(StaleOrError::Stale) => WhenBehind::Stale,
+            Some(StaleOrError::Error) => WhenBehind::Error,
+        },
+    }
 }
 
 /// The most bytes of a batch. With zero, every write gets log rows before and after it.

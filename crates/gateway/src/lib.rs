@@ -106,5 +106,5 @@ mod writes;
 pub use catalog::CatalogOptions;
 pub use gateway::Gateway;
 pub use net::listener::BindError;
-pub use options::GatewayOptions;
+pub use options::{FreshnessOptions, GatewayOptions, WhenBehind};
 pub use ring::{Ring, RingError};

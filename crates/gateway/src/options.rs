@@ -14,6 +14,35 @@ use store_api::Stores;
 use crate::catalog::CatalogOptions;
 use crate::ring::Ring;
 
+/// The knowledge that a search must have of writes that its gateway acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub struct FreshnessOptions {
+    /// The longest time for which a search waits until its index knows the newest write to the
+    /// table that this gateway acknowledged. Zero: it does not wait.
+    pub wait: Duration,
+    /// The answer of a search whose time to wait is over.
+    pub when_behind: WhenBehind,
+}
+
+/// The answer of a search whose index lacks the newest write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenBehind {
+    /// The rows that the index knows, with a warning.
+    #[default]
+    Stale,
+    /// An error, upon which drivers try again.
+    Error,
+}
+
+impl Default for FreshnessOptions {
+    fn default() -> Self {
+        FreshnessOptions {
+            wait: Duration::from_millis(250),
+            when_behind: WhenBehind::default(),
+        }
+    }
+}
+
 /// The settings of a gateway.
 #[derive(Clone, Debug)]
 pub struct GatewayOptions {
@@ -58,6 +87,8 @@ pub struct GatewayOptions {
     pub prepared_bytes_max: usize,
     /// The index services that find nearest neighbours.
     pub stores: Stores,
+    /// The knowledge that searches have of acknowledged writes.
+    pub freshness: FreshnessOptions,
     /// The size up to which a write to a table with a vector index goes to the node in one batch
     /// with its log rows: the `batch_size_warn_threshold` of Cassandra. Bytes, as Cassandra counts
     /// those of a batch.
@@ -89,6 +120,7 @@ impl Default for GatewayOptions {
             drain_timeout: Duration::from_secs(60),
             prepared_bytes_max: Shares::default().prepared,
             stores: Stores::disabled(),
+            freshness: FreshnessOptions::default(),
             batch_bytes_max: 5 << 10,
             clock: Arc::new(SystemClock),
             reactors: Reactors::default(),

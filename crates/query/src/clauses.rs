@@ -1,6 +1,6 @@
 //! Checks of the clauses that a nearest-neighbour SELECT must not have beside its ordering.
 
-use cql::ast::{Operator, Select, Subject, Term};
+use cql::ast::{Select, Subject, Term};
 use cql::error::CqlError;
 use value::CqlType;
 
@@ -48,36 +48,6 @@ fn restricts(select: &Select, column: &str) -> bool {
     relations.any(|relation| matches!(&relation.subject, Subject::Column(name) if name == column))
 }
 
-/// Refuses a WHERE clause, for a service that has no filters. Each gets the error that tells why.
-///
-/// # Errors
-/// If there is a WHERE clause.
-pub fn refuse_filters(select: &Select) -> Result<(), CqlError> {
-    let Some(relation) = select.relations.first() else {
-        return Ok(());
-    };
-    let is_unsupported_subject = matches!(
-        relation.subject,
-        Subject::Element { .. } | Subject::Field { .. } | Subject::Token(_) | Subject::Function(_)
-    );
-    let is_unsupported_operator = matches!(
-        relation.operator,
-        Operator::Contains
-            | Operator::ContainsKey
-            | Operator::Like
-            | Operator::NotEq
-            | Operator::NotIn
-            | Operator::IsNotNull
-    );
-    Err(CqlError::invalid(if is_unsupported_subject {
-        "Unsupported restriction in a Vector ANN query"
-    } else if is_unsupported_operator {
-        "Unsupported operator in restriction of a Vector ANN query"
-    } else {
-        "Filters beside ANN OF are not available yet: remove the WHERE clause"
-    }))
-}
-
 /// Compares the dimensions of the vector looked for with those of the column, if the vector shows
 /// its own: as a list, or as a term of a known type (`natural_type`).
 ///
@@ -110,9 +80,7 @@ mod tests {
     fn checked(clauses: &str, has_aggregates: bool) -> Result<(), CqlError> {
         let text = format!("SELECT id FROM t {clauses}");
         match parse_statement(&text).unwrap().statement {
-            Statement::Select(select) => {
-                check(&select, "v", has_aggregates).and_then(|()| refuse_filters(&select))
-            }
+            Statement::Select(select) => check(&select, "v", has_aggregates),
             other => panic!("{other:?}"),
         }
     }
@@ -123,9 +91,6 @@ mod tests {
             ("PER PARTITION LIMIT 1 LIMIT 3", "per-partition limits"),
             ("GROUP BY id LIMIT 3", "with aggregation"),
             ("WHERE v = [1] LIMIT 3", "only support ANN queries"),
-            ("WHERE token(id) > 3 LIMIT 3", "Unsupported restriction"),
-            ("WHERE s CONTAINS 3 LIMIT 3", "Unsupported operator"),
-            ("WHERE id = 3 LIMIT 3", "not available yet"),
         ] {
             let error = checked(clauses, false).unwrap_err();
             assert!(error.message.contains(text), "{clauses}: {error}");

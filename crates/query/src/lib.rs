@@ -21,7 +21,9 @@
 //!
 //! - [`clauses`]: the clauses that such a SELECT must not have, in the words of ScyllaDB;
 //! - [`filter`]: its conditions on rows, in the words of the index service;
-//! - [`newest`]: the index that is asked if several serve the query;
+//! - [`serving`]: the index that is asked if several serve the query;
+//! - [`condition`]: the relations of WHERE, and which of them the index can search by;
+//! - [`SearchVector`]: the vector to look for;
 //! - [`bounds`]: checks of values that are known only when the query is executed;
 //! - [`key_values`] and [`refused`]: the answers of the index service;
 //! - [`refill`]: how many more neighbours are asked for when rows of those named are gone;
@@ -34,6 +36,7 @@ pub mod bounds;
 mod choice;
 pub mod clauses;
 pub mod clock;
+pub mod condition;
 pub mod filter;
 pub mod functions;
 pub mod limit;
@@ -43,10 +46,12 @@ pub mod refill;
 pub mod relation;
 pub mod resolve;
 pub mod row_filter;
+mod search_vector;
 mod service;
 pub mod values;
 
-pub use choice::newest;
+pub use choice::{VectorIndex, serving};
 pub use nearest::Nearest;
 pub use ordering::{NearestTo, Ordering, is_nearest, similarity_columns};
+pub use search_vector::SearchVector;
 pub use service::{key_values, refused};

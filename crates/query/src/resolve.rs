@@ -1,22 +1,62 @@
 //! Finds the columns that the names in a statement stand for.
 
 use cql::error::CqlError;
-use schema::{Column, Table};
+use schema::{Column, ColumnKind, Table};
+
+/// The columns of a table, wherever the table lies.
+#[derive(Clone, Copy, Debug)]
+pub struct Columns<'t> {
+    /// The keyspace of the table.
+    pub keyspace: &'t str,
+    /// The name of the table.
+    pub table: &'t str,
+    /// All columns.
+    pub columns: &'t [Column],
+}
+
+impl<'t> From<&'t Table> for Columns<'t> {
+    fn from(table: &'t Table) -> Self {
+        Columns {
+            keyspace: &table.keyspace,
+            table: &table.name,
+            columns: &table.columns,
+        }
+    }
+}
+
+impl<'t> Columns<'t> {
+    /// Finds a column by its name.
+    ///
+    /// # Errors
+    /// If the table has no such column.
+    pub fn column(self, name: &str) -> Result<&'t Column, CqlError> {
+        let mut columns = self.columns.iter();
+        columns.find(|column| column.name == name).ok_or_else(|| {
+            let Columns {
+                keyspace, table, ..
+            } = self;
+            CqlError::invalid(format!(
+                "Undefined column name {name} in table {keyspace}.{table}"
+            ))
+        })
+    }
+
+    /// The partition key columns in their order.
+    pub fn partition_key(self) -> Vec<&'t Column> {
+        let position = |column: &'t Column| match column.kind {
+            ColumnKind::PartitionKey { position } => Some((position, column)),
+            _ => None,
+        };
+        let mut key: Vec<_> = self.columns.iter().filter_map(position).collect();
+        key.sort_unstable_by_key(|(position, _)| *position);
+        key.into_iter().map(|(_, column)| column).collect()
+    }
+}
 
 /// Finds a column by its name.
 ///
 /// # Errors
 /// If the table has no such column.
 pub fn column<'t>(table: &'t Table, name: &str) -> Result<&'t Column, CqlError> {
-    table
-        .column(name)
-        .ok_or_else(|| no_such_column(name, table))
-}
-
-/// The error "Undefined column name x in table ks.t".
-pub fn no_such_column(name: &str, table: &Table) -> CqlError {
-    CqlError::invalid(format!(
-        "Undefined column name {name} in table {}.{}",
-        table.keyspace, table.name
-    ))
+    Columns::from(table).column(name)
 }

@@ -67,9 +67,11 @@ pub struct IndexRequest {
     pub index: Uuid,
     /// The values that are looked for.
     pub values: IndexedValues,
-    /// The row behind which the read begins, in the order of positions. If `values` is one value,
-    /// the rows up to it are not looked at.
-    pub resume_after: Option<Position>,
+    /// The tokens of the partitions that are looked at.
+    pub tokens: (Bound<Token>, Bound<Token>),
+    /// The position at which the read begins; `None` for the first. If `values` is one value, what
+    /// stands before it is not looked at.
+    pub from: Option<Position>,
 }
 
 /// A range of values of a secondary index, as serialised values of the type that it finds rows by:

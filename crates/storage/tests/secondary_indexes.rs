@@ -65,7 +65,8 @@ fn count(storage: &Storage, table: &Table, index: &SecondaryIndex, values: Index
     let request = IndexRequest {
         index: index.version,
         values,
-        resume_after: None,
+        tokens: (Bound::Unbounded, Bound::Unbounded),
+        from: None,
     };
     let view = storage.view(table.id).unwrap();
     let positions = view.positions(&request).unwrap();
@@ -125,7 +126,8 @@ fn a_build_goes_on_after_a_restart_and_takes_in_what_is_written_meanwhile() {
     let request = IndexRequest {
         index: index.version,
         values: one("new"),
-        resume_after: None,
+        tokens: (Bound::Unbounded, Bound::Unbounded),
+        from: None,
     };
     let position = view.positions(&request).unwrap().next().unwrap().unwrap();
     let row = view.row_at(&position).unwrap().unwrap();
@@ -257,7 +259,8 @@ fn entries_of_expired_values_leave_the_disk() {
     let request = IndexRequest {
         index: index.version,
         values: all(),
-        resume_after: None,
+        tokens: (Bound::Unbounded, Bound::Unbounded),
+        from: None,
     };
     assert_eq!(
         reader.positions(&request).unwrap().count(),

@@ -218,7 +218,8 @@ impl SchemaWatch {
         let index = match index {
             Ok(index) => Arc::new(index),
             Err(error) => {
-                tracing::error!(index = %identity.name, %error, "the index can't be made");
+                tracing::error!(index = %identity.name, %error, "the index can't be made yet");
+                self.schema.tell_again();
                 return;
             }
         };
@@ -240,6 +241,8 @@ impl SchemaWatch {
             self.remove(&identity.name).await;
             let opened = open(&self.context, &identity).await;
             self.add_opened(identity, opened);
+        } else if self.context.engine.is_beside(index) {
+            self.renew(identity).await;
         }
     }
 

@@ -20,8 +20,8 @@
 //! turn, nor for a full channel, nor for the network. Otherwise turns that wait for each other
 //! could take all processors.
 //!
-//! **Two ways.** [`TurnsOptions::of_threads`] limits searches and pieces of builds, and leaves it to
-//! the operating system to share the cores between classes. A server takes
+//! **Two ways.** [`TurnsOptions::of_threads`] limits searches and pieces of builds, and leaves it
+//! to the operating system to share the cores between classes. A server takes
 //! [`TurnsOptions::of_shares`]: the system shares cores between threads, but a hundred clients that
 //! search keep every thread that serves sockets busy, and writes would wait behind all of them.
 //!

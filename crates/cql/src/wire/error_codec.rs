@@ -54,6 +54,19 @@ pub(super) fn put_error(out: &mut BytesMut, error: &CqlError) {
             out.put_i32(*block_for);
             out.put_u8(u8::from(*data_present));
         }
+        ErrorKind::ReadFailure {
+            consistency,
+            received,
+            block_for,
+            failures,
+            data_present,
+        } => {
+            out.put_u16(*consistency);
+            out.put_i32(*received);
+            out.put_i32(*block_for);
+            out.put_i32(*failures);
+            out.put_u8(u8::from(*data_present));
+        }
         ErrorKind::AlreadyExists { keyspace, table } => {
             out.put_string(keyspace);
             out.put_string(table);
@@ -99,6 +112,13 @@ pub(super) fn read_error(reader: &mut Reader) -> Result<CqlError, DecodeError> {
             consistency: reader.u16(WHAT)?,
             received: reader.i32(WHAT)?,
             block_for: reader.i32(WHAT)?,
+            data_present: reader.u8(WHAT)? != 0,
+        },
+        0x1300 => ErrorKind::ReadFailure {
+            consistency: reader.u16(WHAT)?,
+            received: reader.i32(WHAT)?,
+            block_for: reader.i32(WHAT)?,
+            failures: reader.i32(WHAT)?,
             data_present: reader.u8(WHAT)? != 0,
         },
         0x2000 => ErrorKind::SyntaxError,

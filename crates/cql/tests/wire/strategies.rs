@@ -264,6 +264,15 @@ fn error() -> impl Strategy<Value = CqlError> {
                 data_present,
             }
         ),
+        any::<(u16, i32, i32, i32, bool)>().prop_map(
+            |(consistency, received, block_for, failures, data_present)| ErrorKind::ReadFailure {
+                consistency,
+                received,
+                block_for,
+                failures,
+                data_present,
+            }
+        ),
         (text(), text()).prop_map(|(keyspace, table)| ErrorKind::AlreadyExists { keyspace, table }),
         bytes(20).prop_map(|id| ErrorKind::Unprepared { id }),
     ];

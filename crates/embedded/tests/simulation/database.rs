@@ -65,6 +65,10 @@ impl Database for Faulty {
         self.inner.is_current(index)
     }
 
+    fn keeps_all(&self, index: &IndexIdentity) -> bool {
+        self.inner.keeps_all(index)
+    }
+
     async fn log(&self, table: &TableIdentity) -> anyhow::Result<Option<LogFacts>> {
         pause(&self.random).await;
         self.inner.log(table).await

@@ -145,7 +145,8 @@ pub fn keys_of(storage: &Storage, index: Uuid, number: i32) -> Result<BTreeSet<K
     let request = IndexRequest {
         index,
         values: IndexedValues::one(int(number)),
-        resume_after: None,
+        tokens: (Bound::Unbounded, Bound::Unbounded),
+        from: None,
     };
     let view = storage.view(ID)?;
     let positions = view.positions(&request)?;

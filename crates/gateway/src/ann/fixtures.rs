@@ -40,6 +40,7 @@ pub(crate) fn table(partition: &[&str], clustering: &[&str]) -> LoggedTable {
         columns: keys.chain(names).chain(vectors).collect(),
         partition_key_count: partition.len(),
         clustering_key_count: clustering.len(),
+        sai_columns: Vec::new(),
         log_name: "films_scylla_cdc_log".to_owned(),
         streams: Arc::new(
             Streams::new(vec![Generation {

@@ -9,7 +9,10 @@
 //!
 //! Several reads are on their way at once. The cluster returns the rows of a read in its own order,
 //! so the read also selects the key columns, which tell the rows apart, and removes them
-//! afterwards. It also selects the vector if candidates are put in order by it.
+//! afterwards. It also selects the columns that WHERE names, and the vector if candidates are put
+//! in order by it.
+//!
+//! A [`TableRead`] reads all rows, for a query whose rows no index can name.
 //!
 //! A row without a vector is left out only where the vector is read anyway. It is not read for this
 //! alone: even `WRITETIME(v)` makes the node fetch the whole vector, a fifth of the time that
@@ -55,6 +58,7 @@ enum Places {
     ByName {
         key: Vec<String>,
         vector: String,
+        checked: Vec<String>,
     },
 }
 
@@ -67,60 +71,42 @@ pub(super) struct Layout {
     pub(super) key: Vec<usize>,
     /// The position of the vector; `None` if it is not read.
     pub(super) vector: Option<usize>,
+    /// The positions of the columns outside of the key that WHERE names, in the order in which they
+    /// were given.
+    pub(super) checked: Vec<usize>,
+}
+
+/// The columns that are read beside the primary key and those that the client selects.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Needed<'a> {
+    /// The vector column.
+    pub(super) vector: &'a str,
+    /// Whether the vector is read as it is stored, even if it is not selected.
+    pub(super) needs_vector: bool,
+    /// The columns outside of the key that WHERE names.
+    pub(super) checked: &'a [String],
+}
+
+/// A statement that reads all rows of a table, page by page.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct TableRead {
+    /// The CQL text, without WHERE. Its bind markers are those of the selection.
+    pub(super) text: String,
+    /// The positions of the columns in the rows that are read.
+    places: Places,
 }
 
 impl KeyRead {
-    /// Makes the statement for what a client selects. `selection` is the text of `projection`. With
-    /// `needs_vector` it also reads the column `vector` as it is stored.
+    /// Makes the statement for what a client selects. `selection` is the text of `projection`.
     pub(super) fn of(
         selection: &str,
         projection: &Projection,
         table: &LoggedTable,
-        vector: &str,
-        needs_vector: bool,
+        needed: Needed<'_>,
     ) -> KeyRead {
-        let mut appended = Vec::new();
-        let places = match projection {
-            Projection::All => Places::ByName {
-                key: names(table),
-                vector: vector.to_owned(),
-            },
-            Projection::Items(items) => {
-                let shown = items.len();
-                let selected = |name: &str| {
-                    items.iter().position(
-                        |item| matches!(&item.selector, Selector::Column(column) if column == name),
-                    )
-                };
-                let mut place = |name: &str| {
-                    selected(name).unwrap_or_else(|| {
-                        appended.push(quoted(name));
-                        shown + appended.len() - 1
-                    })
-                };
-                let key = table.primary_key().iter();
-                let key = key.map(|column| place(&column.name)).collect();
-                let vector = match needs_vector {
-                    true => Some(place(vector)),
-                    false => selected(vector),
-                };
-                Places::Known(Layout { shown, key, vector })
-            }
-        };
-        // The selection may end with a comment to the end of its line.
-        let mut text = format!("SELECT {selection}\n");
-        for column in appended {
-            text += ", ";
-            text += &column;
-        }
-        text += &format!(
-            " FROM {}.{} WHERE {}",
-            quoted(&table.keyspace),
-            quoted(&table.name),
-            restrictions(table)
-        );
+        let (head, places) = head(selection, projection, table, needed);
         KeyRead {
-            text,
+            text: format!("{head} WHERE {}", restrictions(table)),
             partition_columns: table.partition_key_count,
             clustering_columns: table.clustering_key_count,
             places,
@@ -132,32 +118,7 @@ impl KeyRead {
     /// # Errors
     /// If these columns are not those that were asked for.
     pub(super) fn layout(&self, columns: &Metadata) -> Result<Layout, CqlError> {
-        let count = columns.columns.len();
-        let layout = match &self.places {
-            Places::Known(layout) => Some(layout.clone()),
-            Places::ByName { key, vector } => {
-                let place = |name: &String| {
-                    let named = |column: &cql::wire::ColumnSpec| *column.name == **name;
-                    columns.columns.iter().position(named)
-                };
-                let key: Option<Vec<usize>> = key.iter().map(place).collect();
-                key.zip(place(vector)).map(|(key, vector)| Layout {
-                    shown: count,
-                    key,
-                    vector: Some(vector),
-                })
-            }
-        };
-        layout
-            .filter(|layout| {
-                let last = layout.key.iter().chain(&layout.vector).max();
-                layout.shown <= count && last.is_some_and(|last| *last < count)
-            })
-            .ok_or_else(|| {
-                CqlError::server(
-                    "Cassandra answered with other columns than the gateway asked for: try again",
-                )
-            })
+        self.places.layout(columns)
     }
 
     /// The bound values of the reads that together read the rows of `keys`, one list for each read.
@@ -205,6 +166,125 @@ impl KeyRead {
         }
         partitions
     }
+}
+
+impl TableRead {
+    /// Makes the statement for what a client selects. `selection` is the text of `projection`. The
+    /// vector is read in any case, as rows come in no order of their own.
+    pub(super) fn of(
+        selection: &str,
+        projection: &Projection,
+        table: &LoggedTable,
+        needed: Needed<'_>,
+    ) -> TableRead {
+        let needed = Needed {
+            needs_vector: true,
+            ..needed
+        };
+        let (text, places) = head(selection, projection, table, needed);
+        TableRead { text, places }
+    }
+
+    /// The layout of the rows, given the columns that the cluster names.
+    ///
+    /// # Errors
+    /// If these columns are not those that were asked for.
+    pub(super) fn layout(&self, columns: &Metadata) -> Result<Layout, CqlError> {
+        self.places.layout(columns)
+    }
+}
+
+impl Places {
+    fn layout(&self, columns: &Metadata) -> Result<Layout, CqlError> {
+        let count = columns.columns.len();
+        let layout = match self {
+            Places::Known(layout) => Some(layout.clone()),
+            Places::ByName {
+                key,
+                vector,
+                checked,
+            } => {
+                let place = |name: &String| {
+                    let named = |column: &cql::wire::ColumnSpec| *column.name == **name;
+                    columns.columns.iter().position(named)
+                };
+                let all =
+                    |names: &[String]| names.iter().map(place).collect::<Option<Vec<usize>>>();
+                all(key).zip(all(checked)).and_then(|(key, checked)| {
+                    Some(Layout {
+                        shown: count,
+                        key,
+                        vector: Some(place(vector)?),
+                        checked,
+                    })
+                })
+            }
+        };
+        layout
+            .filter(|layout| {
+                let places = layout.key.iter().chain(&layout.vector);
+                let last = places.chain(&layout.checked).max();
+                layout.shown <= count && last.is_some_and(|last| *last < count)
+            })
+            .ok_or_else(|| {
+                CqlError::server(
+                    "Cassandra answered with other columns than the gateway asked for: try again",
+                )
+            })
+    }
+}
+
+/// The statement without WHERE that reads what a client selects and what else is needed, and the
+/// places of the columns.
+fn head(
+    selection: &str,
+    projection: &Projection,
+    table: &LoggedTable,
+    needed: Needed<'_>,
+) -> (String, Places) {
+    let mut appended: Vec<&str> = Vec::new();
+    let places = match projection {
+        Projection::All => Places::ByName {
+            key: names(table),
+            vector: needed.vector.to_owned(),
+            checked: needed.checked.to_vec(),
+        },
+        Projection::Items(items) => {
+            let shown = items.len();
+            let selected = |name: &str| {
+                items.iter().position(
+                    |item| matches!(&item.selector, Selector::Column(column) if column == name),
+                )
+            };
+            let mut place = |name| {
+                selected(name).unwrap_or_else(|| {
+                    appended.push(name);
+                    shown + appended.len() - 1
+                })
+            };
+            let key = table.primary_key().iter();
+            let key = key.map(|column| place(&column.name)).collect();
+            let checked = needed.checked.iter().map(|name| place(name)).collect();
+            let vector = match needed.needs_vector {
+                true => Some(place(needed.vector)),
+                false => selected(needed.vector),
+            };
+            Places::Known(Layout {
+                shown,
+                key,
+                vector,
+                checked,
+            })
+        }
+    };
+    // The selection may end with a comment to the end of its line.
+    let mut text = format!("SELECT {selection}\n");
+    for column in appended {
+        text += ", ";
+        text += &quoted(column);
+    }
+    text += &format!(" FROM {}.{}", quoted(&table.keyspace), quoted(&table.name));
+    (text, places)
 }
 
 fn names(table: &LoggedTable) -> Vec<String> {
@@ -258,7 +338,12 @@ mod tests {
             panic!("{select}")
         };
         let selection = selection_text(select).unwrap().text;
-        KeyRead::of(selection, &parsed.projection, table, "v", needs_vector)
+        let needed = Needed {
+            vector: "v",
+            needs_vector,
+            checked: &[],
+        };
+        KeyRead::of(selection, &parsed.projection, table, needed)
     }
 
     fn keys(keys: &[&[&'static str]]) -> Vec<Key> {
@@ -286,6 +371,7 @@ mod tests {
             shown: 2,
             key: vec![2],
             vector: None,
+            checked: Vec::new(),
         };
         assert_eq!(read.layout(&columns), Ok(layout));
         assert!(read.layout(&Metadata::default()).is_err());

@@ -11,11 +11,14 @@
 //! A query on a column that has only an index of Cassandra's own (SAI) goes to Cassandra as it is.
 //!
 //! - `plan`: decides whether a statement is such a query, and makes its plan (a value that prints);
-//! - `terms`: the vector and LIMIT, as written or bound;
+//! - `conditions`: the WHERE of a query, and the check of rows for it;
 //! - `key_read`: the statement that reads rows by their keys, and its values;
 //! - `prepared`: PREPARE, and what is remembered for EXECUTE;
+//! - `execution`: the values of one execution, and what it asks for;
 //! - `search`: carries out a query, prepared or not;
-//! - `rows`: puts rows into the order of the neighbours.
+//! - `freshness`: waits until the index knows the newest write to the table;
+//! - `rows`: puts rows into the order of the neighbours;
+//! - `scan`: reads all rows, where the index can't name enough of them.
 //!
 //! # The connection that reads the rows
 //!
@@ -37,18 +40,24 @@
 //! # The rows of an answer
 //!
 //! The answer holds the rows as they are at this moment. A deleted row is left out, and so is a row
-//! that was read with its vector and has none. The next neighbours take their places
-//! (`query::refill`). There are no pages; a client that asks for pages gets a warning.
+//! that does not satisfy WHERE, or was read with its vector and has none. The next neighbours take
+//! their places (`query::refill`). Where WHERE names a column that the index doesn't keep, and the
+//! neighbours that one answer can name hold too few rows that satisfy it, all rows are read. There
+//! are no pages; a client that asks for pages gets a warning.
 
+mod conditions;
+mod execution;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod freshness;
 mod key_read;
 mod plan;
 mod prepared;
 mod rows;
+mod scan;
 mod search;
-mod terms;
 
+pub(crate) use freshness::Searches;
 pub(crate) use plan::AnnPlan;
 pub(crate) use prepared::{AnnStatement, prepare, statement_id};
 pub(crate) use search::{execute, query};

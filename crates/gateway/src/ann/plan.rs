@@ -8,11 +8,12 @@ use cql::error::CqlError;
 use cql::parser::{parse_statement, selection_text};
 use cql::wire::{ColumnSpec, Metadata};
 use index::Candidates;
-use query::{Ordering, bounds, clauses, newest, similarity_columns};
-use value::CqlType;
+use query::VectorIndex as _;
+use query::bind::{PrepareContext, PreparedTerm};
+use query::{Ordering, SearchVector, bounds, clauses, limit, serving, similarity_columns};
 
-use super::key_read::KeyRead;
-use super::terms::{LimitTerm, VectorTerm};
+use super::conditions::Conditions;
+use super::key_read::{KeyRead, Needed, TableRead};
 use crate::catalog::{LoggedTable, Snapshot, VectorIndex};
 
 /// The aggregate functions that every cluster has.
@@ -26,20 +27,24 @@ pub(crate) struct AnnPlan {
     pub(super) index: Arc<VectorIndex>,
     /// The table whose rows are read.
     pub(super) table: Arc<LoggedTable>,
-    /// The number of dimensions of the vector column.
-    pub(super) dimensions: u16,
     /// The vector to search for.
-    pub(super) vector: VectorTerm,
+    pub(super) vector: SearchVector,
     /// The number of rows to return.
-    pub(super) limit: LimitTerm,
+    pub(super) limit: PreparedTerm,
+    /// The conditions of WHERE.
+    pub(super) conditions: Conditions,
     /// The number of candidates to ask the index for, and whether they are scored again.
     pub(super) candidates: Candidates,
     /// The names of all bind markers in the order of the text; `None` for `?`.
     pub(super) markers: Vec<Option<String>>,
     /// The number of markers in the selection. They come first.
     pub(super) selection_markers: usize,
-    /// The statement that reads the rows.
+    /// The specs of the markers behind those of the selection.
+    variables: Vec<ColumnSpec>,
+    /// The statement that reads rows by their keys.
     pub(super) read: KeyRead,
+    /// The statement that reads all rows, for a query whose rows the index can't name.
+    pub(super) scan: TableRead,
 }
 
 impl fmt::Display for AnnPlan {
@@ -47,6 +52,14 @@ impl fmt::Display for AnnPlan {
         let VectorIndex { name, target, .. } = &*self.index;
         let column = &target.column;
         writeln!(f, "nearest {column} by index {name}")?;
+        for condition in &self.conditions.all {
+            let by = if condition.is_kept {
+                "in the index"
+            } else {
+                "of rows"
+            };
+            writeln!(f, "filter {by}: {}", condition.relation.text)?;
+        }
         writeln!(f, "then {}", self.read.text)
     }
 }
@@ -75,48 +88,44 @@ impl AnnPlan {
         let Ordering::Nearest(ordering) = Ordering::of(&select.order_by)? else {
             return Ok(None);
         };
-        let column = table
-            .column(ordering.column)
-            .ok_or_else(|| clauses::unknown_column(ordering.column))?;
-        let column_type = column
-            .cql_type
-            .as_ref()
-            .ok_or_else(|| clauses::unknown_column(ordering.column))?;
-        let dimensions = clauses::float_vector_dimensions(&column.name, column_type)?;
+        let column = table.column(ordering.column);
+        let column_type = column.and_then(|column| column.cql_type.as_ref());
+        let column_type = column_type.ok_or_else(|| clauses::unknown_column(ordering.column))?;
+        clauses::float_vector_dimensions(ordering.column, column_type)?;
         if select.json {
             return Err(CqlError::invalid(
                 "SELECT JSON is not supported by Annulus yet",
             ));
         }
-        clauses::check(&select, &column.name, calls_aggregate(&select.projection))?;
-        clauses::refuse_filters(&select)?;
-        let vector = VectorTerm::of(ordering.vector, &column.name, dimensions)?;
-        let limit = select.limit.as_ref().ok_or_else(bounds::no_limit)?;
-        let limit = LimitTerm::of(limit)?;
+        clauses::check(
+            &select,
+            ordering.column,
+            calls_aggregate(&select.projection),
+        )?;
         let selection = selection_text(text)?;
-        let known = [vector.marker(), limit.marker()];
-        let known = selection.markers + known.into_iter().flatten().count();
-        if known != parsed.markers.len() {
-            return Err(CqlError::invalid(
-                "bind markers may stand in the selection, for the vector and for LIMIT only",
-            ));
-        }
+        let mut ctx = PrepareContext::new(&table.keyspace, &table.name, parsed.markers.len());
+        let vector =
+            SearchVector::prepare(ordering.vector, ordering.column, column_type, &mut ctx)?;
+        let conditions = Conditions::of(&select, &table, &index, snapshot, &mut ctx)?;
+        let limit = limit::prepare(select.limit.as_ref(), limit::LIMIT, &mut ctx)?;
+        let limit = limit.ok_or_else(bounds::no_limit)?;
         let candidates = Candidates::of(|name| index.options.get(name).map(String::as_str));
-        let read = KeyRead::of(
-            selection.text,
-            &select.projection,
-            &table,
-            &column.name,
-            candidates.rescoring.is_some(),
-        );
+        let needed = Needed {
+            vector: ordering.column,
+            needs_vector: candidates.rescoring.is_some(),
+            checked: &conditions.checked,
+        };
+        let projection = &select.projection;
         Ok(Some(AnnPlan {
-            dimensions,
+            variables: own_variables(ctx, selection.markers)?,
+            read: KeyRead::of(selection.text, projection, &table, needed),
+            scan: TableRead::of(selection.text, projection, &table, needed),
             vector,
             limit,
+            conditions,
             candidates,
             markers: parsed.markers,
             selection_markers: selection.markers,
-            read,
             table,
             index,
         }))
@@ -125,37 +134,31 @@ impl AnnPlan {
     /// The bind markers as clients are told of them. `selection` describes the markers in the
     /// selection, as the cluster does.
     pub(super) fn variables(&self, selection: &[ColumnSpec]) -> Metadata {
-        let (keyspace, table) = (&self.index.keyspace, &self.index.table);
-        let spec = |marker: u16, name: &str, cql_type: CqlType| {
-            let written = self.markers[usize::from(marker)].as_deref();
-            let spec = ColumnSpec {
-                keyspace: keyspace.as_str().into(),
-                table: table.as_str().into(),
-                name: written.unwrap_or(name).into(),
-                cql_type,
-            };
-            (marker, spec)
-        };
-        let vector = self.vector.marker().map(|marker| {
-            let cql_type = CqlType::Vector {
-                element: Box::new(CqlType::Float),
-                dimensions: self.dimensions,
-            };
-            spec(marker, &self.index.target.column, cql_type)
-        });
-        let limit = self.limit.marker();
-        let limit = limit.map(|marker| spec(marker, "[limit]", CqlType::Int));
-        let mut others: Vec<(u16, ColumnSpec)> = vector.into_iter().chain(limit).collect();
-        others.sort_by_key(|(marker, _)| *marker);
-        let others = others.into_iter().map(|(_, spec)| spec);
         Metadata {
-            columns: selection.iter().cloned().chain(others).collect(),
+            columns: selection.iter().chain(&self.variables).cloned().collect(),
         }
     }
 }
 
-/// The table of a statement, and the newest index on the column that it orders by. Any index of the
-/// column would do.
+/// The specs of the markers behind the selection. Those in the selection are the cluster's to tell.
+fn own_variables(
+    mut ctx: PrepareContext,
+    selection_markers: usize,
+) -> Result<Vec<ColumnSpec>, CqlError> {
+    let of_selection = ctx
+        .variables
+        .drain(..selection_markers.min(ctx.variables.len()));
+    drop(of_selection);
+    let specs: Option<Vec<ColumnSpec>> = ctx.variables.into_iter().collect();
+    specs.ok_or_else(|| {
+        CqlError::invalid(
+            "bind markers may stand in the selection, in WHERE, for the vector and for LIMIT only",
+        )
+    })
+}
+
+/// The table of a statement, and the index that serves it, of those on the column that it orders
+/// by.
 fn indexed(
     select: &Select,
     keyspace: Option<&str>,
@@ -166,10 +169,14 @@ fn indexed(
     let is_meant = |index: &&Arc<VectorIndex>| {
         similarity_columns(&select.order_by).any(|column| column == index.target.column)
     };
-    let meant = snapshot.indexes(keyspace, name).filter(is_meant);
-    let index = newest(meant, |index| index.version)?;
+    let meant: Vec<_> = snapshot.indexes(keyspace, name).filter(is_meant).collect();
     let table = snapshot.logged_table(keyspace, name)?;
-    Some((table, index.clone()))
+    let is_kept = |index: &VectorIndex, name: &str| {
+        let mut key = table.primary_key().iter();
+        key.any(|column| column.name == name) || index.names(name)
+    };
+    let index = serving(meant.iter().copied(), select, is_kept)?.clone();
+    Some((table, index))
 }
 
 fn calls_aggregate(projection: &Projection) -> bool {
@@ -200,6 +207,8 @@ fn is_aggregate(selector: &Selector) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use value::CqlType;
+
     use super::super::fixtures::snapshot;
     use super::*;
 
@@ -217,7 +226,7 @@ mod tests {
         ] {
             let plan = plan(text).unwrap().expect(text);
             assert_eq!(plan.index.name, "newer", "{text}");
-            assert_eq!(plan.dimensions, 3);
+            assert_eq!(plan.vector.dimensions, 3);
         }
         let other = AnnPlan::of(
             "SELECT name FROM films ORDER BY v ANN OF ? LIMIT 1",
@@ -252,8 +261,24 @@ mod tests {
             ),
             ("ORDER BY v ANN OF ? LIMIT 0", "strictly positive"),
             (
-                "WHERE id = ? ORDER BY v ANN OF ? LIMIT 3",
-                "Filters beside ANN OF",
+                "WHERE name = ? ORDER BY v ANN OF ? LIMIT 3",
+                "Column name can't restrict",
+            ),
+            (
+                "WHERE w = ? ORDER BY v ANN OF ? LIMIT 3",
+                "Column w can't restrict",
+            ),
+            (
+                "WHERE v = ? ORDER BY v ANN OF ? LIMIT 3",
+                "only support ANN queries",
+            ),
+            (
+                "WHERE x = 1 ORDER BY v ANN OF ? LIMIT 3",
+                "Undefined column name x",
+            ),
+            (
+                "WHERE id = 'a' AND id = 'b' ORDER BY v ANN OF ? LIMIT 3",
+                "more than one relation",
             ),
             (
                 "ORDER BY v ANN OF ? PER PARTITION LIMIT 1 LIMIT 3",
@@ -275,6 +300,29 @@ mod tests {
                 "{selection}: {error}"
             );
         }
+    }
+
+    #[test]
+    fn markers_of_where_are_told_with_the_types_of_their_columns() {
+        let text = "SELECT id FROM films WHERE id IN ? AND token(id) > :t AND name = ? \
+                    ORDER BY v ANN OF :v LIMIT ? ALLOW FILTERING";
+        let plan = plan(text).unwrap().unwrap();
+        let variables = plan.variables(&[]).columns;
+        let told: Vec<String> = variables
+            .iter()
+            .map(|spec| format!("{} {}", spec.name, spec.cql_type))
+            .collect();
+        let expected = [
+            "in(id) list<text>",
+            "t bigint",
+            "name text",
+            "v vector<float, 3>",
+            "[limit] int",
+        ];
+        assert_eq!(told, expected);
+        assert!(plan.read.text.starts_with("SELECT id \n, \"name\" FROM"));
+        let kept: Vec<bool> = plan.conditions.all.iter().map(|one| one.is_kept).collect();
+        assert_eq!(kept, [true, true, false]);
     }
 
     #[test]

@@ -15,8 +15,8 @@ pub(super) type Row = Vec<Option<Bytes>>;
 /// The rows read so far, by their keys.
 #[derive(Debug, Default)]
 pub(super) struct ReadRows {
-    /// The rows by their keys. `None`: the row is deleted, or it was read with its vector and has
-    /// none.
+    /// The rows by their keys. `None`: the row is deleted, WHERE leaves it out, or it was read with
+    /// its vector and has none.
     rows: HashMap<Key, Option<Row>>,
     /// The number of `None` in `rows`.
     gone: usize,
@@ -43,11 +43,19 @@ impl ReadRows {
         unread
     }
 
-    /// Adds the rows that were read of `keys`. A key without a row counts as gone.
-    pub(super) fn add(&mut self, keys: &[Key], rows: Vec<Row>, layout: &Layout) {
+    /// Adds the rows that were read of `keys`, those that `is_wanted`. A key without one counts as
+    /// gone.
+    pub(super) fn add(
+        &mut self,
+        keys: &[Key],
+        rows: Vec<Row>,
+        layout: &Layout,
+        is_wanted: impl Fn(&Row) -> bool,
+    ) {
         let mut read: HashMap<Key, Row> = HashMap::with_capacity(rows.len());
         for row in rows {
-            if layout.vector.is_some_and(|vector| row[vector].is_none()) {
+            let has_no_vector = layout.vector.is_some_and(|vector| row[vector].is_none());
+            if has_no_vector || !is_wanted(&row) {
                 continue;
             }
             let key = layout.key.iter().map(|column| row[*column].clone());
@@ -116,6 +124,7 @@ mod tests {
         shown: 1,
         key: Vec::new(),
         vector: Some(2),
+        checked: Vec::new(),
     };
 
     fn layout() -> Layout {
@@ -156,12 +165,12 @@ mod tests {
         let keys = keys(&["3", "2", "4", "1"]);
         let mut read = ReadRows::default();
         assert_eq!(read.unread(&keys, 2), keys[..2]);
-        read.add(&keys[..2], rows[1..3].to_vec(), &layout());
+        read.add(&keys[..2], rows[1..3].to_vec(), &layout(), |_| true);
         // The row of key 2 has no vector, so it is gone.
         assert_eq!(read.unread(&keys, 2), keys[2..3]);
-        read.add(&keys[2..3], Vec::new(), &layout());
+        read.add(&keys[2..3], Vec::new(), &layout(), |_| true);
         assert_eq!(read.unread(&keys, 2), keys[3..]);
-        read.add(&keys[3..], rows, &layout());
+        read.add(&keys[3..], rows, &layout(), |_| true);
         assert_eq!(names(&read.in_order(&keys, 4)), "ca");
         assert_eq!(names(&read.in_order(&keys, 1)), "c");
         assert!(read.unread(&keys, 4).is_empty());
@@ -179,7 +188,7 @@ mod tests {
                 break;
             }
             rounds += 1;
-            read.add(&unread, Vec::new(), &layout());
+            read.add(&unread, Vec::new(), &layout(), |_| true);
         }
         assert_eq!((read.gone, rounds), (1000, 10));
     }

@@ -4,54 +4,21 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use clock::{Clock, SystemClock};
 use cql::error::{CqlError, ErrorKind};
-use cql::wire::{
-    BoundValue, Metadata, QueryParameters, Request, Response, ResponseContext, Values,
-};
+use cql::wire::{Metadata, QueryParameters, Response, ResponseContext};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use query::refill::{self, Refill};
-use query::{bounds, key_values, refused};
-use store_api::types::AnnRequest;
-use store_api::{ClientError, KeyValue, Stores};
-use value::timeuuid;
 
+use super::execution::{ReadBy, Search, add_to, unreadable};
+use super::freshness::{STALE_WARNING, Searches};
 use super::key_read::{Key, Layout};
 use super::prepared::prepare_read;
 use super::rows::{self, ReadRows, Row};
-use super::{AnnPlan, AnnStatement};
-use crate::catalog::VectorIndex;
+use super::{AnnPlan, AnnStatement, scan};
 use crate::inquiry::{Failure, Inquirer};
 
 /// The number of reads of one query that are on their way at once.
 const READS_AT_ONCE: usize = 64;
-
-/// The age up to which an index counts as new, so that an index service may not know it yet. Index
-/// services look at the schema every second, and one that was away may be late. Microseconds.
-const NEW_FOR_MICROS: i64 = 30_000_000;
-
-/// One execution of a query.
-struct Search<'a> {
-    plan: &'a AnnPlan,
-    /// The vector to search for, serialised.
-    vector: Bytes,
-    /// The number of rows to return at most.
-    limit: usize,
-    /// The values of the markers in the selection.
-    selection: Vec<BoundValue>,
-    /// The parameters of the client's request, without the values.
-    parameters: QueryParameters,
-    /// Whether the client wants a trace.
-    traced: bool,
-}
-
-/// The form in which the cluster is asked for rows.
-enum ReadBy<'a> {
-    /// QUERY with the text of the statement.
-    Text,
-    /// EXECUTE of the prepared statement.
-    Id(&'a AnnStatement),
-}
 
 /// Executes a prepared query. `id` is the id by which the client knows it.
 ///
@@ -64,13 +31,17 @@ pub(crate) async fn execute(
     id: Bytes,
     parameters: QueryParameters,
     node: &Inquirer,
-    stores: &Stores,
+    searches: &Searches,
     traced: bool,
 ) -> Result<(ResponseContext, Response), Failure> {
     let names = &statement.variables.columns;
     let name = |position: usize| names.get(position).map(|spec| &*spec.name);
-    let search = Search::new(&statement.plan, parameters, name, traced)?;
-    match search.answer(ReadBy::Id(statement), node, stores).await {
+    let skips_metadata = parameters.skip_metadata;
+    let search = Search {
+        skips_metadata,
+        ..Search::new(&statement.plan, parameters, name, traced)?
+    };
+    match search.answer(ReadBy::Id(statement), node, searches).await {
         Err(failure) if failure.is_unprepared(node.compression()) => Err(Failure::Cql(
             CqlError::new(ErrorKind::Unprepared { id }, "prepare the query again"),
         )),
@@ -86,43 +57,20 @@ pub(crate) async fn query(
     plan: &AnnPlan,
     parameters: QueryParameters,
     node: &Inquirer,
-    stores: &Stores,
+    searches: &Searches,
     traced: bool,
 ) -> Result<(ResponseContext, Response), Failure> {
     let name = |position: usize| plan.markers.get(position)?.as_deref();
     let search = Search::new(plan, parameters, name, traced)?;
-    search.answer(ReadBy::Text, node, stores).await
+    search.answer(ReadBy::Text, node, searches).await
 }
 
-impl<'a> Search<'a> {
-    fn new<'n>(
-        plan: &'a AnnPlan,
-        mut parameters: QueryParameters,
-        name: impl Fn(usize) -> Option<&'n str>,
-        traced: bool,
-    ) -> Result<Search<'a>, CqlError> {
-        let values = std::mem::replace(&mut parameters.values, Values::Positional(Vec::new()));
-        let mut values = values.in_order(plan.markers.len(), name)?;
-        let limit = plan.limit.value(&values)?;
-        let vector = plan
-            .vector
-            .value(&values, &plan.index.target.column, plan.dimensions)?;
-        values.truncate(plan.selection_markers);
-        Ok(Search {
-            plan,
-            vector,
-            limit,
-            selection: values,
-            parameters,
-            traced,
-        })
-    }
-
+impl Search<'_> {
     async fn answer(
         &self,
         by: ReadBy<'_>,
         node: &Inquirer,
-        stores: &Stores,
+        searches: &Searches,
     ) -> Result<(ResponseContext, Response), Failure> {
         let mut reading = Reading {
             search: self,
@@ -133,11 +81,18 @@ impl<'a> Search<'a> {
             rows: ReadRows::default(),
         };
         let mut wanted = self.plan.candidates.wanted(self.limit);
+        let mut searches = searches.of_query(self.plan.table.id);
         let rows = loop {
-            let keys = self.candidates(stores, wanted).await?;
+            let (keys, is_stale) = self.candidates(&mut searches, wanted).await?;
+            if is_stale {
+                reading.context.warnings.push(STALE_WARNING.to_owned());
+            }
             let rows = reading.rows(&keys).await?;
             match Refill::after(self.limit, wanted, keys.len(), rows.len()) {
                 Refill::Whole => break rows,
+                Refill::Short if !self.filters.is_empty() => {
+                    return scan::answer(self, reading.context, node).await;
+                }
                 Refill::Short => {
                     let warning = refill::SHORT_WARNING.to_owned();
                     reading.context.warnings.push(warning);
@@ -147,82 +102,7 @@ impl<'a> Search<'a> {
             }
         };
         let shape = reading.shape().await?;
-        let skip_metadata = self.parameters.skip_metadata && matches!(reading.by, ReadBy::Id(_));
-        let encoded = rows::encode(&rows, &shape.columns, &shape.layout, skip_metadata);
-        let mut context = reading.context;
-        let page_size = self.parameters.page_size.map(|rows| rows as usize);
-        if bounds::is_cut_short(page_size, self.limit) {
-            context.warnings.push(bounds::PAGING_WARNING.to_owned());
-        }
-        Ok((context, Response::Rows(encoded)))
-    }
-
-    /// Asks the index service for the keys of the `wanted` nearest rows, nearest first.
-    async fn candidates(&self, stores: &Stores, wanted: usize) -> Result<Vec<Key>, CqlError> {
-        let plan = self.plan;
-        let key_columns = plan.table.primary_key();
-        let names: Vec<&str> = key_columns
-            .iter()
-            .map(|column| column.name.as_str())
-            .collect();
-        let neighbours = stores
-            .ann(
-                &plan.index.keyspace,
-                &plan.index.name,
-                AnnRequest::new(bounds::elements(&self.vector), wanted),
-                &names,
-            )
-            .await
-            .map_err(|error| self.search_failed(error))?;
-        let key = |key: &Vec<KeyValue>| {
-            self.key(key)
-                .ok_or_else(|| refused(ClientError::InvalidJson))
-        };
-        neighbours.keys.iter().map(key).collect()
-    }
-
-    /// The error for a search that failed in the index service. A service that does not know a new
-    /// index will know it soon; upon that error drivers ask another gateway, or again.
-    fn search_failed(&self, error: ClientError) -> CqlError {
-        let VectorIndex { name, version, .. } = &*self.plan.index;
-        let age = SystemClock.now_micros() - timeuuid::unix_micros(version);
-        match error.is_missing() && age < NEW_FOR_MICROS {
-            true => CqlError::new(
-                ErrorKind::IsBootstrapping,
-                format!(
-                    "the index {name} was created a moment ago, and the index service does not know it yet: try again"
-                ),
-            ),
-            false => refused(error),
-        }
-    }
-
-    /// The serialised key that an index service sent as JSON; `None` if it does not fit the table.
-    fn key(&self, sent: &[KeyValue]) -> Option<Key> {
-        let columns = self.plan.table.primary_key();
-        key_values(columns.iter().map(|column| column.cql_type.as_ref()), sent)
-    }
-
-    /// The request that reads rows with these values.
-    fn request(&self, by: &ReadBy<'_>, values: Vec<BoundValue>) -> Request {
-        let parameters = QueryParameters {
-            values: Values::Positional(values),
-            skip_metadata: matches!(by, ReadBy::Id(_)),
-            page_size: None,
-            paging_state: None,
-            timestamp: None,
-            ..self.parameters.clone()
-        };
-        match by {
-            ReadBy::Id(statement) => Request::Execute {
-                id: statement.read_id.clone(),
-                parameters,
-            },
-            ReadBy::Text => Request::Query {
-                statement: self.plan.read.text.clone(),
-                parameters,
-            },
-        }
+        Ok(self.encoded(&rows, &shape.columns, &shape.layout, reading.context))
     }
 }
 
@@ -306,7 +186,8 @@ impl<'a> Reading<'a> {
                     "the table was altered while its rows were read: try again",
                 )));
             }
-            self.rows.add(keys, read, &shape.layout);
+            let is_wanted = |row: &Row| search.is_wanted(row, &shape.layout);
+            self.rows.add(keys, read, &shape.layout, is_wanted);
         }
         Ok(())
     }
@@ -343,20 +224,4 @@ fn shape<'a>(
             columns,
         },
     })
-}
-
-/// Adds the trace and the warnings of a read to those of the answer.
-fn add_to(context: &mut ResponseContext, said: ResponseContext) {
-    context.tracing_id = context.tracing_id.or(said.tracing_id);
-    for warning in said.warnings {
-        if !context.warnings.contains(&warning) {
-            context.warnings.push(warning);
-        }
-    }
-}
-
-fn unreadable(error: &cql::wire::DecodeError) -> CqlError {
-    CqlError::server(format!(
-        "the gateway cannot read what Cassandra answered: {error}"
-    ))
 }

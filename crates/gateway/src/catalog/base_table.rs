@@ -1,5 +1,6 @@
 //! A table of the cluster, read from the tables of Cassandra's schema.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +18,12 @@ use super::table::{Column, ColumnKind, LoggedTable};
 const TRIES_MAX: usize = 20;
 const AGAIN_AFTER: Duration = Duration::from_millis(50);
 
+/// The last part of the class of an SAI index.
+const SAI_CLASS: &str = "StorageAttachedIndex";
+
+/// The options of an index, as Cassandra keeps them.
+type IndexOptions = HashMap<String, String>;
+
 /// A table of the cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct BaseTable {
@@ -28,6 +35,8 @@ pub(super) struct BaseTable {
     pub(super) id: Uuid,
     /// Whether its columns are counters.
     pub(super) counters: bool,
+    /// The columns that have an index of Cassandra's own (SAI).
+    sai_columns: Vec<String>,
     /// The columns with the texts of their types. The partition key comes first, then the
     /// clustering key, then all others.
     columns: Vec<(Column, String)>,
@@ -48,6 +57,8 @@ impl BaseTable {
             "SELECT id FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?";
         const COLUMNS: &str = "SELECT column_name, kind, position, type FROM system_schema.columns \
                                WHERE keyspace_name = ? AND table_name = ?";
+        const INDEXES: &str = "SELECT options FROM system_schema.indexes \
+                               WHERE keyspace_name = ? AND table_name = ?";
         for _ in 0..TRIES_MAX {
             let ids: Vec<(Uuid,)> = cluster.rows(TABLE, (keyspace, name)).await?;
             let Some((id,)) = ids.first().copied() else {
@@ -56,7 +67,12 @@ impl BaseTable {
             let columns = cluster.rows(COLUMNS, (keyspace, name)).await?;
             let table = BaseTable::new(keyspace, name, id, columns);
             if table.is_whole() {
-                return Ok(Some(table));
+                let indexes: Vec<(IndexOptions,)> = cluster.rows(INDEXES, (keyspace, name)).await?;
+                let sai_columns = indexes.iter().filter_map(|(options,)| sai_column(options));
+                return Ok(Some(BaseTable {
+                    sai_columns: sai_columns.collect(),
+                    ..table
+                }));
             }
             sleep(AGAIN_AFTER).await;
         }
@@ -83,6 +99,7 @@ impl BaseTable {
             name: name.to_owned(),
             id,
             counters: columns.iter().any(|(.., cql_type)| cql_type == "counter"),
+            sai_columns: Vec::new(),
             columns: columns.into_iter().map(column).collect(),
         }
     }
@@ -131,6 +148,7 @@ impl BaseTable {
                 .collect(),
             partition_key_count: count(ColumnKind::PartitionKey),
             clustering_key_count: count(ColumnKind::Clustering),
+            sai_columns: self.sai_columns.clone(),
             log_name,
             streams,
         }
@@ -146,6 +164,22 @@ fn column((name, kind, _, type_text): (String, String, i32, String)) -> (Column,
     (column, type_text)
 }
 
+/// The column of an SAI index with these options; `None` for an index of another class. An index on
+/// a part of a collection, as on `keys(m)`, serves conditions on that part, and so counts too.
+fn sai_column(options: &IndexOptions) -> Option<String> {
+    if !options.get("class_name")?.ends_with(SAI_CLASS) {
+        return None;
+    }
+    let target = options.get("target")?;
+    let inner = target
+        .split_once('(')
+        .map_or(&**target, |(_, inner)| inner.trim_end_matches(')'));
+    let quoted = inner
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    Some(quoted.map_or_else(|| inner.to_owned(), |name| name.replace("\"\"", "\"")))
+}
+
 fn kind_of(kind: &str) -> ColumnKind {
     match kind {
         "partition_key" => ColumnKind::PartitionKey,
@@ -158,6 +192,34 @@ fn kind_of(kind: &str) -> ColumnKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_of_sai_indexes_are_known_by_their_targets() {
+        let column = |class: &str, target: &str| {
+            let options = [("class_name", class), ("target", target)];
+            sai_column(
+                &options
+                    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                    .into(),
+            )
+        };
+        let of_sai = |target| {
+            column(
+                "org.apache.cassandra.index.sai.StorageAttachedIndex",
+                target,
+            )
+        };
+        assert_eq!(of_sai("colour").as_deref(), Some("colour"));
+        assert_eq!(of_sai("keys(m)").as_deref(), Some("m"));
+        assert_eq!(of_sai("values(\"M\")").as_deref(), Some("M"));
+        assert_eq!(of_sai("\"a\"\"b\"").as_deref(), Some("a\"b"));
+        assert_eq!(column("StorageAttachedIndex", "c").as_deref(), Some("c"));
+        assert_eq!(
+            column("org.apache.cassandra.index.sasi.SASIIndex", "c"),
+            None
+        );
+        assert_eq!(sai_column(&HashMap::new()), None);
+    }
 
     #[test]
     fn a_table_whose_columns_are_gone_is_not_whole() {

@@ -24,3 +24,17 @@ pub(crate) struct VectorIndex {
     /// The id of the indexed table. A table that is recreated under the same name has another id.
     pub(crate) table_id: Uuid,
 }
+
+impl query::VectorIndex for VectorIndex {
+    fn version(&self) -> Uuid {
+        self.version
+    }
+
+    fn local_key(&self) -> &[String] {
+        &self.target.local_key
+    }
+
+    fn filter_columns(&self) -> &[String] {
+        &self.target.filter_columns
+    }
+}

@@ -53,6 +53,8 @@ pub(crate) struct LoggedTable {
     pub(crate) partition_key_count: usize,
     /// The number of columns in the clustering key, which follow the partition key in `columns`.
     pub(crate) clustering_key_count: usize,
+    /// The columns that have an index of Cassandra's own (SAI).
+    pub(crate) sai_columns: Vec<String>,
     /// The name of the log table, in the same keyspace.
     pub(crate) log_name: String,
     /// The streams that log rows go to.

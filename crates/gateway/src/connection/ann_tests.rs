@@ -18,6 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use uuid::Uuid;
 use value::{CqlType, join_elements};
 
 use super::serve;
@@ -25,7 +26,7 @@ use crate::ann::fixtures::{column, snapshot};
 use crate::catalog::Catalog;
 use crate::clients::Clients;
 use crate::inquiry::AnswerMemory;
-use crate::options::GatewayOptions;
+use crate::options::{FreshnessOptions, GatewayOptions, WhenBehind};
 use crate::prepared::PreparedStatements;
 use crate::ring::Ring;
 use crate::shared::Shared;
@@ -158,10 +159,17 @@ struct Setup {
     client: Peer,
     node: Peer,
     store: Store,
+    log: Arc<ChangeLog>,
+    /// The id of the table `films`.
+    table: Uuid,
 }
 
 /// Connects a client that uses `shop`, where `films` has a vector index.
 async fn setup() -> Setup {
+    setup_with(FreshnessOptions::default()).await
+}
+
+async fn setup_with(freshness: FreshnessOptions) -> Setup {
     let store = Store::start().await;
     let node = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let stores = Client::new(ClientOptions {
@@ -171,8 +179,15 @@ async fn setup() -> Setup {
     let options = GatewayOptions {
         cassandra: node.local_addr().unwrap().to_string(),
         stores: stores.unwrap().into(),
+        freshness,
         ..GatewayOptions::default()
     };
+    let log = Arc::new(ChangeLog::new(
+        5 << 10,
+        Duration::MAX,
+        Arc::default(),
+        Arc::default(),
+    ));
     let shared = Shared {
         kept_answers: Arc::default(),
         metrics: Arc::default(),
@@ -180,12 +195,7 @@ async fn setup() -> Setup {
         ring: Arc::new(Ring::default()),
         prepared: Arc::new(PreparedStatements::new(1 << 20)),
         catalog: Arc::new(Catalog::new(snapshot())),
-        log: Arc::new(ChangeLog::new(
-            5 << 10,
-            Duration::MAX,
-            Arc::default(),
-            Arc::default(),
-        )),
+        log: log.clone(),
         clients: Arc::new(Clients::default()),
         answer_memory: AnswerMemory::new(64 << 20),
         stop: CancellationToken::new(),
@@ -217,6 +227,8 @@ async fn setup() -> Setup {
         client,
         node,
         store,
+        log,
+        table: snapshot().logged_table("shop", "films").unwrap().id,
     }
 }
 
@@ -375,6 +387,139 @@ async fn a_prepared_query_is_answered_in_the_order_of_the_neighbours() {
         "the node's, and that there are no pages"
     );
     assert_eq!(context.warnings[0], "beware");
+}
+
+/// Rows of a name, an id and the name once more, which is read to be checked.
+fn checked_rows(rows: &[(&str, &str)]) -> Response {
+    let metadata = Metadata {
+        columns: vec![column("id"), column("name")],
+    };
+    let mut encoder = RowsEncoder::new(&metadata, false);
+    for (id, name) in rows {
+        encoder.cell(Some(id.as_bytes()));
+        encoder.cell(Some(name.as_bytes()));
+        encoder.end_row();
+    }
+    Response::Rows(encoder.finish(None))
+}
+
+#[tokio::test]
+async fn where_is_a_filter_of_the_index_and_a_check_of_each_row() {
+    let mut setup = setup().await;
+    let text = "SELECT id FROM films WHERE id > 'a' AND name = 'Alien' ORDER BY v ANN OF [1, 2, 3] LIMIT 2 \
+                ALLOW FILTERING";
+    setup.client.ask(&query(text), 3).await;
+    // The index keeps the key, but not the name.
+    let body = r#"{"primary_keys":{"id":["b","c"]},"similarity_scores":[1,0.9]}"#;
+    let search = setup.store.neighbours(body).await;
+    let restrictions = serde_json::json!([{"type":">","lhs":"id","rhs":"a"}]);
+    assert_eq!(search["filter"]["restrictions"], restrictions);
+    assert_eq!(search["filter"]["allow_filtering"], true);
+    let (stream, request) = setup.node.request().await;
+    const READ: &str = "SELECT id \n, \"name\" FROM \"shop\".\"films\" WHERE \"id\" IN ?";
+    assert!(matches!(request, Request::Query { statement, .. } if statement == READ));
+    let context = ResponseContext::new(stream);
+    let answer = checked_rows(&[("b", "Brazil"), ("c", "Alien")]);
+    setup.node.answer(&answer, &context).await;
+
+    // One row is another film by now, so more neighbours are asked for, and the index has no more.
+    let body = r#"{"primary_keys":{"id":["b","c","d"]},"similarity_scores":[1,0.9,0.8]}"#;
+    let search = setup.store.neighbours(body).await;
+    assert_eq!(search["filter"]["restrictions"], restrictions);
+    assert!(search["limit"].as_u64() > Some(3));
+    let (stream, _) = setup.node.request().await;
+    let context = ResponseContext::new(stream);
+    let answer = checked_rows(&[("d", "Alien")]);
+    setup.node.answer(&answer, &context).await;
+    let (_, told) = setup.client.response().await;
+    assert_eq!(names(&told), ["c", "d"]);
+    let Response::Rows(told) = told else {
+        panic!("{told:?}")
+    };
+    let columns = told.decode().unwrap().metadata.unwrap().columns;
+    assert_eq!(
+        columns,
+        [column("id")],
+        "the name was read to be checked alone"
+    );
+}
+
+const BEHIND: &str = r#"{"reason":"INDEX_BEHIND","message":"not yet"}"#;
+const UNAVAILABLE: &str = "503 Service Unavailable";
+
+/// The time that searches wait in these tests is longer than a test may take.
+const LONG: Duration = Duration::from_secs(3600);
+
+#[tokio::test]
+async fn a_search_asks_for_the_newest_acknowledged_write() {
+    let mut setup = setup_with(FreshnessOptions {
+        wait: LONG,
+        when_behind: WhenBehind::Error,
+    })
+    .await;
+    let id = setup.prepare().await;
+    setup.log.newest.note(setup.table, 3_000);
+    setup.log.newest.note(setup.table, 1_000);
+    setup.client.ask(&execute(&id, 1), 1).await;
+    let body = r#"{"primary_keys":{"id":["a"]},"similarity_scores":[1]}"#;
+    let search = setup.store.neighbours(body).await;
+    assert_eq!(search["min_time_us"], 3_000);
+    let (stream, _) = setup.node.request().await;
+    let answer = Response::Rows(rows(&[("Alien", "a", true)], true));
+    let context = ResponseContext::new(stream);
+    setup.node.answer(&answer, &context).await;
+    let (context, told) = setup.client.response().await;
+    assert_eq!((names(&told).len(), context.warnings.len()), (1, 0));
+}
+
+#[tokio::test]
+async fn without_a_wait_a_search_asks_for_no_write() {
+    let mut setup = setup_with(FreshnessOptions {
+        wait: Duration::ZERO,
+        when_behind: WhenBehind::Error,
+    })
+    .await;
+    let id = setup.prepare().await;
+    setup.log.newest.note(setup.table, 3_000);
+    setup.client.ask(&execute(&id, 1), 1).await;
+    let search = setup.store.answer("404 Not Found", "missing index").await;
+    assert_eq!(search["min_time_us"], serde_json::Value::Null);
+}
+
+#[tokio::test]
+async fn a_search_that_waits_in_vain_answers_what_the_index_knows_or_fails() {
+    for when_behind in [WhenBehind::Stale, WhenBehind::Error] {
+        let mut setup = setup_with(FreshnessOptions {
+            wait: LONG,
+            when_behind,
+        })
+        .await;
+        let id = setup.prepare().await;
+        setup.log.newest.note(setup.table, 3_000);
+        setup.client.ask(&execute(&id, 1), 1).await;
+        let search = setup.store.answer(UNAVAILABLE, BEHIND).await;
+        assert_eq!(search["min_time_us"], 3_000);
+        if when_behind == WhenBehind::Error {
+            let (_, told) = setup.client.response().await;
+            let is_overload = |error: &CqlError| error.kind == ErrorKind::Overloaded;
+            assert!(
+                matches!(&told, Response::Error(error) if is_overload(error)),
+                "{told:?}"
+            );
+            continue;
+        }
+        let body = r#"{"primary_keys":{"id":["a"]},"similarity_scores":[1]}"#;
+        let search = setup.store.neighbours(body).await;
+        assert_eq!(search["min_time_us"], serde_json::Value::Null);
+        let (stream, _) = setup.node.request().await;
+        let answer = Response::Rows(rows(&[("Alien", "a", true)], true));
+        let context = ResponseContext::new(stream);
+        setup.node.answer(&answer, &context).await;
+        let (context, told) = setup.client.response().await;
+        assert_eq!(names(&told), ["Alien"]);
+        let has_warning = context.warnings.iter().any(|one| one.contains("may lack"));
+        assert!(has_warning, "{:?}", context.warnings);
+    }
 }
 
 #[tokio::test]

@@ -66,6 +66,7 @@ use self::responses::Responses;
 use self::session::Session;
 use self::socket::{Socket, send};
 use self::work::Workshop;
+use crate::ann::Searches;
 use crate::clients::Client;
 use crate::inquiry::Inquirer;
 use crate::shared::Shared;
@@ -232,7 +233,11 @@ fn loops(
         context: context.clone(),
         workshop: Workshop::new(
             inquirer,
-            shared.options.stores.clone(),
+            Searches::new(
+                shared.options.stores.clone(),
+                shared.log.clone(),
+                shared.options.freshness,
+            ),
             shared.prepared.clone(),
             shared.catalog.clone(),
             shared.metrics.clone(),

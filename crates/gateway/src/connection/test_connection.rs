@@ -19,9 +19,11 @@ use super::requests::{Requests, write_memory};
 use super::responses::Responses;
 use super::session::Session;
 use super::work::Workshop;
+use crate::ann::Searches;
 use crate::catalog::{Catalog, Snapshot};
 use crate::clients::Client;
 use crate::inquiry::{AnswerMemory, Inquirer};
+use crate::options::FreshnessOptions;
 use crate::prepared::PreparedStatements;
 use crate::ring::Ring;
 use crate::writes::ChangeLog;
@@ -94,7 +96,11 @@ impl Shared {
             write_memory: write_memory(),
             workshop: Workshop::new(
                 inquirer,
-                Stores::disabled(),
+                Searches::new(
+                    Stores::disabled(),
+                    self.log.clone(),
+                    FreshnessOptions::default(),
+                ),
                 self.prepared.clone(),
                 self.catalog.clone(),
                 Arc::default(),

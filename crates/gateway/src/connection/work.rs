@@ -7,12 +7,11 @@ use std::time::Instant;
 use bytes::{Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{Compression, Frame, QueryParameters, Request, Response, ResponseContext};
-use store_api::Stores;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::errors::encode_error;
-use crate::ann::{self, AnnPlan, AnnStatement};
+use crate::ann::{self, AnnPlan, AnnStatement, Searches};
 use crate::catalog::Catalog;
 use crate::dependencies::Dependencies;
 use crate::inquiry::{Failure, Inquirer, holding, on_stream};
@@ -81,8 +80,8 @@ pub(super) enum Job {
 pub(super) struct Workshop {
     /// Sends requests to the node on the client's connection.
     pub(super) node: Inquirer,
-    /// The index services.
-    pub(super) stores: Stores,
+    /// Searches in the index services.
+    pub(super) searches: Searches,
     /// The prepared statements of the gateway.
     pub(super) prepared: Arc<PreparedStatements>,
     /// The definitions of vector indexes.
@@ -101,7 +100,7 @@ impl Workshop {
     /// Makes the workshop of a connection.
     pub(super) fn new(
         node: Inquirer,
-        stores: Stores,
+        searches: Searches,
         prepared: Arc<PreparedStatements>,
         catalog: Arc<Catalog>,
         metrics: Arc<Metrics>,
@@ -110,7 +109,7 @@ impl Workshop {
     ) -> Workshop {
         Workshop {
             node,
-            stores,
+            searches,
             prepared,
             catalog,
             metrics,
@@ -200,13 +199,23 @@ impl Workshop {
                 Ok((context, response))
             }
             Job::Query { plan, parameters } => {
-                ann::query(&plan, parameters, &self.node, &self.stores, traced).await
+                ann::query(&plan, parameters, &self.node, &self.searches, traced).await
             }
             Job::Execute {
                 statement,
                 id,
                 parameters,
-            } => ann::execute(&statement, id, parameters, &self.node, &self.stores, traced).await,
+            } => {
+                ann::execute(
+                    &statement,
+                    id,
+                    parameters,
+                    &self.node,
+                    &self.searches,
+                    traced,
+                )
+                .await
+            }
             Job::Poll {
                 poll,
                 from_micros,

@@ -100,6 +100,9 @@ pub(crate) struct WriteExecution {
     unprepared: u32,
     /// The time at which the last request was made and its log rows were dated.
     dated: Instant,
+    /// The time of the last of these log rows, in microseconds since the epoch; `None` if the
+    /// request had none.
+    last_row: Option<i64>,
     /// The number of times that the log rows of the present request were written again.
     again: u32,
 }
@@ -152,6 +155,7 @@ impl WriteExecution {
             preparing: None,
             unprepared: 0,
             dated: Instant::now(),
+            last_row: None,
             again: 0,
         }
     }
@@ -207,6 +211,9 @@ impl WriteExecution {
                 false => self.not_kept(),
             };
         }
+        if frame.header.opcode != Opcode::Error {
+            self.note_newest();
+        }
         match self.stage.clone() {
             Stage::Together => self.batch_answered(frame, compression, context, response),
             Stage::Before(_) | Stage::After(..) if frame.header.opcode == Opcode::Error => {
@@ -240,6 +247,15 @@ impl WriteExecution {
                 }
                 self.stage = Stage::After(done, answer);
                 self.ask()
+            }
+        }
+    }
+
+    /// Notes the times of log rows that came with the client's write, or after it.
+    fn note_newest(&self) {
+        if let (Stage::Together | Stage::After(..), Some(micros)) = (&self.stage, self.last_row) {
+            for table in self.tables() {
+                self.log.newest.note(table.id, micros);
             }
         }
     }
@@ -329,6 +345,7 @@ impl WriteExecution {
     /// Makes the next request: that of the stage, or the PREPARE that the stage needs first.
     fn request(&mut self) -> Bytes {
         self.dated = Instant::now();
+        self.last_row = None;
         let hints = match &self.stage {
             Stage::Together => &self.forms.hints[..],
             Stage::Before(done) | Stage::After(done, _) => self.rows_at(*done),
@@ -346,6 +363,7 @@ impl WriteExecution {
             return self.frame(&prepare, Flags::default(), &[]);
         }
         let rows = log_rows(hints, &self.log.clock);
+        self.last_row = rows.iter().map(|row| row.micros).max();
         let rows = rows.into_iter().map(|row| self.statement(row));
         match (&self.stage, &self.forms.batch) {
             (Stage::Together, Some(batch)) => {

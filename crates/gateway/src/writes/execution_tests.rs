@@ -336,6 +336,24 @@ fn all_that_is_said_beside_a_write_stays() {
 }
 
 #[test]
+fn an_acknowledged_write_is_the_newest_of_its_table_and_a_refused_one_is_not() {
+    let setup = Setup::new();
+    let table = products().id;
+    let (_, execution) = setup.begin(&plain_query(INSERT));
+    let (_, execution) = goes_on(execution, &prepared_as(LOG_ID));
+    assert_eq!(setup.log.newest.of(table), None);
+    is_the_answer(execution, &Response::Void);
+    let newest = setup.log.newest.of(table);
+    assert!(newest.is_some());
+    let (_, execution) = setup.begin(&plain_query(INSERT));
+    is_the_answer(execution, &timeout());
+    assert_eq!(setup.log.newest.of(table), newest);
+    let (_, execution) = setup.begin(&plain_query(INSERT));
+    is_the_answer(execution, &Response::Void);
+    assert!(setup.log.newest.of(table) > newest);
+}
+
+#[test]
 fn an_execution_goes_by_its_own_id_with_its_own_values() {
     let mut setup = Setup::prepared();
     let update = "UPDATE products SET name = ? WHERE id = ?";

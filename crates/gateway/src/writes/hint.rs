@@ -58,6 +58,8 @@ pub(super) fn distinct(hints: Vec<Hint>) -> Vec<Hint> {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LogRow {
     pub(super) table: Arc<LoggedTable>,
+    /// The time of the row. Microseconds since the epoch.
+    pub(super) micros: i64,
     pub(super) values: Vec<BoundValue>,
 }
 
@@ -94,6 +96,7 @@ pub(super) fn log_rows(hints: &[Hint], clock: &LogClock) -> Vec<LogRow> {
             values.extend(std::iter::repeat_n(BoundValue::Unset, unset));
             rows.push(LogRow {
                 table: hint.table.clone(),
+                micros: timeuuid::unix_micros(&time),
                 values,
             });
         }

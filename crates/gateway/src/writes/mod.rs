@@ -27,6 +27,7 @@ mod frames;
 mod hint;
 mod inserts;
 mod keys;
+mod newest;
 mod plan;
 mod request_forms;
 mod rewrite;
@@ -44,6 +45,7 @@ use cql::wire::{Batch, BatchedStatement, BoundValue};
 use self::batch_log::BatchLog;
 use self::hint::Hint;
 use self::inserts::LogInserts;
+use self::newest::NewestWrites;
 use crate::log_clock::LogClock;
 use crate::metrics::Metrics;
 
@@ -74,6 +76,8 @@ pub(crate) struct ChangeLog {
     batch_log: BatchLog,
     batch_bytes_max: usize,
     late_after: Duration,
+    /// The newest acknowledged write to each table.
+    pub(crate) newest: NewestWrites,
     pub(crate) metrics: Arc<Metrics>,
 }
 
@@ -93,6 +97,7 @@ impl ChangeLog {
             batch_log: BatchLog::default(),
             batch_bytes_max,
             late_after,
+            newest: NewestWrites::default(),
             metrics,
         }
     }

@@ -45,6 +45,7 @@ fn table(
         columns,
         partition_key_count: partition.len(),
         clustering_key_count: clustering.len(),
+        sai_columns: Vec::new(),
         log_name: format!("{name}_scylla_cdc_log"),
         streams: Arc::new(streams.unwrap()),
     }

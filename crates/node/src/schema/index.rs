@@ -141,9 +141,7 @@ impl CreateIndexPlan {
         target: &NamedTarget,
         clock: &ServerClock,
     ) -> Result<Option<Table>, CqlError> {
-        let Some(column) = table.column(&target.column) else {
-            return Err(resolve::no_such_column(&target.column, table));
-        };
+        let column = resolve::column(table, &target.column)?;
         let is_whole_key = matches!(column.kind, ColumnKind::PartitionKey { .. })
             && table.partition_key().len() == 1;
         let part = target.check(&described(column), is_whole_key)?;

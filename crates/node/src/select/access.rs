@@ -19,6 +19,8 @@ pub(super) struct Access {
     pub partitions: PartitionAccess,
     /// The rows to read within a partition.
     pub clustering: ClusteringAccess,
+    /// The part that secondary indexes take.
+    pub indexes: IndexUse,
     /// The relations that each row is checked for after it is read.
     pub filters: Vec<Relation>,
     /// Whether a partition with static content alone is part of the answer. It is if neither
@@ -46,6 +48,28 @@ pub(super) struct ClusteringAccess {
     pub bounds: Vec<Relation>,
 }
 
+/// The part that secondary indexes take in finding rows. They find the rows of a scan for which
+/// those of the filters hold that they serve. Partitions that are named by their keys are read
+/// without them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum IndexUse {
+    /// No index takes part.
+    Unused,
+    /// The query needs its indexes, as the user doesn't allow filtering.
+    Needed,
+    /// The query can do without indexes.
+    Optional,
+}
+
+/// The ways to rows that a query may take beside its keys.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Allowed {
+    /// Rows are read only to throw some away.
+    pub filtering: bool,
+    /// Secondary indexes find rows.
+    pub indexes: bool,
+}
+
 const NEEDS_FILTERING: &str = "Cannot execute this query as it might involve data filtering and thus may have \
      unpredictable performance. If you want to execute this query despite the performance unpredictability, use \
      ALLOW FILTERING";
@@ -55,51 +79,137 @@ pub(super) fn needs_filtering() -> CqlError {
     CqlError::invalid(NEEDS_FILTERING)
 }
 
-/// Decides how a query finds its rows.
+/// Decides how a query finds its rows, by the rules of Cassandra.
 ///
 /// # Errors
 /// Relations that can't stand together, and filtering that is not allowed.
 pub(super) fn plan(
     table: &Table,
     relations: Vec<Relation>,
-    allow_filtering: bool,
+    allowed: Allowed,
 ) -> Result<Access, CqlError> {
     conflicts::check(&relations)?;
     refuse_vector_comparisons(table, &relations)?;
     let mut groups = Groups::of(relations);
-    let mut filters = Vec::new();
-
-    let partitions = partition_access(table, &mut groups, &mut filters);
-    let partition_filtered = !filters.is_empty();
-    if partition_filtered && !allow_filtering && !filters.iter().all(is_token) {
-        return Err(needs_filtering());
-    }
-
+    let needs = Needs::of(&groups, allowed);
     let wants_static_only = groups.clustering.is_empty()
         && groups.others.iter().all(|relation| {
             relation
                 .first_column()
                 .is_some_and(|column| column.kind == ColumnKind::Static)
         });
-    let scans = matches!(partitions, PartitionAccess::Tokens(_));
-    if scans && !groups.clustering.is_empty() && !allow_filtering {
-        // As in Cassandra, the error for a clustering column that can't be served goes before the
-        // one for filtering.
-        let mut unserved = Vec::new();
-        clustering_access(table, groups.clustering, &mut unserved, false)?;
-        return Err(needs_filtering());
-    }
-    let clustering = clustering_access(table, groups.clustering, &mut filters, allow_filtering)?;
-    if !groups.others.is_empty() && !allow_filtering {
-        return Err(needs_filtering());
+    let (partitions, mut filters) = partition_access(table, &mut groups);
+    let narrowing = narrowing(table, groups.clustering);
+    let is_scan = matches!(partitions, PartitionAccess::Tokens(_));
+    let indexes = needs.indexes(&partitions, &filters, narrowing.fault)?;
+
+    filters.extend(narrowing.unserved);
+    let clustering = narrowing.access;
+    if indexes != IndexUse::Unused && is_scan {
+        // A row that an index finds can be anywhere in its partition.
+        filters.extend(clustering.values.iter().chain(&clustering.bounds).cloned());
     }
     filters.extend(groups.others);
     Ok(Access {
         partitions,
         clustering,
+        indexes,
         filters,
         wants_static_only,
     })
+}
+
+/// The questions of whether a query may use indexes and whether it filters, which are answered
+/// part by part of its relations.
+struct Needs {
+    allowed: Allowed,
+    /// Whether an index serves a relation, and indexes are allowed.
+    can_use_index: bool,
+    /// Whether the partition key is restricted by an IN of several values.
+    names_partitions: bool,
+    restricts_clustering: bool,
+    /// Whether an index serves a relation on clustering columns.
+    has_clustering_index: bool,
+    /// Whether indexes serve all relations on clustering columns.
+    serves_clustering: bool,
+    restricts_others: bool,
+    /// Whether indexes serve all relations on static and regular columns.
+    serves_others: bool,
+}
+
+impl Needs {
+    fn of(groups: &Groups, allowed: Allowed) -> Needs {
+        let is_served = |relation: &&Relation| allowed.indexes && relation.is_served();
+        let all = |relations: &[Relation]| relations.iter().all(|one| is_served(&one));
+        let mut whole = groups
+            .partition
+            .iter()
+            .chain(&groups.clustering)
+            .chain(&groups.others);
+        Needs {
+            allowed,
+            can_use_index: whole.any(|one| is_served(&one)),
+            names_partitions: groups.partition.iter().any(is_in_of_several),
+            restricts_clustering: !groups.clustering.is_empty(),
+            has_clustering_index: groups.clustering.iter().any(|one| is_served(&one)),
+            serves_clustering: all(&groups.clustering),
+            restricts_others: !groups.others.is_empty(),
+            serves_others: all(&groups.others),
+        }
+    }
+
+    /// The part that indexes take. `unkeyed` are the relations on the partition key that don't name
+    /// partitions. `fault` tells why the clustering relations don't narrow partitions down.
+    ///
+    /// # Errors
+    /// Filtering that is not allowed, and an IN of partitions beside an index.
+    fn indexes(
+        &self,
+        partitions: &PartitionAccess,
+        unkeyed: &[Relation],
+        fault: Option<CqlError>,
+    ) -> Result<IndexUse, CqlError> {
+        let can_use_index = self.can_use_index;
+        // The parts are looked at in Cassandra's order, so that the same error comes first.
+        let may_go_on = self.allowed.filtering || can_use_index;
+        let is_partly_keyed = !unkeyed.iter().all(is_token);
+        if is_partly_keyed && !may_go_on {
+            return Err(needs_filtering());
+        }
+        let is_scan = matches!(partitions, PartitionAccess::Tokens(_));
+        let is_whole_ring =
+            matches!(partitions, PartitionAccess::Tokens(tokens) if tokens.is_empty());
+        let mut checks_clustering = can_use_index && (is_partly_keyed || is_whole_ring);
+        checks_clustering |= fault.is_some() || is_scan && self.has_clustering_index;
+        match fault {
+            Some(fault) if !may_go_on => return Err(fault),
+            _ => {}
+        }
+        if self.restricts_others && !may_go_on {
+            return Err(needs_filtering());
+        }
+        let uses_index = can_use_index && (checks_clustering || self.restricts_others);
+        if uses_index && self.names_partitions {
+            return Err(CqlError::invalid(
+                "Select on indexed columns and with IN clause for the PRIMARY KEY are not supported",
+            ));
+        }
+        let serves_unkeyed = unkeyed.iter().all(|one| is_token(one) || one.is_served());
+        let serves_clustering = !checks_clustering || self.serves_clustering;
+        let is_served = serves_unkeyed && serves_clustering && self.serves_others;
+        let checks_nothing = !is_partly_keyed
+            && !self.restricts_others
+            && !(checks_clustering && self.restricts_clustering);
+        let filters = !is_served || checks_nothing && self.restricts_clustering;
+        if filters && (is_scan || uses_index) && !self.allowed.filtering {
+            return Err(needs_filtering());
+        }
+        Ok(match (uses_index, self.allowed.filtering) {
+            (false, _) => IndexUse::Unused,
+            (true, false) => IndexUse::Needed,
+            (true, true) => IndexUse::Optional,
+        })
+    }
 }
 
 fn is_token(relation: &Relation) -> bool {
@@ -165,11 +275,8 @@ fn first_position(relation: &Relation) -> usize {
     }
 }
 
-fn partition_access(
-    table: &Table,
-    groups: &mut Groups,
-    filters: &mut Vec<Relation>,
-) -> PartitionAccess {
+/// The way to the partitions, and the relations on the partition key that are left to check.
+fn partition_access(table: &Table, groups: &mut Groups) -> (PartitionAccess, Vec<Relation>) {
     let key_columns = table
         .columns
         .iter()
@@ -179,11 +286,9 @@ fn partition_access(
     let token = std::mem::take(&mut groups.token);
     if partition.len() == key_columns && partition.iter().all(gives_values) {
         partition.sort_by_key(first_position);
-        filters.extend(token);
-        PartitionAccess::Keys(partition)
+        (PartitionAccess::Keys(partition), token)
     } else {
-        filters.extend(partition);
-        PartitionAccess::Tokens(token)
+        (PartitionAccess::Tokens(token), partition)
     }
 }
 
@@ -215,13 +320,19 @@ fn gives_bound(relation: &Relation) -> bool {
     )
 }
 
-fn clustering_access(
-    table: &Table,
-    relations: Vec<Relation>,
-    filters: &mut Vec<Relation>,
-    allow_filtering: bool,
-) -> Result<ClusteringAccess, CqlError> {
+/// The outcome of narrowing partitions down by the relations on clustering columns.
+struct Narrowing {
+    access: ClusteringAccess,
+    /// The relations that are left to check.
+    unserved: Vec<Relation>,
+    /// The reason why the first of these doesn't narrow partitions down.
+    fault: Option<CqlError>,
+}
+
+fn narrowing(table: &Table, relations: Vec<Relation>) -> Narrowing {
     let mut access = ClusteringAccess::default();
+    let mut unserved = Vec::new();
+    let mut fault = None;
     // The position of the next clustering column that may be narrowed down.
     let mut next = 0;
     for relation in relations {
@@ -232,13 +343,16 @@ fn clustering_access(
             access.values.push(relation);
         } else if position == next && gives_bound(&relation) && !gives_values(&relation) {
             access.bounds.push(relation);
-        } else if allow_filtering {
-            filters.push(relation);
         } else {
-            return Err(unserved(table, &relation, &access));
+            fault.get_or_insert_with(|| fault_of(table, &relation, &access));
+            unserved.push(relation);
         }
     }
-    Ok(access)
+    Narrowing {
+        access,
+        unserved,
+        fault,
+    }
 }
 
 fn width(relation: &Relation) -> usize {
@@ -248,8 +362,8 @@ fn width(relation: &Relation) -> usize {
     }
 }
 
-/// The error that tells why a relation on a clustering column is not served.
-fn unserved(table: &Table, relation: &Relation, access: &ClusteringAccess) -> CqlError {
+/// The error that tells why a relation on a clustering column doesn't narrow partitions down.
+fn fault_of(table: &Table, relation: &Relation, access: &ClusteringAccess) -> CqlError {
     let name = relation
         .first_column()
         .map_or("", |column| column.name.as_str());
@@ -320,6 +434,11 @@ fn is_equality(relation: &Relation) -> bool {
             ..
         }
     )
+}
+
+/// Whether the relation is an `IN` that may have several values.
+fn is_in_of_several(relation: &Relation) -> bool {
+    gives_values(relation) && !is_equality(relation) && !is_in_of_one(relation)
 }
 
 /// Whether the relation is an `IN` with a list of one value, which means the same as an equality.

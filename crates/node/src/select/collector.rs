@@ -9,7 +9,7 @@ use cql::error::CqlError;
 use index::Metric;
 use query::Nearest;
 use query::clock::StatementClock;
-use storage::read::Row;
+use storage::read::{Position, Row};
 
 use super::aggregate::Accumulator;
 use super::expression::Scope;
@@ -111,10 +111,10 @@ impl Collector {
         }
     }
 
-    /// Lets the next page begin behind this row.
-    pub(super) fn pass_over(&mut self, slot: usize, row: Row) {
+    /// Lets the next page begin behind the row at this position.
+    pub(super) fn pass_over(&mut self, slot: usize, position: Position) {
         self.state.slot = slot as u32;
-        self.state.position = Some(row.position);
+        self.state.position = Some(position);
         self.has_moved = true;
     }
 
@@ -139,7 +139,7 @@ impl Collector {
         match &mut self.output {
             Output::Page(page) => {
                 page.push(&self.plan.projection.outputs, scope)?;
-                self.pass_over(slot, row);
+                self.pass_over(slot, row.position);
                 if let Some(remaining) = &mut self.state.remaining {
                     *remaining -= 1;
                     if *remaining == 0 {

@@ -60,9 +60,8 @@ impl Cursor {
     /// Ends the page here, if another page can follow and would begin further on than this one did.
     /// Returns whether the page was ended.
     pub(super) fn end_page_early(&mut self) -> bool {
-        let can_resume = self.collector.is_paged()
-            && self.collector.has_moved
-            && matches!(self.source, Source::Sequence(_));
+        let can_resume =
+            self.collector.is_paged() && self.collector.has_moved && self.source.can_resume();
         if can_resume {
             self.has_more = true;
         }
@@ -80,9 +79,10 @@ impl Cursor {
                     self.collector.has_moved = true;
                 }
             }
+            Fetched::Gone(position) => self.collector.pass_over(0, position),
             Fetched::Row(slot, row) => {
                 if !self.wants(slot, &row) {
-                    self.collector.pass_over(slot, row);
+                    self.collector.pass_over(slot, row.position);
                 } else if is_full {
                     self.has_more = true;
                     return Ok(Progress::Finished);

@@ -7,27 +7,31 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use cql::error::CqlError;
 use query::bind::StatementClock;
+use query::limit;
 use query::values::Values;
-use query::{limit, row_filter};
 use schema::{ColumnKind, Table};
 use storage::read::{ClusteringBound, ClusteringSlice};
 
-use super::access::PartitionAccess;
+use super::access::{IndexUse, PartitionAccess};
 use super::aggregate::Accumulator;
 use super::blocking::on_blocking_thread;
 use super::clustering::{self, Slices};
 use super::collector::{Collector, Output, Progress};
 use super::cursor::{Budget, Cursor};
+use super::filter::{self, Filter};
+use super::indexed::Indexed;
 use super::order::ClusteringOrder;
 use super::page::Page;
 use super::paging::{self, PagingState};
 use super::partitions::{self, WantedPartitions};
-use super::place::Place;
 use super::plan::Resolved;
-use super::source::{MERGED_PARTITIONS_MAX, Merge, Question, Reader, Sequence, Source};
-use super::{log, memory};
+use super::positions::Span;
+use super::question::Question;
+use super::source::{MERGED_PARTITIONS_MAX, Merge, Reader, Sequence, Source};
+use super::{log, lookup, memory};
 use crate::answer::{Answer, Outcome, Rows};
 use crate::database::Database;
+use crate::failure::storage_error;
 use crate::parameters::Parameters;
 use crate::system::Wanted;
 
@@ -87,8 +91,8 @@ async fn execute_at(
     }
     let wanted = wanted(table, &partitions, &slices);
     let reader = reader(database, plan, wanted, &parameters)?;
-    let is_quick =
-        matches!(reader, Reader::Memory(_)) || matches!(partitions, WantedPartitions::Keys(_));
+    let names_partitions = matches!(partitions, WantedPartitions::Keys(_));
+    let is_quick = matches!(reader, Reader::Memory(_)) || names_partitions;
     let warnings = warnings(plan);
     let question = question(plan, order, slices);
     let mut cursor = cursor(
@@ -102,7 +106,7 @@ async fn execute_at(
     )?;
 
     let mut progress = Progress::Unfinished;
-    if is_quick {
+    if is_quick || cursor.source.is_quick_lookup() {
         progress = cursor.step(pace.inline)?;
     }
     if progress == Progress::Unfinished {
@@ -276,7 +280,7 @@ fn cursor(
     let table = &plan.selected.table;
     let limit = limit::evaluate(plan.limit.as_ref(), values)?;
     let per_partition = limit::evaluate(plan.per_partition_limit.as_ref(), values)?;
-    let filters = row_filter::bind_all(&plan.access.filters, Place::of, table.partitioner, values)?;
+    let filters = filter::bind_all(&plan.access.filters, table.partitioner, values)?;
 
     let is_aggregate = !plan.projection.aggregates.is_empty();
     let page_rows = parameters.page_size.filter(|rows| *rows > 0);
@@ -303,13 +307,9 @@ fn cursor(
                 merge_order(table, order),
             ))
         }
-        partitions => Source::Sequence(Sequence::new(
-            reader,
-            question,
-            partitions,
-            state.slot as usize,
-            state.position.clone(),
-        )),
+        partitions => source(
+            plan, reader, question, partitions, &filters, &state, parameters,
+        )?,
     };
     let output = if is_aggregate {
         let calls = plan.projection.aggregates.iter();
@@ -343,6 +343,43 @@ fn cursor(
         looked_ahead: 0,
         has_more: false,
     })
+}
+
+/// The source of rows that are not merged, from where the page begins.
+fn source(
+    plan: &Resolved,
+    reader: Reader,
+    question: Question,
+    mut partitions: WantedPartitions,
+    filters: &[Filter],
+    state: &PagingState,
+    parameters: &Parameters,
+) -> Result<Source, CqlError> {
+    let (slot, after) = (state.slot as usize, state.position.clone());
+    let indexes = plan.access.indexes;
+    if let (Reader::Stored(storage), WantedPartitions::Tokens(start, end)) = (&reader, &partitions)
+        && indexes != IndexUse::Unused
+        && slot == 0
+    {
+        let tokens = (*start, *end);
+        match lookup::lookups(&plan.access.filters, filters) {
+            None => partitions = WantedPartitions::Nothing,
+            Some(lookups) => {
+                let view = storage.view(question.table).map_err(storage_error)?;
+                let lookups = lookup::ready(lookups, &view, indexes, parameters.consistency)?;
+                if !lookups.is_empty() {
+                    let span = Span::new(&view, tokens, after)?;
+                    let rows = Indexed::new(view, question, lookups, span, &parameters.memory);
+                    return Ok(Source::Indexed {
+                        rows: Box::new(rows),
+                        reader,
+                    });
+                }
+            }
+        }
+    }
+    let rows = Sequence::new(reader, question, partitions, slot, after);
+    Ok(Source::Sequence(rows))
 }
 
 /// Decodes the paging state that the client gave back. A state that can't be of this query is an

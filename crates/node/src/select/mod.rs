@@ -6,12 +6,13 @@
 //!    `relation` the relations of WHERE. `access` splits the relations into those that the storage
 //!    serves and those that filter rows. `order` (with `nearest`) and `limit` resolve the other
 //!    clauses. The outcome is a [`SelectPlan`] that can be printed: an access path and an ordering.
-//! 2. *bind*: `partitions`, `clustering` and `filter` put the values in.
+//! 2. *bind*: `partitions`, `clustering`, `filter` (with `terms`) and `lookup` put the values in.
 //! 3. *do*: rows are found in the wanted order. In the order of the disk, `execute` drives a
-//!    `cursor` along the access path, whose `source` reads from the storage or from `memory`
-//!    (system tables), and `paging` encodes where the page ended. By similarity, `neighbours` asks
-//!    the index service for their keys. Either way a `collector` filters and counts the rows and
-//!    makes a `page` of them.
+//!    `cursor` along the access path, whose `source` asks its `question` of the storage or of
+//!    `memory` (system tables), and `paging` encodes where the page ended. Where secondary indexes
+//!    serve relations, the `indexed` rows are those at the `positions` of their entries. By
+//!    similarity, `neighbours` asks the index service for their keys. Either way a `collector`
+//!    filters and counts the rows and makes a `page` of them.
 
 mod access;
 mod aggregate;
@@ -22,7 +23,9 @@ mod cursor;
 mod execute;
 mod expression;
 mod filter;
+mod indexed;
 mod log;
+mod lookup;
 mod memory;
 mod names;
 mod nearest;
@@ -33,10 +36,13 @@ mod paging;
 mod partitions;
 pub(crate) mod place;
 mod plan;
+mod positions;
 mod prepare;
 mod projection;
+mod question;
 mod selected_table;
 mod source;
+mod terms;
 
 use std::fmt;
 use std::sync::Arc;

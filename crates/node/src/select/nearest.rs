@@ -4,17 +4,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use cql::ast;
 use cql::error::CqlError;
-use cql::wire::BoundValue;
 use index::Candidates;
 use index::target::is_scalar;
-use query::bind::{Bound, PrepareContext, PreparedTerm, prepare_term};
-use query::functions::natural_type;
-use query::relation::{Relation, RelationKind};
-use query::values::Values;
-use query::{NearestTo, bounds, clauses, filter, newest};
+use query::bind::PrepareContext;
+use query::condition::{Condition, Support, conditions, is_key_column};
+use query::relation::Relation;
+use query::{NearestTo, SearchVector, VectorIndex, clauses, serving};
 use schema::{Column, ColumnId, ColumnKind, Index, Table};
 use value::CqlType;
 
@@ -26,14 +23,10 @@ use super::projection::Projection;
 pub(super) struct NearestOrder {
     /// The vector index that names rows in this order.
     pub index: Arc<Index>,
-    /// The name of the vector column.
-    column: String,
     /// The place of the vector column in a row.
     pub place: Place,
-    /// The number of elements of a vector.
-    dimensions: u16,
     /// The vector to look for.
-    vector: PreparedTerm,
+    pub vector: SearchVector,
     /// All columns of the primary key, partition key first.
     pub key_columns: Vec<Column>,
     /// The number of partition key columns, which are the first of `key_columns`.
@@ -52,17 +45,13 @@ pub(super) struct NearestOrder {
     pub covered: Option<Vec<Column>>,
 }
 
-/// A relation of WHERE beside the ordering.
-#[derive(Debug)]
-pub(super) struct Condition {
-    pub relation: Relation,
-    /// Whether the index keeps the values of the relation's columns, and so can search by it.
-    pub is_kept: bool,
-}
-
 impl fmt::Display for NearestOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "nearest {} by index {}", self.column, self.index.name)?;
+        writeln!(
+            f,
+            "nearest {} by index {}",
+            self.vector.column, self.index.name
+        )?;
         if self.candidates.oversampling != 1.0 {
             writeln!(f, "oversampling {}", self.candidates.oversampling)?;
         }
@@ -99,17 +88,21 @@ pub(super) fn prepare(
     let column = table
         .column(to.column)
         .ok_or_else(|| clauses::unknown_column(to.column))?;
-    let dimensions = clauses::float_vector_dimensions(&column.name, &column.cql_type)?;
-    let index = index_for(table, column, select).ok_or_else(|| {
+    clauses::float_vector_dimensions(&column.name, &column.cql_type)?;
+    let of_column = table.indexes.values();
+    let of_column = of_column.filter(|index| index.column == column.name);
+    let is_kept = |index: &Index, name: &str| {
+        let column = table.column(name);
+        column.is_some_and(|column| keeps(table, index, column))
+    };
+    let index = serving(of_column, select, is_kept).ok_or_else(|| {
         CqlError::invalid(format!(
             "ANN ordering by vector requires the column to be indexed using 'vector_index', but column {} is not",
             column.name
         ))
     })?;
     clauses::check(select, &column.name, !projection.aggregates.is_empty())?;
-    let natural = natural_type(to.vector);
-    clauses::check_dimensions(to.vector, natural.as_ref(), dimensions)?;
-    let vector = prepare_term(to.vector, &column.cql_type, &column.name, ctx)?;
+    let vector = SearchVector::prepare(to.vector, &column.name, &column.cql_type, ctx)?;
     let key_columns: Vec<Column> = table
         .partition_key()
         .into_iter()
@@ -124,9 +117,7 @@ pub(super) fn prepare(
         indexed: indexed.map(|index| index.column).collect(),
         candidates: Candidates::of(|name| index.options.get(name).map(String::as_str)),
         index: index.clone(),
-        column: column.name.clone(),
         place: Place::of(column),
-        dimensions,
         vector,
         partition_columns: table.partition_key().len(),
         key_columns,
@@ -135,64 +126,12 @@ pub(super) fn prepare(
     })
 }
 
-fn is_key_column(kind: ColumnKind) -> bool {
-    matches!(
-        kind,
-        ColumnKind::PartitionKey { .. } | ColumnKind::Clustering { .. }
-    )
-}
-
-/// Whether an index names a column beside the vectors.
-fn names(index: &Index, column: &str) -> bool {
-    let mut names = index.local_key.iter().chain(&index.filter_columns);
-    names.any(|name| name == column)
-}
-
 /// Whether an index keeps the values of a column: the column is of the primary key, the index names
 /// it, or it has an index of its own.
 fn keeps(table: &Table, index: &Index, column: &Column) -> bool {
     is_key_column(column.kind)
-        || names(index, &column.name)
+        || index.names(&column.name)
         || table.columns_with_an_index().any(|own| own.id == column.id)
-}
-
-/// The index on a column that serves a query: the newest of those that keep all columns of WHERE
-/// and whose own key, if they have one, it names; failing these the newest that has no key of its
-/// own.
-fn index_for<'t>(
-    table: &'t Table,
-    column: &Column,
-    select: &ast::Select,
-) -> Option<&'t Arc<Index>> {
-    let of_column = || {
-        let indexes = table.indexes.values();
-        indexes.filter(|index| index.column == column.name)
-    };
-    let restricted: Vec<&String> = select
-        .relations
-        .iter()
-        .filter_map(|relation| match &relation.subject {
-            ast::Subject::Column(name) | ast::Subject::Element { column: name, .. } => Some(name),
-            _ => None,
-        })
-        .collect();
-    let is_kept = |index: &Index, name: &str| {
-        let column = table.column(name);
-        column.is_some_and(|column| keeps(table, index, column))
-    };
-    let fits = |index: &&Arc<Index>| {
-        let names_key = index.local_key.iter().all(|key| restricted.contains(&key));
-        names_key && restricted.iter().all(|name| is_kept(index, name))
-    };
-    let version = |index: &&Arc<Index>| index.version;
-    newest(of_column().filter(fits), version)
-        .or_else(|| {
-            newest(
-                of_column().filter(|index| index.local_key.is_empty()),
-                version,
-            )
-        })
-        .or_else(|| newest(of_column(), version))
 }
 
 impl NearestOrder {
@@ -205,26 +144,16 @@ impl NearestOrder {
         relations: &[Relation],
         allow_filtering: bool,
     ) -> Result<(), CqlError> {
-        for relation in relations {
-            let is_kept = match &relation.kind {
-                RelationKind::Column { column, .. } | RelationKind::Entry { column, .. } => {
-                    self.kept.contains(&column.id)
-                }
-                // They are on columns of the primary key.
-                RelationKind::Tuple { .. } | RelationKind::Token { .. } => true,
-            };
-            if !is_kept
-                && !allow_filtering
-                && let Some(column) = relation.first_column()
-                && !self.indexed.contains(&column.id)
-            {
-                return Err(filter::not_kept(&column.name));
+        let support = |column: &Column| {
+            if self.kept.contains(&column.id) {
+                Support::Kept
+            } else if self.indexed.contains(&column.id) {
+                Support::Allowed
+            } else {
+                Support::None
             }
-            self.conditions.push(Condition {
-                relation: relation.clone(),
-                is_kept,
-            });
-        }
+        };
+        self.conditions = conditions(relations.to_vec(), support, allow_filtering)?;
         Ok(())
     }
 
@@ -241,7 +170,7 @@ impl NearestOrder {
                 !matches!(column.cql_type, CqlType::Decimal | CqlType::Varint)
             }
             ColumnKind::Static | ColumnKind::Regular => {
-                names(&self.index, &column.name) && is_scalar(&column.cql_type)
+                self.index.names(&column.name) && is_scalar(&column.cql_type)
             }
         };
         let is_covered = !projection.reads_times
@@ -250,29 +179,12 @@ impl NearestOrder {
                 let column = condition.relation.first_column();
                 condition.is_kept
                     && column.is_none_or(|column| {
-                        is_key_column(column.kind) || names(&self.index, &column.name)
+                        is_key_column(column.kind) || self.index.names(&column.name)
                     })
             })
             && projection.read.iter().all(has);
         let read = projection.read.iter();
         let beside = read.filter(|column| !is_key_column(column.kind));
         self.covered = is_covered.then(|| beside.cloned().collect());
-    }
-
-    /// The vector that an execution looks for, serialised.
-    ///
-    /// # Errors
-    /// If the vector is null or unset, of another length, or not of finite numbers.
-    pub(super) fn vector(&self, values: Values<'_>) -> Result<Bytes, CqlError> {
-        if let Some(marker) = self.vector.marker()
-            && let Some(BoundValue::Value(bytes)) = values.bound.get(usize::from(marker))
-        {
-            bounds::check_bound_dimensions(bytes, self.dimensions)?;
-        }
-        match self.vector.evaluate(values.bound, values.clock)? {
-            Bound::Value(bytes) => bounds::check_finite(&bytes, &self.column).map(|()| bytes),
-            Bound::Null => Err(bounds::null_vector(&self.column)),
-            Bound::Unset => Err(bounds::unset_vector(&self.column)),
-        }
     }
 }

@@ -26,7 +26,7 @@ use index::Metric;
 use query::bind::StatementClock;
 use query::refill::Refill;
 use query::values::Values;
-use query::{Nearest, bounds, key_values, limit, refused, row_filter};
+use query::{Nearest, bounds, condition, key_values, limit, refused};
 use schema::{Column, ColumnKind};
 use storage::read::{Cell, LiveCell, Partition, Position, Row, View};
 use store_api::types::{self, AnnRequest, Restriction};
@@ -37,11 +37,10 @@ use super::access::PartitionAccess;
 use super::blocking::on_blocking_thread;
 use super::collector::{Collector, Output, Progress, Ranking};
 use super::execute::collect_all;
-use super::filter::Filter;
+use super::filter::{self, Filter};
 use super::nearest::NearestOrder;
 use super::page::Page;
 use super::paging::PagingState;
-use super::place::Place;
 use super::plan::Resolved;
 use crate::answer::{Answer, Outcome, Rows};
 use crate::database::Database;
@@ -75,16 +74,11 @@ pub(super) async fn execute(
         clock: &clock,
     };
     let limit = bounds::checked_limit(limit::evaluate(plan.limit.as_ref(), values)?)?;
-    let vector = order.vector(values)?;
+    let vector = order.vector.evaluate(values)?;
     let terms = values.selection(&plan.projection.terms)?;
     let conditions = order.conditions.iter();
     let relations = conditions.map(|condition| &condition.relation);
-    let filters = row_filter::bind_all(
-        relations,
-        Place::of,
-        plan.selected.table.partitioner,
-        values,
-    )?;
+    let filters = filter::bind_all(relations, plan.selected.table.partitioner, values)?;
     let search = Search {
         database,
         plan,
@@ -139,10 +133,7 @@ impl Search<'_> {
         if self.reads_few_rows(is_whole_filter) {
             return self.scanned_page().await;
         }
-        let filter = (!restrictions.is_empty()).then_some(types::Filter {
-            restrictions,
-            allow_filtering: true,
-        });
+        let filter = condition::search_filter(restrictions);
         if is_whole_filter && let Some(page) = self.covered_page(filter.as_ref()).await? {
             return Ok(page);
         }
@@ -202,13 +193,9 @@ impl Search<'_> {
         let order = self.order;
         let partition_key = order.key_columns[..order.partition_columns].iter();
         let partition_key: Vec<String> = partition_key.map(|column| column.name.clone()).collect();
-        let conditions = order.conditions.iter().zip(&self.filters);
-        conditions
-            .filter(|(condition, _)| condition.is_kept)
-            .filter_map(|(condition, filter)| {
-                filter.restriction(&condition.relation, &partition_key)
-            })
-            .collect()
+        condition::restrictions(&order.conditions, &self.filters, |filter, relation| {
+            filter.restriction(relation, &partition_key)
+        })
     }
 
     /// Whether the access path leads to few rows: it gives whole primary keys, or whole partitions

@@ -6,7 +6,7 @@ use cql::error::CqlError;
 use query::resolve;
 use schema::{ColumnKind, Table};
 
-use super::access::{Access, PartitionAccess};
+use super::access::{Access, IndexUse, PartitionAccess};
 use super::clustering::is_descending;
 use super::nearest::NearestOrder;
 
@@ -35,8 +35,8 @@ pub(super) struct ClusteringOrder {
 /// Resolves ORDER BY on clustering columns.
 ///
 /// # Errors
-/// Unknown columns, and an order that partitions don't have when they are read forwards or
-/// backwards.
+/// Unknown columns, an order beside secondary indexes, and an order that partitions don't have when
+/// they are read forwards or backwards.
 pub(super) fn prepare(
     table: &Table,
     order_by: &[Ordering],
@@ -45,6 +45,11 @@ pub(super) fn prepare(
     let mut order = ClusteringOrder::default();
     if order_by.is_empty() {
         return Ok(order);
+    }
+    if access.indexes != IndexUse::Unused {
+        return Err(CqlError::invalid(
+            "ORDER BY with 2ndary indexes is not supported, except for ANN queries.",
+        ));
     }
     if matches!(access.partitions, PartitionAccess::Tokens(_)) {
         return Err(CqlError::invalid(

@@ -19,6 +19,9 @@ use super::access::PartitionAccess;
 /// The longest partition key, serialised, in bytes.
 const KEY_BYTES_MAX: usize = u16::MAX as usize;
 
+/// The bounds of a range of tokens.
+pub(super) type Tokens = (Edge<Token>, Edge<Token>);
+
 /// The partitions that a query reads.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum WantedPartitions {

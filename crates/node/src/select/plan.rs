@@ -5,7 +5,7 @@ use std::fmt;
 use query::bind::{PreparedTerm, Timeout};
 use query::relation::Relation;
 
-use super::access::{Access, PartitionAccess};
+use super::access::{Access, IndexUse, PartitionAccess};
 use super::order::{ClusteringOrder, Order};
 use super::projection::Projection;
 use super::selected_table::SelectedTable;
@@ -71,6 +71,7 @@ impl Resolved {
         let Access {
             partitions,
             clustering,
+            indexes,
             filters,
             wants_static_only,
         } = &self.access;
@@ -80,6 +81,10 @@ impl Resolved {
                 writeln!(f, "all partitions")?;
             }
             PartitionAccess::Tokens(relations) => line(f, "partitions by token", relations)?,
+        }
+        if *indexes != IndexUse::Unused && matches!(partitions, PartitionAccess::Tokens(_)) {
+            let served = filters.iter().filter(|relation| relation.is_served());
+            line(f, "rows by index", served)?;
         }
         line(f, "slices of", &clustering.values)?;
         line(f, "slices between", &clustering.bounds)?;
@@ -105,13 +110,15 @@ impl Resolved {
     }
 }
 
-fn line(f: &mut fmt::Formatter<'_>, name: &str, relations: &[Relation]) -> fmt::Result {
-    if relations.is_empty() {
+fn line<'r>(
+    f: &mut fmt::Formatter<'_>,
+    name: &str,
+    relations: impl IntoIterator<Item = &'r Relation>,
+) -> fmt::Result {
+    let relations = relations.into_iter();
+    let texts: Vec<&str> = relations.map(|relation| relation.text.as_str()).collect();
+    if texts.is_empty() {
         return Ok(());
     }
-    let texts: Vec<&str> = relations
-        .iter()
-        .map(|relation| relation.text.as_str())
-        .collect();
     writeln!(f, "{name}: {}", texts.join(" and "))
 }

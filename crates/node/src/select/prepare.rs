@@ -4,10 +4,11 @@ use cql::ast;
 use cql::error::CqlError;
 use query::bind::{PrepareContext, Timeout};
 use query::relation::{Relation, RelationKind};
+use query::resolve::Columns;
 use query::{Ordering, bounds, is_nearest, limit, relation};
 use schema::{ColumnKind, Table};
 
-use super::access::{self, Access, PartitionAccess};
+use super::access::{self, Access, Allowed, PartitionAccess};
 use super::order::Order;
 use super::plan::Resolved;
 use super::projection::Projection;
@@ -44,7 +45,10 @@ pub(super) fn prepare(
     let relations = select
         .relations
         .iter()
-        .map(|relation| relation::prepare(&table, relation, &mut ctx))
+        .map(|relation| {
+            relation::prepare(Columns::from(&*table), relation, &mut ctx)
+                .map(|relation| relation.with_indexes(&table))
+        })
         .collect::<Result<Vec<_>, _>>()?;
     if let Some(nearest) = &mut nearest {
         nearest.restrict(&relations, select.allow_filtering)?;
@@ -53,8 +57,11 @@ pub(super) fn prepare(
         }
     }
     // By similarity, the access path leads a scan that filters the rows.
-    let may_filter = select.allow_filtering || nearest.is_some();
-    let access = access(&table, select, &projection, relations, may_filter)?;
+    let allowed = Allowed {
+        filtering: select.allow_filtering || nearest.is_some(),
+        indexes: nearest.is_none(),
+    };
+    let access = access(&table, select, &projection, relations, allowed)?;
     let order = match nearest {
         Some(nearest) => Order::Nearest(Box::new(nearest)),
         None => Order::Clustering(order::prepare(&table, &select.order_by, &access)?),
@@ -101,7 +108,7 @@ fn access(
     select: &ast::Select,
     projection: &Projection,
     relations: Vec<Relation>,
-    may_filter: bool,
+    allowed: Allowed,
 ) -> Result<Access, CqlError> {
     check_per_partition_limit(select, projection)?;
     if select.distinct {
@@ -109,7 +116,7 @@ fn access(
     } else {
         check_static_selection(table, &relations, projection)?;
     }
-    let access = access::plan(table, relations, may_filter)?;
+    let access = access::plan(table, relations, allowed)?;
     if select.distinct {
         check_distinct_scan(table, &access, projection)?;
     }

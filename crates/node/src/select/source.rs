@@ -1,17 +1,18 @@
-//! Sources of rows: partitions that are read one after the other, or several that are merged by
-//! ORDER BY.
+//! Sources of rows: partitions that are read one after the other, several that are merged by ORDER
+//! BY, or rows that secondary indexes find.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use cql::error::CqlError;
-use schema::TableId;
 use storage::Storage;
-use storage::read::{ClusteringSlice, Partitions, Position, ReadRequest, Row, RowStream};
+use storage::read::{Partitions, Position, ReadRequest, Row, RowStream};
 use value::{CqlType, compare};
 
+use super::indexed::{Found, Indexed};
 use super::memory::MemoryTable;
 use super::partitions::WantedPartitions;
+use super::question::Question;
 use crate::failure::storage_error;
 
 /// The most partitions that one query may merge, as all of them are open at the same time.
@@ -52,49 +53,13 @@ impl Rows {
     }
 }
 
-/// The part of a read that is the same for all partitions of a query.
-#[derive(Clone, Debug)]
-pub(super) struct Question {
-    /// The table that is read.
-    pub table: TableId,
-    /// The slices to read of each partition; empty for all rows.
-    pub slices: Vec<ClusteringSlice>,
-    /// Whether the rows of a partition come from the last to the first.
-    pub reversed: bool,
-    /// Whether a partition without rows is returned as one row with its static content.
-    pub static_only_rows: bool,
-    /// Whether the slices are whole clustering keys. Then a partition has no more rows than there
-    /// are slices, or one row in a table without clustering columns.
-    pub is_of_whole_keys: bool,
-}
-
-impl Question {
-    fn ask(&self, partitions: Partitions, resume_after: Option<Position>) -> ReadRequest {
-        ReadRequest {
-            table: self.table,
-            partitions,
-            slices: self.slices.clone(),
-            reversed: self.reversed,
-            resume_after,
-            static_only_rows: self.static_only_rows,
-        }
-    }
-
-    /// The most rows that can be read of a partition.
-    fn rows_max(&self) -> usize {
-        if self.is_of_whole_keys {
-            self.slices.len().max(1)
-        } else {
-            usize::MAX
-        }
-    }
-}
-
 /// The outcome of one step of a source.
 pub(super) enum Fetched {
     /// A row, and the slot of its partition: the index of the partition among the query's keys, or
     /// 0 in a range of tokens.
     Row(usize, Row),
+    /// A position of a secondary index where there is no row any more.
+    Gone(Position),
     /// The step did some work, but there is no row yet.
     Nothing,
     /// There are no more rows.
@@ -107,6 +72,12 @@ pub(super) enum Source {
     Sequence(Sequence),
     /// Partitions are merged by ORDER BY.
     Merge(Merge),
+    /// Secondary indexes find rows.
+    Indexed {
+        rows: Box<Indexed>,
+        /// The reader of a scan, if one takes the place of the indexes.
+        reader: Reader,
+    },
 }
 
 impl Source {
@@ -118,6 +89,20 @@ impl Source {
         match self {
             Source::Sequence(sequence) => sequence.fetch(),
             Source::Merge(merge) => merge.fetch(),
+            Source::Indexed { rows, reader } => Ok(match rows.fetch()? {
+                Found::Row(row) => Fetched::Row(0, row),
+                Found::Gone(position) => Fetched::Gone(position),
+                Found::Nothing => Fetched::Nothing,
+                Found::End => Fetched::End,
+                Found::Scan(after) => {
+                    let (question, (start, end)) = rows.scan();
+                    let wanted = WantedPartitions::Tokens(start, end);
+                    let mut scan = Sequence::new(reader.clone(), question, wanted, 0, after);
+                    let fetched = scan.fetch();
+                    *self = Source::Sequence(scan);
+                    return fetched;
+                }
+            }),
         }
     }
 
@@ -133,11 +118,23 @@ impl Source {
     /// Skips the rest of the partition that the last row belongs to. Has no effect on a range of
     /// tokens and on merged partitions.
     pub(super) fn skip_partition(&mut self) {
-        if let Source::Sequence(sequence) = self
-            && matches!(sequence.wanted, WantedPartitions::Keys(_))
-        {
-            sequence.leave();
+        match self {
+            Source::Sequence(sequence) if matches!(sequence.wanted, WantedPartitions::Keys(_)) => {
+                sequence.leave();
+            }
+            Source::Indexed { rows, .. } => rows.skip_partition(),
+            Source::Sequence(_) | Source::Merge(_) => {}
         }
+    }
+
+    /// Whether secondary indexes find rows, and have them under single values.
+    pub(super) fn is_quick_lookup(&self) -> bool {
+        matches!(self, Source::Indexed { rows, .. } if rows.is_quick())
+    }
+
+    /// Whether a page may end behind any row.
+    pub(super) fn can_resume(&self) -> bool {
+        !matches!(self, Source::Merge(_))
     }
 }
 

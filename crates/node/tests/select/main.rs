@@ -14,6 +14,7 @@ mod ordering;
 mod paging;
 mod plans;
 mod restrictions;
+mod secondary_indexes;
 mod statics;
 mod system_tables;
 mod times;

@@ -2,13 +2,16 @@
 
 pub mod conflicts;
 mod prepare;
+mod served;
 mod single_term;
 mod text;
 mod token;
 mod tuple;
 
+use std::sync::Arc;
+
 pub use prepare::prepare;
-use schema::Column;
+use schema::{Column, SecondaryIndex, Table};
 use value::predicate::Comparison;
 
 use crate::bind::{PreparedInList, PreparedTerm};
@@ -20,6 +23,9 @@ pub struct Relation {
     pub text: String,
     /// The restricted columns and their test.
     pub kind: RelationKind,
+    /// The secondary indexes that find the rows for which the relation holds: one for each of its
+    /// columns, or none. There are none before [`Relation::with_indexes`].
+    pub indexes: Vec<Arc<SecondaryIndex>>,
 }
 
 /// The columns that a relation restricts, and its test of them.
@@ -107,6 +113,17 @@ pub enum TokenTerm {
 }
 
 impl Relation {
+    /// The relation with those of a table's secondary indexes that serve it.
+    pub fn with_indexes(self, table: &Table) -> Relation {
+        let indexes = served::serving(table, &self.kind);
+        Relation { indexes, ..self }
+    }
+
+    /// Whether secondary indexes find the rows for which the relation holds.
+    pub fn is_served(&self) -> bool {
+        !self.indexes.is_empty()
+    }
+
     /// Whether the relation restricts this column, alone or within a tuple.
     pub fn is_on(&self, name: &str) -> bool {
         match &self.kind {

@@ -2,7 +2,7 @@
 
 use cql::ast::{self, Operator, Subject, Term};
 use cql::error::CqlError;
-use schema::{Column, Table};
+use schema::Column;
 use value::CqlType;
 use value::predicate::Comparison;
 
@@ -10,14 +10,14 @@ use super::single_term::single_term;
 use super::text::relation_text;
 use super::{Relation, RelationKind, Test, token, tuple};
 use crate::bind::{PrepareContext, prepare_in_list, prepare_term};
-use crate::resolve;
+use crate::resolve::Columns;
 
 /// Prepares a relation.
 ///
 /// # Errors
 /// Unknown columns, operators that are not supported, and terms that don't fit their columns.
 pub fn prepare(
-    table: &Table,
+    table: Columns<'_>,
     relation: &ast::Relation,
     ctx: &mut PrepareContext,
 ) -> Result<Relation, CqlError> {
@@ -25,15 +25,13 @@ pub fn prepare(
     refuse_operator(relation.operator, &text)?;
     let kind = match &relation.subject {
         Subject::Column(name) => {
-            let column = resolve::column(table, name)?;
+            let column = table.column(name)?;
             RelationKind::Column {
                 test: column_test(column, relation, ctx)?,
                 column: column.clone(),
             }
         }
-        Subject::Element { column, key } => {
-            entry(resolve::column(table, column)?, key, relation, ctx)?
-        }
+        Subject::Element { column, key } => entry(table.column(column)?, key, relation, ctx)?,
         Subject::Field { column, field } => {
             return Err(CqlError::invalid(format!(
                 "Unsupported restriction: {text}: {column} has no field {field}, as it is of no user type"
@@ -48,7 +46,11 @@ pub fn prepare(
             )));
         }
     };
-    Ok(Relation { text, kind })
+    Ok(Relation {
+        text,
+        kind,
+        indexes: Vec::new(),
+    })
 }
 
 fn refuse_operator(operator: Operator, text: &str) -> Result<(), CqlError> {

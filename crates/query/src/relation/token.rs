@@ -2,26 +2,26 @@
 
 use cql::ast::{self, Term};
 use cql::error::CqlError;
-use schema::{Column, Table};
+use schema::Column;
 use value::CqlType;
 
 use super::single_term::single_term;
 use super::{RelationKind, TokenTerm};
 use crate::bind::{PrepareContext, PreparedTerm, prepare_term};
-use crate::resolve;
+use crate::resolve::Columns;
 
 /// Prepares `token(a, b) > ...`.
 ///
 /// # Errors
 /// Columns that are not the partition key in its order, IN, and terms that don't fit.
 pub(super) fn prepare(
-    table: &Table,
+    table: Columns<'_>,
     names: &[String],
     relation: &ast::Relation,
     ctx: &mut PrepareContext,
 ) -> Result<RelationKind, CqlError> {
     for name in names {
-        resolve::column(table, name)?;
+        table.column(name)?;
     }
     let key = table.partition_key();
     if names.len() != key.len() || !key.iter().all(|column| names.contains(&column.name)) {

@@ -2,14 +2,14 @@
 
 use cql::ast::{self, Comparand, Operator, Term};
 use cql::error::CqlError;
-use schema::{Column, ColumnKind, Table};
+use schema::{Column, ColumnKind};
 use value::CqlType;
 
 use super::single_term::single_term;
 use super::{RelationKind, TupleList, TupleTerm, TupleTest};
 use crate::bind::{PrepareContext, prepare_term};
 use crate::functions::term_excerpt;
-use crate::resolve;
+use crate::resolve::Columns;
 
 /// Prepares `(a, b) > ...`.
 ///
@@ -17,7 +17,7 @@ use crate::resolve;
 /// Columns that are not successive clustering columns, other operators than comparisons and IN, and
 /// terms that don't fit.
 pub(super) fn prepare(
-    table: &Table,
+    table: Columns<'_>,
     names: &[String],
     relation: &ast::Relation,
     text: &str,
@@ -43,11 +43,15 @@ pub(super) fn prepare(
 }
 
 /// Finds the columns of a tuple, which must be successive clustering columns.
-fn tuple_columns(table: &Table, names: &[String], text: &str) -> Result<Vec<Column>, CqlError> {
+fn tuple_columns(
+    table: Columns<'_>,
+    names: &[String],
+    text: &str,
+) -> Result<Vec<Column>, CqlError> {
     let mut columns: Vec<Column> = Vec::with_capacity(names.len());
     let mut previous: Option<usize> = None;
     for name in names {
-        let column = resolve::column(table, name)?;
+        let column = table.column(name)?;
         let ColumnKind::Clustering { position, .. } = column.kind else {
             return Err(CqlError::invalid(format!(
                 "Multi-column relations can only be applied to clustering columns but was applied to: {name}"

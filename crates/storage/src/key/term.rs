@@ -85,25 +85,24 @@ impl TermCodec {
     }
 
     /// The range of the entries that may have these values. Where terms are cut it has others, too.
-    /// It begins behind the row `resume_after`, if all its entries have one term.
+    /// If all its entries have one term, those of rows before `low` and from `high` on are left
+    /// out.
     pub(crate) fn range(
         &self,
         values: &IndexedValues,
-        resume_after: Option<&[u8]>,
+        low: &[u8],
+        high: Option<&[u8]>,
     ) -> Result<TermRange, StorageError> {
-        let range = self.whole_range(values)?;
-        match (&values.low, &values.high, range) {
-            (Bound::Included(low), Bound::Included(high), (Bound::Included(term), end))
-                if low == high =>
+        let (start, end) = self.whole_range(values)?;
+        Ok(match (&values.low, &values.high, start) {
+            (Bound::Included(one), Bound::Included(other), Bound::Included(term))
+                if one == other =>
             {
-                let start = match resume_after {
-                    Some(row) => Bound::Excluded([&term, row].concat()),
-                    None => Bound::Included(term),
-                };
-                Ok((start, end))
+                let end = high.map_or(end, |high| Bound::Excluded([&term, high].concat()));
+                (Bound::Included([&term, low].concat()), end)
             }
-            (_, _, range) => Ok(range),
-        }
+            (_, _, start) => (start, end),
+        })
     }
 
     fn whole_range(&self, values: &IndexedValues) -> Result<TermRange, StorageError> {

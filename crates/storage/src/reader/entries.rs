@@ -10,11 +10,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::context::{ReadContext, damaged_key};
-use super::plan;
+use super::plan::{self, PositionRange};
 use crate::StorageError;
 use crate::engine::Scan;
+use crate::key::HEADER;
 use crate::key::term::StoredEntry;
-use crate::key::{self, HEADER};
 use crate::layout::IndexSchema;
 use crate::read::{IndexRequest, Position};
 
@@ -26,9 +26,8 @@ use crate::read::{IndexRequest, Position};
 /// partition key: all its rows have the value. Its rows do not come one by one then.
 pub struct EntryStream {
     context: Arc<ReadContext>,
-    scan: Scan,
-    /// Only positions behind this key are given.
-    behind: Option<Bytes>,
+    /// The entries, and the positions that are given; `None` if there are none.
+    read: Option<(Scan, PositionRange)>,
     /// The beginning of the entries of a partition that was given as a whole.
     whole: Option<Bytes>,
 }
@@ -38,50 +37,48 @@ pub(super) fn open(
     index: &IndexSchema,
     request: &IndexRequest,
 ) -> Result<EntryStream, StorageError> {
-    let behind = match &request.resume_after {
+    let positions = plan::positions(&context.table, request.tokens, request.from.as_ref())?;
+    let read = match positions {
         None => None,
-        Some(position) => {
-            let parts = plan::split(&context.table, position)?;
-            Some(match parts.kind {
-                // The read resumes behind the whole partition.
-                HEADER => key::bound(parts.partition, u8::MAX, &[]).into(),
-                _ => position.0.clone(),
-            })
+        Some(positions) => {
+            let (low, high) = (&positions.low[..], positions.high.as_deref());
+            let range = index.terms.range(&request.values, low, high)?;
+            let scan = context
+                .engine
+                .scan_at(&context.snapshot, index.space, range)?;
+            Some((scan, positions))
         }
     };
-    let range = index.terms.range(&request.values, behind.as_deref())?;
-    let scan = context
-        .engine
-        .scan_at(&context.snapshot, index.space, range)?;
     Ok(EntryStream {
         context,
-        scan,
-        behind,
+        read,
         whole: None,
     })
 }
 
 impl EntryStream {
-    /// The position of an entry; `None` if it is not given.
-    fn position(&mut self, entry: Bytes, value: &[u8]) -> Result<Option<Position>, StorageError> {
-        let stored = StoredEntry::read(value).ok_or_else(damaged_key)?;
-        let row = entry.get(stored.term..).ok_or_else(damaged_key)?;
-        let is_passed = self
-            .behind
-            .as_ref()
-            .is_some_and(|behind| row <= &behind[..]);
-        let is_in_whole = self
-            .whole
-            .as_ref()
-            .is_some_and(|whole| entry.starts_with(whole));
-        if is_passed || is_in_whole || stored.is_expired(self.context.now_s) {
+    fn next_position(&mut self) -> Result<Option<Position>, StorageError> {
+        let Some((scan, positions)) = &mut self.read else {
             return Ok(None);
+        };
+        for entry in scan.by_ref() {
+            let (entry, value) = entry?;
+            let stored = StoredEntry::read(&value).ok_or_else(damaged_key)?;
+            let row = entry.get(stored.term..).ok_or_else(damaged_key)?;
+            let is_in_whole = self
+                .whole
+                .as_ref()
+                .is_some_and(|whole| entry.starts_with(whole));
+            if is_in_whole || !positions.contains(row) || stored.is_expired(self.context.now_s) {
+                continue;
+            }
+            let parts = self.context.table.keys.split(row);
+            if parts.ok_or_else(damaged_key)?.kind == HEADER {
+                self.whole = Some(entry.slice(..entry.len() - 1));
+            }
+            return Ok(Some(Position(entry.slice(stored.term..))));
         }
-        let parts = self.context.table.keys.split(row);
-        if parts.ok_or_else(damaged_key)?.kind == HEADER {
-            self.whole = Some(entry.slice(..entry.len() - 1));
-        }
-        Ok(Some(Position(entry.slice(stored.term..))))
+        Ok(None)
     }
 }
 
@@ -89,14 +86,6 @@ impl Iterator for EntryStream {
     type Item = Result<Position, StorageError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let found = match self.scan.next()? {
-                Ok((key, value)) => self.position(key, &value),
-                Err(error) => Err(error),
-            };
-            if let Some(found) = found.transpose() {
-                return Some(found);
-            }
-        }
+        self.next_position().transpose()
     }
 }

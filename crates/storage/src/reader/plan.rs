@@ -153,19 +153,8 @@ fn ring(
             "only the rows of a single partition can be read in reverse".to_owned(),
         ));
     }
-    let first_behind = |token: Token| token.0.checked_add(1).map(Token);
-    let first = match low {
-        Bound::Unbounded => Some(Token(i64::MIN)),
-        Bound::Included(token) => Some(token),
-        Bound::Excluded(token) => first_behind(token),
-    };
-    let Some(first) = first else {
+    let Some((first, end)) = token_range(low, high) else {
         return Ok(ReadPlan::Empty);
-    };
-    let end = match high {
-        Bound::Unbounded => None,
-        Bound::Included(token) => first_behind(token),
-        Bound::Excluded(token) => Some(token),
     };
     let mut start = Bound::Included(key::token_bytes(first).to_vec());
     let mut resumed_in = None;
@@ -208,6 +197,56 @@ fn ring(
         slices,
         resumed_in,
     }))
+}
+
+/// The first token between two bounds, and the first one behind them, if there is one; `None` if no
+/// token is behind the low bound.
+fn token_range(low: Bound<Token>, high: Bound<Token>) -> Option<(Token, Option<Token>)> {
+    let first_behind = |token: Token| token.0.checked_add(1).map(Token);
+    let first = match low {
+        Bound::Unbounded => Some(Token(i64::MIN)),
+        Bound::Included(token) => Some(token),
+        Bound::Excluded(token) => first_behind(token),
+    };
+    let end = match high {
+        Bound::Unbounded => None,
+        Bound::Included(token) => first_behind(token),
+        Bound::Excluded(token) => Some(token),
+    };
+    Some((first?, end))
+}
+
+/// The positions between two bounds.
+pub(super) struct PositionRange {
+    pub low: Vec<u8>,
+    /// `None` for all positions from the low bound on.
+    pub high: Option<Vec<u8>>,
+}
+
+impl PositionRange {
+    pub(super) fn contains(&self, position: &[u8]) -> bool {
+        let high = self.high.as_deref();
+        position >= &self.low[..] && high.is_none_or(|high| position < high)
+    }
+}
+
+/// The positions of partitions with these tokens, not before `from`; `None` if there can be none.
+pub(super) fn positions(
+    table: &TableSchema,
+    (low, high): (Bound<Token>, Bound<Token>),
+    from: Option<&Position>,
+) -> Result<Option<PositionRange>, StorageError> {
+    let Some((first, end)) = token_range(low, high) else {
+        return Ok(None);
+    };
+    let mut low = key::token_bytes(first).to_vec();
+    if let Some(from) = from {
+        split(table, from)?;
+        low = low.max(from.0.to_vec());
+    }
+    let high = end.map(|end| key::token_bytes(end).to_vec());
+    let is_empty = high.as_ref().is_some_and(|high| low >= *high);
+    Ok((!is_empty).then_some(PositionRange { low, high }))
 }
 
 fn is_empty(start: &Bound<Vec<u8>>, end: &Bound<Vec<u8>>) -> bool {

@@ -11,7 +11,7 @@ use super::entries::{self, EntryStream};
 use super::plan;
 use super::stream::{self, RowStream};
 use crate::StorageError;
-use crate::key::{self, ROW};
+use crate::key::{self, HEADER, ROW};
 use crate::read::{IndexRequest, Position, ReadRequest, Row, RowKey};
 
 /// A view of a table as it was at one moment. All reads see the same state, whatever is written
@@ -67,6 +67,12 @@ impl View {
             position.0.clone(),
             record,
         )
+    }
+
+    /// The position of the partition that a position is in, as a whole.
+    pub fn partition_at(&self, position: &Position) -> Result<Position, StorageError> {
+        let parts = plan::split(&self.context.table, position)?;
+        Ok(Position(key::bound(parts.partition, HEADER, &[]).into()))
     }
 
     /// The primary key at a position.

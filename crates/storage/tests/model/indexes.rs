@@ -201,7 +201,8 @@ fn found(view: &View, index: &SecondaryIndex, values: IndexedValues) -> BTreeSet
     let mut request = IndexRequest {
         index: index.version,
         values,
-        resume_after: None,
+        tokens: (Bound::Unbounded, Bound::Unbounded),
+        from: None,
     };
     let positions = view.positions(&request).expect("a read");
     let positions: Vec<_> = positions.collect::<Result<_, _>>().expect("positions");
@@ -213,12 +214,35 @@ fn found(view: &View, index: &SecondaryIndex, values: IndexedValues) -> BTreeSet
     if is_one {
         assert!(positions.is_sorted());
         let mut again = Vec::new();
-        while let Some(next) = view.positions(&request).expect("a read").next() {
+        loop {
+            let mut rest = view.positions(&request).expect("a read");
+            if let Some(last) = again.last() {
+                // A read begins with the position that it is to begin at.
+                let first = rest.next().expect("the last position").expect("a position");
+                assert_eq!(first, *last);
+            }
+            let Some(next) = rest.next() else { break };
             let next = next.expect("a position");
             again.push(next.clone());
-            request.resume_after = Some(next);
+            request.from = Some(next);
         }
         assert_eq!(again, positions);
+        if let Some(position) = positions.get(positions.len() / 2) {
+            let token = view.key_at(position).expect("a key").token;
+            let count = |tokens| {
+                let request = IndexRequest {
+                    tokens,
+                    from: None,
+                    ..request.clone()
+                };
+                view.positions(&request).expect("a read").count()
+            };
+            let before = count((Bound::Unbounded, Bound::Excluded(token)));
+            let here = count((Bound::Included(token), Bound::Included(token)));
+            let behind = count((Bound::Excluded(token), Bound::Unbounded));
+            assert_eq!(before + here + behind, positions.len());
+            assert!(here > 0 && positions[before..before + here].contains(position));
+        }
     }
     places
 }

@@ -305,6 +305,13 @@ impl Engine {
         self.beside().insert(name, index);
     }
 
+    /// Whether an index is being built to take the place of another.
+    pub fn is_beside(&self, index: &Arc<IndexHandle>) -> bool {
+        let beside = self.beside();
+        let of_name = beside.get(&index.identity.name);
+        of_name.is_some_and(|of_name| Arc::ptr_eq(of_name, index))
+    }
+
     fn beside(&self) -> MutexGuard<'_, Registry> {
         self.beside.lock().unwrap_or_else(PoisonError::into_inner)
     }

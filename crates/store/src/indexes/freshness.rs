@@ -106,8 +106,8 @@ impl Freshness {
 
     /// The time by which the index is behind: at most the age of the oldest write that it has not
     /// taken up. It may be less until somebody has looked twice. Beside a cluster the age of the
-    /// end of what was read counts, as nobody knows whether there are writes after it. `None` before
-    /// the first position in the log. `now` is the time since the epoch by the clock of the
+    /// end of what was read counts, as nobody knows whether there are writes after it. `None`
+    /// before the first position in the log. `now` is the time since the epoch by the clock of the
     /// database.
     pub fn lag(&self, now: Duration) -> Option<Duration> {
         let now_us = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);

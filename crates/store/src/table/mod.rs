@@ -179,7 +179,7 @@ impl Table {
     /// Begins to build an index of the table, or to bring it up to date. `log` are the facts about
     /// the table's log.
     pub fn add(&mut self, index: Arc<IndexHandle>, log: LogFacts, beginning: Beginning) {
-        self.start(index, log, beginning, None);
+        self.begin(index, log, beginning, None);
     }
 
     /// Begins to build an index that takes the place of the one of its name, which goes on until
@@ -202,10 +202,10 @@ impl Table {
         if let Some(former) = former {
             self.indexes.insert(name.clone(), vec![former]);
         }
-        self.start(index, log, Beginning::Empty, cancel);
+        self.begin(index, log, Beginning::Empty, cancel);
     }
 
-    fn start(
+    fn begin(
         &mut self,
         index: Arc<IndexHandle>,
         log: LogFacts,

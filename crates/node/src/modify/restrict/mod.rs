@@ -7,7 +7,7 @@ use cql::ast::{Operator, Relation, Subject};
 use cql::error::CqlError;
 use part::{Place, edge, equal_part, more_than_one, names, operator_of, put_once, unsupported};
 use query::bind::PrepareContext;
-use query::resolve::{self, no_such_column};
+use query::resolve;
 use schema::{Column, ColumnKind, Table};
 
 use super::plan::WriteKind;
@@ -128,10 +128,7 @@ impl<'t> Sorted<'t> {
         let mut columns = Vec::new();
         let mut first = 0;
         for (offset, name) in names.iter().enumerate() {
-            let column = self
-                .table
-                .column(name)
-                .ok_or_else(|| no_such_column(name, self.table))?;
+            let column = resolve::column(self.table, name)?;
             let ColumnKind::Clustering { position, .. } = column.kind else {
                 return Err(CqlError::invalid(format!(
                     "Multi-column relations can only be applied to clustering columns but was \

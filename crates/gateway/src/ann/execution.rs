@@ -1,0 +1,224 @@
+//! One execution of a nearest-neighbour query: its values, what it asks the index service and the
+//! cluster for, and the form of its answer.
+
+use bytes::Bytes;
+use clock::{Clock, SystemClock};
+use cql::error::{CqlError, ErrorKind};
+use cql::wire::{
+    BoundValue, Metadata, QueryParameters, Request, Response, ResponseContext, Values,
+};
+use query::bind::StatementClock;
+use query::row_filter::{self, RowFilter};
+use query::{bounds, condition, key_values, limit, refused};
+use store_api::types::{AnnRequest, Filter};
+use store_api::{ClientError, KeyValue};
+use value::timeuuid;
+use value::token::Partitioner;
+
+use super::conditions::{self, Place};
+use super::freshness::QuerySearches;
+use super::key_read::{Key, Layout};
+use super::rows::{self, Row};
+use super::{AnnPlan, AnnStatement};
+use crate::catalog::VectorIndex;
+
+/// The age up to which an index counts as new, so that an index service may not know it yet. Index
+/// services look at the schema every second, and one that was away may be late. Microseconds.
+const NEW_FOR_MICROS: i64 = 30_000_000;
+
+/// One execution of a query.
+pub(super) struct Search<'a> {
+    pub(super) plan: &'a AnnPlan,
+    /// The vector to search for, serialised.
+    pub(super) vector: Bytes,
+    /// The number of rows to return at most.
+    pub(super) limit: usize,
+    /// The conditions that a row must satisfy, all of them.
+    pub(super) filters: Vec<RowFilter<Place>>,
+    /// The values of the markers in the selection.
+    pub(super) selection: Vec<BoundValue>,
+    /// The parameters of the client's request, without the values.
+    pub(super) parameters: QueryParameters,
+    /// Whether the client wants a trace.
+    pub(super) traced: bool,
+    /// Whether the client knows the columns of the answer.
+    pub(super) skips_metadata: bool,
+}
+
+/// The form in which the cluster is asked for rows.
+pub(super) enum ReadBy<'a> {
+    /// QUERY with the text of the statement.
+    Text,
+    /// EXECUTE of the prepared statement.
+    Id(&'a AnnStatement),
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new<'n>(
+        plan: &'a AnnPlan,
+        mut parameters: QueryParameters,
+        name: impl Fn(usize) -> Option<&'n str>,
+        traced: bool,
+    ) -> Result<Search<'a>, CqlError> {
+        let values = std::mem::replace(&mut parameters.values, Values::Positional(Vec::new()));
+        let mut values = values.in_order(plan.markers.len(), name)?;
+        let clock = StatementClock::of_none();
+        let evaluated = query::values::Values {
+            bound: &values,
+            clock: &clock,
+        };
+        let limit = bounds::checked_limit(limit::evaluate(Some(&plan.limit), evaluated)?)?;
+        let vector = plan.vector.evaluate(evaluated)?;
+        let relations = plan.conditions.all.iter().map(|one| &one.relation);
+        let place = |column: &schema::Column| {
+            let partition_columns = plan.table.partition_key_count;
+            plan.conditions.place(column, partition_columns)
+        };
+        let filters = row_filter::bind_all(relations, place, Partitioner::Murmur3, evaluated)?;
+        values.truncate(plan.selection_markers);
+        Ok(Search {
+            plan,
+            vector,
+            limit,
+            filters,
+            selection: values,
+            parameters,
+            skips_metadata: false,
+            traced,
+        })
+    }
+
+    /// The answer with these rows, of which the client gets what it selected.
+    pub(super) fn encoded(
+        &self,
+        rows: &[Row],
+        columns: &Metadata,
+        layout: &Layout,
+        mut context: ResponseContext,
+    ) -> (ResponseContext, Response) {
+        let encoded = rows::encode(rows, columns, layout, self.skips_metadata);
+        let page_size = self.parameters.page_size.map(|rows| rows as usize);
+        if bounds::is_cut_short(page_size, self.limit) {
+            context.warnings.push(bounds::PAGING_WARNING.to_owned());
+        }
+        (context, Response::Rows(encoded))
+    }
+
+    /// Whether a row satisfies WHERE.
+    pub(super) fn is_wanted(&self, row: &Row, layout: &Layout) -> bool {
+        let partition_columns = self.plan.table.partition_key_count;
+        conditions::passes(row, layout, partition_columns, &self.filters)
+    }
+
+    /// The filter for the index service: the conditions that it can search by.
+    fn filter(&self) -> Option<Filter> {
+        let key = self.plan.table.partition_key().iter();
+        let key: Vec<String> = key.map(|column| column.name.clone()).collect();
+        let conditions = &self.plan.conditions.all;
+        let restrictions =
+            condition::restrictions(conditions, &self.filters, |filter, relation| {
+                filter.restriction(relation, &key)
+            });
+        condition::search_filter(restrictions)
+    }
+
+    /// Asks the index service for the keys of the `wanted` nearest rows, nearest first. The flag
+    /// tells whether the answer may lack the newest writes.
+    pub(super) async fn candidates(
+        &self,
+        searches: &mut QuerySearches<'_>,
+        wanted: usize,
+    ) -> Result<(Vec<Key>, bool), CqlError> {
+        let VectorIndex { keyspace, name, .. } = &*self.plan.index;
+        let key_columns = self.plan.table.primary_key().iter();
+        let names: Vec<&str> = key_columns.map(|column| column.name.as_str()).collect();
+        let request = AnnRequest {
+            filter: self.filter(),
+            ..AnnRequest::new(bounds::elements(&self.vector), wanted)
+        };
+        let failed = |error| self.search_failed(error);
+        let asked = searches.neighbours((keyspace, name), request, &names, failed);
+        let (neighbours, is_stale) = asked.await?;
+        let key = |key: &Vec<KeyValue>| {
+            self.key(key)
+                .ok_or_else(|| refused(ClientError::InvalidJson))
+        };
+        let keys: Result<Vec<Key>, CqlError> = neighbours.keys.iter().map(key).collect();
+        Ok((keys?, is_stale))
+    }
+
+    /// The error for a search that failed in the index service. A service that does not know a new
+    /// index will know it soon; upon that error drivers ask another gateway, or again.
+    fn search_failed(&self, error: ClientError) -> CqlError {
+        let VectorIndex { name, version, .. } = &*self.plan.index;
+        let age = SystemClock.now_micros() - timeuuid::unix_micros(version);
+        match error.is_missing() && age < NEW_FOR_MICROS {
+            true => CqlError::new(
+                ErrorKind::IsBootstrapping,
+                format!(
+                    "the index {name} was created a moment ago, and the index service does not know it yet: try again"
+                ),
+            ),
+            false => refused(error),
+        }
+    }
+
+    /// The serialised key that an index service sent as JSON; `None` if it does not fit the table.
+    fn key(&self, sent: &[KeyValue]) -> Option<Key> {
+        let columns = self.plan.table.primary_key();
+        key_values(columns.iter().map(|column| column.cql_type.as_ref()), sent)
+    }
+
+    /// The request that reads a page of all rows, from where another page ended.
+    pub(super) fn page(&self, rows: u32, paging_state: Option<Bytes>) -> Request {
+        Request::Query {
+            statement: self.plan.scan.text.clone(),
+            parameters: QueryParameters {
+                values: Values::Positional(self.selection.clone()),
+                skip_metadata: false,
+                page_size: Some(rows),
+                paging_state,
+                timestamp: None,
+                ..self.parameters.clone()
+            },
+        }
+    }
+
+    /// The request that reads rows with these values.
+    pub(super) fn request(&self, by: &ReadBy<'_>, values: Vec<BoundValue>) -> Request {
+        let parameters = QueryParameters {
+            values: Values::Positional(values),
+            skip_metadata: matches!(by, ReadBy::Id(_)),
+            page_size: None,
+            paging_state: None,
+            timestamp: None,
+            ..self.parameters.clone()
+        };
+        match by {
+            ReadBy::Id(statement) => Request::Execute {
+                id: statement.read_id.clone(),
+                parameters,
+            },
+            ReadBy::Text => Request::Query {
+                statement: self.plan.read.text.clone(),
+                parameters,
+            },
+        }
+    }
+}
+
+/// Adds the trace and the warnings of a read to those of the answer.
+pub(super) fn add_to(context: &mut ResponseContext, said: ResponseContext) {
+    context.tracing_id = context.tracing_id.or(said.tracing_id);
+    for warning in said.warnings {
+        if !context.warnings.contains(&warning) {
+            context.warnings.push(warning);
+        }
+    }
+}
+
+pub(super) fn unreadable(error: &cql::wire::DecodeError) -> CqlError {
+    CqlError::server(format!(
+        "the gateway cannot read what Cassandra answered: {error}"
+    ))
+}

@@ -1,0 +1,194 @@
+//! A source of the rows that secondary indexes find.
+//!
+//! The source begins with a choice: the lookup with the fewest entries is taken, if it has few, or
+//! else those of one value together. If only ranges are looked up and they have too many entries,
+//! the rows are scanned. The positions come in the order of the disk whatever is taken, so a page
+//! may choose otherwise than the one before.
+//!
+//! An entry may be of a row that has changed since. Whoever takes the rows checks them all.
+
+use client_memory::Account;
+use cql::error::CqlError;
+use storage::read::{Partitions, Position, Row, RowStream, View};
+
+use super::lookup::Lookup;
+use super::partitions::Tokens;
+use super::positions::{Common, Gathered, Span, Step};
+use super::question::Question;
+use crate::failure::storage_error;
+
+/// The number of entries up to which lookups are counted to compare them. Fewer rows are read
+/// sooner than further indexes.
+const FEW: usize = 256;
+
+/// The outcome of one step of the source.
+pub(super) enum Found {
+    Row(Row),
+    /// A position where there is no row any more.
+    Gone(Position),
+    /// The step did some work, but there is no row yet.
+    Nothing,
+    End,
+    /// The rows have to be scanned behind the position.
+    Scan(Option<Position>),
+}
+
+/// A source of the rows that secondary indexes find.
+pub(super) struct Indexed {
+    view: View,
+    question: Question,
+    /// The lookups to choose from, later those that are not tried yet.
+    lookups: Vec<Lookup>,
+    span: Span,
+    memory: Account,
+    positions: Option<Positions>,
+    /// The rest of a partition that was found as a whole.
+    open: Option<RowStream>,
+    /// The partition of the last position that was visited.
+    current: Option<Position>,
+    /// The partition whose further positions are passed over.
+    left: Option<Position>,
+}
+
+enum Positions {
+    Common(Common),
+    Gathered(Box<Gathered>),
+}
+
+impl Indexed {
+    /// Makes a source of the rows in a span. The lookups, at least one, are of relations that hold
+    /// for all of them.
+    pub(super) fn new(
+        view: View,
+        question: Question,
+        lookups: Vec<Lookup>,
+        span: Span,
+        memory: &Account,
+    ) -> Indexed {
+        Indexed {
+            view,
+            question,
+            lookups,
+            span,
+            memory: memory.clone(),
+            positions: None,
+            open: None,
+            current: None,
+            left: None,
+        }
+    }
+
+    /// Whether a row is found without reading many entries.
+    pub(super) fn is_quick(&self) -> bool {
+        self.lookups.iter().all(Lookup::is_of_one_value)
+    }
+
+    /// Takes one step, which reads some entries or a row.
+    ///
+    /// # Errors
+    /// Failures of the storage, and more positions than there is memory for.
+    pub(super) fn fetch(&mut self) -> Result<Found, CqlError> {
+        if let Some(rows) = &mut self.open {
+            return Ok(match rows.next().transpose().map_err(storage_error)? {
+                Some(row) => Found::Row(row),
+                None => {
+                    self.open = None;
+                    Found::Nothing
+                }
+            });
+        }
+        let step = match &mut self.positions {
+            None => return self.choose(),
+            Some(Positions::Common(common)) => common.step(&self.view)?,
+            Some(Positions::Gathered(gathered)) => gathered.step(&self.view)?,
+        };
+        match step {
+            Step::Found(position) => self.visit(position),
+            Step::Working => Ok(Found::Nothing),
+            Step::End => Ok(Found::End),
+            Step::TooMany => Ok(self.gather()),
+        }
+    }
+
+    /// Skips the rest of the partition that the last row belongs to.
+    pub(super) fn skip_partition(&mut self) {
+        self.open = None;
+        self.left.clone_from(&self.current);
+    }
+
+    /// The question and the tokens, for a scan in the place of the indexes.
+    pub(super) fn scan(&self) -> (Question, Tokens) {
+        (self.question.clone(), self.span.tokens)
+    }
+
+    /// Reads the row at a position, or opens the partition.
+    fn visit(&mut self, position: Position) -> Result<Found, CqlError> {
+        let partition = self.view.partition_at(&position).map_err(storage_error)?;
+        if self.left.as_ref() == Some(&partition) || self.span.after.as_ref() == Some(&position) {
+            return Ok(Found::Nothing);
+        }
+        self.current = Some(partition.clone());
+        if partition != position {
+            let row = self.view.row_at(&position).map_err(storage_error)?;
+            return Ok(row.map_or(Found::Gone(position), Found::Row));
+        }
+        let is_begun = self.span.begun.as_ref() == Some(&partition);
+        let resume_after = self.span.after.clone().filter(|_| is_begun);
+        let key = self.view.key_at(&position).map_err(storage_error)?;
+        let request = self
+            .question
+            .ask(Partitions::One(key.partition_key), resume_after);
+        self.open = Some(self.view.read(&request).map_err(storage_error)?);
+        self.left = Some(partition);
+        Ok(Found::Nothing)
+    }
+
+    fn choose(&mut self) -> Result<Found, CqlError> {
+        let mut lookups = std::mem::take(&mut self.lookups);
+        if lookups.len() > 1
+            && let Some(fewest) = self.fewest(&lookups)?
+        {
+            lookups = vec![lookups.swap_remove(fewest)];
+        }
+        let (values, ranges) = lookups.into_iter().partition(Lookup::is_of_one_value);
+        self.lookups = ranges;
+        if values.is_empty() {
+            return Ok(self.gather());
+        }
+        let common = Common::open(&self.view, &values, &self.span)?;
+        self.positions = Some(Positions::Common(common));
+        Ok(Found::Nothing)
+    }
+
+    /// Takes the next of the lookups of ranges.
+    fn gather(&mut self) -> Found {
+        let Some(lookup) = self.lookups.pop() else {
+            return Found::Scan(self.span.after.clone());
+        };
+        let gathered = Gathered::new(lookup, self.span.clone(), &self.memory);
+        self.positions = Some(Positions::Gathered(Box::new(gathered)));
+        Found::Nothing
+    }
+
+    /// The lookup with the fewest entries, if it has few. A lookup that names whole partitions
+    /// counts only among its like, as nobody knows how many rows they have.
+    fn fewest(&self, lookups: &[Lookup]) -> Result<Option<usize>, CqlError> {
+        let names_rows = lookups.iter().any(|lookup| !lookup.names_partitions);
+        let mut fewest = (FEW, None);
+        for (at, lookup) in lookups.iter().enumerate() {
+            if names_rows && lookup.names_partitions {
+                continue;
+            }
+            let entries = self.span.entries(&self.view, lookup)?;
+            let counted = entries.take(fewest.0).map(|entry| entry.map(drop));
+            let count = counted
+                .collect::<Result<Vec<()>, _>>()
+                .map_err(storage_error)?
+                .len();
+            if count < fewest.0 {
+                fewest = (count, Some(at));
+            }
+        }
+        Ok(fewest.1)
+    }
+}

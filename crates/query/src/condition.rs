@@ -1,0 +1,91 @@
+//! The relations of WHERE beside an ordering by similarity.
+//!
+//! An index searches by those whose columns it keeps. The rows are checked for all of them, as the
+//! index may not have taken up a change yet.
+
+use cql::error::CqlError;
+use schema::{Column, ColumnKind};
+use store_api::types::{Filter, Restriction};
+
+use crate::filter;
+use crate::relation::{Relation, RelationKind};
+
+/// A relation of WHERE beside an ordering by similarity.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    /// The relation.
+    pub relation: Relation,
+    /// Whether the index keeps the values of the relation's columns, and so can search by it.
+    pub is_kept: bool,
+}
+
+/// The use that a search can make of a column in WHERE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Support {
+    /// The index keeps the values of the column.
+    Kept,
+    /// The index does not keep them, but the query needs no ALLOW FILTERING.
+    Allowed,
+    /// The query needs ALLOW FILTERING.
+    None,
+}
+
+/// Whether a column is of the primary key. Every index keeps those.
+pub fn is_key_column(kind: ColumnKind) -> bool {
+    matches!(
+        kind,
+        ColumnKind::PartitionKey { .. } | ColumnKind::Clustering { .. }
+    )
+}
+
+/// Makes conditions of the relations. `support` is asked for columns outside of the primary key.
+///
+/// # Errors
+/// A column without support, unless `allow_filtering`.
+pub fn conditions(
+    relations: impl IntoIterator<Item = Relation>,
+    support: impl Fn(&Column) -> Support,
+    allow_filtering: bool,
+) -> Result<Vec<Condition>, CqlError> {
+    let condition = |relation: Relation| {
+        let column = match &relation.kind {
+            RelationKind::Column { column, .. } | RelationKind::Entry { column, .. } => {
+                Some(column).filter(|column| !is_key_column(column.kind))
+            }
+            // They are on columns of the primary key.
+            RelationKind::Tuple { .. } | RelationKind::Token { .. } => None,
+        };
+        let support_of = column.map_or(Support::Kept, &support);
+        match column {
+            Some(column) if support_of == Support::None && !allow_filtering => {
+                Err(filter::not_kept(&column.name))
+            }
+            _ => Ok(Condition {
+                is_kept: support_of == Support::Kept,
+                relation,
+            }),
+        }
+    };
+    relations.into_iter().map(condition).collect()
+}
+
+/// The conditions that the index can search by; `filters` are those of the conditions, in their
+/// order, and `restriction` puts one in the words of the index service.
+pub fn restrictions<F>(
+    conditions: &[Condition],
+    filters: &[F],
+    restriction: impl Fn(&F, &Relation) -> Option<Restriction>,
+) -> Vec<Restriction> {
+    let kept = conditions.iter().zip(filters);
+    kept.filter(|(condition, _)| condition.is_kept)
+        .filter_map(|(condition, filter)| restriction(filter, &condition.relation))
+        .collect()
+}
+
+/// The filter of a search by these restrictions; `None` for a search without any.
+pub fn search_filter(restrictions: Vec<Restriction>) -> Option<Filter> {
+    (!restrictions.is_empty()).then_some(Filter {
+        restrictions,
+        allow_filtering: true,
+    })
+}

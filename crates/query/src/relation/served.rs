@@ -1,0 +1,77 @@
+//! Secondary indexes that serve a relation, by the rules of Cassandra's storage-attached indexes.
+
+use std::sync::Arc;
+
+use index::IndexedPart;
+use schema::{Column, SecondaryIndex, Table};
+use value::CqlType;
+use value::predicate::Comparison;
+
+use super::{RelationKind, Test, TupleTest};
+
+/// The indexes that serve a relation: one for each of its columns; none if one of them lacks its
+/// index.
+pub(super) fn serving(table: &Table, kind: &RelationKind) -> Vec<Arc<SecondaryIndex>> {
+    let one = |column, test| index(table, column, test).into_iter().collect();
+    match kind {
+        RelationKind::Column { column, test } => match test {
+            Test::Compare(comparison, _) => one(column, Part::Whole(*comparison)),
+            Test::Contains(_) => one(column, Part::Of(IndexedPart::Values)),
+            Test::ContainsKey(_) => one(column, Part::Of(IndexedPart::Keys)),
+            Test::In(_) => Vec::new(),
+        },
+        RelationKind::Entry { column, .. } => one(column, Part::Of(IndexedPart::Entries)),
+        RelationKind::Tuple {
+            columns,
+            test: TupleTest::Compare(comparison, _),
+        } if *comparison == Comparison::Eq || columns.len() == 1 => columns
+            .iter()
+            .map(|column| index(table, column, Part::Whole(*comparison)))
+            .collect::<Option<_>>()
+            .unwrap_or_default(),
+        RelationKind::Tuple { .. } | RelationKind::Token { .. } => Vec::new(),
+    }
+}
+
+/// The part of a column that a relation is about.
+#[derive(Clone, Copy)]
+enum Part {
+    /// The whole value is compared.
+    Whole(Comparison),
+    /// Elements of a collection are looked for.
+    Of(IndexedPart),
+}
+
+fn index(table: &Table, column: &Column, part: Part) -> Option<Arc<SecondaryIndex>> {
+    let serves = |index: &&Arc<SecondaryIndex>| {
+        index.column == column.id
+            && match part {
+                Part::Of(part) => index.part == part,
+                Part::Whole(Comparison::Eq) => {
+                    matches!(index.part, IndexedPart::Value | IndexedPart::Full)
+                }
+                Part::Whole(_) => index.part == IndexedPart::Value && has_ranges(&column.cql_type),
+            }
+    };
+    table.secondary_indexes.values().find(serves).cloned()
+}
+
+/// Whether an index on values of the type finds ranges of them.
+fn has_ranges(cql_type: &CqlType) -> bool {
+    matches!(
+        cql_type,
+        CqlType::Bigint
+            | CqlType::Date
+            | CqlType::Decimal
+            | CqlType::Double
+            | CqlType::Float
+            | CqlType::Inet
+            | CqlType::Int
+            | CqlType::Smallint
+            | CqlType::Time
+            | CqlType::Timestamp
+            | CqlType::Timeuuid
+            | CqlType::Tinyint
+            | CqlType::Varint
+    )
+}

@@ -1,0 +1,199 @@
+"""Tests WHERE beside `ANN OF` through a gateway: each form, as text and prepared, is compared with
+what a search of all rows gives."""
+
+import random
+
+import pytest
+from cassandra import InvalidRequest
+from clients import client_of_all, client_of_one
+from gateways import NETWORK
+from ring import free_port
+from server import eventually
+from stores import GatewayWithStore
+
+# No other test has a gateway on this address.
+HOST = f"{NETWORK}.10"
+PARTITIONS, ROWS_OF_EACH = 12, 25
+COLOURS = ["red", "green", "blue"]
+
+
+class Item:
+    """A row of the table."""
+
+    def __init__(self, chance, p, number):
+        self.p, self.c, self.d = p, number // 5, "abcde"[number % 5]
+        self.s = f"s{p % 3}"
+        self.colour, self.price = chance.choice(COLOURS), chance.randrange(100)
+        self.tags = set(chance.sample(["new", "old", "big"], chance.randrange(3)))
+        self.sizes = {name: chance.randrange(3) for name in chance.sample(["w", "h"], chance.randrange(3))}
+        self.own, self.plain = chance.randrange(5), chance.randrange(5)
+        self.v = [chance.uniform(-1, 1) for _ in range(3)]
+
+    @property
+    def key(self):
+        return self.p, self.c, self.d
+
+    def distance(self, vector):
+        return sum((a - b) ** 2 for a, b in zip(self.v, vector))
+
+
+# Each form: its text with literals, its text with markers, the values, and the rows that satisfy it.
+FREE = [
+    ("p = 3", "p = ?", [3], lambda r: r.p == 3),
+    ("p IN (1, 2, 77)", "p IN ?", [[1, 2, 77]], lambda r: r.p in (1, 2)),
+    ("p = 3 AND c > 1", "p = ? AND c > ?", [3, 1], lambda r: r.p == 3 and r.c > 1),
+    ("c = 2", "c = ?", [2], lambda r: r.c == 2),
+    ("d = 'b'", "d = ?", ["b"], lambda r: r.d == "b"),
+    ("(c, d) > (1, 'c')", "(c, d) > (?, ?)", [1, "c"], lambda r: (r.c, r.d) > (1, "c")),
+    ("(c, d) IN ((1, 'c'), (4, 'e'))", "(c, d) IN ((?, ?), (?, ?))", [1, "c", 4, "e"], lambda r: (r.c, r.d) in ((1, "c"), (4, "e"))),
+    ("s = 's1'", "s = ?", ["s1"], lambda r: r.s == "s1"),
+    ("colour = 'red'", "colour = ?", ["red"], lambda r: r.colour == "red"),
+    ("colour IN ('red', 'blue')", "colour IN ?", [["red", "blue"]], lambda r: r.colour in ("red", "blue")),
+    ("price >= 10 AND price < 40", "price >= ? AND price < ?", [10, 40], lambda r: 10 <= r.price < 40),
+    ("tags CONTAINS 'new'", "tags CONTAINS ?", ["new"], lambda r: "new" in r.tags),
+    ("sizes CONTAINS KEY 'w'", "sizes CONTAINS KEY ?", ["w"], lambda r: "w" in r.sizes),
+    ("sizes CONTAINS 2", "sizes CONTAINS ?", [2], lambda r: 2 in r.sizes.values()),
+    ("sizes['w'] = 1", "sizes[?] = ?", ["w", 1], lambda r: r.sizes.get("w") == 1),
+    ("colour = 'red' AND price < 30 AND p IN (1, 2, 3)", "colour = ? AND price < ? AND p IN ?", ["red", 30, [1, 2, 3]],
+     lambda r: r.colour == "red" and r.price < 30 and r.p in (1, 2, 3)),
+    ("own = 2", "own = ?", [2], lambda r: r.own == 2),
+    ("colour = 'nothing'", "colour = ?", ["nothing"], lambda r: False),
+]
+ALLOWED = [
+    ("plain = 1", "plain = ?", [1], lambda r: r.plain == 1),
+    ("plain > 2 AND colour = 'red'", "plain > ? AND colour = ?", [2, "red"], lambda r: r.plain > 2 and r.colour == "red"),
+    ("plain = 9", "plain = ?", [9], lambda r: False),
+]
+
+
+class Items:
+    """The table behind a gateway, and its rows."""
+
+    def __init__(self, session, gateway):
+        self.session, self.gateway = session, gateway
+        chance = random.Random(33)
+        self.rows = [Item(chance, p, number) for p in range(PARTITIONS) for number in range(ROWS_OF_EACH)]
+        self.vector = [0.1, 0.2, -0.3]
+        insert = session.prepare(
+            "INSERT INTO filters.items (p, c, d, s, colour, price, tags, sizes, own, plain, v) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        )
+        for r in self.rows:
+            session.execute(insert, (*r.key, r.s, r.colour, r.price, r.tags, r.sizes, r.own, r.plain, r.v))
+
+    def nearest(self, satisfies, k):
+        """The keys that the answer must have, in its order."""
+        rows = sorted(filter(satisfies, self.rows), key=lambda r: r.distance(self.vector))
+        return [r.key for r in rows[:k]]
+
+    def by_text(self, where, k, allow=""):
+        text = f"SELECT p, c, d FROM filters.items WHERE {where} ORDER BY v ANN OF {self.vector} LIMIT {k} {allow}"
+        return [tuple(row) for row in self.session.execute(text)]
+
+    def prepared(self, where, values, k, allow=""):
+        text = f"SELECT p, c, d FROM filters.items WHERE {where} ORDER BY v ANN OF ? LIMIT ? {allow}"
+        return [tuple(row) for row in self.session.execute(self.session.prepare(text), [*values, self.vector, k])]
+
+
+@pytest.fixture(scope="module")
+def items(ring, tmp_path_factory):
+    node = ring.hosts[0], ring.port
+    # Every search waits until it knows the writes before it.
+    settings = ["--index-keyspace", "filters_indexes", "--search-wait-ms", "9000", "--search-when-behind", "error"]
+    folder = tmp_path_factory.mktemp("filters")
+    gateway = GatewayWithStore((HOST, free_port(HOST)), free_port(HOST), node, folder, settings)
+    with gateway:
+        with client_of_all([(host, ring.port) for host in ring.hosts]) as cluster:
+            session = cluster.connect()
+            session.execute("CREATE KEYSPACE filters WITH replication = {'class': 'NetworkTopologyStrategy', 'datacenter1': 1}")
+            session.execute(
+                "CREATE TABLE filters.items (p int, c int, d text, s text static, colour text, price int, tags set<text>, "
+                "sizes map<text, int>, own int, plain int, v vector<float, 3>, PRIMARY KEY (p, c, d))"
+            )
+            session.execute("CREATE INDEX own_sai ON filters.items (own) USING 'sai'")
+        with client_of_one(gateway.address) as cluster:
+            session = cluster.connect()
+            session.execute(
+                "CREATE CUSTOM INDEX near ON filters.items (v, colour, price, s, tags, sizes) USING 'vector_index' "
+                "WITH OPTIONS = {'similarity_function': 'euclidean'}"
+            )
+            items = Items(session, gateway)
+            eventually(lambda: gateway.serves("filters", "near", len(items.rows)), seconds=120)
+            yield items
+        assert gateway.stop() == 0
+
+
+@pytest.mark.parametrize("form", FREE, ids=lambda form: form[0])
+def test_a_form_answers_as_a_search_of_all_rows(items, form):
+    text, markers, values, satisfies = form
+    for k in (1, 7, 1000):
+        expected = items.nearest(satisfies, k)
+        assert items.by_text(text, k) == expected
+        assert items.prepared(markers, values, k) == expected
+
+
+@pytest.mark.parametrize("form", ALLOWED, ids=lambda form: form[0])
+def test_a_column_that_the_index_does_not_keep_needs_allow_filtering(items, form):
+    text, markers, values, satisfies = form
+    with pytest.raises(InvalidRequest, match="Column plain can't restrict"):
+        items.by_text(text, 3)
+    with pytest.raises(InvalidRequest, match="Column plain can't restrict"):
+        items.prepared(markers, values, 3)
+    for k in (1, 7, 1000):
+        expected = items.nearest(satisfies, k)
+        assert items.by_text(text, k, "ALLOW FILTERING") == expected
+        assert items.prepared(markers, values, k, "ALLOW FILTERING") == expected
+
+
+def test_a_token_restricts_a_search(items):
+    tokens = {row.p: row.token for row in items.session.execute("SELECT DISTINCT p, token(p) AS token FROM filters.items")}
+    middle = sorted(tokens.values())[PARTITIONS // 2]
+    expected = items.nearest(lambda r: tokens[r.p] > middle, 1000)
+    assert items.by_text(f"token(p) > {middle}", 1000) == expected
+    assert items.prepared("token(p) > ?", [middle], 1000) == expected
+    of_3 = items.nearest(lambda r: tokens[r.p] >= tokens[3], 1000)
+    assert items.by_text("token(p) >= token(3)", 1000) == of_3
+
+
+def test_columns_of_where_are_not_in_the_answer(items):
+    row = items.session.execute(
+        "SELECT d AS letter FROM filters.items WHERE colour = 'red' AND own = 2 ORDER BY v ANN OF [0.1, 0.2, -0.3] LIMIT 1"
+    ).one()
+    assert row._fields == ("letter",)
+
+
+def test_markers_have_the_types_of_their_columns(items):
+    statement = items.session.prepare(
+        "SELECT p FROM filters.items WHERE p IN ? AND sizes[?] = ? AND s = :s ORDER BY v ANN OF ? LIMIT ?"
+    )
+    told = [(column.name, column.type.cql_parameterized_type()) for column in statement.column_metadata]
+    assert told[:4] == [("in(p)", "list<int>"), ("key(sizes)", "text"), ("value(sizes)", "int"), ("s", "text")]
+    assert told[5] == ("[limit]", "int")
+
+
+@pytest.mark.parametrize(
+    "where, message",
+    [
+        ("v = [1, 2, 3]", "only support ANN queries"),
+        ("nothing = 1", "Undefined column name nothing"),
+        ("p = 1 AND p = 2", "more than one relation"),
+        ("p != 1", "Unsupported"),
+        ("colour = null", "null value"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(items, where, message):
+    with pytest.raises(InvalidRequest, match=message):
+        items.by_text(where, 3)
+
+
+def test_a_search_knows_every_write_before_it(items):
+    moved = [r for r in items.rows if r.colour == "green"][:10]
+    update = items.session.prepare("UPDATE filters.items SET colour = ? WHERE p = ? AND c = ? AND d = ?")
+    for r in moved:
+        items.session.execute(update, ("blue", *r.key))
+        r.colour = "blue"
+        for colour in ("blue", "green"):
+            expected = items.nearest(lambda r: r.colour == colour, 1000)
+            assert items.by_text(f"colour = '{colour}'", 1000) == expected
+    gone = items.rows.pop()
+    items.session.execute("DELETE FROM filters.items WHERE p = %s AND c = %s AND d = %s", gone.key)
+    assert items.by_text(f"p = {gone.p}", 1000) == items.nearest(lambda r: r.p == gone.p, 1000)
