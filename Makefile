@@ -82,17 +82,20 @@ test-histories: $(VENVS)/cassandra/.installed test-programs
 test-filters: $(VENVS)/cassandra/.installed test-programs
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/filters
 
-# The package for LangChain.
+# cassio, langchain-community and LlamaIndex as they come from PyPI, and the package of our own for LangChain. The two folders
+# have a conftest.py each, so that they can't share a run.
 ANNULUS_FOR_LANGCHAIN := python/langchain-annulus
 
 .PHONY: test-frameworks
 test-frameworks: $(VENVS)/frameworks/.installed test-programs
+	$(VENVS)/frameworks/bin/python -m pytest -q tests/frameworks
 	$(VENVS)/frameworks/bin/python -m pytest -q $(ANNULUS_FOR_LANGCHAIN)/tests
 
 .PHONY: frameworks-test
 frameworks-test: test-frameworks $(VENVS)/frameworks-scylla/.installed python-wheel ## All of test-frameworks, both drivers, the wheel, mypy
 	cd $(ANNULUS_FOR_LANGCHAIN) && ../../$(VENVS)/frameworks/bin/python -m mypy
-	@# The tests import what is in the wheel.
+	$(VENVS)/frameworks-scylla/bin/python -m pytest -q tests/frameworks
+	@# The package's tests import what is in the wheel.
 	rm -rf target/python/installed
 	$(VENVS)/frameworks/bin/pip install --quiet --disable-pip-version-check --no-deps --target target/python/installed $(WHEEL)
 	PYTHONPATH=target/python/installed $(VENVS)/frameworks-scylla/bin/python -m pytest -q -o pythonpath= $(ANNULUS_FOR_LANGCHAIN)/tests
@@ -107,10 +110,9 @@ $(VENVS)/wheel/.installed:
 	$(PYTHON) -m venv $(VENVS)/wheel
 	touch $@
 
-FRAMEWORKS_REQUIREMENTS := $(ANNULUS_FOR_LANGCHAIN)/tests/requirements.txt $(ANNULUS_FOR_LANGCHAIN)/tests/requirements-cassandra.txt
-SCYLLA_REQUIREMENTS := $(ANNULUS_FOR_LANGCHAIN)/tests/requirements.txt tests/drivers/requirements-scylla.txt
-$(VENVS)/frameworks/.installed: $(FRAMEWORKS_REQUIREMENTS)
-$(VENVS)/frameworks-scylla/.installed: $(SCYLLA_REQUIREMENTS)
+$(VENVS)/frameworks/.installed: $(ANNULUS_FOR_LANGCHAIN)/tests/requirements-cassandra.txt
+$(VENVS)/frameworks-scylla/.installed: tests/drivers/requirements-scylla.txt
+$(VENVS)/frameworks/.installed $(VENVS)/frameworks-scylla/.installed: $(ANNULUS_FOR_LANGCHAIN)/tests/requirements.txt tests/frameworks/requirements.txt
 $(VENVS)/frameworks/.installed $(VENVS)/frameworks-scylla/.installed: $(VENVS)/%/.installed:
 	$(PYTHON) -m venv $(VENVS)/$*
 	$(VENVS)/$*/bin/pip install --no-deps --no-compile --quiet --disable-pip-version-check $(^:%=-r %)
