@@ -49,7 +49,7 @@ fn alter(
 fn add(storage: &Storage, index: &SecondaryIndex) {
     let index = Arc::new(index.clone());
     alter(storage, |indexes| {
-        drop(indexes.insert("i".to_owned(), index))
+        indexes.insert("i".to_owned(), index);
     });
 }
 
@@ -70,7 +70,7 @@ fn count(storage: &Storage, table: &Table, index: &SecondaryIndex, values: Index
     };
     let view = storage.view(table.id).unwrap();
     let positions = view.positions(&request).unwrap();
-    positions.map(|position| position.unwrap()).count()
+    positions.map(Result::unwrap).collect::<Vec<_>>().len()
 }
 
 fn one(value: &str) -> IndexedValues {

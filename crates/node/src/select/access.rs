@@ -197,9 +197,8 @@ impl Needs {
         let serves_unkeyed = unkeyed.iter().all(|one| is_token(one) || one.is_served());
         let serves_clustering = !checks_clustering || self.serves_clustering;
         let is_served = serves_unkeyed && serves_clustering && self.serves_others;
-        let checks_nothing = !is_partly_keyed
-            && !self.restricts_others
-            && !(checks_clustering && self.restricts_clustering);
+        let checks_rows = self.restricts_others || checks_clustering && self.restricts_clustering;
+        let checks_nothing = !is_partly_keyed && !checks_rows;
         let filters = !is_served || checks_nothing && self.restricts_clustering;
         if filters && (is_scan || uses_index) && !self.allowed.filtering {
             return Err(needs_filtering());

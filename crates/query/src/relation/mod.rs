@@ -114,6 +114,7 @@ pub enum TokenTerm {
 
 impl Relation {
     /// The relation with those of a table's secondary indexes that serve it.
+    #[must_use]
     pub fn with_indexes(self, table: &Table) -> Relation {
         let indexes = served::serving(table, &self.kind);
         Relation { indexes, ..self }
