@@ -145,7 +145,7 @@ def test_a_column_that_the_index_does_not_keep_needs_allow_filtering(items, form
 
 
 def test_a_token_restricts_a_search(items):
-    tokens = {row.p: row.token for row in items.session.execute("SELECT p, token(p) AS token FROM filters.items")}
+    tokens = {row.p: row.place for row in items.session.execute("SELECT p, token(p) AS place FROM filters.items")}
     middle = sorted(tokens.values())[PARTITIONS // 2]
     expected = items.nearest(lambda r: tokens[r.p] > middle, 1000)
     assert items.by_text(f"token(p) > {middle}", 1000) == expected

@@ -21,9 +21,10 @@
 //! could take all processors.
 //!
 //! **Two ways.** [`TurnsOptions::of_threads`] limits searches and pieces of builds, and leaves it
-//! to the operating system to share the cores between classes. A server takes
-//! [`TurnsOptions::of_shares`]: the system shares cores between threads, but a hundred clients that
-//! search keep every thread that serves sockets busy, and writes would wait behind all of them.
+//! to the operating system to share the cores between classes. [`TurnsOptions::of_shares`] is for a
+//! server whose clients search so much that writes wait behind all of them: the system shares cores
+//! between threads, and a hundred searches keep every thread that serves sockets busy. Its price is
+//! that a search may wait for a piece of a build, some ten milliseconds at most.
 //!
 //! Some bounds are no turns, and stay where they are: the number of searches that may wait and for
 //! how long (they bound latency), the bytes of writes that wait for the committer and the token
@@ -84,9 +85,13 @@ impl Turns {
         Turns::new(TurnsOptions::of_threads(threads))
     }
 
-    /// Makes turns with the limits of [`TurnsOptions::of_shares`].
-    pub fn of_shares(threads: usize, shares: Shares) -> Turns {
-        Turns::new(TurnsOptions::of_shares(threads, shares))
+    /// Makes turns with the limits of [`TurnsOptions::of_shares`], or without shares with those of
+    /// [`TurnsOptions::of_threads`].
+    pub fn of_settings(threads: usize, shares: Option<Shares>) -> Turns {
+        Turns::new(match shares {
+            Some(shares) => TurnsOptions::of_shares(threads, shares),
+            None => TurnsOptions::of_threads(threads),
+        })
     }
 
     /// Takes a turn if there is one and nobody of the class waits for it.

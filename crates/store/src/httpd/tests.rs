@@ -422,10 +422,16 @@ async fn what_the_service_says_of_itself() {
         service.get("/api/v1/info").await.json(),
         json!({"service": "s", "version": "1", "engine": "e"})
     );
-    let info = json!({
-        "keyspace": "ks",
-        "index": "idx",
-        "options": {
+    let status = json!({
+        "status": "SERVING",
+        "count": 3,
+        "build_progress": 100.0,
+        "version": identity("idx").version,
+    });
+    let mut info = status.clone();
+    info["keyspace"] = "ks".into();
+    info["index"] = "idx".into();
+    info["options"] = json!({
             "type": "vector",
             "dimensions": 2,
             "maximum_node_connections": 16,
@@ -433,13 +439,12 @@ async fn what_the_service_says_of_itself() {
             "search_beam_width": 64,
             "similarity_function": "EUCLIDEAN",
             "quantization": "F32",
-        },
     });
     assert_eq!(service.get("/api/v1/indexes/ks/idx").await.json(), info);
     assert_eq!(service.get("/api/v1/indexes").await.json(), json!([info]));
     assert_eq!(
         service.get("/api/v1/indexes/ks/idx/status").await.json(),
-        json!({"status": "SERVING", "count": 3, "build_progress": 100.0, "version": identity("idx").version})
+        status
     );
 }
 

@@ -246,6 +246,8 @@ impl World {
         } = self;
         store.shutdown().await;
         while_away(database).await;
+        // The list of tasks ends with the process.
+        options.tasks = tasks::Registry::default();
         change(&mut options);
         let (store, client, local) = start_store(&options, way, &storage).await;
         World {
