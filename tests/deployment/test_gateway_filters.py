@@ -21,8 +21,8 @@ TYPES = ["int", "text", "decimal", "uuid"] if NODES == 1 else list(BY_NAME)
 
 @pytest.fixture(scope="module")
 def keyspace(session):
-    session.execute("CREATE KEYSPACE filters WITH replication = {'class': 'NetworkTopologyStrategy', 'datacenter1': 1}")
-    return "filters"
+    session.execute("CREATE KEYSPACE filter_cases WITH replication = {'class': 'NetworkTopologyStrategy', 'datacenter1': 1}")
+    return "filter_cases"
 
 
 @pytest.mark.parametrize("name", TYPES)
