@@ -70,7 +70,7 @@ pub fn run(arguments: ServeArguments) -> anyhow::Result<()> {
 async fn serve(settings: Resolved) -> anyhow::Result<()> {
     let mut stop = Stop::listen()?;
     // Storage and index service share the processor, and the list of tasks.
-    let turns = Turns::of_settings(settings.search_threads, settings.shares);
+    let turns = Turns::of_shares(settings.search_threads, settings.shares);
     let tasks = Registry::default();
     let storage = open(&settings, turns.clone(), tasks.clone()).await?;
     let servers = match Servers::start(&settings, storage.clone(), turns, tasks).await {

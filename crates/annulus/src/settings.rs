@@ -108,13 +108,11 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_SEARCH_THREADS", value_name = "N")]
     pub search_threads: Option<usize>,
 
-    /// Weight of searches against --ingest-share; with one of the two, no more work is computed at
-    /// once than --search-threads [default: 1, and the system shares the cores if neither is set]
+    /// Weight of searches against --ingest-share, where both want the processors [default: 1]
     #[arg(long, env = "ANNULUS_SEARCH_SHARE", value_name = "N")]
     pub search_share: Option<u32>,
 
-    /// Weight of writes and of the building of indexes against --search-share [default: 1, and the
-    /// system shares the cores if neither is set]
+    /// Weight of writes, and as much of the building of indexes, against --search-share [default: 1]
     #[arg(long, env = "ANNULUS_INGEST_SHARE", value_name = "N")]
     pub ingest_share: Option<u32>,
 
@@ -216,7 +214,7 @@ pub struct Resolved {
     pub index_dir: PathBuf,
     pub snapshots: SnapshotOptions,
     pub search_threads: usize,
-    pub shares: Option<Shares>,
+    pub shares: Shares,
     pub repair: RepairOptions,
     pub scrub: ScrubOptions,
     pub inline_searches_within: Duration,
@@ -329,22 +327,20 @@ impl Settings {
     }
 }
 
-/// The shares of searches and of ingest, if one of them is set.
+/// The shares of searches and of ingest.
 ///
 /// # Errors
 /// If one of them is 0: its side could wait for ever.
-pub fn shares(search: Option<u32>, ingest: Option<u32>) -> Result<Option<Shares>, Failure> {
+pub fn shares(search: Option<u32>, ingest: Option<u32>) -> Result<Shares, Failure> {
     let default = Shares::default();
     let at_least_one = |name, share: Option<u32>, default| match share.unwrap_or(default) {
         0 => Err(Failure::Configuration(format!("{name} must be at least 1"))),
         share => Ok(share),
     };
-    let is_set = search.or(ingest).is_some();
-    let shares = Shares {
+    Ok(Shares {
         search: at_least_one("search-share", search, default.search)?,
         ingest: at_least_one("ingest-share", ingest, default.ingest)?,
-    };
-    Ok(is_set.then_some(shares))
+    })
 }
 
 /// The most values in a filter.
@@ -466,8 +462,8 @@ mod tests {
 
     #[test]
     fn no_side_has_a_share_of_nothing() {
-        assert_eq!(shares(None, None).unwrap(), None);
-        let set = shares(Some(3), None).unwrap().unwrap();
+        assert_eq!(shares(None, None).unwrap(), Shares::default());
+        let set = shares(Some(3), None).unwrap();
         assert_eq!((set.search, set.ingest), (3, 1));
         let error = shares(None, Some(0)).unwrap_err().to_string();
         assert!(error.contains("ingest-share must be at least 1"), "{error}");

@@ -97,11 +97,13 @@ impl TurnsOptions {
         }
     }
 
-    /// As [`TurnsOptions::of_threads`], but no more than `threads` turns are taken at once by all
-    /// classes together, and the sides get them by their shares. Work in the background weighs a
-    /// quarter of ingest.
+    /// As [`TurnsOptions::of_threads`], but all classes together take no more turns at once than
+    /// there are cores, or `threads` if that is more, and the sides get them by their shares. Work in
+    /// the background weighs a quarter of ingest. As it waits for the disk, it has half of the
+    /// turns at most.
     pub fn of_shares(threads: usize, shares: Shares) -> TurnsOptions {
         let options = TurnsOptions::of_threads(threads);
+        let at_once_max = cores().max(threads);
         // In quarters, as the least weight is 1.
         let weighed = |of: ClassOptions, quarters: u32| ClassOptions {
             share: quarters,
@@ -109,11 +111,14 @@ impl TurnsOptions {
         };
         let (search, ingest) = (shares.search.max(1), shares.ingest.max(1));
         TurnsOptions {
-            at_once_max: options.query.at_once_max,
+            at_once_max: Some(at_once_max),
             query: weighed(options.query, search.saturating_mul(4)),
             write: weighed(options.write, ingest.saturating_mul(4)),
             ingest: weighed(options.ingest, ingest.saturating_mul(4)),
-            background: weighed(options.background, ingest),
+            background: ClassOptions {
+                at_once_max: Some((at_once_max / 2).max(1)),
+                share: ingest,
+            },
         }
     }
 

@@ -20,11 +20,10 @@
 //! turn, nor for a full channel, nor for the network. Otherwise turns that wait for each other
 //! could take all processors.
 //!
-//! **Two ways.** [`TurnsOptions::of_threads`] limits searches and pieces of builds, and leaves it
-//! to the operating system to share the cores between classes. [`TurnsOptions::of_shares`] is for a
-//! server whose clients search so much that writes wait behind all of them: the system shares cores
-//! between threads, and a hundred searches keep every thread that serves sockets busy. Its price is
-//! that a search may wait for a piece of a build, some ten milliseconds at most.
+//! **Two ways.** A server shares the cores by [`TurnsOptions::of_shares`]. The operating system
+//! can't: it shares them between threads, and a hundred searches keep every thread that serves
+//! sockets busy, so that writes wait behind all of them. [`TurnsOptions::of_threads`] limits each
+//! class by itself, for a part that runs alone.
 //!
 //! Some bounds are no turns, and stay where they are: the number of searches that may wait and for
 //! how long (they bound latency), the bytes of writes that wait for the committer and the token
@@ -65,7 +64,7 @@ struct Inner {
 pub struct Turn {
     turns: Turns,
     class: Class,
-    /// The time at which the turn was given. Nobody needs it while classes don't wait for each
+    /// The time from which on the turn is used. Nobody needs it while classes don't wait for each
     /// other.
     began: Option<Instant>,
 }
@@ -85,13 +84,9 @@ impl Turns {
         Turns::new(TurnsOptions::of_threads(threads))
     }
 
-    /// Makes turns with the limits of [`TurnsOptions::of_shares`], or without shares with those of
-    /// [`TurnsOptions::of_threads`].
-    pub fn of_settings(threads: usize, shares: Option<Shares>) -> Turns {
-        Turns::new(match shares {
-            Some(shares) => TurnsOptions::of_shares(threads, shares),
-            None => TurnsOptions::of_threads(threads),
-        })
+    /// Makes turns with the limits and shares of [`TurnsOptions::of_shares`].
+    pub fn of_shares(threads: usize, shares: Shares) -> Turns {
+        Turns::new(TurnsOptions::of_shares(threads, shares))
     }
 
     /// Takes a turn if there is one and nobody of the class waits for it.
@@ -113,7 +108,7 @@ impl Turns {
             ticket,
             turn,
         };
-        given((&mut place.turn).await)
+        given((&mut place.turn).await).begin()
     }
 
     /// Waits for a turn and blocks the thread meanwhile.
@@ -123,7 +118,7 @@ impl Turns {
     pub fn take_blocking(&self, class: Class) -> Turn {
         match self.enter(class) {
             Entered::Given(turn) => turn,
-            Entered::Waits(_, turn) => given(turn.blocking_recv()),
+            Entered::Waits(_, turn) => given(turn.blocking_recv()).begin(),
         }
     }
 
@@ -169,6 +164,15 @@ impl fmt::Debug for Turns {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts = Class::ALL.map(|class| (class, self.counts(class)));
         formatter.debug_map().entries(counts).finish()
+    }
+}
+
+impl Turn {
+    /// Begins the turn anew for the caller that has waited for it. The time until a thread has come
+    /// back to the caller is no time on the processor.
+    fn begin(mut self) -> Turn {
+        self.began = self.began.map(|_| Instant::now());
+        self
     }
 }
 

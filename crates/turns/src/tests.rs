@@ -160,6 +160,21 @@ async fn classes_share_the_time_of_two_processors() {
     assert!(ingest.given.abs_diff(1000) <= 20, "{query:?} {ingest:?}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_time_until_a_caller_comes_back_is_not_charged() {
+    let turns = one();
+    let held = turns.take(Class::Write).await;
+    let mut waits = pin!(turns.take(Class::Query));
+    assert!(poll!(&mut waits).is_pending());
+    drop(held);
+    assert_eq!(turns.counts(Class::Query).running, 1);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let turn = waits.await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    drop(turn);
+    assert_eq!(turns.counts(Class::Query).held, Duration::from_secs(1));
+}
+
 #[test]
 fn limits_tell_how_far_work_is_worth_splitting() {
     let turns = Turns::of_threads(3);
@@ -177,7 +192,10 @@ async fn many_searches_leave_ingest_its_share_and_the_other_way_round() {
     };
     // (callers that search, callers that take in)
     for (searching, ingesting) in [(256, 1), (2, 16), (256, 16)] {
-        let turns = Turns::of_settings(2, Some(SHARES));
+        let turns = Turns::new(TurnsOptions {
+            at_once_max: Some(2),
+            ..TurnsOptions::of_shares(2, SHARES)
+        });
         let callers = [(Class::Query, searching, 2), (Class::Ingest, ingesting, 20)];
         for (class, count, turn_ms) in callers {
             for _ in 0..count {

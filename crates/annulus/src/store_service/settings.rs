@@ -85,13 +85,11 @@ pub struct StoreSettings {
     #[arg(long, env = "VECTOR_STORE_THREADS", value_name = "N")]
     pub threads: Option<usize>,
 
-    /// Weight of searches against --ingest-share; with one of the two, no more work is computed at
-    /// once than --threads [default: 1, and the system shares the cores if neither is set]
+    /// Weight of searches against --ingest-share, where both want the processors [default: 1]
     #[arg(long, env = "ANNULUS_SEARCH_SHARE", value_name = "N")]
     pub search_share: Option<u32>,
 
-    /// Weight of the building of indexes against --search-share [default: 1, and the system shares
-    /// the cores if neither is set]
+    /// Weight of the building of indexes against --search-share [default: 1]
     #[arg(long, env = "ANNULUS_INGEST_SHARE", value_name = "N")]
     pub ingest_share: Option<u32>,
 

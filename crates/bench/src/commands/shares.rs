@@ -18,6 +18,7 @@ use annulus_bench::data::Vectors;
 use anyhow::ensure;
 use clap::Args;
 use indicatif::ProgressBar;
+use tokio::sync::oneshot;
 
 use super::arguments::{Target, TargetArguments};
 use super::searching::{SearchArguments, Searching};
@@ -85,13 +86,14 @@ pub async fn run(arguments: SharesArguments) -> anyhow::Result<()> {
         let mut kept = [Vec::new(), Vec::new()];
         for round in 0..arguments.rounds {
             let progress = output.progress(&format!("round {} of {searches}", round + 1))?;
-            let alone = bench.ingest(None, &progress).await?;
-            let beside = bench.ingest(Some(searches), &progress).await?;
+            let (alone, _) = bench.ingest(None, &progress).await?;
+            let (beside, full) = bench.ingest(Some(searches), &progress).await?;
             kept[0].push(beside.rate_per_s / alone.rate_per_s);
             let [searched_alone, searched, written] = bench.search(searches, &progress).await?;
             kept[1].push(searched.rate_per_s / searched_alone.rate_per_s);
             progress.finish_and_clear();
-            for measurement in [alone, beside, searched_alone, searched, written] {
+            let measured = [alone, beside, searched_alone, searched, written];
+            for measurement in measured.into_iter().chain(full) {
                 output.add(measurement)?;
             }
         }
@@ -160,12 +162,12 @@ impl Bench {
     }
 
     /// Overwrites rows as fast as the server takes them, alone or beside searches. The rate is that
-    /// of rows in the index.
+    /// of rows in the index. The second value is that of the searches.
     async fn ingest(
         &self,
         searches: Option<usize>,
         progress: &ProgressBar,
-    ) -> anyhow::Result<Measurement> {
+    ) -> anyhow::Result<(Measurement, Option<Measurement>)> {
         let plan = Plan {
             rate_per_s: None,
             length: Length::Duration(self.duration),
@@ -177,33 +179,47 @@ impl Bench {
             self.taken_in().await?;
             anyhow::Ok((measured, began.elapsed()))
         };
-        let ingested = match searches {
-            None => ingest.await,
+        let (ingested, mut searched) = match searches {
+            None => (ingest.await?, None),
             Some(count) => {
-                let searches = Plan {
-                    rate_per_s: None,
+                let (end, mut ended) = oneshot::channel::<()>();
+                let ingest = async {
+                    let ingested = ingest.await;
+                    drop(end);
+                    ingested
+                };
+                let hidden = ProgressBar::hidden();
+                let go_on = Plan {
                     length: Length::Duration(INGEST_MAX),
                     ..plan.clone()
                 };
-                let hidden = ProgressBar::hidden();
                 // Searches go on until everything is taken in.
-                tokio::select! {
-                    ingested = ingest => ingested,
-                    ended = self.searching.run(&searches, count, &hidden) => {
-                        ended?;
-                        anyhow::bail!("the ingest took longer than {INGEST_MAX:?}");
+                let searches = async {
+                    let searched = self.searching.run(&plan, count, &hidden).await?;
+                    tokio::select! {
+                        _ = &mut ended => Ok(Some(searched)),
+                        more = self.searching.run(&go_on, count, &hidden) => {
+                            more?;
+                            anyhow::bail!("the ingest took longer than {INGEST_MAX:?}");
+                        }
                     }
-                }
+                };
+                tokio::try_join!(ingest, searches)?
             }
         };
-        let (measured, took) = ingested?;
+        let (measured, took) = ingested;
+        if let (Some(searched), Some(count)) = (&mut searched, searches) {
+            // The rows have the vectors of others, so recall would say nothing.
+            searched.recall = None;
+            searched.series = format!("{count} searches in flight beside an ingest");
+        }
         let beside = searches.map_or("alone".to_owned(), |count| {
             format!("beside {count} searches in flight")
         });
         let mut ingested = self.measurement("ingest", format!("ingest {beside}"), &measured);
         ingested.seconds = took.as_secs_f64();
         ingested.rate_per_s = ingested.operations as f64 / ingested.seconds;
-        Ok(ingested)
+        Ok((ingested, searched))
     }
 
     /// Searches alone, and then beside writes at a rate.

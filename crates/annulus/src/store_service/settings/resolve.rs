@@ -82,7 +82,7 @@ impl StoreSettings {
                 ..RepairOptions::default()
             },
             scrub: scrub(self.scrub_interval, self.scrub_rate_mib)?,
-            turns: Turns::of_settings(
+            turns: Turns::of_shares(
                 threads("threads", self.threads.unwrap_or(cores))?,
                 shares(self.search_share, self.ingest_share)?,
             ),
