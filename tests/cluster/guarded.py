@@ -20,6 +20,7 @@ role_manager: CassandraRoleManager
 permissions_validity: 0ms
 roles_validity: 0ms
 credentials_validity: 0ms
+dynamic_data_masking_enabled: true
 client_encryption_options:
   enabled: true
   optional: true

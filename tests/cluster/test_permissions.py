@@ -14,6 +14,7 @@ from server import eventually
 from stores import Store
 
 ROWS = 20
+NEAREST_IDS = "SELECT id FROM shop.products ORDER BY v ANN OF [1, 0] LIMIT 5"
 NEAREST = "SELECT id, name FROM shop.products ORDER BY v ANN OF [1, 0] LIMIT 5"
 # The users. The password of each is its name.
 USERS = ("gateway", "indexer", "owner", "writer", "late", "reader", "stranger")
@@ -68,7 +69,7 @@ def gateway_before(node, directory, *settings, password="gateway", stores=()):
 def gateway(guarded, store_address, tmp_path_factory):
     """A gateway before the node, which talks to it by TLS."""
     node, authority = guarded
-    settings = ["--cassandra-certificate-file", authority]
+    settings = ["--cassandra-certificate-file", authority, "--answer-from-index"]
     stores = [f"http://{store_address}"]
     gateway = gateway_before(node, tmp_path_factory.mktemp("gateway"), *settings, stores=stores).start()
     yield gateway
@@ -121,6 +122,38 @@ def test_who_may_not_read_a_table_finds_none_of_it(gateway, products):
         with logged_in(gateway.address, "reader") as reader:
             assert len(list(reader.execute(reader.prepare(NEAREST)))) == 5
         assert refusal(session, session.prepare(NEAREST)) == expected
+
+
+def test_who_may_not_read_a_table_finds_none_of_it_without_rows_either(gateway, guarded, products):
+    with logged_in(guarded[0], SUPERUSER) as superuser, logged_in(gateway.address, "stranger") as session:
+        expected = refusal(session, "SELECT id FROM shop.products WHERE id = 1")
+        nearest = session.prepare(NEAREST_IDS)
+        assert refusal(session, NEAREST_IDS) == refusal(session, nearest) == expected
+        superuser.execute("GRANT SELECT ON TABLE shop.products TO stranger")
+        assert [row.id for row in session.execute(NEAREST_IDS)] == [0, 1, 2, 3, 4]
+        superuser.execute("REVOKE SELECT ON TABLE shop.products FROM stranger")
+
+        def is_refused():
+            try:
+                return not session.execute(nearest)
+            except Unauthorized as error:
+                return str(error) == expected
+
+        # The gateway asks again after two seconds.
+        eventually(is_refused)
+
+
+def test_masked_values_stay_masked_without_rows(gateway, guarded, store, products):
+    with logged_in(gateway.address, "owner") as owner, logged_in(gateway.address, "reader") as reader:
+        owner.execute("CREATE TABLE shop.masked (id int PRIMARY KEY, name text MASKED WITH DEFAULT, v vector<float, 2>)")
+        owner.execute("CREATE CUSTOM INDEX masked_v ON shop.masked (v, name) USING 'vector_index'")
+        owner.execute("INSERT INTO shop.masked (id, name, v) VALUES (1, 'secret', [1, 0])")
+        owner.execute("GRANT SELECT ON TABLE shop.masked TO reader")
+        eventually(lambda: store.serves("shop", "masked_v", 1), seconds=60)
+        nearest = "SELECT name FROM shop.masked ORDER BY v ANN OF [1, 0] LIMIT 1"
+        assert owner.execute(nearest).one().name == "secret"
+        assert reader.execute(nearest).one().name == "****"
+        owner.execute("DROP TABLE shop.masked")
 
 
 def test_an_index_needs_the_permission_to_alter_its_table(gateway, guarded, products):

@@ -2,9 +2,12 @@
 what a search of all rows gives."""
 
 import random
+import re
+import urllib.request
 
 import pytest
-from cassandra import InvalidRequest
+from cassandra import ConsistencyLevel, InvalidRequest
+from cassandra.query import SimpleStatement
 from clients import client_of_all, client_of_one
 from gateways import NETWORK
 from ring import free_port
@@ -14,6 +17,8 @@ from stores import GatewayWithStore
 # No other test has a gateway on this address.
 HOST = f"{NETWORK}.10"
 PARTITIONS, ROWS_OF_EACH = 12, 25
+# At the first the index answers alone where it can, at the second the rows are read.
+ONE, QUORUM = LEVELS = ConsistencyLevel.LOCAL_ONE, ConsistencyLevel.QUORUM
 COLOURS = ["red", "green", "blue"]
 
 
@@ -69,8 +74,8 @@ ALLOWED = [
 class Items:
     """The table behind a gateway, and its rows."""
 
-    def __init__(self, session, gateway):
-        self.session, self.gateway = session, gateway
+    def __init__(self, session, gateway, metrics):
+        self.session, self.gateway, self.metrics = session, gateway, metrics
         chance = random.Random(33)
         self.rows = [Item(chance, p, number) for p in range(PARTITIONS) for number in range(ROWS_OF_EACH)]
         self.vector = [0.1, 0.2, -0.3]
@@ -85,13 +90,21 @@ class Items:
         rows = sorted(filter(satisfies, self.rows), key=lambda r: r.distance(self.vector))
         return [r.key for r in rows[:k]]
 
-    def by_text(self, where, k, allow=""):
+    def by_text(self, where, k, allow="", level=ONE):
         text = f"SELECT p, c, d FROM filters.items WHERE {where} ORDER BY v ANN OF {self.vector} LIMIT {k} {allow}"
-        return [tuple(row) for row in self.session.execute(text)]
+        return [tuple(row) for row in self.session.execute(SimpleStatement(text, consistency_level=level))]
 
-    def prepared(self, where, values, k, allow=""):
+    def prepared(self, where, values, k, allow="", level=ONE):
         text = f"SELECT p, c, d FROM filters.items WHERE {where} ORDER BY v ANN OF ? LIMIT ? {allow}"
-        return [tuple(row) for row in self.session.execute(self.session.prepare(text), [*values, self.vector, k])]
+        bound = self.session.prepare(text).bind([*values, self.vector, k])
+        bound.consistency_level = level
+        return [tuple(row) for row in self.session.execute(bound)]
+
+    def answered_without_rows(self):
+        """The number of queries that the gateway has answered without rows."""
+        with urllib.request.urlopen(f"http://{self.metrics}/metrics", timeout=30) as response:
+            text = response.read().decode()
+        return int(re.search(r"^gateway_ann_without_rows_total (\d+)$", text, re.MULTILINE)[1])
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +112,8 @@ def items(ring, tmp_path_factory):
     node = ring.hosts[0], ring.port
     # Every search waits until it knows the writes before it.
     settings = ["--index-keyspace", "filters_indexes", "--search-wait-ms", "9000", "--search-when-behind", "error"]
+    metrics = f"{HOST}:{free_port(HOST)}"
+    settings += ["--answer-from-index", "--metrics-listen", metrics]
     folder = tmp_path_factory.mktemp("filters")
     gateway = GatewayWithStore((HOST, free_port(HOST)), free_port(HOST), node, folder, settings)
     with gateway:
@@ -116,7 +131,7 @@ def items(ring, tmp_path_factory):
                 "CREATE CUSTOM INDEX near ON filters.items (v, colour, price, s, tags, sizes) USING 'vector_index' "
                 "WITH OPTIONS = {'similarity_function': 'euclidean'}"
             )
-            items = Items(session, gateway)
+            items = Items(session, gateway, metrics)
             eventually(lambda: gateway.serves("filters", "near", len(items.rows)), seconds=120)
             yield items
         assert gateway.stop() == 0
@@ -127,8 +142,9 @@ def test_a_form_answers_as_a_search_of_all_rows(items, form):
     text, markers, values, satisfies = form
     for k in (1, 7, 1000):
         expected = items.nearest(satisfies, k)
-        assert items.by_text(text, k) == expected
-        assert items.prepared(markers, values, k) == expected
+        for level in LEVELS:
+            assert items.by_text(text, k, level=level) == expected
+            assert items.prepared(markers, values, k, level=level) == expected
 
 
 @pytest.mark.parametrize("form", ALLOWED, ids=lambda form: form[0])
@@ -197,3 +213,21 @@ def test_a_search_knows_every_write_before_it(items):
     gone = items.rows.pop()
     items.session.execute("DELETE FROM filters.items WHERE p = %s AND c = %s AND d = %s", gone.key)
     assert items.by_text(f"p = {gone.p}", 1000) == items.nearest(lambda r: r.p == gone.p, 1000)
+
+
+def test_the_index_answers_alone_at_consistency_one(items):
+    text = (
+        "SELECT colour, p, price AS cost, s FROM filters.items WHERE price < 50 AND s = 's1' "
+        "ORDER BY v ANN OF [0.1, 0.2, -0.3] LIMIT 20"
+    )
+    expected = sorted((r for r in items.rows if r.price < 50 and r.s == "s1"), key=lambda r: r.distance(items.vector))
+    expected = [(r.colour, r.p, r.price, r.s) for r in expected[:20]]
+    before = items.answered_without_rows()
+    for level, answered in ((ONE, 2), (QUORUM, 2)):
+        by_text = items.session.execute(SimpleStatement(text, consistency_level=level))
+        assert by_text.column_names == ["colour", "p", "cost", "s"]
+        assert [tuple(row) for row in by_text] == expected
+        bound = items.session.prepare(text).bind([])
+        bound.consistency_level = level
+        assert [tuple(row) for row in items.session.execute(bound)] == expected
+        assert items.answered_without_rows() == before + answered

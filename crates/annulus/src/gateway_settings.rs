@@ -165,6 +165,21 @@ pub struct GatewaySettings {
     )]
     pub search_when_behind: Option<StaleOrError>,
 
+    /// Answer searches at consistency ONE and LOCAL_ONE without reading rows, where the index keeps
+    /// all that they select and restrict
+    ///
+    /// Such an answer is as old as the index: it may hold values and rows that were changed or
+    /// deleted a moment ago. Of writes through this gateway it knows what --search-wait-ms and
+    /// --search-when-behind say.
+    #[arg(
+        long,
+        env = "ANNULUS_ANSWER_FROM_INDEX",
+        num_args = 0..=1,
+        default_missing_value = "true",
+        help_heading = INDEX_SERVICES
+    )]
+    pub answer_from_index: Option<bool>,
+
     /// Run the index service in this process, instead of `annulus store` beside it
     ///
     /// The index service has the settings of `annulus store`. It takes them from the environment
@@ -310,6 +325,7 @@ impl GatewaySettings {
             max_batch_kib: self.max_batch_kib.or(other.max_batch_kib),
             search_wait_ms: self.search_wait_ms.or(other.search_wait_ms),
             search_when_behind: self.search_when_behind.or(other.search_when_behind),
+            answer_from_index: self.answer_from_index.or(other.answer_from_index),
             with_store: self.with_store.or(other.with_store),
             store: self.store.or(other.store),
             async_threads: self.async_threads.or(other.async_threads),
@@ -334,9 +350,8 @@ impl GatewaySettings {
             }
             None => None,
         };
-        let cassandra_tls = tls_for_cassandra
-            .as_ref()
-            .map(|(_, client)| client.config());
+        let of_cassandra = tls_for_cassandra.as_ref();
+        let cassandra_tls = of_cassandra.map(|(_, client)| client.config());
         let catalog = match self.pass_through {
             Some(true) => None,
             _ => Some(CatalogOptions {
@@ -374,6 +389,7 @@ impl GatewaySettings {
                 stores: self.vector_store.client()?.into(),
                 frame_body_max: max_frame_mib << 20,
                 freshness: freshness(self.search_wait_ms, self.search_when_behind),
+                answer_from_index: self.answer_from_index == Some(true),
                 batch_bytes_max: batch_bytes_max(self.max_batch_kib, defaults.batch_bytes_max),
                 memory: Budget::new(shares.cql),
                 answer_bytes_max: shares.internal,

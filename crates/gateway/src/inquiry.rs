@@ -121,6 +121,11 @@ impl Inquirer {
         std::mem::take(&mut self.held.lock())
     }
 
+    /// Holds memory beside that of the answers.
+    pub(crate) fn keep(&self, held: Held) {
+        self.held.lock().push(held);
+    }
+
     /// The compression that the client has agreed on.
     pub(crate) fn compression(&self) -> Option<Compression> {
         self.compression
@@ -152,7 +157,7 @@ impl Inquirer {
         let answer = receiver.await.map_err(|_| gone())?;
         drop(permit);
         let Answer { frame, held } = answer.ok_or_else(no_memory)?;
-        self.held.lock().push(held);
+        self.keep(held);
         if frame.header.opcode == Opcode::Error {
             return Err(Failure::Node(frame));
         }
@@ -172,7 +177,7 @@ fn gone() -> Failure {
 }
 
 /// The error if the rows of searches take all the memory that they may.
-fn no_memory() -> Failure {
+pub(crate) fn no_memory() -> Failure {
     let message = "the rows of the vector queries that are under way take all the memory there is for them: try again later, or ask for fewer rows or columns at once";
     Failure::Cql(CqlError::new(ErrorKind::Overloaded, message))
 }

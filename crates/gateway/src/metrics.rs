@@ -122,6 +122,8 @@ pub(crate) struct Metrics {
     writes: Latencies,
     /// Latencies of nearest-neighbour queries.
     searches: Latencies,
+    /// Nearest-neighbour queries that were answered without rows.
+    without_rows: AtomicU64,
 }
 
 /// Values that are read when metrics are asked for.
@@ -165,6 +167,11 @@ impl Metrics {
         self.searches.took(time);
     }
 
+    /// Counts a nearest-neighbour query that was answered without rows.
+    pub(crate) fn answered_without_rows(&self) {
+        self.without_rows.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// All metrics in the text form of Prometheus.
     pub(crate) fn text(&self, gauges: &Gauges) -> String {
         let mut out = String::new();
@@ -196,14 +203,12 @@ impl Metrics {
             let count = count.load(Ordering::Relaxed);
             writeln!(out, "{name}{{error=\"{error}\"}} {count}")?;
         }
-        let name = "gateway_late_log_rows_total";
-        head(
+        counter(
             out,
-            name,
+            "gateway_late_log_rows_total",
             "Writes whose log rows came late and were written again",
-            "counter",
+            &self.late_log_rows,
         )?;
-        writeln!(out, "{name} {}", self.late_log_rows.load(Ordering::Relaxed))?;
         self.writes.write(
             "gateway_write_seconds",
             "How long writes to tables with a vector index took",
@@ -213,6 +218,12 @@ impl Metrics {
             "gateway_ann_seconds",
             "How long nearest-neighbour queries took",
             out,
+        )?;
+        counter(
+            out,
+            "gateway_ann_without_rows_total",
+            "Nearest-neighbour queries that were answered from the index, without rows",
+            &self.without_rows,
         )?;
         let name = "gateway_connections";
         head(out, name, "Connections of clients", "gauge")?;
@@ -243,6 +254,11 @@ impl Metrics {
     }
 }
 
+fn counter(out: &mut String, name: &str, help: &str, count: &AtomicU64) -> fmt::Result {
+    head(out, name, help, "counter")?;
+    writeln!(out, "{name} {}", count.load(Ordering::Relaxed))
+}
+
 fn head(out: &mut String, name: &str, help: &str, kind: &str) -> fmt::Result {
     writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}")
 }
@@ -268,6 +284,7 @@ mod tests {
         metrics.write_took(Duration::from_millis(2));
         metrics.write_took(Duration::from_millis(3));
         metrics.search_took(Duration::from_secs(60));
+        metrics.answered_without_rows();
         let text = metrics.text(&Gauges {
             connections: 3,
             refuses_writes: true,
@@ -287,6 +304,7 @@ mod tests {
             "gateway_write_seconds_count 2",
             "gateway_ann_seconds_bucket{le=\"10\"} 0",
             "gateway_ann_seconds_bucket{le=\"+Inf\"} 1",
+            "gateway_ann_without_rows_total 1",
             "gateway_connections 3",
             "gateway_refuses_writes 1",
             "gateway_clock_difference_seconds{of=\"node\"} -1.5",

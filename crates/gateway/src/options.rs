@@ -89,6 +89,9 @@ pub struct GatewayOptions {
     pub stores: Stores,
     /// The knowledge that searches have of acknowledged writes.
     pub freshness: FreshnessOptions,
+    /// Whether a search at consistency ONE or LOCAL_ONE is answered without rows where its index
+    /// keeps all that it needs. Such an answer is as old as the index.
+    pub answer_from_index: bool,
     /// The size up to which a write to a table with a vector index goes to the node in one batch
     /// with its log rows: the `batch_size_warn_threshold` of Cassandra. Bytes, as Cassandra counts
     /// those of a batch.
@@ -121,6 +124,7 @@ impl Default for GatewayOptions {
             prepared_bytes_max: Shares::default().prepared,
             stores: Stores::disabled(),
             freshness: FreshnessOptions::default(),
+            answer_from_index: false,
             batch_bytes_max: 5 << 10,
             clock: Arc::new(SystemClock),
             reactors: Reactors::default(),

@@ -23,6 +23,7 @@
 //! - [`filter`]: its conditions on rows, in the words of the index service;
 //! - [`serving`]: the index that is asked if several serve the query;
 //! - [`condition`]: the relations of WHERE, and which of them the index can search by;
+//! - [`covered`]: whether the index keeps all that the query needs, so that no rows are read;
 //! - [`SearchVector`]: the vector to look for;
 //! - [`bounds`]: checks of values that are known only when the query is executed;
 //! - [`key_values`] and [`refused`]: the answers of the index service;
@@ -37,6 +38,7 @@ mod choice;
 pub mod clauses;
 pub mod clock;
 pub mod condition;
+mod covering;
 pub mod filter;
 pub mod functions;
 pub mod limit;
@@ -51,6 +53,7 @@ mod service;
 pub mod values;
 
 pub use choice::{VectorIndex, serving};
+pub use covering::{asks_one_replica, covered};
 pub use nearest::Nearest;
 pub use ordering::{NearestTo, Ordering, is_nearest, similarity_columns};
 pub use search_vector::SearchVector;

@@ -145,6 +145,18 @@ fn what_cannot_be_is_refused_by_name() {
 }
 
 #[test]
+fn answers_come_from_the_index_alone_if_that_is_asked_for() {
+    let answers = |settings: GatewaySettings| settings.resolve().unwrap().options.answer_from_index;
+    assert!(!answers(file("")));
+    assert!(answers(file("answer-from-index = true")));
+    let off = GatewaySettings {
+        answer_from_index: Some(false),
+        ..GatewaySettings::default()
+    };
+    assert!(!answers(off.or(file("answer-from-index = true"))));
+}
+
+#[test]
 fn the_index_service_is_in_this_process_if_that_is_asked_for() {
     let with_store = |text| file(text).resolve().unwrap().with_store;
     assert!(!with_store(""));

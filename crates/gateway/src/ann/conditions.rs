@@ -102,7 +102,7 @@ impl Conditions {
 }
 
 /// The columns of a table whose types the gateway knows.
-fn known_columns(table: &LoggedTable) -> Vec<Column> {
+pub(super) fn known_columns(table: &LoggedTable) -> Vec<Column> {
     let partition_columns = table.partition_key_count;
     let column = |(position, column): (usize, &catalog::Column)| {
         let kind = match column.kind {

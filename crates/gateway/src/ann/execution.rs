@@ -10,8 +10,8 @@ use cql::wire::{
 use query::bind::StatementClock;
 use query::row_filter::{self, RowFilter};
 use query::{bounds, condition, key_values, limit, refused};
-use store_api::types::{AnnRequest, Filter};
-use store_api::{ClientError, KeyValue};
+use store_api::types::{AnnRequest, Filter, Restriction};
+use store_api::{ClientError, KeyValue, Neighbours};
 use value::timeuuid;
 use value::token::Partitioner;
 
@@ -110,16 +110,40 @@ impl<'a> Search<'a> {
         conditions::passes(row, layout, partition_columns, &self.filters)
     }
 
-    /// The filter for the index service: the conditions that it can search by.
-    fn filter(&self) -> Option<Filter> {
+    /// The conditions that the index service can search by.
+    fn restrictions(&self) -> Vec<Restriction> {
         let key = self.plan.table.partition_key().iter();
         let key: Vec<String> = key.map(|column| column.name.clone()).collect();
         let conditions = &self.plan.conditions.all;
-        let restrictions =
-            condition::restrictions(conditions, &self.filters, |filter, relation| {
-                filter.restriction(relation, &key)
-            });
-        condition::search_filter(restrictions)
+        condition::restrictions(conditions, &self.filters, |filter, relation| {
+            filter.restriction(relation, &key)
+        })
+    }
+
+    /// The filter for the index service with all conditions, if it can search by each of them. The
+    /// inner `None`: there is no condition.
+    pub(super) fn whole_filter(&self) -> Option<Option<Filter>> {
+        let restrictions = self.restrictions();
+        let is_whole = restrictions.len() == self.filters.len();
+        is_whole.then(|| condition::search_filter(restrictions))
+    }
+
+    /// A search for the `wanted` nearest rows, without a filter.
+    pub(super) fn request_for(&self, wanted: usize) -> AnnRequest {
+        AnnRequest::new(bounds::elements(&self.vector), wanted)
+    }
+
+    /// Asks the index service. The flag tells whether the answer may lack the newest writes.
+    pub(super) async fn ask(
+        &self,
+        searches: &mut QuerySearches<'_>,
+        request: AnnRequest,
+    ) -> Result<(Neighbours, bool), ClientError> {
+        let VectorIndex { keyspace, name, .. } = &*self.plan.index;
+        let key_columns = self.plan.table.primary_key().iter();
+        let names: Vec<&str> = key_columns.map(|column| column.name.as_str()).collect();
+        let index = (keyspace.as_str(), name.as_str());
+        searches.neighbours(index, request, &names).await
     }
 
     /// Asks the index service for the keys of the `wanted` nearest rows, nearest first. The flag
@@ -129,16 +153,12 @@ impl<'a> Search<'a> {
         searches: &mut QuerySearches<'_>,
         wanted: usize,
     ) -> Result<(Vec<Key>, bool), CqlError> {
-        let VectorIndex { keyspace, name, .. } = &*self.plan.index;
-        let key_columns = self.plan.table.primary_key().iter();
-        let names: Vec<&str> = key_columns.map(|column| column.name.as_str()).collect();
         let request = AnnRequest {
-            filter: self.filter(),
-            ..AnnRequest::new(bounds::elements(&self.vector), wanted)
+            filter: condition::search_filter(self.restrictions()),
+            ..self.request_for(wanted)
         };
-        let failed = |error| self.search_failed(error);
-        let asked = searches.neighbours((keyspace, name), request, &names, failed);
-        let (neighbours, is_stale) = asked.await?;
+        let asked = self.ask(searches, request).await;
+        let (neighbours, is_stale) = asked.map_err(|error| self.search_failed(error))?;
         let key = |key: &Vec<KeyValue>| {
             self.key(key)
                 .ok_or_else(|| refused(ClientError::InvalidJson))
@@ -148,9 +168,18 @@ impl<'a> Search<'a> {
     }
 
     /// The error for a search that failed in the index service. A service that does not know a new
-    /// index will know it soon; upon that error drivers ask another gateway, or again.
-    fn search_failed(&self, error: ClientError) -> CqlError {
+    /// index will know it soon, and one that lacks the newest writes will have them; upon these
+    /// errors drivers ask another gateway, or again.
+    pub(super) fn search_failed(&self, error: ClientError) -> CqlError {
         let VectorIndex { name, version, .. } = &*self.plan.index;
+        if let ClientError::Behind { .. } = error {
+            return CqlError::new(
+                ErrorKind::Overloaded,
+                format!(
+                    "the vector index {name} has not taken up the newest writes through this gateway in time: try again"
+                ),
+            );
+        }
         let age = SystemClock.now_micros() - timeuuid::unix_micros(version);
         match error.is_missing() && age < NEW_FOR_MICROS {
             true => CqlError::new(

@@ -41,6 +41,7 @@ pub(crate) fn table(partition: &[&str], clustering: &[&str]) -> LoggedTable {
         partition_key_count: partition.len(),
         clustering_key_count: clustering.len(),
         sai_columns: Vec::new(),
+        masked_columns: Vec::new(),
         log_name: "films_scylla_cdc_log".to_owned(),
         streams: Arc::new(
             Streams::new(vec![Generation {
@@ -55,19 +56,36 @@ pub(crate) fn table(partition: &[&str], clustering: &[&str]) -> LoggedTable {
 /// A snapshot with the indexes `older` and `newer` on `v`.
 pub(crate) fn snapshot() -> Snapshot {
     let table = table(&["id"], &[]);
-    let index = |name: &str, micros: i64| {
-        Arc::new(VectorIndex {
-            keyspace: table.keyspace.clone(),
-            table: table.name.clone(),
-            name: name.to_owned(),
-            target: StoredTarget::decode("v"),
-            options: Default::default(),
-            version: timeuuid::min_for_micros(micros).expect("a time that has a uuid"),
-            table_id: table.id,
-        })
-    };
-    let indexes = [index("newer", 2_000), index("older", 1_000)];
-    Snapshot::new([Arc::new(table)], indexes)
+    let indexes = [index(&table, "newer", 2_000), index(&table, "older", 1_000)];
+    snapshot_of(table, indexes)
+}
+
+/// A snapshot with one table and these indexes.
+pub(crate) fn snapshot_of(
+    table: LoggedTable,
+    indexes: impl IntoIterator<Item = VectorIndex>,
+) -> Snapshot {
+    Snapshot::new([Arc::new(table)], indexes.into_iter().map(Arc::new))
+}
+
+/// An index on `v` that keeps the values of these columns beside the vectors.
+pub(crate) fn keeping(table: &LoggedTable, columns: &[&str]) -> VectorIndex {
+    let mut index = index(table, "keeping", 1_000);
+    let columns = columns.iter().map(|column| (*column).to_owned());
+    index.target.filter_columns = columns.collect();
+    index
+}
+
+fn index(table: &LoggedTable, name: &str, micros: i64) -> VectorIndex {
+    VectorIndex {
+        keyspace: table.keyspace.clone(),
+        table: table.name.clone(),
+        name: name.to_owned(),
+        target: StoredTarget::decode("v"),
+        options: Default::default(),
+        version: timeuuid::min_for_micros(micros).expect("a time that has a uuid"),
+        table_id: table.id,
+    }
 }
 
 /// A text column of a result.

@@ -6,12 +6,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cql::error::{CqlError, ErrorKind};
 use store_api::types::AnnRequest;
 use store_api::{ClientError, Neighbours, Stores};
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use super::reader::Reader;
+use crate::inquiry::AnswerMemory;
+use crate::metrics::Metrics;
 use crate::options::{FreshnessOptions, WhenBehind};
 use crate::writes::ChangeLog;
 
@@ -19,12 +21,14 @@ use crate::writes::ChangeLog;
 pub(super) const STALE_WARNING: &str = "The vector index has not taken up the newest writes through this gateway yet, so the answer may lack \
      them.";
 
-/// The index services, and the writes that searches there must know.
+/// The index services, and the writes that searches there must know. A connection has its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Searches {
     stores: Stores,
     log: Arc<ChangeLog>,
     options: FreshnessOptions,
+    /// The reader of answers without rows; `None` if the gateway may not give any.
+    reader: Option<Arc<Reader>>,
 }
 
 impl Searches {
@@ -34,7 +38,25 @@ impl Searches {
             stores,
             log,
             options,
+            reader: None,
         }
+    }
+
+    /// Lets queries be answered without rows. The values of an answer are held in `memory`.
+    pub(crate) fn may_answer_without_rows(
+        self,
+        memory: AnswerMemory,
+        metrics: Arc<Metrics>,
+    ) -> Searches {
+        Searches {
+            reader: Some(Arc::new(Reader::new(memory, metrics))),
+            ..self
+        }
+    }
+
+    /// The reader of answers without rows; `None` if there may be none.
+    pub(super) fn reader(&self) -> Option<&Reader> {
+        self.reader.as_deref()
     }
 
     /// The searches of a query on a table, given by its id.
@@ -66,15 +88,14 @@ impl QuerySearches<'_> {
     /// the answer may lack some.
     ///
     /// # Errors
-    /// Those of the index service, and one that drivers repeat if the writes were not known in time
-    /// and no stale answer is wanted.
+    /// Those of the index service, of which [`ClientError::Behind`] means that the writes were not
+    /// known in time and no stale answer is wanted.
     pub(super) async fn neighbours(
         &mut self,
         (keyspace, index): (&str, &str),
         request: AnnRequest,
         key_columns: &[&str],
-        failed: impl Fn(ClientError) -> CqlError,
-    ) -> Result<(Neighbours, bool), CqlError> {
+    ) -> Result<(Neighbours, bool), ClientError> {
         let stores = self.stores;
         let ask = |min_time_us| {
             let request = AnnRequest {
@@ -88,19 +109,16 @@ impl QuerySearches<'_> {
             match timeout(self.wait, ask(self.newest_us)).await {
                 Ok(Ok(neighbours)) => return Ok((neighbours, false)),
                 Ok(Err(ClientError::Behind { .. })) | Err(_) => {}
-                Ok(Err(error)) => return Err(failed(error)),
+                Ok(Err(error)) => return Err(error),
             }
         }
         let is_stale = self.newest_us.take().is_some();
         if is_stale && self.when_behind == WhenBehind::Error {
-            return Err(CqlError::new(
-                ErrorKind::Overloaded,
-                format!(
-                    "the vector index {index} has not taken up the newest writes through this gateway in time: try again"
-                ),
-            ));
+            return Err(ClientError::Behind {
+                message: format!("the index {index} lacks the newest writes"),
+                behind_us: None,
+            });
         }
-        let neighbours = ask(None).await.map_err(failed)?;
-        Ok((neighbours, is_stale))
+        Ok((ask(None).await?, is_stale))
     }
 }

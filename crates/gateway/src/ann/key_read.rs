@@ -76,6 +76,18 @@ pub(super) struct Layout {
     pub(super) checked: Vec<usize>,
 }
 
+impl Layout {
+    /// The layout of rows that hold no more than what the client asked for, in this many columns.
+    pub(super) fn of_shown(shown: usize) -> Layout {
+        Layout {
+            shown,
+            key: Vec::new(),
+            vector: None,
+            checked: Vec::new(),
+        }
+    }
+}
+
 /// The columns that are read beside the primary key and those that the client selects.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Needed<'a> {

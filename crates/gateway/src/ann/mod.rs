@@ -16,6 +16,8 @@
 //! - `prepared`: PREPARE, and what is remembered for EXECUTE;
 //! - `execution`: the values of one execution, and what it asks for;
 //! - `search`: carries out a query, prepared or not;
+//! - `covered`: the queries that the index can answer alone, and `without_rows`: such an answer;
+//! - `reader`: whether the client may read the table, for answers without rows;
 //! - `freshness`: waits until the index knows the newest write to the table;
 //! - `rows`: puts rows into the order of the neighbours;
 //! - `scan`: reads all rows, where the index can't name enough of them.
@@ -46,6 +48,7 @@
 //! are no pages; a client that asks for pages gets a warning.
 
 mod conditions;
+mod covered;
 mod execution;
 #[cfg(test)]
 pub(crate) mod fixtures;
@@ -53,9 +56,11 @@ mod freshness;
 mod key_read;
 mod plan;
 mod prepared;
+mod reader;
 mod rows;
 mod scan;
 mod search;
+mod without_rows;
 
 pub(crate) use freshness::Searches;
 pub(crate) use plan::AnnPlan;

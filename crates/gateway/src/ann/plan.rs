@@ -13,6 +13,7 @@ use query::bind::{PrepareContext, PreparedTerm};
 use query::{Ordering, SearchVector, bounds, clauses, limit, serving, similarity_columns};
 
 use super::conditions::Conditions;
+use super::covered::Covered;
 use super::key_read::{KeyRead, Needed, TableRead};
 use crate::catalog::{LoggedTable, Snapshot, VectorIndex};
 
@@ -45,6 +46,8 @@ pub(crate) struct AnnPlan {
     pub(super) read: KeyRead,
     /// The statement that reads all rows, for a query whose rows the index can't name.
     pub(super) scan: TableRead,
+    /// The answer by what the index keeps; `None` if rows have to be read in any case.
+    pub(super) covered: Option<Covered>,
 }
 
 impl fmt::Display for AnnPlan {
@@ -59,6 +62,12 @@ impl fmt::Display for AnnPlan {
                 "of rows"
             };
             writeln!(f, "filter {by}: {}", condition.relation.text)?;
+        }
+        if self.covered.is_some() {
+            writeln!(
+                f,
+                "by the index alone at consistency ONE, if the gateway may"
+            )?;
         }
         writeln!(f, "then {}", self.read.text)
     }
@@ -116,10 +125,12 @@ impl AnnPlan {
             checked: &conditions.checked,
         };
         let projection = &select.projection;
+        let covered = Covered::of(&select, &table, &index, &candidates, &conditions);
         Ok(Some(AnnPlan {
             variables: own_variables(ctx, selection.markers)?,
             read: KeyRead::of(selection.text, projection, &table, needed),
             scan: TableRead::of(selection.text, projection, &table, needed),
+            covered,
             vector,
             limit,
             conditions,

@@ -14,7 +14,7 @@ use super::freshness::{STALE_WARNING, Searches};
 use super::key_read::{Key, Layout};
 use super::prepared::prepare_read;
 use super::rows::{self, ReadRows, Row};
-use super::{AnnPlan, AnnStatement, scan};
+use super::{AnnPlan, AnnStatement, scan, without_rows};
 use crate::inquiry::{Failure, Inquirer};
 
 /// The number of reads of one query that are on their way at once.
@@ -72,6 +72,9 @@ impl Search<'_> {
         node: &Inquirer,
         searches: &Searches,
     ) -> Result<(ResponseContext, Response), Failure> {
+        if let Some(answer) = without_rows::answer(self, node, searches).await? {
+            return Ok(answer);
+        }
         let mut reading = Reading {
             search: self,
             by,

@@ -35,6 +35,8 @@ pub(super) struct BaseTable {
     pub(super) counters: bool,
     /// The columns that have an index of Cassandra's own (SAI).
     sai_columns: Vec<String>,
+    /// The columns with a mask (`CREATE TABLE t (c text MASKED WITH ...)`).
+    masked_columns: Vec<String>,
     /// The columns with the texts of their types. The partition key comes first, then the
     /// clustering key, then all others.
     columns: Vec<(Column, String)>,
@@ -57,6 +59,8 @@ impl BaseTable {
                                WHERE keyspace_name = ? AND table_name = ?";
         const INDEXES: &str = "SELECT options FROM system_schema.indexes \
                                WHERE keyspace_name = ? AND table_name = ?";
+        const MASKS: &str = "SELECT column_name FROM system_schema.column_masks \
+                             WHERE keyspace_name = ? AND table_name = ?";
         for _ in 0..TRIES_MAX {
             let ids: Vec<(Uuid,)> = cluster.rows(TABLE, (keyspace, name)).await?;
             let Some((id,)) = ids.first().copied() else {
@@ -67,8 +71,10 @@ impl BaseTable {
             if table.is_whole() {
                 let indexes: Vec<(IndexOptions,)> = cluster.rows(INDEXES, (keyspace, name)).await?;
                 let sai_columns = indexes.iter().filter_map(|(options,)| sai_column(options));
+                let masks: Vec<(String,)> = cluster.rows(MASKS, (keyspace, name)).await?;
                 return Ok(Some(BaseTable {
                     sai_columns: sai_columns.collect(),
+                    masked_columns: masks.into_iter().map(|(column,)| column).collect(),
                     ..table
                 }));
             }
@@ -98,6 +104,7 @@ impl BaseTable {
             id,
             counters: columns.iter().any(|(.., cql_type)| cql_type == "counter"),
             sai_columns: Vec::new(),
+            masked_columns: Vec::new(),
             columns: columns.into_iter().map(column).collect(),
         }
     }
@@ -147,6 +154,7 @@ impl BaseTable {
             partition_key_count: count(ColumnKind::PartitionKey),
             clustering_key_count: count(ColumnKind::Clustering),
             sai_columns: self.sai_columns.clone(),
+            masked_columns: self.masked_columns.clone(),
             log_name,
             streams,
         }

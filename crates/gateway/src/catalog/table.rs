@@ -55,6 +55,8 @@ pub(crate) struct LoggedTable {
     pub(crate) clustering_key_count: usize,
     /// The columns that have an index of Cassandra's own (SAI).
     pub(crate) sai_columns: Vec<String>,
+    /// The columns whose values Cassandra masks for some users.
+    pub(crate) masked_columns: Vec<String>,
     /// The name of the log table, in the same keyspace.
     pub(crate) log_name: String,
     /// The streams that log rows go to.

@@ -12,6 +12,7 @@ use cql::wire::{
     Prepared, QueryParameters, Request, Response, ResponseContext, Rows, RowsEncoder, Startup,
     Values,
 };
+use store_api::binary::ANSWER_MEDIA_TYPE;
 use store_api::{Client, ClientOptions};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -23,7 +24,7 @@ use value::{CqlType, join_elements};
 
 use super::serve;
 use crate::ann::fixtures::{column, snapshot};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Snapshot};
 use crate::clients::Clients;
 use crate::inquiry::AnswerMemory;
 use crate::options::{FreshnessOptions, GatewayOptions, WhenBehind};
@@ -35,29 +36,29 @@ use crate::writes::ChangeLog;
 const BODY_MAX: usize = 1 << 20;
 
 /// Fails the test if `what` takes longer than 20 s.
-async fn soon<T>(what: impl Future<Output = T>) -> T {
+pub(super) async fn soon<T>(what: impl Future<Output = T>) -> T {
     let done = tokio::time::timeout(Duration::from_secs(20), what).await;
     done.expect("it should be done by now")
 }
 
 /// One end of a connection.
-struct Peer {
+pub(super) struct Peer {
     socket: TcpStream,
     input: BytesMut,
 }
 
 impl Peer {
-    async fn send(&mut self, bytes: &[u8]) {
+    pub(super) async fn send(&mut self, bytes: &[u8]) {
         soon(self.socket.write_all(bytes)).await.unwrap();
     }
 
-    async fn ask(&mut self, request: &Request, stream: i16) {
+    pub(super) async fn ask(&mut self, request: &Request, stream: i16) {
         let mut out = BytesMut::new();
         request.encode(stream, None, &mut out);
         self.send(&out).await;
     }
 
-    async fn answer(&mut self, response: &Response, context: &ResponseContext) {
+    pub(super) async fn answer(&mut self, response: &Response, context: &ResponseContext) {
         let mut out = BytesMut::new();
         response.encode(context, None, &mut out);
         self.send(&out).await;
@@ -78,24 +79,31 @@ impl Peer {
         }
     }
 
-    async fn request(&mut self) -> (i16, Request) {
+    pub(super) async fn request(&mut self) -> (i16, Request) {
         let frame = self.frame(Direction::Request).await;
         let request = Request::decode(&frame, None, BODY_MAX).unwrap();
         (frame.header.stream, request)
     }
 
-    async fn response(&mut self) -> (ResponseContext, Response) {
+    pub(super) async fn response(&mut self) -> (ResponseContext, Response) {
         let frame = self.frame(Direction::Response).await;
         Response::decode(&frame, None, BODY_MAX).unwrap()
     }
 }
 
 /// A scripted index service. The bodies of requests come out of one channel, and the answers to
-/// them (status and body) go into the other.
-struct Store {
+/// them go into the other.
+pub(super) struct Store {
     uri: String,
-    searches: mpsc::Receiver<String>,
-    answers: mpsc::Sender<(&'static str, &'static str)>,
+    pub(super) searches: mpsc::Receiver<String>,
+    answers: mpsc::Sender<StoreAnswer>,
+}
+
+/// An answer of the index service.
+struct StoreAnswer {
+    status: &'static str,
+    content_type: &'static str,
+    body: Bytes,
 }
 
 impl Store {
@@ -103,16 +111,22 @@ impl Store {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let uri = format!("http://{}", listener.local_addr().unwrap());
         let (search_in, searches) = mpsc::channel(8);
-        let (answers, mut to_answer) = mpsc::channel::<(&str, &str)>(8);
+        let (answers, mut to_answer) = mpsc::channel::<StoreAnswer>(8);
         tokio::spawn(async move {
             let (socket, _) = listener.accept().await.unwrap();
             let mut socket = BufReader::new(socket);
             while let Some(body) = http_body(&mut socket).await {
                 search_in.send(body).await.unwrap();
-                let (code, body) = to_answer.recv().await.unwrap();
+                let StoreAnswer {
+                    status,
+                    content_type,
+                    body,
+                } = to_answer.recv().await.unwrap();
                 let length = body.len();
-                let head = format!("HTTP/1.1 {code}\r\ncontent-length: {length}\r\n\r\n");
-                let answer = [head.as_bytes(), body.as_bytes()].concat();
+                let head = format!(
+                    "HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\ncontent-length: {length}\r\n\r\n"
+                );
+                let answer = [head.as_bytes(), &body].concat();
                 socket.get_mut().write_all(&answer).await.unwrap();
             }
         });
@@ -123,15 +137,39 @@ impl Store {
         }
     }
 
-    async fn answer(&mut self, code: &'static str, body: &'static str) -> serde_json::Value {
-        let search = soon(self.searches.recv()).await.unwrap();
-        self.answers.send((code, body)).await.unwrap();
-        serde_json::from_str(&search).unwrap()
+    pub(super) async fn answer(
+        &mut self,
+        status: &'static str,
+        body: &'static str,
+    ) -> serde_json::Value {
+        let body = Bytes::from_static(body.as_bytes());
+        self.say(status, "application/json", body).await
     }
 
     /// Answers the next request with status 200 and this body, which names the neighbours.
-    async fn neighbours(&mut self, body: &'static str) -> serde_json::Value {
+    pub(super) async fn neighbours(&mut self, body: &'static str) -> serde_json::Value {
         self.answer("200 OK", body).await
+    }
+
+    /// Answers the next request with status 200 and this body in the binary form.
+    pub(super) async fn binary(&mut self, body: Bytes) -> serde_json::Value {
+        self.say("200 OK", ANSWER_MEDIA_TYPE, body).await
+    }
+
+    async fn say(
+        &mut self,
+        status: &'static str,
+        content_type: &'static str,
+        body: Bytes,
+    ) -> serde_json::Value {
+        let search = soon(self.searches.recv()).await.unwrap();
+        let answer = StoreAnswer {
+            status,
+            content_type,
+            body,
+        };
+        self.answers.send(answer).await.ok().unwrap();
+        serde_json::from_str(&search).unwrap()
     }
 }
 
@@ -155,13 +193,13 @@ async fn http_body(socket: &mut BufReader<TcpStream>) -> Option<String> {
     }
 }
 
-struct Setup {
-    client: Peer,
-    node: Peer,
-    store: Store,
-    log: Arc<ChangeLog>,
+pub(super) struct Setup {
+    pub(super) client: Peer,
+    pub(super) node: Peer,
+    pub(super) store: Store,
+    pub(super) log: Arc<ChangeLog>,
     /// The id of the table `films`.
-    table: Uuid,
+    pub(super) table: Uuid,
 }
 
 /// Connects a client that uses `shop`, where `films` has a vector index.
@@ -170,6 +208,16 @@ async fn setup() -> Setup {
 }
 
 async fn setup_with(freshness: FreshnessOptions) -> Setup {
+    let options = GatewayOptions {
+        freshness,
+        ..GatewayOptions::default()
+    };
+    setup_of(options, snapshot()).await
+}
+
+/// Connects a client to a gateway of these options and definitions, which has its node and its
+/// index service from the test.
+pub(super) async fn setup_of(options: GatewayOptions, snapshot: Snapshot) -> Setup {
     let store = Store::start().await;
     let node = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let stores = Client::new(ClientOptions {
@@ -179,8 +227,7 @@ async fn setup_with(freshness: FreshnessOptions) -> Setup {
     let options = GatewayOptions {
         cassandra: node.local_addr().unwrap().to_string(),
         stores: stores.unwrap().into(),
-        freshness,
-        ..GatewayOptions::default()
+        ..options
     };
     let log = Arc::new(ChangeLog::new(
         5 << 10,
@@ -194,7 +241,7 @@ async fn setup_with(freshness: FreshnessOptions) -> Setup {
         client_tls: arc_swap::ArcSwapOption::default(),
         ring: Arc::new(Ring::default()),
         prepared: Arc::new(PreparedStatements::new(1 << 20)),
-        catalog: Arc::new(Catalog::new(snapshot())),
+        catalog: Arc::new(Catalog::new(snapshot)),
         log: log.clone(),
         clients: Arc::new(Clients::default()),
         answer_memory: AnswerMemory::new(64 << 20),
@@ -204,6 +251,8 @@ async fn setup_with(freshness: FreshnessOptions) -> Setup {
         options,
         refused: Default::default(),
     };
+    let table = shared.catalog.snapshot().logged_table("shop", "films");
+    let table = table.unwrap().id;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let client = TcpStream::connect(address).await.unwrap();
@@ -228,11 +277,11 @@ async fn setup_with(freshness: FreshnessOptions) -> Setup {
         node,
         store,
         log,
-        table: snapshot().logged_table("shop", "films").unwrap().id,
+        table,
     }
 }
 
-fn query(statement: &str) -> Request {
+pub(super) fn query(statement: &str) -> Request {
     Request::Query {
         statement: statement.to_owned(),
         parameters: QueryParameters::default(),

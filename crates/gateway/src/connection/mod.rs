@@ -37,6 +37,8 @@ mod socket;
 mod statements;
 #[cfg(test)]
 mod test_connection;
+#[cfg(test)]
+mod without_rows_tests;
 mod work;
 #[cfg(test)]
 mod write_tests;
@@ -220,6 +222,17 @@ fn loops(
         reason = "a step waits for the answer before it, so each statement in flight has at most one"
     )]
     let (steps_sender, steps) = mpsc::unbounded_channel();
+    let answer_memory = shared.answer_memory.of_connection();
+    let options = &shared.options;
+    let searches = Searches::new(
+        options.stores.clone(),
+        shared.log.clone(),
+        options.freshness,
+    );
+    let searches = match options.answer_from_index {
+        true => searches.may_answer_without_rows(answer_memory.clone(), shared.metrics.clone()),
+        false => searches,
+    };
     let context = Context {
         session,
         prepared: shared.prepared.clone(),
@@ -233,11 +246,7 @@ fn loops(
         context: context.clone(),
         workshop: Workshop::new(
             inquirer,
-            Searches::new(
-                shared.options.stores.clone(),
-                shared.log.clone(),
-                shared.options.freshness,
-            ),
+            searches,
             shared.prepared.clone(),
             shared.catalog.clone(),
             shared.metrics.clone(),
@@ -258,7 +267,7 @@ fn loops(
     let responses = Responses {
         context,
         answers: receiver,
-        answer_memory: shared.answer_memory.of_connection(),
+        answer_memory,
         steps: steps_sender,
         drain_timeout: shared.options.drain_timeout,
     };

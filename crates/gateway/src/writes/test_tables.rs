@@ -46,6 +46,7 @@ fn table(
         partition_key_count: partition.len(),
         clustering_key_count: clustering.len(),
         sai_columns: Vec::new(),
+        masked_columns: Vec::new(),
         log_name: format!("{name}_scylla_cdc_log"),
         streams: Arc::new(streams.unwrap()),
     }

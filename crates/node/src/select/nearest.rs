@@ -7,13 +7,11 @@ use std::sync::Arc;
 use cql::ast;
 use cql::error::CqlError;
 use index::Candidates;
-use index::target::is_scalar;
 use query::bind::PrepareContext;
 use query::condition::{Condition, Support, conditions, is_key_column};
 use query::relation::Relation;
-use query::{NearestTo, SearchVector, VectorIndex, clauses, serving};
-use schema::{Column, ColumnId, ColumnKind, Index, Table};
-use value::CqlType;
+use query::{NearestTo, SearchVector, VectorIndex, clauses, covered, serving};
+use schema::{Column, ColumnId, Index, Table};
 
 use super::place::Place;
 use super::projection::Projection;
@@ -157,34 +155,12 @@ impl NearestOrder {
         Ok(())
     }
 
-    /// Finds out whether the index can answer alone, once WHERE has been taken.
-    ///
-    /// Collections are not looked for in it, as their elements have times of their own, nor are
-    /// numbers in the clustering key that have several forms. Columns that the index keeps only as
-    /// they have an index of their own are not either: while it is built anew with such a column,
-    /// the present one answers without it, and the rows are checked.
+    /// Finds out whether the index can answer alone ([`covered`]), once WHERE has been taken.
     pub(super) fn cover(&mut self, projection: &Projection) {
-        let has = |column: &Column| match column.kind {
-            ColumnKind::PartitionKey { .. } => true,
-            ColumnKind::Clustering { .. } => {
-                !matches!(column.cql_type, CqlType::Decimal | CqlType::Varint)
-            }
-            ColumnKind::Static | ColumnKind::Regular => {
-                self.index.names(&column.name) && is_scalar(&column.cql_type)
-            }
+        let (conditions, read) = (&self.conditions, &projection.read);
+        self.covered = match projection.reads_times {
+            true => None,
+            false => covered(&*self.index, &self.candidates, conditions, read),
         };
-        let is_covered = !projection.reads_times
-            && self.candidates.rescoring.is_none()
-            && self.conditions.iter().all(|condition| {
-                let column = condition.relation.first_column();
-                condition.is_kept
-                    && column.is_none_or(|column| {
-                        is_key_column(column.kind) || self.index.names(&column.name)
-                    })
-            })
-            && projection.read.iter().all(has);
-        let read = projection.read.iter();
-        let beside = read.filter(|column| !is_key_column(column.kind));
-        self.covered = is_covered.then(|| beside.cloned().collect());
     }
 }

@@ -20,13 +20,12 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use cql::wire::Consistency;
 use futures::stream::{self, StreamExt};
 use index::Metric;
 use query::bind::StatementClock;
 use query::refill::Refill;
 use query::values::Values;
-use query::{Nearest, bounds, condition, key_values, limit, refused};
+use query::{Nearest, asks_one_replica, bounds, condition, key_values, limit, refused};
 use schema::{Column, ColumnKind};
 use storage::read::{Cell, LiveCell, Partition, Position, Row, View};
 use store_api::types::{self, AnnRequest, Restriction};
@@ -155,8 +154,7 @@ impl Search<'_> {
     /// The page of the nearest rows by what the index keeps of them. `filter` has all relations.
     /// `None` if rows have to be read.
     async fn covered_page(&self, filter: Option<&types::Filter>) -> Result<Option<Page>, CqlError> {
-        let consistency = self.parameters.consistency;
-        let is_of_one = matches!(consistency, Consistency::One | Consistency::LocalOne);
+        let is_of_one = asks_one_replica(self.parameters.consistency);
         let Some(columns) = self.order.covered.as_ref().filter(|_| is_of_one) else {
             return Ok(None);
         };

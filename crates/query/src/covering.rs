@@ -1,0 +1,51 @@
+//! Answers without rows: whether an index keeps all that a query by similarity needs, so that its
+//! own answer is that of the query.
+
+use cql::wire::Consistency;
+use index::Candidates;
+use index::target::is_scalar;
+use schema::{Column, ColumnKind};
+use value::CqlType;
+
+use crate::VectorIndex;
+use crate::condition::{Condition, is_key_column};
+
+/// Whether a query asks no more than one replica, so that an index may answer in its place.
+pub fn asks_one_replica(consistency: Consistency) -> bool {
+    matches!(consistency, Consistency::One | Consistency::LocalOne)
+}
+
+/// The columns outside of the primary key among `read`, which the selection reads, if the index
+/// keeps all of `read` as the rows have them, and all columns of WHERE. Then it can answer alone.
+/// `None` if rows have to be read.
+///
+/// Collections are not looked for in it, as their elements have times of their own, nor are numbers
+/// in the clustering key that have several forms. Columns that the index keeps only as they have an
+/// index of their own are not either: while it is built anew with such a column, the present one
+/// answers without it, and the rows are checked.
+pub fn covered(
+    index: &impl VectorIndex,
+    candidates: &Candidates,
+    conditions: &[Condition],
+    read: &[Column],
+) -> Option<Vec<Column>> {
+    let has = |column: &Column| match column.kind {
+        ColumnKind::PartitionKey { .. } => true,
+        ColumnKind::Clustering { .. } => {
+            !matches!(column.cql_type, CqlType::Decimal | CqlType::Varint)
+        }
+        ColumnKind::Static | ColumnKind::Regular => {
+            index.names(&column.name) && is_scalar(&column.cql_type)
+        }
+    };
+    let searches_by = |condition: &Condition| {
+        let column = condition.relation.first_column();
+        condition.is_kept
+            && column.is_none_or(|column| is_key_column(column.kind) || index.names(&column.name))
+    };
+    let is_covered = candidates.rescoring.is_none()
+        && conditions.iter().all(searches_by)
+        && read.iter().all(has);
+    let beside = read.iter().filter(|column| !is_key_column(column.kind));
+    is_covered.then(|| beside.cloned().collect())
+}
