@@ -106,6 +106,13 @@ class Items:
             text = response.read().decode()
         return int(re.search(r"^gateway_ann_without_rows_total (\d+)$", text, re.MULTILINE)[1])
 
+    def is_kept(self, column, value):
+        """Whether the index service can search by a column."""
+        restriction = {"type": "==", "lhs": column, "rhs": value}
+        search = {"vector": self.vector, "limit": 1, "filter": {"restrictions": [restriction], "allow_filtering": True}}
+        status, _ = self.gateway.http("/api/v1/indexes/filters/near/ann", search)
+        return status == 200
+
 
 @pytest.fixture(scope="module")
 def items(ring, tmp_path_factory):
@@ -231,3 +238,26 @@ def test_the_index_answers_alone_at_consistency_one(items):
         bound.consistency_level = level
         assert [tuple(row) for row in items.session.execute(bound)] == expected
         assert items.answered_without_rows() == before + answered
+
+
+def test_a_column_is_kept_once_cassandra_has_an_index_of_its_own_on_it(items):
+    assert items.is_kept("own", 2)
+    assert not items.is_kept("plain", 1)
+    items.session.execute("CREATE INDEX plain_sai ON filters.items (plain) USING 'sai'")
+    expected = items.nearest(lambda r: r.plain == 1, 1000)
+
+    def needs_no_filtering():
+        try:
+            return items.by_text("plain = 1", 1000) == expected
+        except InvalidRequest:
+            return False
+
+    # While the index is built anew, the rows are checked.
+    eventually(needs_no_filtering)
+    eventually(lambda: items.is_kept("plain", 1), seconds=120)
+    for level in LEVELS:
+        assert items.by_text("plain = 1", 1000, level=level) == expected
+        assert items.prepared("plain = ?", [1], 1000, level=level) == expected
+    items.session.execute("DROP INDEX filters.plain_sai")
+    eventually(lambda: not items.is_kept("plain", 1), seconds=120)
+    assert items.by_text("plain = 1", 1000, "ALLOW FILTERING") == expected

@@ -41,6 +41,23 @@ pub fn is_sai_class(class: &str) -> bool {
     class == SAI_CLASS || names.any(|name| name.eq_ignore_ascii_case(class))
 }
 
+/// The column of an SAI index by its options in `system_schema.indexes`; `None` for an index of
+/// another class. An index on a part of a collection, as on `keys(m)`, serves conditions on that
+/// part, and so counts too.
+pub fn sai_column<'o>(option: impl Fn(&str) -> Option<&'o str>) -> Option<String> {
+    if !is_sai_class(option("class_name")?) {
+        return None;
+    }
+    let target = option("target")?;
+    let inner = target
+        .split_once('(')
+        .map_or(target, |(_, inner)| inner.trim_end_matches(')'));
+    let quoted = inner
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    Some(quoted.map_or_else(|| inner.to_owned(), |name| name.replace("\"\"", "\"")))
+}
+
 /// The part of a column's value that a secondary index finds rows by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IndexedPart {

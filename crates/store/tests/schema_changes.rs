@@ -4,8 +4,9 @@
 mod common;
 
 use common::{Way, World, eventually};
+use serde_json::Value;
 use store_api::ClientError;
-use store_api::types::AnnRequest;
+use store_api::types::{AnnRequest, Filter, Restriction};
 
 async fn table(world: &World) {
     world
@@ -178,6 +179,72 @@ async fn keyspaces_without_tablets_are_followed_too(way: Way) {
     world.store.shutdown().await;
 }
 
+/// The keys that a search of the index `i` names.
+async fn found(world: &World, search: &AnnRequest) -> Result<Vec<Vec<Value>>, ClientError> {
+    let found = world.client.ann("ks", "i", search, &["k"]).await;
+    found.map(common::keys)
+}
+
+async fn an_index_keeps_the_columns_with_an_index_of_their_own(way: Way) {
+    let world = World::start(way).await;
+    world
+        .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>, n int, m map<text, int>)")
+        .await;
+    for key in 0..30 {
+        let insert = "INSERT INTO ks.t (k, v, n, m) VALUES (?, ?, ?, {'a': 1})";
+        let values = (key, vec![key as f32, 1.0], key % 3);
+        world.execute(insert, values).await;
+    }
+    world.create_index("i", "t").await;
+    wait_count(&world, "i", 30).await;
+    let near = AnnRequest::new(vec![0.0, 1.0], 3);
+    let restricted = |restriction| AnnRequest {
+        filter: Some(Filter {
+            restrictions: vec![restriction],
+            allow_filtering: true,
+        }),
+        ..near.clone()
+    };
+    let (lhs, rhs) = ("n".to_owned(), 2.into());
+    let by_n = restricted(Restriction::Eq { lhs, rhs });
+    let (lhs, rhs) = ("m".to_owned(), "a".into());
+    let by_m = restricted(Restriction::ContainsKey { lhs, rhs });
+    let refuses = async |search: &AnnRequest| {
+        matches!(found(&world, search).await, Err(ClientError::Status { .. }))
+    };
+    assert!(refuses(&by_n).await && refuses(&by_m).await);
+    for (index, search, keys) in [
+        ("of_n ON ks.t (n)", &by_n, [[2], [5], [8]]),
+        ("of_m ON ks.t (keys(m))", &by_m, [[0], [1], [2]]),
+    ] {
+        let statement = format!("CREATE CUSTOM INDEX {index} USING 'sai'");
+        world.cql(&statement).await;
+        eventually(&statement, async || {
+            // The present index serves while another one is built.
+            assert_eq!(found(&world, &near).await.unwrap(), [[0], [1], [2]]);
+            let found = found(&world, search).await;
+            found.is_ok_and(|found| found == keys)
+        })
+        .await;
+    }
+    let insert = "INSERT INTO ks.t (k, v, n) VALUES (40, [0, 1], 2)";
+    world.cql(insert).await;
+    eventually("a new row is found by the column", async || {
+        found(&world, &by_n)
+            .await
+            .unwrap()
+            .contains(&vec![40.into()])
+    })
+    .await;
+    world.cql("DROP INDEX ks.of_n").await;
+    eventually("the column is not kept any more", async || {
+        refuses(&by_n).await
+    })
+    .await;
+    assert!(!refuses(&by_m).await);
+    world.store.shutdown().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_that_is_told_of_is_looked_at() {
     let hour = std::time::Duration::from_secs(3600);
@@ -200,4 +267,5 @@ both_ways!(
     indexes_on_two_columns_hold_each_its_own,
     a_column_that_is_dropped_with_its_index_holds_nothing_up,
     keyspaces_without_tablets_are_followed_too,
+    an_index_keeps_the_columns_with_an_index_of_their_own,
 );

@@ -67,7 +67,7 @@ impl Conditions {
         let relations = relations.collect::<Result<Vec<Relation>, CqlError>>()?;
         conflicts::check(&relations)?;
         let support = |column: &Column| {
-            if index.names(&column.name) {
+            if index.names(&column.name) || table.is_kept_unnamed(&column.name) {
                 Support::Kept
             } else if table.sai_columns.contains(&column.name) {
                 Support::Allowed

@@ -7,7 +7,10 @@ use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
     BoundValue, Metadata, QueryParameters, Request, Response, ResponseContext, Values,
 };
+use query::VectorIndex as _;
 use query::bind::StatementClock;
+use query::condition::is_key_column;
+use query::relation::Relation;
 use query::row_filter::{self, RowFilter};
 use query::{bounds, condition, key_values, limit, refused};
 use store_api::types::{AnnRequest, Filter, Restriction};
@@ -110,20 +113,29 @@ impl<'a> Search<'a> {
         conditions::passes(row, layout, partition_columns, &self.filters)
     }
 
-    /// The conditions that the index service can search by.
-    fn restrictions(&self) -> Vec<Restriction> {
+    /// The conditions that the index service can search by. `keeps_unnamed` says whether it keeps
+    /// columns that the index does not name.
+    fn restrictions(&self, keeps_unnamed: bool) -> Vec<Restriction> {
         let key = self.plan.table.partition_key().iter();
         let key: Vec<String> = key.map(|column| column.name.clone()).collect();
         let conditions = &self.plan.conditions.all;
         condition::restrictions(conditions, &self.filters, |filter, relation| {
-            filter.restriction(relation, &key)
+            let is_left_out = !keeps_unnamed && self.is_on_unnamed(relation);
+            (!is_left_out).then(|| filter.restriction(relation, &key))?
+        })
+    }
+
+    /// Whether a relation is on a column that the index does not name.
+    fn is_on_unnamed(&self, relation: &Relation) -> bool {
+        relation.first_column().is_some_and(|column| {
+            !is_key_column(column.kind) && !self.plan.index.names(&column.name)
         })
     }
 
     /// The filter for the index service with all conditions, if it can search by each of them. The
     /// inner `None`: there is no condition.
     pub(super) fn whole_filter(&self) -> Option<Option<Filter>> {
-        let restrictions = self.restrictions();
+        let restrictions = self.restrictions(true);
         let is_whole = restrictions.len() == self.filters.len();
         is_whole.then(|| condition::search_filter(restrictions))
     }
@@ -153,11 +165,21 @@ impl<'a> Search<'a> {
         searches: &mut QuerySearches<'_>,
         wanted: usize,
     ) -> Result<(Vec<Key>, bool), CqlError> {
-        let request = AnnRequest {
-            filter: condition::search_filter(self.restrictions()),
+        let request = |keeps_unnamed| AnnRequest {
+            filter: condition::search_filter(self.restrictions(keeps_unnamed)),
             ..self.request_for(wanted)
         };
-        let asked = self.ask(searches, request).await;
+        let mut asked = self.ask(searches, request(searches.keeps_unnamed)).await;
+        let mut kept = self.plan.conditions.all.iter().filter(|one| one.is_kept);
+        // The service may not have noticed the column's index yet, or be building the vector index
+        // anew with it. The rows are checked in any case.
+        if matches!(asked, Err(ClientError::Status { .. }))
+            && searches.keeps_unnamed
+            && kept.any(|one| self.is_on_unnamed(&one.relation))
+        {
+            searches.keeps_unnamed = false;
+            asked = self.ask(searches, request(false)).await;
+        }
         let (neighbours, is_stale) = asked.map_err(|error| self.search_failed(error))?;
         let key = |key: &Vec<KeyValue>| {
             self.key(key)

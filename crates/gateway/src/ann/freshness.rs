@@ -67,6 +67,7 @@ impl Searches {
             newest_us: self.log.newest.of(table).filter(|_| waits),
             wait: self.options.wait,
             when_behind: self.options.when_behind,
+            keeps_unnamed: true,
         }
     }
 }
@@ -81,6 +82,9 @@ pub(super) struct QuerySearches<'a> {
     /// The longest time to wait.
     wait: Duration,
     when_behind: WhenBehind,
+    /// Whether the service is taken to keep columns that the index does not name, as they have an
+    /// index of Cassandra's own.
+    pub(super) keeps_unnamed: bool,
 }
 
 impl QuerySearches<'_> {

@@ -184,7 +184,7 @@ fn indexed(
     let table = snapshot.logged_table(keyspace, name)?;
     let is_kept = |index: &VectorIndex, name: &str| {
         let mut key = table.primary_key().iter();
-        key.any(|column| column.name == name) || index.names(name)
+        key.any(|column| column.name == name) || index.names(name) || table.is_kept_unnamed(name)
     };
     let index = serving(meant.iter().copied(), select, is_kept)?.clone();
     Some((table, index))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cql::parser::parse_type;
-use index::secondary::is_sai_class;
+use index::secondary::sai_column;
 use index::target::TargetColumn;
 use tokio::time::sleep;
 use uuid::Uuid;
@@ -70,7 +70,9 @@ impl BaseTable {
             let table = BaseTable::new(keyspace, name, id, columns);
             if table.is_whole() {
                 let indexes: Vec<(IndexOptions,)> = cluster.rows(INDEXES, (keyspace, name)).await?;
-                let sai_columns = indexes.iter().filter_map(|(options,)| sai_column(options));
+                let sai_columns = indexes.iter().filter_map(|(options,)| {
+                    sai_column(|name| options.get(name).map(String::as_str))
+                });
                 let masks: Vec<(String,)> = cluster.rows(MASKS, (keyspace, name)).await?;
                 return Ok(Some(BaseTable {
                     sai_columns: sai_columns.collect(),
@@ -170,22 +172,6 @@ fn column((name, kind, _, type_text): (String, String, i32, String)) -> (Column,
     (column, type_text)
 }
 
-/// The column of an SAI index with these options; `None` for an index of another class. An index on
-/// a part of a collection, as on `keys(m)`, serves conditions on that part, and so counts too.
-fn sai_column(options: &IndexOptions) -> Option<String> {
-    if !is_sai_class(options.get("class_name")?) {
-        return None;
-    }
-    let target = options.get("target")?;
-    let inner = target
-        .split_once('(')
-        .map_or(&**target, |(_, inner)| inner.trim_end_matches(')'));
-    let quoted = inner
-        .strip_prefix('"')
-        .and_then(|rest| rest.strip_suffix('"'));
-    Some(quoted.map_or_else(|| inner.to_owned(), |name| name.replace("\"\"", "\"")))
-}
-
 fn kind_of(kind: &str) -> ColumnKind {
     match kind {
         "partition_key" => ColumnKind::PartitionKey,
@@ -198,35 +184,6 @@ fn kind_of(kind: &str) -> ColumnKind {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn columns_of_sai_indexes_are_known_by_their_targets() {
-        let column = |class: &str, target: &str| {
-            let options = [("class_name", class), ("target", target)];
-            sai_column(
-                &options
-                    .map(|(key, value)| (key.to_owned(), value.to_owned()))
-                    .into(),
-            )
-        };
-        let of_sai = |target| {
-            column(
-                "org.apache.cassandra.index.sai.StorageAttachedIndex",
-                target,
-            )
-        };
-        assert_eq!(of_sai("colour").as_deref(), Some("colour"));
-        assert_eq!(of_sai("keys(m)").as_deref(), Some("m"));
-        assert_eq!(of_sai("values(\"M\")").as_deref(), Some("M"));
-        assert_eq!(of_sai("\"a\"\"b\"").as_deref(), Some("a\"b"));
-        assert_eq!(column("StorageAttachedIndex", "c").as_deref(), Some("c"));
-        assert_eq!(column("sai", "c").as_deref(), Some("c"));
-        assert_eq!(
-            column("org.apache.cassandra.index.sasi.SASIIndex", "c"),
-            None
-        );
-        assert_eq!(sai_column(&HashMap::new()), None);
-    }
 
     #[test]
     fn a_table_whose_columns_are_gone_is_not_whole() {

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use index::target::is_filter_type;
 use uuid::Uuid;
 use value::CqlType;
 
@@ -77,6 +78,19 @@ impl LoggedTable {
     /// The columns of the whole primary key, in their order.
     pub(crate) fn primary_key(&self) -> &[Column] {
         &self.columns[..self.partition_key_count + self.clustering_key_count]
+    }
+
+    /// Whether each vector index keeps a column, named or not, as Cassandra has an index of its own
+    /// on it. The index service adds such columns to those that an index names. One with a mask
+    /// does not count, as the service may see the mask in place of the values.
+    pub(crate) fn is_kept_unnamed(&self, name: &str) -> bool {
+        let cql_type = self
+            .column(name)
+            .and_then(|column| column.cql_type.as_ref());
+        let is_among = |columns: &[String]| columns.iter().any(|column| column == name);
+        is_among(&self.sai_columns)
+            && !is_among(&self.masked_columns)
+            && cql_type.is_some_and(is_filter_type)
     }
 
     /// The column of this name.

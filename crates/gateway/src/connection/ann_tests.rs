@@ -23,7 +23,7 @@ use uuid::Uuid;
 use value::{CqlType, join_elements};
 
 use super::serve;
-use crate::ann::fixtures::{column, snapshot};
+use crate::ann::fixtures::{column, keeping, snapshot, snapshot_of, table};
 use crate::catalog::{Catalog, Snapshot};
 use crate::clients::Clients;
 use crate::inquiry::AnswerMemory;
@@ -491,6 +491,50 @@ async fn where_is_a_filter_of_the_index_and_a_check_of_each_row() {
         [column("id")],
         "the name was read to be checked alone"
     );
+}
+
+#[tokio::test]
+async fn a_column_with_an_index_of_cassandras_own_is_searched_by_once_the_service_keeps_it() {
+    let mut films = table(&["id"], &[]);
+    films.sai_columns.push("name".to_owned());
+    let index = keeping(&films, &[]);
+    let mut setup = setup_of(GatewayOptions::default(), snapshot_of(films, [index])).await;
+    let text = "SELECT id FROM films WHERE id > 'a' AND name = 'Alien' ORDER BY v ANN OF [1, 2, 3] LIMIT 1";
+    let by_id = serde_json::json!({"type":">","lhs":"id","rhs":"a"});
+    let by_name = serde_json::json!({"type":"==","lhs":"name","rhs":"Alien"});
+    let one = r#"{"primary_keys":{"id":["b"]},"similarity_scores":[1]}"#;
+    let two = r#"{"primary_keys":{"id":["b","c"]},"similarity_scores":[1,0.9]}"#;
+    let building = r#"{"reason":"INDEX_BUILDING","message":"40%"}"#;
+    for refusal in [
+        None,
+        Some(("400 Bad Request", "column name is not part of the index")),
+        Some((UNAVAILABLE, building)),
+    ] {
+        setup.client.ask(&query(text), 3).await;
+        let Some((status, body)) = refusal else {
+            let search = setup.store.neighbours(one).await;
+            let both = serde_json::json!([by_id, by_name]);
+            assert_eq!(search["filter"]["restrictions"], both);
+            let (stream, _) = setup.node.request().await;
+            let answer = checked_rows(&[("b", "Alien")]);
+            let context = ResponseContext::new(stream);
+            setup.node.answer(&answer, &context).await;
+            assert_eq!(names(&setup.client.response().await.1), ["b"]);
+            continue;
+        };
+        // The rows that the others leave are checked, and more are asked for without another
+        // refusal.
+        setup.store.answer(status, body).await;
+        for (body, row) in [(one, ("b", "Brazil")), (two, ("c", "Alien"))] {
+            let search = setup.store.neighbours(body).await;
+            let one = serde_json::json!([by_id]);
+            assert_eq!(search["filter"]["restrictions"], one);
+            let (stream, _) = setup.node.request().await;
+            let context = ResponseContext::new(stream);
+            setup.node.answer(&checked_rows(&[row]), &context).await;
+        }
+        assert_eq!(names(&setup.client.response().await.1), ["c"]);
+    }
 }
 
 const BEHIND: &str = r#"{"reason":"INDEX_BEHIND","message":"not yet"}"#;

@@ -169,3 +169,24 @@ fn options_and_types_that_do_not_fit_are_explained() {
         assert_eq!(of(options, cql_type, is_key), Err(text.to_owned()));
     }
 }
+
+#[test]
+fn columns_of_sai_indexes_are_known_by_their_targets() {
+    let column = |class: &'static str, target: &'static str| {
+        sai_column(|name| match name {
+            "class_name" => Some(class),
+            "target" => Some(target),
+            _ => None,
+        })
+    };
+    let of_sai = |target| column(SAI_CLASS, target);
+    assert_eq!(of_sai("colour").as_deref(), Some("colour"));
+    assert_eq!(of_sai("keys(m)").as_deref(), Some("m"));
+    assert_eq!(of_sai("values(\"M\")").as_deref(), Some("M"));
+    assert_eq!(of_sai("\"a\"\"b\"").as_deref(), Some("a\"b"));
+    assert_eq!(column("StorageAttachedIndex", "c").as_deref(), Some("c"));
+    assert_eq!(column("sai", "c").as_deref(), Some("c"));
+    let sasi = "org.apache.cassandra.index.sasi.SASIIndex";
+    assert_eq!(column(sasi, "c"), None);
+    assert_eq!(sai_column(|_| None), None);
+}

@@ -22,8 +22,10 @@ pub struct Facts {
     pub options: Option<HashMap<String, String>>,
     /// The columns that the index is on, as the options tell.
     pub target: Option<StoredTarget>,
-    /// The columns of the target that are there, by name.
+    /// The columns of the target, and those of `own`, that are there, by name.
     pub columns: HashMap<String, ListedColumn>,
+    /// The columns of the table with an index of the database's own, in the order of their names.
+    pub own: Vec<String>,
     /// The id of the table.
     pub table_id: Option<Uuid>,
     /// When the table was last truncated, milliseconds since the epoch. `None` if no truncation is
@@ -55,6 +57,7 @@ pub fn describe(
         options: Some(options),
         target: Some(target),
         columns,
+        own,
         table_id: Some(table_id),
         truncated_ms,
     } = facts
@@ -80,7 +83,7 @@ pub fn describe(
         Err(why) => return not_ours(why),
     };
     let filter_columns = match filter_columns(target, &keys, columns) {
-        Ok(Some(filter_columns)) => filter_columns,
+        Ok(Some(named)) => with_own(named, own, &keys, columns),
         Ok(None) => return (Described::Unclear, None),
         Err(why) => return not_ours(why),
     };
@@ -132,6 +135,30 @@ fn filter_columns(
         .collect()
 }
 
+/// Adds the columns with an index of the database's own to those that the index names, as far as a
+/// search can be filtered by them.
+fn with_own(
+    named: Vec<FilterColumn>,
+    own: &[String],
+    keys: &KeySchema,
+    columns: &HashMap<String, ListedColumn>,
+) -> Vec<FilterColumn> {
+    let is_kept = |name: &str| {
+        let mut key = keys.columns();
+        key.any(|key| key.name == name) || named.iter().any(|named| named.name == name)
+    };
+    let unnamed = own.iter().filter(|name| !is_kept(name)).filter_map(|name| {
+        let column = columns.get(name)?;
+        Some(FilterColumn {
+            name: name.clone(),
+            cql_type: column.cql_type().filter(is_filter_type)?,
+            is_static: column.is_static,
+        })
+    });
+    let unnamed: Vec<FilterColumn> = unnamed.collect();
+    named.into_iter().chain(unnamed).collect()
+}
+
 /// The primary key of an index's table, by the driver's metadata. `None` if the metadata lacks the
 /// table or its log. Fails if a key column has a type that can't be indexed.
 fn key_schema(state: &ClusterState, listed: &ListedIndex) -> Result<Option<KeySchema>, String> {
@@ -174,6 +201,8 @@ fn key_schema(state: &ClusterState, listed: &ListedIndex) -> Result<Option<KeySc
 
 #[cfg(test)]
 mod tests {
+    use value::CqlType;
+
     use super::*;
     use crate::keys::tests::text_schema;
 
@@ -212,6 +241,16 @@ mod tests {
                 shown("s", "frozen<set<uuid>>", true)
             ]))
         );
+        // Those of the database's own indexes come last, without any that can't be kept.
+        let own = ["c0", "d", "gone", "n", "s", "u"].map(str::to_owned);
+        let named = vec![FilterColumn {
+            name: "s".to_owned(),
+            cql_type: CqlType::Int,
+            is_static: true,
+        }];
+        let all = with_own(named, &own, &text_schema(1, 1), &columns);
+        let names: Vec<&str> = all.iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(names, ["s", "n"]);
         // The schema may be about to change.
         assert_eq!(of(r#"{"tc":"v","fc":["gone"]}"#), Ok(None));
         for (name, of_type) in [("u", "address"), ("d", "duration")] {

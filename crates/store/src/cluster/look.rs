@@ -4,7 +4,7 @@
 //! looks in a row describe it alike, and the others wait.
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use futures::{StreamExt, TryStreamExt};
 use index::target::StoredTarget;
@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::describe::{Described, Facts, describe};
 use super::discovery_error::DiscoveryError;
-use super::schema_statements::{ListedIndex, Statements};
+use super::schema_statements::{ListedIndex, Statements, own_columns};
 use super::session::Db;
 use crate::database::Discovered;
 use crate::identity::{IndexIdentity, IndexName};
@@ -104,10 +104,14 @@ impl Discovery {
     async fn listing(&mut self, db: &Db) -> Result<Listing, DiscoveryError> {
         let indexes = self.statements.indexes(db).await?;
         let statements = &self.statements;
+        let own = own_columns(&indexes);
         let facts: Vec<(ListedIndex, Facts)> = futures::stream::iter(indexes)
-            .map(|listed| async move {
-                let facts = facts(statements, db, &listed).await?;
-                Ok::<_, DiscoveryError>((listed, facts))
+            .map(|listed| {
+                let own = own.get(&listed.of_table()).cloned().unwrap_or_default();
+                async move {
+                    let facts = facts(statements, db, &listed, own).await?;
+                    Ok::<_, DiscoveryError>((listed, facts))
+                }
             })
             .buffer_unordered(INDEXES_AT_A_TIME)
             .try_collect()
@@ -165,11 +169,13 @@ fn list(listing: &mut Listing, name: IndexName, described: Described) {
     }
 }
 
-/// Reads the entries of the schema that belong to an index.
+/// Reads the entries of the schema that belong to an index. `own` are the columns of its table with
+/// an index of the database's own.
 async fn facts(
     statements: &Statements,
     db: &Db,
     listed: &ListedIndex,
+    own: BTreeSet<String>,
 ) -> Result<Facts, DiscoveryError> {
     let (options, table_id) = tokio::try_join!(
         statements.options(db, listed),
@@ -181,7 +187,8 @@ async fn facts(
         .map(|target| StoredTarget::decode(target));
     let columns = async {
         let mut columns = HashMap::new();
-        for name in target.iter().flat_map(StoredTarget::columns) {
+        let named = target.iter().flat_map(StoredTarget::columns);
+        for name in named.chain(own.iter().map(String::as_str)) {
             if let Some(column) = statements.column(db, listed, name).await? {
                 columns.insert(name.to_owned(), column);
             }
@@ -199,6 +206,7 @@ async fn facts(
         options,
         target,
         columns,
+        own: own.into_iter().collect(),
         table_id,
         truncated_ms,
     })

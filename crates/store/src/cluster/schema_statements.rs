@@ -1,8 +1,9 @@
 //! The queries about the schema, as the contract gives them (section 4.2).
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use index::secondary::sai_column;
 use scylla::cluster::Node;
 use scylla::deserialize::row::DeserializeRow;
 use scylla::errors::{DbError, ExecutionError, PrepareError, RequestAttemptError};
@@ -18,7 +19,7 @@ use super::session::Db;
 use super::statement::Statement;
 use crate::identity::IndexName;
 
-/// A row of `system_schema.indexes` that may be a vector index.
+/// A row of `system_schema.indexes` that may be a vector index, or one of the database's own.
 #[derive(Clone, Debug)]
 pub struct ListedIndex {
     /// The keyspace and the name of the index.
@@ -27,6 +28,26 @@ pub struct ListedIndex {
     pub table: String,
     /// The options of the index.
     pub options: HashMap<String, String>,
+}
+
+impl ListedIndex {
+    /// The table, by its keyspace and its name.
+    pub fn of_table(&self) -> (String, String) {
+        (self.name.keyspace.clone(), self.table.clone())
+    }
+}
+
+/// The columns of each table that have an index of the database's own (SAI). A vector index keeps
+/// their values, too.
+pub fn own_columns(indexes: &[ListedIndex]) -> HashMap<(String, String), BTreeSet<String>> {
+    let mut columns: HashMap<_, BTreeSet<String>> = HashMap::new();
+    for listed in indexes {
+        let option = |name: &str| listed.options.get(name).map(String::as_str);
+        if let Some(column) = sai_column(option) {
+            columns.entry(listed.of_table()).or_default().insert(column);
+        }
+    }
+    columns
 }
 
 /// A column as `system_schema.columns` describes it.
