@@ -1,6 +1,7 @@
 """Starts and stops real gateways before the nodes of a ring."""
 
 import re
+import urllib.request
 
 from process import Process
 from ring import free_network, free_port
@@ -43,6 +44,14 @@ def gateways_before(nodes, stores, directory):
         Gateway(address, node, pairs, directory / f"gateway-{number}.log", stores)
         for number, (node, address) in enumerate(pairs, 1)
     ]
+
+
+def answered_without_rows(metrics):
+    """The number of queries that the gateway whose metrics are at this address (HOST:PORT) has
+    answered without rows."""
+    with urllib.request.urlopen(f"http://{metrics}/metrics", timeout=30) as response:
+        text = response.read().decode()
+    return int(re.search(r"^gateway_ann_without_rows_total (\d+)$", text, re.MULTILINE)[1])
 
 
 def _text(address):

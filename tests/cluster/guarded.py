@@ -66,9 +66,10 @@ def _keystore(directory, address):
 
 
 @contextlib.contextmanager
-def logged_in(address, user, password=None):
+def logged_in(address, user, password=None, **options):
     """Yields a session of a user, whose password is its name unless one is given."""
-    with client_of_one(address, auth_provider=PlainTextAuthProvider(user, password or user)) as cluster:
+    options["auth_provider"] = PlainTextAuthProvider(user, password or user)
+    with client_of_one(address, **options) as cluster:
         yield cluster.connect()
 
 

@@ -5,9 +5,9 @@ The grants here are those that docs/gateway-security.md names, and no others.
 """
 
 import pytest
-from cassandra import InvalidRequest, Unauthorized
+from cassandra import ConsistencyLevel, InvalidRequest, Unauthorized
 from cassandra.cluster import NoHostAvailable
-from gateways import NETWORK, Gateway
+from gateways import NETWORK, Gateway, answered_without_rows
 from guarded import SUPERUSER, guarded_ring, logged_in
 from ring import free_port
 from server import eventually
@@ -66,10 +66,16 @@ def gateway_before(node, directory, *settings, password="gateway", stores=()):
 
 
 @pytest.fixture(scope="module")
-def gateway(guarded, store_address, tmp_path_factory):
+def metrics():
+    """The address of the gateway's metrics."""
+    return f"{NETWORK}.1:{free_port(f'{NETWORK}.1')}"
+
+
+@pytest.fixture(scope="module")
+def gateway(guarded, store_address, metrics, tmp_path_factory):
     """A gateway before the node, which talks to it by TLS."""
     node, authority = guarded
-    settings = ["--cassandra-certificate-file", authority, "--answer-from-index"]
+    settings = ["--cassandra-certificate-file", authority, "--answer-from-index", "--metrics-listen", metrics]
     stores = [f"http://{store_address}"]
     gateway = gateway_before(node, tmp_path_factory.mktemp("gateway"), *settings, stores=stores).start()
     yield gateway
@@ -124,13 +130,17 @@ def test_who_may_not_read_a_table_finds_none_of_it(gateway, products):
         assert refusal(session, session.prepare(NEAREST)) == expected
 
 
-def test_who_may_not_read_a_table_finds_none_of_it_without_rows_either(gateway, guarded, products):
-    with logged_in(guarded[0], SUPERUSER) as superuser, logged_in(gateway.address, "stranger") as session:
+def test_who_may_not_read_a_table_finds_none_of_it_without_rows_either(gateway, guarded, metrics, products):
+    stranger = logged_in(gateway.address, "stranger", consistency=ConsistencyLevel.LOCAL_ONE)
+    with logged_in(guarded[0], SUPERUSER) as superuser, stranger as session:
         expected = refusal(session, "SELECT id FROM shop.products WHERE id = 1")
         nearest = session.prepare(NEAREST_IDS)
         assert refusal(session, NEAREST_IDS) == refusal(session, nearest) == expected
+        assert answered_without_rows(metrics) == 0
         superuser.execute("GRANT SELECT ON TABLE shop.products TO stranger")
-        assert [row.id for row in session.execute(NEAREST_IDS)] == [0, 1, 2, 3, 4]
+        for query in (NEAREST_IDS, nearest):
+            assert [row.id for row in session.execute(query)] == [0, 1, 2, 3, 4]
+        assert answered_without_rows(metrics) == 2
         superuser.execute("REVOKE SELECT ON TABLE shop.products FROM stranger")
 
         def is_refused():
@@ -143,16 +153,22 @@ def test_who_may_not_read_a_table_finds_none_of_it_without_rows_either(gateway, 
         eventually(is_refused)
 
 
-def test_masked_values_stay_masked_without_rows(gateway, guarded, store, products):
-    with logged_in(gateway.address, "owner") as owner, logged_in(gateway.address, "reader") as reader:
+def test_masked_values_stay_masked_without_rows(gateway, guarded, metrics, store, products):
+    at_one = {"consistency": ConsistencyLevel.LOCAL_ONE}
+    owners, readers = (logged_in(gateway.address, user, **at_one) for user in ("owner", "reader"))
+    with owners as owner, readers as reader:
         owner.execute("CREATE TABLE shop.masked (id int PRIMARY KEY, name text MASKED WITH DEFAULT, v vector<float, 2>)")
         owner.execute("CREATE CUSTOM INDEX masked_v ON shop.masked (v, name) USING 'vector_index'")
         owner.execute("INSERT INTO shop.masked (id, name, v) VALUES (1, 'secret', [1, 0])")
         owner.execute("GRANT SELECT ON TABLE shop.masked TO reader")
         eventually(lambda: store.serves("shop", "masked_v", 1), seconds=60)
-        nearest = "SELECT name FROM shop.masked ORDER BY v ANN OF [1, 0] LIMIT 1"
-        assert owner.execute(nearest).one().name == "secret"
-        assert reader.execute(nearest).one().name == "****"
+        before = answered_without_rows(metrics)
+        nearest = "SELECT {} FROM shop.masked ORDER BY v ANN OF [1, 0] LIMIT 1"
+        assert owner.execute(nearest.format("name")).one().name == "secret"
+        assert reader.execute(nearest.format("name")).one().name == "****"
+        assert answered_without_rows(metrics) == before
+        assert reader.execute(nearest.format("id")).one().id == 1
+        assert answered_without_rows(metrics) == before + 1
         owner.execute("DROP TABLE shop.masked")
 
 

@@ -2,14 +2,12 @@
 what a search of all rows gives."""
 
 import random
-import re
-import urllib.request
 
 import pytest
 from cassandra import ConsistencyLevel, InvalidRequest
 from cassandra.query import SimpleStatement
 from clients import client_of_all, client_of_one
-from gateways import NETWORK
+from gateways import NETWORK, answered_without_rows
 from ring import free_port
 from server import eventually
 from stores import GatewayWithStore
@@ -102,9 +100,7 @@ class Items:
 
     def answered_without_rows(self):
         """The number of queries that the gateway has answered without rows."""
-        with urllib.request.urlopen(f"http://{self.metrics}/metrics", timeout=30) as response:
-            text = response.read().decode()
-        return int(re.search(r"^gateway_ann_without_rows_total (\d+)$", text, re.MULTILINE)[1])
+        return answered_without_rows(self.metrics)
 
     def is_kept(self, column, value):
         """Whether the index service can search by a column."""
@@ -238,6 +234,18 @@ def test_the_index_answers_alone_at_consistency_one(items):
         bound.consistency_level = level
         assert [tuple(row) for row in items.session.execute(bound)] == expected
         assert items.answered_without_rows() == before + answered
+
+
+def test_the_index_answers_alone_for_a_partition_key_of_several_columns(items):
+    items.session.execute("CREATE TABLE filters.pairs (p int, q text, c int, v vector<float, 2>, PRIMARY KEY ((p, q), c))")
+    items.session.execute("CREATE CUSTOM INDEX ON filters.pairs (v) USING 'vector_index'")
+    items.session.execute("INSERT INTO filters.pairs (p, q, c, v) VALUES (1, 'a', 2, [1, 0])")
+    eventually(lambda: items.gateway.serves("filters", "pairs_v_idx", 1), seconds=120)
+    before = items.answered_without_rows()
+    text = "SELECT c, q, p FROM filters.pairs WHERE q = 'a' ORDER BY v ANN OF [1, 0] LIMIT 3"
+    answer = items.session.execute(SimpleStatement(text, consistency_level=ONE))
+    assert [tuple(row) for row in answer] == [(2, "a", 1)]
+    assert items.answered_without_rows() == before + 1
 
 
 def test_a_column_is_kept_once_cassandra_has_an_index_of_its_own_on_it(items):
