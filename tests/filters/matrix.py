@@ -172,7 +172,21 @@ class Table:
         static = session.prepare(f"UPDATE {self.keyspace}.{self.name} SET st = ? WHERE p = ? AND q = ?")
         writes = [(insert, [*(row[column] for column in columns), *[row["vector"]] * len(vectors)]) for row in rows]
         writes += [(static, [row["st"], row["p"], row["q"]]) for row in rows]
-        execute_concurrent(session, writes, concurrency=16)
+        send(session, writes)
+
+
+def send(session, writes):
+    """Sends idempotent writes. What a node of a cluster refuses as it does not know a new table yet
+    is sent again."""
+    for _ in range(100):
+        results = execute_concurrent(session, writes, concurrency=16, raise_on_first_error=False)
+        for is_done, error in results:
+            if not is_done and "INCOMPATIBLE_SCHEMA" not in str(error):
+                raise error
+        writes = [write for write, (is_done, _) in zip(writes, results) if not is_done]
+        if not writes:
+            return
+    raise AssertionError(f"{len(writes)} writes are refused for a table that a node does not know")
 
 
 def relations(table):

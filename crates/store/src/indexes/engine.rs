@@ -32,6 +32,8 @@ pub enum NoRoute {
     Building {
         /// The part of the ring that the scan has covered, in per cent.
         progress: f64,
+        /// The number of rows that it lacks, by the part of the ring; `None` while the scan begins.
+        lacks: Option<u64>,
     },
     /// Indexes serve, but none of them can be searched with such restrictions. The text says why.
     Unsuited(String),
@@ -39,6 +41,10 @@ pub enum NoRoute {
 
 /// The time for which searches wait for an index that is built anew after TRUNCATE.
 const TRUNCATED_LATELY: Duration = Duration::from_secs(10);
+
+/// The most rows that an index may lack for searches to wait until it has them, which takes about a
+/// second.
+const AWAITED_ROWS_MAX: u64 = 10_000;
 
 type Registry = BTreeMap<IndexName, Arc<IndexHandle>>;
 
@@ -189,7 +195,10 @@ impl Engine {
         if !self.schema_has(name) {
             NoRoute::Missing
         } else if self.status() == NodeStatus::Serving {
-            NoRoute::Building { progress: 0.0 }
+            NoRoute::Building {
+                progress: 0.0,
+                lacks: None,
+            }
         } else {
             NoRoute::NodeBootstrapping
         }
@@ -236,15 +245,20 @@ impl Engine {
             return Err(NoRoute::Unsuited(unsuited(&serving, needed)));
         }
         match self.status() {
-            NodeStatus::Serving => Err(NoRoute::Building {
-                progress: awaited.as_ref().unwrap_or(requested).progress(),
-            }),
+            NodeStatus::Serving => {
+                let awaited = awaited.as_ref().unwrap_or(requested);
+                Err(NoRoute::Building {
+                    progress: awaited.progress(),
+                    lacks: awaited.lacks(),
+                })
+            }
             _ => Err(NoRoute::NodeBootstrapping),
         }
     }
 
     /// The [route](Engine::route) of a search. If the table was truncated a moment ago, it waits
-    /// for the index to be built anew, which takes a moment while the table is empty.
+    /// for the index to be built anew, which takes a moment while the table is empty. It waits, too,
+    /// for an index that lacks few rows.
     pub async fn current_route(
         &self,
         name: &IndexName,
@@ -255,7 +269,10 @@ impl Engine {
         let current = async {
             loop {
                 match self.route(name, needed) {
-                    Err(NoRoute::Building { .. }) if self.is_replaced(name) => {
+                    Err(NoRoute::Building { lacks, .. })
+                        if lacks.is_some_and(|rows| rows <= AWAITED_ROWS_MAX)
+                            || self.is_replaced(name) =>
+                    {
                         // The sender lives as long as `self`.
                         let _ = news.changed().await;
                     }
@@ -271,9 +288,11 @@ impl Engine {
     fn is_replaced(&self, name: &IndexName) -> bool {
         // An index that only the schema has is being opened.
         self.index(name).is_none_or(|index| {
-            let truncated_ms = index.identity.truncated_ms.unwrap_or(0);
-            let truncated = Duration::from_millis(u64::try_from(truncated_ms).unwrap_or(0));
-            !self.is_current(&index) || self.now() < truncated + TRUNCATED_LATELY
+            let truncated_ms = index.identity.truncated_ms;
+            let truncated_ms = truncated_ms.and_then(|ms| u64::try_from(ms).ok());
+            let truncated = truncated_ms.map(Duration::from_millis);
+            !self.is_current(&index)
+                || truncated.is_some_and(|at| self.now() < at + TRUNCATED_LATELY)
         })
     }
 

@@ -93,6 +93,14 @@ impl IndexHandle {
             .store((per_cent * 1000.0) as u64, Ordering::Relaxed);
     }
 
+    /// The number of rows that a build has still to take in, estimated by the part of the ring that
+    /// the scan has covered; `None` before it has covered any.
+    pub fn lacks(&self) -> Option<u64> {
+        let covered = self.progress() / 100.0;
+        let rows = self.vectors.len() as f64;
+        (covered > 0.0).then(|| (rows * (1.0 - covered) / covered).round() as u64)
+    }
+
     /// Sets the bytes that are held beside vectors and keys.
     pub fn set_items_bytes(&self, bytes: usize) {
         self.items_bytes.store(bytes, Ordering::Relaxed);

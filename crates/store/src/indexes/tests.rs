@@ -1,5 +1,8 @@
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures::{FutureExt, poll};
 use index::{Metric, Quantization, VectorOptions};
 use store_api::types::NodeStatus;
 use uuid::Uuid;
@@ -147,7 +150,10 @@ fn the_newest_index_that_serves_answers() {
     new.set_progress(12.3456);
     assert_eq!(
         route(&engine, "new"),
-        Err(NoRoute::Building { progress: 12.345 })
+        Err(NoRoute::Building {
+            progress: 12.345,
+            lacks: Some(0),
+        })
     );
     engine.serving(&old);
     assert_eq!(route(&engine, "new").as_deref(), Ok("old"));
@@ -185,9 +191,46 @@ fn a_search_that_no_serving_index_fits_waits_for_one_that_is_built() {
     assert!(matches!(route(&engine, "local"), Err(NoRoute::Unsuited(_))));
     let global = add(&engine, identity("global"));
     for name in ["global", "local"] {
-        let building = Err(NoRoute::Building { progress: 0.0 });
+        let building = Err(NoRoute::Building {
+            progress: 0.0,
+            lacks: None,
+        });
         assert_eq!(route(&engine, name), building, "{name}");
     }
     engine.serving(&global);
     assert_eq!(route(&engine, "local").as_deref(), Ok("global"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_search_waits_for_an_index_that_lacks_few_rows() {
+    let engine = engine();
+    engine.set_connected(true);
+    engine.first_discovery();
+    let index = add(&engine, identity("a"));
+    for id in 0..2u32 {
+        let key = index.identity.keys.encode([id.to_string().as_bytes()]);
+        index.vectors.keys_mut().insert(id, key);
+        insert(&index.vectors, id, &[1.0, 1.0]);
+    }
+    let needed = Needed::default();
+    let search = || engine.current_route(&index.identity.name, &needed, Duration::from_secs(2));
+    for (progress, lacks) in [(0.0, None), (0.01, Some(19_998))] {
+        index.set_progress(progress);
+        let refused = search().now_or_never().expect("it does not wait").err();
+        assert_eq!(refused, Some(NoRoute::Building { progress, lacks }));
+    }
+    index.set_progress(50.0);
+    let late = search().await.err().expect("it is not built in time");
+    let lacks = Some(2);
+    assert_eq!(
+        late,
+        NoRoute::Building {
+            progress: 50.0,
+            lacks
+        }
+    );
+    let mut waits = pin!(search());
+    assert!(poll!(&mut waits).is_pending());
+    engine.serving(&index);
+    assert!(waits.await.is_ok());
 }

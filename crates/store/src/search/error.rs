@@ -66,7 +66,7 @@ impl SearchError {
         match no_route {
             NoRoute::Missing => SearchError::MissingIndex(name),
             NoRoute::NodeBootstrapping => SearchError::NodeBootstrapping,
-            NoRoute::Building { progress } => SearchError::IndexBuilding {
+            NoRoute::Building { progress, .. } => SearchError::IndexBuilding {
                 name,
                 progress: *progress,
             },
