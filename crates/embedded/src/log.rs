@@ -23,10 +23,11 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bytes::Bytes;
+use machine::aside;
 use schema::{ColumnId, Table};
 use storage::Storage;
 use storage::read::{Cell, ClusteringBound, ClusteringSlice, Partitions, ReadRequest, Row};
-use store::database::{Hint, HintTarget, KeySchema, LogRun, aside};
+use store::database::{Hint, HintTarget, KeySchema, LogRun};
 use uuid::Uuid;
 use value::timeuuid;
 

@@ -15,12 +15,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use machine::aside;
 use tokio::task::JoinError;
+use tokio::time::Instant;
 use turns::{Class, Turn, Turns};
-
-use crate::aside::aside;
 
 /// The weight of one search in the running mean: one part in this many.
 const MEAN_WEIGHT: u64 = 16;
@@ -152,7 +152,7 @@ impl Compute {
         if let Some(turn) = self.turns.try_take(Class::Query) {
             return Ok(turn);
         }
-        tokio::time::timeout_at(deadline.into(), self.turns.take(Class::Query))
+        tokio::time::timeout_at(deadline, self.turns.take(Class::Query))
             .await
             .map_err(|_| NotSearched::TooLate)
     }

@@ -23,7 +23,6 @@
 #![warn(clippy::unwrap_used)]
 
 mod apply;
-mod aside;
 mod cluster;
 mod compute;
 mod counters;

@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use machine::aside;
 use store_api::types::IndexState;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::aside::aside;
 use crate::database::{Discovered, LogFacts, Schema};
 use crate::feed::Interrupted;
 use crate::identity::{IndexIdentity, IndexName, TableIdentity};

@@ -1,6 +1,7 @@
 //! Reads on threads that may block.
 
 use cql::error::CqlError;
+use machine::aside;
 
 /// Runs a closure that reads files on a thread that may block.
 ///
@@ -9,7 +10,7 @@ use cql::error::CqlError;
 pub(super) async fn on_blocking_thread<R: Send + 'static>(
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R, CqlError> {
-    tokio::task::spawn_blocking(work)
+    aside(work)
         .await
         .map_err(|error| CqlError::server(format!("the read was broken off: {error}")))
 }

@@ -4,10 +4,11 @@
 //! A cursor works in bounded steps. Between them its caller can give the thread back, and can stop
 //! when nobody waits for the answer any more.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cql::error::CqlError;
 use storage::read::Row;
+use tokio::time::Instant;
 
 use super::collector::{Collector, Progress};
 use super::page::Page;

@@ -2,7 +2,7 @@
 //! steps on threads that may block.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use cql::error::CqlError;
@@ -11,6 +11,7 @@ use query::limit;
 use query::values::Values;
 use schema::{ColumnKind, Table};
 use storage::read::{ClusteringBound, ClusteringSlice};
+use tokio::time::Instant;
 
 use super::access::{IndexUse, PartitionAccess};
 use super::aggregate::Accumulator;

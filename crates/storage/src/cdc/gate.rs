@@ -1,17 +1,19 @@
 //! The gate between the committer, which gives times to log rows, and the readers of a log, which
 //! need that no row is added below a time any more.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::watch;
-
+use super::waiters::Waiters;
 use super::{CdcClock, LogTime};
 
 #[derive(Debug)]
 pub(crate) struct CdcGate {
     state: Mutex<State>,
     /// The number of the last commit that ended.
-    ended: watch::Sender<u64>,
+    ended: AtomicU64,
+    /// Readers that wait for the end of a commit.
+    readers: Waiters,
 }
 
 #[derive(Debug)]
@@ -28,7 +30,8 @@ impl CdcGate {
                 clock: CdcClock::new(mark_micros),
                 begun: 0,
             }),
-            ended: watch::Sender::new(0),
+            ended: AtomicU64::new(0),
+            readers: Waiters::default(),
         }
     }
 
@@ -58,14 +61,13 @@ impl CdcGate {
     /// Raises the mark to `mark_micros`, so that commits that begin later take later times, and
     /// waits for the commit in flight.
     pub(crate) async fn settle(&self, mark_micros: i64) {
-        let mut ended = self.ended.subscribe();
         let in_flight = {
             let mut state = self.state();
             state.clock.raise_mark(mark_micros);
             state.begun
         };
-        // The sender lives as long as `self`.
-        let _ = ended.wait_for(|ended| *ended >= in_flight).await;
+        let has_ended = || self.ended.load(Ordering::Acquire) >= in_flight;
+        self.readers.until(has_ended).await;
     }
 }
 
@@ -78,6 +80,7 @@ pub(crate) struct InFlight<'a> {
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        self.gate.ended.send_replace(self.number);
+        self.gate.ended.store(self.number, Ordering::Release);
+        self.gate.readers.wake();
     }
 }

@@ -1,9 +1,11 @@
 //! The latest times of a log, for readers that wait for its next row.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use tokio::sync::watch;
+
+use super::waiters::Waiters;
 
 /// The latest times of one log.
 #[derive(Debug)]
@@ -12,8 +14,22 @@ pub(crate) struct Growth {
     given: watch::Sender<i64>,
     /// The latest `cdc$time` of a commit that succeeded, in microseconds.
     acknowledged: Arc<AtomicI64>,
+    slowed: Arc<Slowed>,
+}
+
+/// The slowing of the writers of one log.
+#[derive(Debug, Default)]
+struct Slowed {
     /// The number of readers that have writers slowed.
-    slowed: Arc<watch::Sender<usize>>,
+    readers: AtomicUsize,
+    /// Writers that wait until there are none.
+    writers: Waiters,
+}
+
+impl Slowed {
+    fn is_free(&self) -> bool {
+        self.readers.load(Ordering::Acquire) == 0
+    }
 }
 
 impl Default for Growth {
@@ -33,16 +49,18 @@ pub struct LogEnd {
     acknowledged: Arc<AtomicI64>,
     /// No row that was in the log when the storage was opened has a later time.
     opened_at_micros: i64,
-    slowed: Arc<watch::Sender<usize>>,
+    slowed: Arc<Slowed>,
 }
 
 /// Has the writers of a table slowed while it lives ([`LogEnd::slow_writers`]).
 #[derive(Debug)]
-pub struct SlowedWriters(Arc<watch::Sender<usize>>);
+pub struct SlowedWriters(Arc<Slowed>);
 
 impl Drop for SlowedWriters {
     fn drop(&mut self) {
-        self.0.send_modify(|readers| *readers -= 1);
+        if self.0.readers.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.writers.wake();
+        }
     }
 }
 
@@ -68,7 +86,7 @@ impl LogEnd {
     /// Makes each write that would add to the log wait until the result is dropped, or for a second
     /// if that takes longer. It is for a reader that can't keep up.
     pub fn slow_writers(&self) -> SlowedWriters {
-        self.slowed.send_modify(|readers| *readers += 1);
+        self.slowed.readers.fetch_add(1, Ordering::AcqRel);
         SlowedWriters(Arc::clone(&self.slowed))
     }
 }
@@ -105,12 +123,11 @@ impl Growth {
 
     /// A wait until no reader has writers slowed; `None` if none has.
     pub(crate) fn free(&self) -> Option<impl Future<Output = ()> + use<>> {
-        let mut slowed = self.slowed.subscribe();
-        if *slowed.borrow() == 0 {
+        let slowed = Arc::clone(&self.slowed);
+        if slowed.is_free() {
             return None;
         }
-        // An error says that the log is gone.
-        Some(async move { drop(slowed.wait_for(|readers| *readers == 0).await) })
+        Some(async move { slowed.writers.until(|| slowed.is_free()).await })
     }
 
     /// Waits for a time at or after `from_micros`, or for the end of the log.

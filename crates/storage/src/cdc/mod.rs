@@ -8,6 +8,7 @@ mod gate;
 mod growth;
 mod rows;
 mod time;
+mod waiters;
 
 pub(crate) use gate::CdcGate;
 pub(crate) use growth::Growth;

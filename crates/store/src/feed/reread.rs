@@ -7,7 +7,7 @@
 //! indexes of a table share the reads. When one of them goes, the reads in progress are dropped and
 //! begun anew without its column, which may be gone from the table as well.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::StreamExt;
@@ -50,12 +50,13 @@ struct Subscribed {
     messages: mpsc::Sender<Message>,
 }
 
-/// The rows and partitions that the hints of a batch name, without duplicates.
+/// The rows and partitions that the hints of a batch name, without duplicates. They are read in the
+/// order of their keys, so that a simulation does the same each time.
 #[derive(Default)]
 struct HintedRows {
     /// The keys of rows, each with the timestamps of the log rows that name it.
-    rows: HashMap<PrimaryKey, Vec<i64>>,
-    partitions: HashSet<PartitionKey>,
+    rows: BTreeMap<PrimaryKey, Vec<i64>>,
+    partitions: BTreeSet<PartitionKey>,
 }
 
 impl HintedRows {
@@ -224,7 +225,7 @@ impl Rereader {
             .await;
     }
 
-    async fn read_rows(&self, rows: &HashMap<PrimaryKey, Vec<i64>>) {
+    async fn read_rows(&self, rows: &BTreeMap<PrimaryKey, Vec<i64>>) {
         let size = self.reads.keys_at_a_time();
         let mut rows = rows.iter().peekable();
         let chunks = std::iter::from_fn(|| {

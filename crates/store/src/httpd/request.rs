@@ -1,7 +1,7 @@
 //! Admits searches and requests for changes, and reads their bodies.
 
 use std::pin::pin;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::BoxError;
 use axum::Json;
@@ -14,6 +14,7 @@ use client_memory::Charge;
 use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 use store_api::types::AnnRequest;
+use tokio::time::Instant;
 
 use super::error::ApiError;
 use super::filter_values::Of;

@@ -10,10 +10,10 @@ use std::hash::RandomState;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use machine::aside;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 use super::digest::{Digest, Fingerprint};
-use crate::aside::aside;
 use crate::identity::TokenRange;
 use crate::indexes::IndexHandle;
 use crate::items::{Hashing, Known};

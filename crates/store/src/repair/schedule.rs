@@ -16,10 +16,10 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use kept::{Entries, Kept, Own};
+use machine::aside;
 use store_api::types::NodeStatus;
 
 use super::{RepairError, Repairs, Speed};
-use crate::aside::aside;
 use crate::identity::IndexName;
 use crate::indexes::Engine;
 use crate::options::RepairSchedule;

@@ -1,9 +1,10 @@
 //! Limits the number of searches at a time, and the time that a search may wait for its turn.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 use super::error::SearchError;
 use crate::metrics::Metrics;
@@ -18,7 +19,8 @@ pub struct Admissions {
 
 /// The place of an admitted search. Dropping it frees the place.
 pub struct Admission {
-    /// The time by which the search must have begun; after it the search is refused.
+    /// The time by which the search must have begun, by the clock of the timers, which a simulation
+    /// moves; after it the search is refused.
     pub deadline: Instant,
     _place: OwnedSemaphorePermit,
 }
@@ -26,8 +28,7 @@ pub struct Admission {
 impl Admission {
     /// The time until the deadline.
     pub fn time_left(&self) -> Duration {
-        let now = tokio::time::Instant::now().into_std();
-        self.deadline.saturating_duration_since(now)
+        self.deadline.saturating_duration_since(Instant::now())
     }
 }
 
@@ -51,8 +52,7 @@ impl Admissions {
             metrics.search_refused("admission");
             SearchError::Overloaded
         })?;
-        // By the clock of the timers, which a simulation moves.
-        let ours = tokio::time::Instant::now().into_std() + self.wait_max;
+        let ours = Instant::now() + self.wait_max;
         Ok(Admission {
             deadline: callers_deadline.map_or(ours, |theirs| theirs.min(ours)),
             _place: place,

@@ -6,10 +6,11 @@ mod error;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use store_api::types::AnnRequest;
+use tokio::time::Instant;
 
 use crate::compute::{Compute, NotSearched};
 use crate::counters::Event;

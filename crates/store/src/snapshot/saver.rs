@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
+use machine::aside;
 use tasks::Registry;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -15,7 +16,6 @@ use super::fault::Fault;
 use super::manifest::{Manifest, words};
 use super::save_request::SaveRequest;
 use super::{LogFacts, Snapshots};
-use crate::aside::aside;
 use crate::database::Progress;
 use crate::indexes::IndexHandle;
 use crate::long_work;

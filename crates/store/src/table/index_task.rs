@@ -13,6 +13,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use machine::aside;
 use store_api::types::IndexState;
 use tasks::Task;
 use tokio::sync::{mpsc, oneshot};
@@ -20,7 +21,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::TableContext;
 use crate::apply::Applier;
-use crate::aside::aside;
 use crate::database::{LogFacts, Progress};
 use crate::feed::{Scan, Subscriber};
 use crate::identity::TableIdentity;

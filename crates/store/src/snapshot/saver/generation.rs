@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use machine::Simulation;
+use machine::{Simulation, aside};
 use tasks::Task;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::{Saver, blocking};
-use crate::aside::aside;
 use crate::snapshot::fault::Fault;
 use crate::snapshot::place::NewGeneration;
 use crate::snapshot::rows::{RowsWriter, encoded_bytes};

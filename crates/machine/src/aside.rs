@@ -1,7 +1,8 @@
 //! Blocking work, which a simulation can take over.
 
-use machine::Simulation;
 use tokio::task::JoinError;
+
+use crate::Simulation;
 
 /// Runs work that waits for a disk or computes for long on a thread for blocking work, so that it
 /// holds up no other task. In a simulation the work runs on the simulating thread, with a simulated
