@@ -338,8 +338,11 @@ class Search:
         if len(keys) < min(self.limit, len(certain)):
             missing = [(key, seen[key]) for key in certain if key not in keys]
             return f"{len(keys)} rows of {min(self.limit, len(certain))}; not among them {missing}"
-        # The scores by which the index may have ranked a row, whose vector may change meanwhile.
-        ranks = [[content["score"] for content in filter(self._may_be_ranked, seen[key])] for key in keys]
+        # The scores of the vectors that may have been read with a row.
+        ranks = [
+            [content["score"] for content in seen[key] if content is not None and self._is(content, score, values)]
+            for key, score, values in self.rows
+        ]
         worst = min(map(max, ranks), default=0)
         for key, contents in certain.items():
             best = min(content["score"] for content in contents)
@@ -368,11 +371,6 @@ class Search:
     def _is(self, content, score, values):
         is_score = score is None or (content["score"] and abs(content["score"] - score) < 1e-6)
         return is_score and self._matches(content) and all(content[column] == value for column, value in values.items())
-
-    def _may_be_ranked(self, content):
-        """Whether the index may name a row with this content: conditions on columns that it does not
-        keep are checked when the row is read."""
-        return self._matches(content) if self.is_kept else content is not None and content["score"] is not None
 
     def _matches(self, content):
         if content is None or content["score"] is None:

@@ -13,6 +13,8 @@ pub struct Candidates {
     /// The metric by which candidates are put in order again, from their stored vectors; None if
     /// they are not.
     pub rescoring: Option<Metric>,
+    /// Whether the index keeps the vectors as they are, so that its scores are theirs.
+    pub is_exact: bool,
 }
 
 impl Candidates {
@@ -25,6 +27,7 @@ impl Candidates {
             oversampling: options.oversampling as f32,
             metric: options.similarity,
             rescoring: (is_quantized && options.rescoring).then_some(options.similarity),
+            is_exact: !is_quantized,
         }
     }
 

@@ -40,6 +40,7 @@ mod positions;
 mod prepare;
 mod projection;
 mod question;
+mod ranks;
 mod selected_table;
 mod source;
 mod terms;

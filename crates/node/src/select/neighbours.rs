@@ -6,6 +6,11 @@
 //! index keeps its vectors quantized and `rescoring` is on, the candidates are put in order again
 //! by their stored vectors.
 //!
+//! A row may get another vector between the two. The index service in the same process has just
+//! told its score, so the difference is seen: `ranks` puts the rows in the order of the vectors
+//! that were read with them. A row that is farther away than all that were named is made up for as
+//! one that is gone.
+//!
 //! The index service gets the relations of WHERE as a filter, as far as it keeps their columns. The
 //! rows are checked for all of them. Where that leaves too few of all the neighbours that one
 //! answer can name, the rows of the access path are read instead, and ranked by their stored
@@ -16,7 +21,7 @@
 //! acknowledged write, so its values are those of the rows.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use cql::error::CqlError;
@@ -30,6 +35,7 @@ use schema::{Column, ColumnKind};
 use storage::read::{Cell, LiveCell, Partition, Position, Row, View};
 use store_api::types::{self, AnnRequest, Restriction};
 use store_api::{ClientError, KeyValue, Neighbours};
+use tokio::time::Instant;
 use value::token::routing_key;
 
 use super::access::PartitionAccess;
@@ -41,6 +47,7 @@ use super::nearest::NearestOrder;
 use super::page::Page;
 use super::paging::PagingState;
 use super::plan::Resolved;
+use super::ranks::Ranks;
 use crate::answer::{Answer, Outcome, Rows};
 use crate::database::Database;
 use crate::failure::storage_error;
@@ -56,6 +63,13 @@ const CHUNKS_AT_ONCE: usize = 4;
 
 /// A primary key: the serialised values of the partition key and of the clustering key.
 type Key = (Vec<Bytes>, Vec<Bytes>);
+
+/// A row that the index service has named.
+struct Named {
+    key: Key,
+    /// The similarity score of the row, as the index has it.
+    score: f32,
+}
 
 /// Finds the nearest rows of a plan, and returns them as one page.
 ///
@@ -138,10 +152,10 @@ impl Search<'_> {
         }
         let mut requested = self.order.candidates.wanted(self.limit);
         loop {
-            let keys = self.candidates(requested, filter.clone()).await?;
-            let named = keys.len();
-            let page = self.page(keys).await?;
-            match Refill::after(self.limit, requested, named, page.count as usize) {
+            let named = self.candidates(requested, filter.clone()).await?;
+            let count = named.len();
+            let (page, alive) = self.page(named).await?;
+            match Refill::after(self.limit, requested, count, alive) {
                 Refill::Whole => return Ok(page),
                 Refill::Short => return self.scanned_page().await,
                 // To read the same rows again costs little beside the search, as they are in memory
@@ -218,19 +232,24 @@ impl Search<'_> {
         collect_all(self.database, collector, self.parameters, values).await
     }
 
-    /// Asks the index service for the keys of the `wanted` nearest rows. The nearest come first.
+    /// Asks the index service for the `wanted` nearest rows. The nearest come first.
     async fn candidates(
         &self,
         wanted: usize,
         filter: Option<types::Filter>,
-    ) -> Result<Vec<Key>, CqlError> {
+    ) -> Result<Vec<Named>, CqlError> {
         let search = AnnRequest {
             filter,
             ..self.search(wanted)
         };
         let neighbours = self.ask(search).await.map_err(refused)?;
-        let keys = neighbours.keys.iter();
-        keys.map(|key| read_key(self.order, key).ok_or_else(|| refused(ClientError::InvalidJson)))
+        let named = neighbours.keys.iter().zip(neighbours.similarity_scores);
+        named
+            .map(|(key, score)| {
+                let key = read_key(self.order, key);
+                let key = key.ok_or_else(|| refused(ClientError::InvalidJson))?;
+                Ok(Named { key, score })
+            })
             .collect()
     }
 
@@ -250,24 +269,40 @@ impl Search<'_> {
             .await
     }
 
-    /// Reads the rows of these keys, up to LIMIT, into a page.
-    async fn page(&self, keys: Vec<Key>) -> Result<Page, CqlError> {
+    /// Reads the rows of these neighbours, up to LIMIT, into a page. The second value is the number
+    /// of them for which no other rows are needed.
+    async fn page(&self, named: Vec<Named>) -> Result<(Page, usize), CqlError> {
         let view = self
             .database
             .storage
             .view(self.plan.selected.table.id)
             .map_err(storage_error)?;
+        let reach = named.last().map(|last| last.score);
         let mut collector = self.collector();
-        let mut take = |row: Row| {
+        let is_told_exactly = self.order.candidates.is_exact && self.database.stores.are_local();
+        let mut ranks = is_told_exactly.then(|| Ranks::new(self.limit));
+        let mut take = |row: Row, told: f32| {
             // A row without a vector is no neighbour any more.
-            if self.order.place.value(&row).is_none() || !collector.passes(&row) {
+            let Some(vector) = self.order.place.value(&row) else {
+                return Ok(Progress::Unfinished);
+            };
+            if !collector.passes(&row) {
                 return Ok(Progress::Unfinished);
             }
-            collector.take(0, row)
+            let Some(ranks) = &mut ranks else {
+                return collector.take(0, row);
+            };
+            let score = self.order.candidates.metric.score(&self.vector, vector);
+            Ok(ranks.take(row, score, told))
         };
-        each_row(&view, keys, &mut take).await?;
+        each_row(&view, named, &mut take).await?;
+        let alive = ranks.as_ref().map(|ranks| ranks.within(reach));
+        for row in ranks.into_iter().flat_map(Ranks::into_best) {
+            collector.take(0, row)?;
+        }
         let (page, _) = collector.finish()?;
-        Ok(page)
+        let alive = alive.unwrap_or(page.count as usize);
+        Ok((page, alive))
     }
 
     /// An empty collector of the answer's rows. Without rescoring they come in the order of the
@@ -364,43 +399,44 @@ fn covered_row<'a>(
     })
 }
 
-/// Reads the rows of the keys, and gives them to `take` in the order of the keys until it has
-/// enough.
+/// Reads the rows that were named, and gives them to `take` in their order, each with its score,
+/// until it has enough.
 async fn each_row(
     view: &View,
-    keys: Vec<Key>,
-    take: &mut (dyn FnMut(Row) -> Result<Progress, CqlError> + Send),
+    named: Vec<Named>,
+    take: &mut (dyn FnMut(Row, f32) -> Result<Progress, CqlError> + Send),
 ) -> Result<(), CqlError> {
-    let mut keys = keys.into_iter();
+    let mut named = named.into_iter();
     let started = Instant::now();
     while started.elapsed() < INLINE_TIME {
-        let Some(key) = keys.next() else {
+        let Some(Named { key, score }) = named.next() else {
             return Ok(());
         };
         if let Some(row) = read_row(view, key)?
-            && take(row)? == Progress::Finished
+            && take(row, score)? == Progress::Finished
         {
             return Ok(());
         }
     }
     let chunks = std::iter::from_fn(|| {
-        let chunk: Vec<Key> = keys.by_ref().take(CHUNK_ROWS).collect();
+        let chunk: Vec<Named> = named.by_ref().take(CHUNK_ROWS).collect();
         (!chunk.is_empty()).then_some(chunk)
     });
     let mut rows = stream::iter(chunks)
         .map(|chunk| {
             let view = view.clone();
             on_blocking_thread(move || {
-                chunk
-                    .into_iter()
-                    .filter_map(|key| read_row(&view, key).transpose())
-                    .collect::<Result<Vec<Row>, CqlError>>()
+                let rows = chunk.into_iter().filter_map(|Named { key, score }| {
+                    let row = read_row(&view, key).transpose()?;
+                    Some(row.map(|row| (row, score)))
+                });
+                rows.collect::<Result<Vec<(Row, f32)>, CqlError>>()
             })
         })
         .buffered(CHUNKS_AT_ONCE);
     while let Some(chunk) = rows.next().await {
-        for row in chunk?? {
-            if take(row)? == Progress::Finished {
+        for (row, score) in chunk?? {
+            if take(row, score)? == Progress::Finished {
                 return Ok(());
             }
         }

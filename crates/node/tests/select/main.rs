@@ -3,6 +3,7 @@
 mod aggregates;
 mod ann;
 mod ann_filters;
+mod ann_moved;
 mod cdc_log;
 mod collections;
 mod fake_store;

@@ -1,0 +1,107 @@
+//! Rows that get another vector between the answer of the index service in the same process and
+//! their reading.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use store_api::binary::Writer;
+use store_api::types::AnnRequest;
+use store_api::{Client, ClientError, LocalStore, Stores};
+use uuid::Uuid;
+
+use crate::fixture::Fixture;
+
+/// The type code of int.
+const INT: u16 = 9;
+
+/// An index service that gives canned answers, one after another: the ids of rows with the first
+/// element of the vector that it knows. It knows nothing else of them.
+struct Canned {
+    answers: Mutex<VecDeque<Vec<(i32, f32)>>>,
+    /// The number of rows that each search asked for.
+    asked: Mutex<Vec<usize>>,
+}
+
+impl LocalStore for Canned {
+    fn search<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a str,
+        search: AnnRequest,
+    ) -> BoxFuture<'a, Result<Bytes, ClientError>> {
+        let limit = search.limit.get();
+        self.asked.lock().unwrap().push(limit);
+        let mut rows = self.answers.lock().unwrap().pop_front().unwrap();
+        rows.truncate(limit);
+        let scores = rows.iter().map(|(_, x)| (x * x, 1.0 / (1.0 + x * x)));
+        let ids: Vec<[u8; 4]> = rows.iter().map(|(id, _)| id.to_be_bytes()).collect();
+        let mut writer = Writer::new(scores, 1, 4 * ids.len());
+        writer.column("id", INT, ids.iter().map(|id| &id[..]));
+        Box::pin(async move { Ok(writer.finish()) })
+    }
+
+    fn ranked_rows(&self, _: &str, _: &str) {}
+
+    fn created<'a>(&'a self, _: &'a str, _: &'a str, _: Uuid) -> BoxFuture<'a, ()> {
+        Box::pin(async {})
+    }
+}
+
+/// A table whose rows have these ids and first elements of their vectors, and an index service.
+fn table(rows: &[(i32, f32)], answers: &[&[(i32, f32)]]) -> (Fixture, Arc<Canned>) {
+    let mut fixture = Fixture::with_stores(Client::disabled()).with(&[
+        "CREATE TABLE t (id int PRIMARY KEY, n int, v vector<float, 2>)",
+        "CREATE CUSTOM INDEX i ON t (v) USING 'vector_index' WITH OPTIONS = {'similarity_function': 'euclidean'}",
+    ]);
+    for (id, x) in rows {
+        fixture.run(&format!(
+            "INSERT INTO t (id, n, v) VALUES ({id}, 1, [{x}, 0])"
+        ));
+    }
+    let store = Arc::new(Canned {
+        answers: Mutex::new(answers.iter().map(|answer| answer.to_vec()).collect()),
+        asked: Mutex::default(),
+    });
+    fixture.database.stores = Stores::from(store.clone());
+    (fixture, store)
+}
+
+fn nearest(fixture: &Fixture, limit: usize) -> Vec<String> {
+    let query = format!(
+        "SELECT id FROM t WHERE n = 1 ORDER BY v ANN OF [0, 0] LIMIT {limit} ALLOW FILTERING"
+    );
+    fixture.rows(&query)
+}
+
+#[test]
+fn a_row_stands_where_the_vector_belongs_that_was_read_with_it() {
+    let told = [(1, 1.0), (2, 2.0), (3, 3.0), (4, 4.0)];
+    let rows = [(1, 2.5), (2, 2.0), (3, 3.0), (4, 0.5)];
+    let (fixture, store) = table(&rows, &[&told]);
+    assert_eq!(nearest(&fixture, 4), ["4", "2", "1", "3"]);
+    assert_eq!(*store.asked.lock().unwrap(), [4]);
+}
+
+#[test]
+fn a_row_that_is_farther_away_than_all_that_were_named_is_made_up_for() {
+    let told = [(1, 1.0), (2, 2.0), (3, 3.0), (4, 4.0)];
+    let now = [(2, 2.0), (3, 3.0), (4, 4.0), (1, 9.0)];
+    let (fixture, store) = table(&now, &[&told, &now]);
+    assert_eq!(nearest(&fixture, 2), ["2", "3"]);
+    assert_eq!(*store.asked.lock().unwrap(), [2, 6]);
+    // It is the last of all rows.
+    let (fixture, store) = table(&now, &[&told]);
+    assert_eq!(nearest(&fixture, 5), ["2", "3", "4", "1"]);
+    assert_eq!(*store.asked.lock().unwrap(), [5]);
+}
+
+#[test]
+fn rows_that_stay_as_they_are_are_asked_for_once() {
+    let told: Vec<(i32, f32)> = (1..100).map(|id| (id, id as f32 / 7.0)).collect();
+    let (fixture, store) = table(&told, &[&told]);
+    let expected: Vec<String> = (1..=50).map(|id: i32| id.to_string()).collect();
+    assert_eq!(nearest(&fixture, 50), expected);
+    assert_eq!(*store.asked.lock().unwrap(), [50]);
+}
