@@ -97,7 +97,8 @@ impl Database for Faulty {
         Arc::new(FaultyRows {
             inner: self.inner.rows(reader, page_bytes),
             random: self.random.clone(),
-            first: (self.broken == Broken::RowsAreNotReadAgain).then(Mutex::default),
+            broken: self.broken,
+            first: Mutex::default(),
         })
     }
 
@@ -118,8 +119,9 @@ impl Database for Faulty {
 struct FaultyRows {
     inner: Arc<dyn Rows>,
     random: Arc<Mutex<Random>>,
+    broken: Broken,
     /// The first reading of each key, if it is told for ever.
-    first: Option<Mutex<HashMap<PrimaryKey, Option<ReadRow>>>>,
+    first: Mutex<HashMap<PrimaryKey, Option<ReadRow>>>,
 }
 
 impl FaultyRows {
@@ -127,6 +129,27 @@ impl FaultyRows {
         match below(&self.random, 20) {
             0 => anyhow::bail!("a simulated fault"),
             _ => Ok(()),
+        }
+    }
+
+    /// The row that is told where `row` was read.
+    fn told(&self, key: &PrimaryKey, row: Option<&ReadRow>) -> Option<ReadRow> {
+        let first = || {
+            let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+            let first = first.entry(key.clone()).or_insert_with(|| row.cloned());
+            first.clone()
+        };
+        match self.broken {
+            Broken::RowsAreNotReadAgain => first(),
+            Broken::ValuesAreNotReadAgain => {
+                let mut told = row?.clone();
+                if let Some(first) = first() {
+                    told.cells.truncate(1);
+                    told.cells.extend(first.cells.into_iter().skip(1));
+                }
+                Some(told)
+            }
+            _ => row.cloned(),
         }
     }
 }
@@ -150,17 +173,11 @@ impl Rows for FaultyRows {
         self.may_fail()?;
         let rows = self.inner.by_key(keys).await?;
         pause(&self.random).await;
-        let Some(first) = &self.first else {
-            return Ok(rows);
-        };
-        let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut told = Vec::new();
-        for key in keys {
+        let told = keys.iter().filter_map(|key| {
             let row = rows.iter().find(|row| row.key == *key);
-            let row = first.entry(key.clone()).or_insert_with(|| row.cloned());
-            told.extend(row.clone());
-        }
-        Ok(told)
+            self.told(key, row)
+        });
+        Ok(told.collect())
     }
 
     fn keys_at_a_time(&self) -> usize {

@@ -21,12 +21,17 @@ use crate::model::{Effect, Key, Shown};
 
 const ID: TableId = TableId(Uuid::from_u128(77));
 pub const KEYSPACE: &str = "ks";
+pub const NAME: &str = "ks.t";
 pub const INDEX: &str = "i";
+/// Numbers are below it.
+pub const NUMBERS_BELOW: u64 = 10;
 const VECTOR: ColumnId = ColumnId(2);
-const NUMBER: ColumnId = ColumnId(3);
+/// The columns of the numbers of a row, in their order: `n`, which may have an index of its own,
+/// `d`, which the index on `v` names, and `u`.
+const NUMBERS: [ColumnId; 3] = [ColumnId(3), ColumnId(4), ColumnId(5)];
 
-/// `CREATE TABLE ks.t (p int, c int, v vector<float, 2>, n int, PRIMARY KEY (p, c))`, and an index
-/// of that version on `v`.
+/// `CREATE TABLE ks.t (p int, c int, v vector<float, 2>, n int, d int, u int, PRIMARY KEY (p, c))`,
+/// and an index of that version on `v` that names `d`.
 pub fn create(catalog: &mut Catalog, version: u128) -> Result<(), ()> {
     let keyspace = Keyspace {
         name: KEYSPACE.to_owned(),
@@ -51,6 +56,8 @@ pub fn create(catalog: &mut Catalog, version: u128) -> Result<(), ()> {
         ("c", clustering, CqlType::Int),
         ("v", ColumnKind::Regular, vector),
         ("n", ColumnKind::Regular, CqlType::Int),
+        ("d", ColumnKind::Regular, CqlType::Int),
+        ("u", ColumnKind::Regular, CqlType::Int),
     ];
     let columns = columns.into_iter().enumerate();
     let columns = columns.map(|(at, (name, kind, cql_type))| Column {
@@ -64,7 +71,7 @@ pub fn create(catalog: &mut Catalog, version: u128) -> Result<(), ()> {
         keyspace: KEYSPACE.to_owned(),
         name: "t".to_owned(),
         columns: columns.collect(),
-        next_column: ColumnId(4),
+        next_column: ColumnId(6),
         dropped_columns: BTreeMap::new(),
         partitioner: Partitioner::Murmur3,
         default_ttl_s: 0,
@@ -87,10 +94,10 @@ fn add_index(table: &mut Table, version: u128) {
     let options = options.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let index = Index {
         name: INDEX.to_owned(),
-        target: "v".to_owned(),
+        target: r#"{"tc":"v","fc":["d"]}"#.to_owned(),
         column: "v".to_owned(),
         local_key: Vec::new(),
-        filter_columns: Vec::new(),
+        filter_columns: vec!["d".to_owned()],
         options: BTreeMap::from(options),
         class_name: "vector_index".to_owned(),
         version: Uuid::from_u128(version),
@@ -118,7 +125,7 @@ pub fn change_secondary(catalog: &mut Catalog, version: u128) -> Result<(), ()> 
     if table.secondary_indexes.is_empty() {
         let index = SecondaryIndex {
             name: "by_n".to_owned(),
-            column: NUMBER,
+            column: NUMBERS[0],
             part: IndexedPart::Value,
             class_name: "sai".to_owned(),
             options: BTreeMap::new(),
@@ -166,7 +173,8 @@ fn int(value: i32) -> Bytes {
     Bytes::copy_from_slice(&value.to_be_bytes())
 }
 
-fn int_of(bytes: &[u8]) -> i32 {
+/// The number of a serialised int.
+pub fn int_of(bytes: &[u8]) -> i32 {
     i32::from_be_bytes(bytes.try_into().expect("an int"))
 }
 
@@ -180,7 +188,8 @@ fn vector(vector: [i8; 2]) -> Bytes {
     elements.iter().flat_map(|of| of.to_be_bytes()).collect()
 }
 
-fn vector_of(bytes: &[u8]) -> [i8; 2] {
+/// The vector of the model that is serialised so.
+pub fn vector_of(bytes: &[u8]) -> [i8; 2] {
     let (elements, _) = bytes.as_chunks::<4>();
     [0, 1].map(|at: usize| f32::from_be_bytes(elements[at]) as i8)
 }
@@ -191,23 +200,21 @@ pub fn write(effect: &Effect, timestamp: i64) -> Write {
         Effect::Row {
             key,
             vector: of_vector,
-            number,
+            numbers,
             marker,
             ttl_s,
         } => {
-            let of_vector = of_vector.map(|value| CellChange {
-                column: VECTOR,
-                change: value.map_or(CellOperation::Delete, |value| {
-                    CellOperation::Set(vector(value))
-                }),
-            });
-            let of_number = number.map(|value| CellChange {
-                column: NUMBER,
-                change: CellOperation::Set(int(value)),
-            });
+            let cell = |column, value: Option<Bytes>| CellChange {
+                column,
+                change: value.map_or(CellOperation::Delete, CellOperation::Set),
+            };
+            let of_vector = of_vector.map(|value| cell(VECTOR, value.map(vector)));
+            let of_numbers = NUMBERS.into_iter().zip(numbers);
+            let of_numbers =
+                of_numbers.filter_map(|(column, number)| Some(cell(column, (*number)?.map(int))));
             let change = Change::Row {
                 clustering: vec![int(key.1)],
-                cells: of_vector.into_iter().chain(of_number).collect(),
+                cells: of_vector.into_iter().chain(of_numbers).collect(),
                 timestamp,
                 ttl_s: *ttl_s,
                 marker: *marker,
@@ -266,10 +273,11 @@ pub fn rows(storage: &Storage) -> Result<BTreeMap<Key, Shown>, StorageError> {
     let rows = all_of(storage, ID)?.into_iter().map(|row| {
         let clustering = row.clustering.as_ref().expect("no static columns");
         let key = (int_of(&row.partition.key[0]), int_of(&clustering[0]));
-        let shown = (
-            simple(&row, VECTOR).map(|bytes| vector_of(bytes)),
-            simple(&row, NUMBER).map(|bytes| int_of(bytes)),
-        );
+        let number = |column| simple(&row, column).map(|bytes| int_of(bytes));
+        let shown = Shown {
+            vector: simple(&row, VECTOR).map(|bytes| vector_of(bytes)),
+            numbers: NUMBERS.map(number),
+        };
         (key, shown)
     });
     Ok(rows.collect())

@@ -8,17 +8,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use cql::error::CqlError;
 use embedded::Embedded;
 use machine::Simulation;
+use node::query::Database;
+use node::system::SystemTables;
 use schema::TableId;
 use storage::{Health, SimulatedDisk, Storage, StorageError, StorageOptions};
 use store::{
     IndexesOptions, Listeners, MemoryOptions, Placement, Store, StoreHandle, StoreOptions,
 };
-use store_api::LocalStore;
 use store_api::binary::Rows;
 use store_api::types::AnnRequest;
+use store_api::{LocalStore, Stores};
 use tempfile::TempDir;
+use tokio::task::JoinHandle;
 use turns::{Class, Turn, Turns};
 
 use crate::Broken;
@@ -26,7 +30,9 @@ use crate::clock::SimulatedClock;
 use crate::database::Faulty;
 use crate::model::{Effect, Fate, Key, Model, Sent, Shown};
 use crate::random::Random;
+use crate::searches::{Column, Found, Search};
 use crate::table;
+use crate::trace::Trace;
 
 /// The most processes of a run.
 const PROCESSES_MAX: u64 = 4;
@@ -34,6 +40,8 @@ const PROCESSES_MAX: u64 = 4;
 const ACTIONS_MAX: u64 = 30;
 /// The time within which everything expected has to happen.
 const PATIENCE: Duration = Duration::from_secs(180);
+/// Number of searches with filters at the end of a run.
+const FILTERS_CHECKED: usize = 4;
 /// Number of partition keys: keys are below it.
 const PARTITIONS: u64 = 3;
 /// Number of clustering keys: keys are below it.
@@ -59,7 +67,7 @@ pub struct World {
     directory: TempDir,
     placement: Placement,
     model: Arc<Mutex<Model>>,
-    trace: Arc<Mutex<Vec<String>>>,
+    trace: Trace,
     reads: Vec<Read>,
     /// The version of the last index.
     version: u128,
@@ -68,6 +76,9 @@ pub struct World {
     writes: i64,
     /// The latest timestamp of the server's own that was acknowledged.
     given: Arc<AtomicI64>,
+    /// The number of rows that searches with filters have found, by the column and by whether the
+    /// index may have answered alone.
+    found: BTreeMap<(Column, bool), usize>,
 }
 
 /// The end of a process.
@@ -83,6 +94,8 @@ struct Process {
     storage: Storage,
     store: StoreHandle,
     local: Arc<dyn LocalStore>,
+    /// The parts of the node that answer statements.
+    node: Database,
     turns: Turns,
     /// The only turn for changes of graphs, while none gets any.
     held: Option<Turn>,
@@ -107,30 +120,34 @@ impl World {
             true => Placement::File,
             false => Placement::Memory,
         };
+        let clock = SimulatedClock::new();
         World {
             files: Simulation::new(random.seed()),
             random,
             broken,
             disk,
-            clock: SimulatedClock::new(),
+            trace: Trace::new(clock.clone()),
+            clock,
             directory: directory.expect("a directory"),
             placement,
             model: Arc::default(),
-            trace: Arc::default(),
             reads: Vec::new(),
             version: 0,
             has_index: false,
             writes: 0,
             given: Arc::new(AtomicI64::new(i64::MIN)),
+            found: BTreeMap::new(),
         }
     }
 
-    pub fn into_trace(self) -> Vec<String> {
-        lock(&self.trace).clone()
+    /// The trace, and the number of rows that searches with filters have found, by the column and
+    /// by whether the index may have answered alone.
+    pub fn into_results(self) -> (Vec<String>, BTreeMap<(Column, bool), usize>) {
+        (self.trace.lines(), self.found)
     }
 
     fn tell(&self, line: String) {
-        lock(&self.trace).push(line);
+        self.trace.tell(line);
     }
 
     /// Runs one process after another.
@@ -227,7 +244,7 @@ impl World {
         }
         match end {
             End::Crash => {
-                self.send_some(&process, false).await?;
+                drop(self.send_some(&process)?);
                 let millis = self.random.below(100);
                 sleep(millis).await;
                 // Requests that were not answered by now are not answered any more.
@@ -293,8 +310,14 @@ impl World {
         let database = Faulty::new(database, self.random.seed(), self.broken);
         let store = Store::start_with(bound, Arc::new(database), options);
         let store = store.map_err(|error| format!("the index service does not start: {error}"))?;
+        let node = Database {
+            storage: storage.clone(),
+            system: SystemTables::new(),
+            stores: Stores::Local(local.clone()),
+        };
         Ok(Process {
             storage,
+            node,
             store,
             local,
             turns,
@@ -305,9 +328,14 @@ impl World {
     async fn act(&mut self, process: &mut Process) -> Result<(), Failure> {
         match self.random.below(100) {
             0..55 => {
-                self.send_some(process, true).await?;
+                let answers = self.send_some(process)?;
+                if self.random.one_in(3) {
+                    self.search_filtered(process).await?;
+                }
+                all(answers).await;
                 if self.random.one_in(2) {
                     self.search(process).await?;
+                    self.search_filtered(process).await?;
                 }
             }
             55..75 => {
@@ -324,7 +352,7 @@ impl World {
                 self.tell("-- the disk is full".to_owned());
                 self.disk.set_full(true);
                 self.files.set_full(true);
-                self.send_some(process, true).await?;
+                all(self.send_some(process)?).await;
                 let millis = self.random.below(4000);
                 sleep(millis).await;
                 self.disk.set_full(false);
@@ -336,7 +364,10 @@ impl World {
                 self.tell(format!("-- a file fails after {steps} steps"));
                 self.files.fail_after(steps);
             }
-            88..91 => self.search(process).await?,
+            88..91 => {
+                self.search(process).await?;
+                self.search_filtered(process).await?;
+            }
             91..94 => self.read_log(process).await?,
             94 => self.change_index(process).await,
             95 => self.change_secondary(process).await,
@@ -397,37 +428,48 @@ impl World {
             4 => Effect::Row {
                 key,
                 vector: Some(None),
-                number: None,
+                numbers: [None; 3],
                 marker: false,
                 ttl_s: None,
             },
-            5 => Effect::Row {
+            5 | 6 => Effect::Row {
                 key,
                 vector: None,
-                number: Some(self.random.below(100) as i32),
+                numbers: self.numbers(1),
                 marker: self.random.one_in(2),
-                ttl_s: None,
+                ttl_s: self.ttl_s(),
             },
             _ => {
                 let element = |random: &mut Random| random.below(200) as i8;
                 let vector = [element(&mut self.random), element(&mut self.random)];
-                let ttl_s = self
-                    .random
-                    .one_in(5)
-                    .then(|| 1 + self.random.below(20) as u32);
                 Effect::Row {
                     key,
                     vector: Some(Some(vector)),
-                    number: self.random.one_in(2).then(|| self.random.below(100) as i32),
+                    numbers: self.numbers(2),
                     marker: !self.random.one_in(3),
-                    ttl_s,
+                    ttl_s: self.ttl_s(),
                 }
             }
         }
     }
 
-    /// Sends some writes at once, and waits for their answers or not.
-    async fn send_some(&mut self, process: &Process, and_wait: bool) -> Result<(), Failure> {
+    /// The numbers of a write: one column in `one_in` gets one, or loses it.
+    fn numbers(&mut self, one_in: u64) -> [Option<Option<i32>>; 3] {
+        let random = &mut self.random;
+        [(); 3].map(|()| {
+            let number = random.below(table::NUMBERS_BELOW) as i32;
+            let is_there = !random.one_in(8);
+            random.one_in(one_in).then_some(is_there.then_some(number))
+        })
+    }
+
+    fn ttl_s(&mut self) -> Option<u32> {
+        let is_to_expire = self.random.one_in(5);
+        is_to_expire.then(|| 1 + self.random.below(20) as u32)
+    }
+
+    /// Sends some writes at once. The results end with their answers.
+    fn send_some(&mut self, process: &Process) -> Result<Vec<JoinHandle<()>>, Failure> {
         let count = 1 + self.random.below(4);
         let mut sent = Vec::new();
         for _ in 0..count {
@@ -450,12 +492,7 @@ impl World {
             }
             sent.push(self.send(process, effect, timestamp, is_given));
         }
-        if and_wait {
-            for answered in sent {
-                let _ = answered.await;
-            }
-        }
-        Ok(())
+        Ok(sent)
     }
 
     fn send(
@@ -464,7 +501,7 @@ impl World {
         effect: Effect,
         timestamp: i64,
         is_given: bool,
-    ) -> tokio::task::JoinHandle<()> {
+    ) -> JoinHandle<()> {
         let given = self.given.clone();
         let (model, trace) = (self.model.clone(), self.trace.clone());
         let storage = process.storage.clone();
@@ -480,7 +517,7 @@ impl World {
             });
             model.sent.len() - 1
         };
-        lock(&trace).push(format!("write {number} at {timestamp}: {effect:?}"));
+        trace.tell(format!("write {number} at {timestamp}: {effect:?}"));
         tokio::spawn(async move {
             let answer = storage.write(table::write(&effect, timestamp)).await;
             let fate = match &answer {
@@ -488,7 +525,7 @@ impl World {
                 Err(StorageError::Closed) => Fate::Unknown,
                 Err(_) => Fate::Refused,
             };
-            lock(&trace).push(format!("write {number}: {fate:?}"));
+            trace.tell(format!("write {number}: {fate:?}"));
             if is_given && fate == Fate::Acknowledged {
                 given.fetch_max(timestamp, Ordering::Relaxed);
             }
@@ -532,6 +569,39 @@ impl World {
             self.tell(format!("it finds the {} rows of the table", found.len()));
         }
         Ok(())
+    }
+
+    /// Searches with a filter, and checks the answer, if there is one. Writes may be on their way.
+    async fn search_filtered(&mut self, process: &Process) -> Result<(), Failure> {
+        let has_own_index = table::secondary(&process.storage).is_some();
+        let search = Search::random(&mut self.random, has_own_index);
+        // There may be no index, or none yet, or it waits for reads that fail.
+        self.ask(process, &search).await.map(drop)
+    }
+
+    /// Asks for the answer to a search, and checks it.
+    async fn ask(
+        &mut self,
+        process: &Process,
+        search: &Search,
+    ) -> Result<Result<Vec<Found>, CqlError>, Failure> {
+        let clock = process.storage.clock();
+        let (open, from_s) = (lock(&self.model).open(), clock.now_s());
+        self.tell(format!("{search}"));
+        let answer = search.ask(&process.node).await;
+        let seen = lock(&self.model).seen(&open, from_s, clock.now_s());
+        match &answer {
+            Ok(found) => {
+                let keys: Vec<Key> = found.iter().map(|found| found.key).collect();
+                self.tell(format!("it finds {keys:?}"));
+                if let Some(fault) = search.fault(found, &seen) {
+                    return Err(format!("a wrong answer of {search}: {fault}"));
+                }
+                *self.found.entry(search.kind()).or_default() += found.len();
+            }
+            Err(error) => self.tell(format!("it fails: {error}")),
+        }
+        Ok(answer)
     }
 
     /// Reads the log up to the present, up to which it is complete from then on.
@@ -598,7 +668,8 @@ impl World {
         self.check_table(process).await?;
         self.check_log(process)?;
         self.check_secondary(process).await?;
-        self.check_index(process).await
+        self.check_index(process).await?;
+        self.check_filters(process).await
     }
 
     /// Checks that the table is what the writes have made of it.
@@ -640,9 +711,11 @@ impl World {
         built.map_err(|_| "the secondary index is not built".to_owned())?;
         let failed = |error| format!("the secondary index can't be read: {error}");
         let rows = table::rows(storage).map_err(failed)?;
-        let numbers: BTreeSet<i32> = rows.values().filter_map(|(_, number)| *number).collect();
+        let numbers: BTreeSet<i32> = rows.values().filter_map(|shown| shown.numbers[0]).collect();
         for number in numbers {
-            let of_number = rows.iter().filter(|(_, shown)| shown.1 == Some(number));
+            let of_number = rows
+                .iter()
+                .filter(|(_, shown)| shown.numbers[0] == Some(number));
             let expected: BTreeSet<Key> = of_number.map(|(key, _)| *key).collect();
             let found = table::keys_of(storage, index, number).map_err(failed)?;
             let is_swept = storage.statistics().sweeps_waiting == 0;
@@ -653,6 +726,26 @@ impl World {
             }
         }
         self.tell("the secondary index has its rows, as it should".to_owned());
+        Ok(())
+    }
+
+    /// Checks that searches with filters are answered, and rightly.
+    async fn check_filters(&mut self, process: &Process) -> Result<(), Failure> {
+        if !self.has_index {
+            return Ok(());
+        }
+        let has_own_index = table::secondary(&process.storage).is_some();
+        for _ in 0..FILTERS_CHECKED {
+            let search = Search::random(&mut self.random, has_own_index);
+            let answered = async {
+                while self.ask(process, &search).await?.is_err() {
+                    sleep(700).await;
+                }
+                Ok::<(), Failure>(())
+            };
+            let answered = tokio::time::timeout(PATIENCE, answered).await;
+            answered.map_err(|_| format!("nobody answers {search}"))??;
+        }
         Ok(())
     }
 
@@ -698,8 +791,8 @@ impl World {
 }
 
 fn distances(rows: &BTreeMap<Key, Shown>) -> BTreeMap<Key, f32> {
-    let with_vector = rows.iter().filter_map(|(key, (vector, _))| {
-        let [x, y] = table::floats((*vector)?);
+    let with_vector = rows.iter().filter_map(|(key, shown)| {
+        let [x, y] = table::floats(shown.vector?);
         Some((*key, (x - 1.0).powi(2) + (y - 1.0).powi(2)))
     });
     with_vector.collect()
@@ -715,6 +808,12 @@ fn found_distances(found: Bytes) -> BTreeMap<Key, f32> {
     distances
         .map(|(at, distance)| ((int(0, at), int(1, at)), *distance))
         .collect()
+}
+
+async fn all(answers: Vec<JoinHandle<()>>) {
+    for answered in answers {
+        let _ = answered.await;
+    }
 }
 
 async fn sleep(millis: u64) {
