@@ -31,6 +31,7 @@ mod model;
 mod pages;
 mod random;
 mod searches;
+mod sweeping;
 mod table;
 mod trace;
 mod world;

@@ -164,12 +164,15 @@ impl Committer {
             return false;
         };
         let schema = self.shared.schema();
+        let place = (build.space, build.behind.clone());
         match self.build_step(&schema, &mut build) {
             Ok(false) => self.builds.push(build),
             Ok(true) => self.finish_build(&schema, build),
             Err(error @ (StorageError::ReadOnly(_) | StorageError::Io(_))) => {
                 tracing::warn!(%error, "an index could not be built further yet");
                 self.shared.note_write_failure(&error);
+                // The rows of the step have no entries yet.
+                (build.space, build.behind) = place;
                 self.builds.insert(0, build);
                 return false;
             }

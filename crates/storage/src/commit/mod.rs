@@ -265,21 +265,27 @@ impl Committer {
             .reopen()
             .and_then(|()| self.reload_mark())
             .and_then(|()| load(&self.shared.engine, self.shared.clock.now_micros()))
-            .and_then(|loaded| Ok((loaded, load_builds(&self.shared.engine)?)));
+            .and_then(|loaded| {
+                let engine = &self.shared.engine;
+                Ok((loaded, load_builds(engine)?, load_sweeps(engine)?))
+            });
         match reopened {
-            Ok((Some((catalog, generations)), builds)) => {
+            Ok((Some((catalog, generations)), builds, sweeps)) => {
                 let old = self.shared.schema();
                 let building = building::indexes(&builds);
                 let new = Schema::new(Arc::new(catalog), generations, building, Some(&old));
                 self.builds.clear();
                 self.take_builds(&new, builds);
+                // Steps that were not synced may be lost.
+                self.sweeps = sweeps.into();
+                self.count_sweeps();
                 self.shared.set_schema(new);
                 self.shared.clear_failure();
                 // Readers may have been told later times while the disk took no writes.
                 self.keep(self.given_micros());
                 tracing::info!("the disk takes writes again");
             }
-            Ok((None, _)) => tracing::error!("the storage was opened again without its schema"),
+            Ok((None, _, _)) => tracing::error!("the storage was opened again without its schema"),
             Err(error) => tracing::warn!(%error, "the storage could not be opened again yet"),
         }
     }

@@ -139,15 +139,17 @@ impl Committer {
         if self.sweeps.is_empty() || self.shared.check_writable().is_err() {
             return false;
         }
-        let Some(mut sweep) = self.sweeps.pop_front() else {
+        let Some(sweep) = self.sweeps.pop_front() else {
             return false;
         };
-        match self.sweep_step(&mut sweep) {
+        let mut further = sweep.clone();
+        match self.sweep_step(&mut further) {
             Ok(true) => {}
-            Ok(false) => self.sweeps.push_front(sweep),
+            Ok(false) => self.sweeps.push_front(further),
             Err(error) => {
                 tracing::warn!(%error, "deleted rows could not be removed from the disk yet");
                 self.shared.note_write_failure(&error);
+                // The rows of the step are still there.
                 self.sweeps.push_back(sweep);
                 return false;
             }
