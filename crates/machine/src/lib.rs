@@ -1,6 +1,6 @@
 //! The machine below the index service and the node, as far as simulations stand in for it: the
-//! steps of writing files ([`files`]), and the threads of work that blocks ([`aside`]). Time has a
-//! seam of its own, the crate `clock`.
+//! steps of writing files ([`files`]), and the threads of work that blocks (`aside`, a feature, as
+//! it needs a runtime). Time has a seam of its own, the crate `clock`.
 //!
 //! Everywhere but in a simulation the machine's own files and threads are used, and asking costs a
 //! look at a flag. A thread that [simulates](Simulation::enter) does everything itself, and its
@@ -8,9 +8,11 @@
 
 #![warn(clippy::unwrap_used)]
 
+#[cfg(feature = "aside")]
 mod aside;
 pub mod files;
 mod simulation;
 
+#[cfg(feature = "aside")]
 pub use aside::aside;
 pub use simulation::{Entered, Simulation};
