@@ -368,6 +368,12 @@ impl Storage {
         }))
     }
 
+    /// The number of the last commit of writes since the storage was opened; `None` while one is
+    /// under way. If it is the same twice, nothing was written between.
+    pub fn last_commit(&self) -> Option<u64> {
+        self.inner.shared.gate.last_commit()
+    }
+
     /// Makes later commits take a `cdc$time` above `until_micros`, and waits until no commit in
     /// flight can still add a CDC log row at or below it. Afterwards a read of any log up to
     /// `until_micros` is complete for good. `until_micros` is in microseconds since the epoch, and

@@ -6,10 +6,10 @@
 //! index keeps its vectors quantized and `rescoring` is on, the candidates are put in order again
 //! by their stored vectors.
 //!
-//! A row may get another vector between the two. The index service in the same process has just
-//! told its score, so the difference is seen: `ranks` puts the rows in the order of the vectors
-//! that were read with them. A row that is farther away than all that were named is made up for as
-//! one that is gone.
+//! A row may get another vector between the two. If anything was written meanwhile, `ranks`
+//! compares the scores that the index service in the same process has told with those of the
+//! vectors that were read, and puts the rows in the order of these. A row that is farther away than
+//! all that were named is made up for as one that is gone.
 //!
 //! The index service gets the relations of WHERE as a filter, as far as it keeps their columns. The
 //! rows are checked for all of them. Where that leaves too few of all the neighbours that one
@@ -152,9 +152,10 @@ impl Search<'_> {
         }
         let mut requested = self.order.candidates.wanted(self.limit);
         loop {
+            let before = self.database.storage.last_commit();
             let named = self.candidates(requested, filter.clone()).await?;
             let count = named.len();
-            let (page, alive) = self.page(named).await?;
+            let (page, alive) = self.page(named, before).await?;
             match Refill::after(self.limit, requested, count, alive) {
                 Refill::Whole => return Ok(page),
                 Refill::Short => return self.scanned_page().await,
@@ -269,18 +270,23 @@ impl Search<'_> {
             .await
     }
 
-    /// Reads the rows of these neighbours, up to LIMIT, into a page. The second value is the number
-    /// of them for which no other rows are needed.
-    async fn page(&self, named: Vec<Named>) -> Result<(Page, usize), CqlError> {
-        let view = self
-            .database
-            .storage
-            .view(self.plan.selected.table.id)
-            .map_err(storage_error)?;
+    /// Reads the rows of these neighbours, up to LIMIT, into a page. `before` is the last commit
+    /// before they were asked for. The second value is the number of rows for which no others are
+    /// needed.
+    async fn page(
+        &self,
+        named: Vec<Named>,
+        before: Option<u64>,
+    ) -> Result<(Page, usize), CqlError> {
+        let storage = &self.database.storage;
+        let view = storage.view(self.plan.selected.table.id);
+        let view = view.map_err(storage_error)?;
+        let has_changed = before.is_none() || before != storage.last_commit();
         let reach = named.last().map(|last| last.score);
         let mut collector = self.collector();
         let is_told_exactly = self.order.candidates.is_exact && self.database.stores.are_local();
-        let mut ranks = is_told_exactly.then(|| Ranks::new(self.limit));
+        // To compare the vectors takes longer than to read rows.
+        let mut ranks = (is_told_exactly && has_changed).then(|| Ranks::new(self.limit));
         let mut take = |row: Row, told: f32| {
             // A row without a vector is no neighbour any more.
             let Some(vector) = self.order.place.value(&row) else {

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use storage::Storage;
+use storage::mutation::Write;
 use store_api::binary::Writer;
 use store_api::types::AnnRequest;
 use store_api::{Client, ClientError, LocalStore, Stores};
@@ -19,6 +21,8 @@ const INT: u16 = 9;
 /// An index service that gives canned answers, one after another: the ids of rows with the first
 /// element of the vector that it knows. It knows nothing else of them.
 struct Canned {
+    /// A storage that is written to during each search.
+    written: Option<Storage>,
     answers: Mutex<VecDeque<Vec<(i32, f32)>>>,
     /// The number of rows that each search asked for.
     asked: Mutex<Vec<usize>>,
@@ -39,7 +43,16 @@ impl LocalStore for Canned {
         let ids: Vec<[u8; 4]> = rows.iter().map(|(id, _)| id.to_be_bytes()).collect();
         let mut writer = Writer::new(scores, 1, 4 * ids.len());
         writer.column("id", INT, ids.iter().map(|id| &id[..]));
-        Box::pin(async move { Ok(writer.finish()) })
+        Box::pin(async move {
+            if let Some(storage) = &self.written {
+                let write = Write {
+                    mutations: Vec::new(),
+                    condition: None,
+                };
+                storage.write(write).await.unwrap();
+            }
+            Ok(writer.finish())
+        })
     }
 
     fn ranked_rows(&self, _: &str, _: &str) {}
@@ -50,7 +63,16 @@ impl LocalStore for Canned {
 }
 
 /// A table whose rows have these ids and first elements of their vectors, and an index service.
+/// Something is written during each search.
 fn table(rows: &[(i32, f32)], answers: &[&[(i32, f32)]]) -> (Fixture, Arc<Canned>) {
+    table_written_to(true, rows, answers)
+}
+
+fn table_written_to(
+    is_written_to: bool,
+    rows: &[(i32, f32)],
+    answers: &[&[(i32, f32)]],
+) -> (Fixture, Arc<Canned>) {
     let mut fixture = Fixture::with_stores(Client::disabled()).with(&[
         "CREATE TABLE t (id int PRIMARY KEY, n int, v vector<float, 2>)",
         "CREATE CUSTOM INDEX i ON t (v) USING 'vector_index' WITH OPTIONS = {'similarity_function': 'euclidean'}",
@@ -61,6 +83,7 @@ fn table(rows: &[(i32, f32)], answers: &[&[(i32, f32)]]) -> (Fixture, Arc<Canned
         ));
     }
     let store = Arc::new(Canned {
+        written: is_written_to.then(|| fixture.database.storage.clone()),
         answers: Mutex::new(answers.iter().map(|answer| answer.to_vec()).collect()),
         asked: Mutex::default(),
     });
@@ -104,4 +127,11 @@ fn rows_that_stay_as_they_are_are_asked_for_once() {
     let expected: Vec<String> = (1..=50).map(|id: i32| id.to_string()).collect();
     assert_eq!(nearest(&fixture, 50), expected);
     assert_eq!(*store.asked.lock().unwrap(), [50]);
+}
+
+#[test]
+fn vectors_are_compared_only_if_something_was_written_meanwhile() {
+    let told = [(1, 1.0), (2, 2.0), (3, 3.0)];
+    let (fixture, _) = table_written_to(false, &[(1, 9.0), (2, 2.0), (3, 3.0)], &[&told]);
+    assert_eq!(nearest(&fixture, 2), ["1", "2"]);
 }

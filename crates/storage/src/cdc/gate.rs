@@ -49,6 +49,12 @@ impl CdcGate {
         }
     }
 
+    /// The number of the last commit; `None` while one is under way.
+    pub(crate) fn last_commit(&self) -> Option<u64> {
+        let begun = self.state().begun;
+        (self.ended.load(Ordering::Acquire) == begun).then_some(begun)
+    }
+
     pub(crate) fn take(&self, timestamp: i64, now_micros: i64) -> LogTime {
         self.state().clock.take(timestamp, now_micros)
     }
