@@ -98,8 +98,8 @@ impl TurnsOptions {
     }
 
     /// As [`TurnsOptions::of_threads`], but all classes together take no more turns at once than
-    /// there are cores, or `threads` if that is more, and the sides get them by their shares. Work in
-    /// the background weighs a quarter of ingest. As it waits for the disk, it has half of the
+    /// there are cores, or `threads` if that is more, and the sides get them by their shares. Work
+    /// in the background weighs a quarter of ingest. As it waits for the disk, it has half of the
     /// turns at most.
     pub fn of_shares(threads: usize, shares: Shares) -> TurnsOptions {
         let options = TurnsOptions::of_threads(threads);

@@ -257,7 +257,7 @@ impl Engine {
     }
 
     /// The [route](Engine::route) of a search. If the table was truncated a moment ago, it waits
-    /// for the index to be built anew, which takes a moment while the table is empty. It waits, too,
+    /// for the index to be built anew, which takes a moment while the table is empty. It also waits
     /// for an index that lacks few rows.
     pub async fn current_route(
         &self,
