@@ -107,7 +107,8 @@ def test_what_cannot_be_asked(films):
         ("PER PARTITION LIMIT 1 LIMIT 3", None),
         ("ORDER BY v ANN OF [1, 2, 3] PER PARTITION LIMIT 1 LIMIT 3", "do not support per-partition limits"),
         ("ORDER BY v ANN OF [1, 2, 3] DESC LIMIT 3", "Descending ANN ordering is not supported"),
-        ("WHERE name = 'x' ORDER BY v ANN OF [1, 2, 3] LIMIT 3 ALLOW FILTERING", "Filters beside ANN OF"),
+        ("WHERE name = 'film 7' ORDER BY v ANN OF [1, 2, 3] LIMIT 3 ALLOW FILTERING", None),
+        ("WHERE name = 'film 7' ORDER BY v ANN OF [1, 2, 3] LIMIT 3", "ALLOW FILTERING"),
     ]:
         if named:
             with pytest.raises(InvalidRequest, match=named):
@@ -141,11 +142,12 @@ def test_pages_warnings_and_traces(films):
     prepared.fetch_size = 3
     result = films.execute(prepared, (vector(5), 8), trace=True)
     assert len(result.all()) == 8 and not result.has_more_pages
-    assert result.response_future.warnings == [PAGING]
+    # Another warning may say that the answer lacks the writes of a moment ago.
+    assert PAGING in result.response_future.warnings
     trace = result.get_query_trace()
     assert trace.events
     prepared.fetch_size = 8
-    assert not films.execute(prepared, (vector(5), 8)).response_future.warnings
+    assert PAGING not in (films.execute(prepared, (vector(5), 8)).response_future.warnings or [])
 
 
 def test_the_consistency_is_the_callers(films, nodes):
