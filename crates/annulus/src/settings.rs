@@ -112,7 +112,7 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_SEARCH_SHARE", value_name = "N")]
     pub search_share: Option<u32>,
 
-    /// Weight of writes, and as much of building indexes, against --search-share [default: 1]
+    /// Weight of writes and of building indexes, each, against --search-share [default: 1]
     #[arg(long, env = "ANNULUS_INGEST_SHARE", value_name = "N")]
     pub ingest_share: Option<u32>,
 
