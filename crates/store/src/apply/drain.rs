@@ -14,7 +14,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 
 use crate::compute::{Compute, Stopped};
-use crate::indexes::{Block, FreshChange, IndexHandle, Refused};
+use crate::indexes::{Block, Blocks, FreshChange, IndexHandle, NewFilters, Refused};
 use crate::items::{Change, Operation};
 use crate::observed::Observed;
 
@@ -110,10 +110,16 @@ impl Drain {
     /// this index; their rows are not found.
     pub fn put(&mut self, changes: Vec<Change>) -> Vec<Refused> {
         let mut refused = Vec::new();
+        let mut filters = Vec::new();
         let mut block = Vec::new();
         let mut bytes = 0;
-        for change in changes {
+        for mut change in changes {
             let (id, operation) = (change.id(), change.operation());
+            if let Change::Replace { filters: new, .. } = &mut change
+                && !new.is_empty()
+            {
+                filters.push((id, std::mem::take(new)));
+            }
             let vector = match change {
                 Change::Insert { value, .. } | Change::Replace { value, .. } => {
                     let Observed::Vector(vector) = value;
@@ -146,7 +152,7 @@ impl Drain {
         if !block.is_empty() {
             self.push(block);
         }
-        self.publish();
+        self.publish(&filters);
         self.begin();
         refused
     }
@@ -190,7 +196,7 @@ impl Drain {
             settled.gone.extend(done.gone);
         }
         if self.first > before {
-            self.publish();
+            self.publish(&[]);
         }
         self.begin();
         settled
@@ -215,9 +221,13 @@ impl Drain {
         &mut self.blocks[(number - self.first) as usize]
     }
 
-    fn publish(&self) {
+    fn publish(&self, filters: &[NewFilters]) {
         let blocks = self.blocks.iter().map(|queued| queued.block.clone());
-        self.index.vectors.publish(blocks.collect());
+        let blocks = Blocks {
+            first: self.first,
+            blocks: blocks.collect(),
+        };
+        self.index.vectors.publish(blocks, filters);
     }
 
     /// Begins as many pieces as there are threads for.
@@ -340,7 +350,11 @@ mod tests {
             };
             let value = Observed::Vector(vec![x, 0.0]);
             if self.model.insert(id, x).is_some() {
-                return Change::Replace { id, value };
+                return Change::Replace {
+                    id,
+                    value,
+                    filters: Vec::new(),
+                };
             }
             let key = self.index.identity.keys.encode([id.to_string().as_bytes()]);
             keys.insert(id, key);
@@ -469,7 +483,11 @@ mod tests {
         world.put(changes);
         world.drain().await;
         let value = Observed::Vector(vec![1.0; 3]);
-        let refused = world.drain.put(vec![Change::Replace { id: 1, value }]);
+        let refused = world.drain.put(vec![Change::Replace {
+            id: 1,
+            value,
+            filters: Vec::new(),
+        }]);
         assert_eq!((refused.len(), refused[0].id), (1, 1));
         world.model.clear();
         world.check();

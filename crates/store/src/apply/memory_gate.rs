@@ -88,7 +88,11 @@ mod tests {
 
         memory.note(2 << 20, 1 << 20);
         let value = Observed::Vector(vec![0.0]);
-        let replace = Change::Replace { id: 9, value };
+        let replace = Change::Replace {
+            id: 9,
+            value,
+            filters: Vec::new(),
+        };
         let remove = Change::Remove { id: 8 };
         let (pass, refused) = gate.sift(vec![insert(2), replace, remove]);
         assert_eq!(

@@ -250,8 +250,7 @@ impl Applier {
                 Observation { key, state }
             })
             .collect();
-        let changes = self.observe(issue.sequence(), observations);
-        self.apply(changes);
+        self.observe(issue.sequence(), observations);
         self.index.doubts.taken_in();
         drop(issue);
         self.items.forget(self.sequencer.oldest_in_flight());
@@ -262,17 +261,20 @@ impl Applier {
         }
     }
 
-    /// Makes the changes of a read's observations. Searches wait for keys meanwhile.
-    fn observe(&mut self, sequence: u64, observations: Vec<Observation>) -> Vec<Change> {
-        let mut changes = Vec::new();
+    /// Makes the changes of a read's observations. Searches wait for keys meanwhile, some at a
+    /// time.
+    fn observe(&mut self, sequence: u64, observations: Vec<Observation>) {
+        let index = self.index.clone();
         let mut observations = observations.into_iter();
         while observations.len() > 0 {
-            self.index.vectors.keys().make_room(OBSERVED_AT_A_TIME);
-            let mut keys = self.index.vectors.keys_mut();
+            index.vectors.keys().make_room(OBSERVED_AT_A_TIME);
+            let mut keys = index.vectors.keys_mut();
             let some = observations.by_ref().take(OBSERVED_AT_A_TIME);
-            changes.extend(some.filter_map(|some| self.items.observe(&mut keys, sequence, some)));
+            let changes = some.filter_map(|some| self.items.observe(&mut keys, sequence, some));
+            let changes = changes.collect();
+            drop(keys);
+            self.apply(changes);
         }
-        changes
     }
 
     fn end_partition(&mut self, issue: Arc<Issue>, partition: PartitionKey) {

@@ -1,3 +1,5 @@
+mod pairs;
+
 use std::path::Path;
 
 use index::Quantization;
@@ -238,6 +240,7 @@ async fn rereads_stand_against_an_older_scan() {
     for round in 0..20u8 {
         let issue = world.sequencer.issue();
         world.reread(&issue, &[("new", ReadCell::Null)]).await;
+        world.drained().await;
         let issue = world.sequencer.issue();
         world
             .reread(&issue, &[("new", vector(f32::from(round)))])

@@ -16,7 +16,16 @@ use arc_swap::{ArcSwap, Guard};
 
 /// The fresh changes of an index, oldest block first.
 #[derive(Default)]
-pub struct Fresh(ArcSwap<Vec<Arc<Block>>>);
+pub struct Fresh(ArcSwap<Blocks>);
+
+/// The blocks of fresh changes, oldest first.
+#[derive(Default)]
+pub struct Blocks {
+    /// The number of the first block. The others count on from there, and no number comes twice.
+    pub first: u64,
+    /// The blocks.
+    pub blocks: Vec<Arc<Block>>,
+}
 
 /// Changes that came together.
 pub struct Block {
@@ -35,7 +44,7 @@ pub struct FreshChange {
 }
 
 /// The fresh changes at some moment.
-pub struct FreshNow(Guard<Arc<Vec<Arc<Block>>>>);
+pub struct FreshNow(Guard<Arc<Blocks>>);
 
 /// The fresh vectors as one query sees them.
 #[derive(Default)]
@@ -44,6 +53,8 @@ pub struct Measured {
     pub hidden: IdSet,
     /// The distances of the fresh vectors.
     pub vectors: Vec<Neighbour>,
+    /// The number of the block that comes next.
+    pub end: u64,
 }
 
 impl Fresh {
@@ -53,18 +64,40 @@ impl Fresh {
     }
 
     /// Replaces the fresh changes.
-    pub fn publish(&self, blocks: Vec<Arc<Block>>) {
+    pub fn publish(&self, blocks: Blocks) {
         self.0.store(Arc::new(blocks));
+    }
+
+    /// Whether one of these rows may have changed since the next block had the number `end`.
+    pub fn may_have_changed(&self, rows: &[Neighbour], end: u64) -> bool {
+        let now = self.0.load();
+        if now.end() == end {
+            return false;
+        }
+        // A block that has come and left since then tells nothing any more.
+        let Some(known) = end.checked_sub(now.first) else {
+            return true;
+        };
+        let newer = now.blocks.iter().skip(known as usize);
+        let changed: IdSet = newer.flat_map(|block| block.ids()).collect();
+        rows.iter().any(|row| changed.contains(row.id))
     }
 
     /// The number of fresh changes. An id with two of them counts twice.
     pub fn len(&self) -> usize {
-        self.0.load().iter().map(|block| block.changes.len()).sum()
+        let now = self.0.load();
+        now.blocks.iter().map(|block| block.changes.len()).sum()
     }
 
     /// The bytes that the fresh changes take.
     pub fn memory_bytes(&self) -> usize {
-        self.0.load().iter().map(|block| block.bytes).sum()
+        self.0.load().blocks.iter().map(|block| block.bytes).sum()
+    }
+}
+
+impl Blocks {
+    fn end(&self) -> u64 {
+        self.first + self.blocks.len() as u64
     }
 }
 
@@ -78,13 +111,16 @@ impl Block {
             changes: changes.into(),
         }
     }
+
+    fn ids(&self) -> impl Iterator<Item = u32> {
+        self.changes.iter().map(|change| change.id)
+    }
 }
 
 impl FreshNow {
     /// The newest change of each id: its vector, or `None` if it has none.
     pub fn by_id(&self) -> HashMap<u32, Option<&Prepared>> {
-        let FreshNow(blocks) = self;
-        let changes = blocks.iter().flat_map(|block| &block.changes);
+        let changes = self.0.blocks.iter().flat_map(|block| &block.changes);
         changes
             .map(|change| (change.id, change.vector.as_ref()))
             .collect()
@@ -92,8 +128,11 @@ impl FreshNow {
 
     /// Measures the fresh vectors. Fails if the query is no vector of the index.
     pub fn measure(&self, ann: &ann::Index, query: &[f32]) -> Result<Measured, Error> {
-        let FreshNow(blocks) = self;
-        let mut measured = Measured::default();
+        let blocks = &self.0.blocks;
+        let mut measured = Measured {
+            end: self.0.end(),
+            ..Measured::default()
+        };
         if blocks.is_empty() {
             return Ok(measured);
         }

@@ -16,12 +16,12 @@ mod selection;
 mod vector;
 
 pub use engine::{Engine, NoRoute, Routed};
-pub use fresh::{Block, FreshChange};
+pub use fresh::{Block, Blocks, FreshChange};
 pub use freshness::Lag;
 pub use handle::IndexHandle;
 pub use ranked_rows::RankedRows;
 pub use returned::ReturnedColumn;
-pub use vector::{Refused, Retired, Search, VectorError, VectorIndex};
+pub use vector::{NewFilters, Refused, Retired, Search, VectorError, VectorIndex};
 
 #[cfg(test)]
 pub(crate) mod tests;

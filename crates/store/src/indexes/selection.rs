@@ -128,6 +128,11 @@ impl<'a> Selection<'a> {
         })
     }
 
+    /// Takes the lock now, if it is not held. Without open writers it is held to the end.
+    pub fn hold(&self) {
+        self.with(|_, _| ());
+    }
+
     /// Looks at the keys, which stay as they are meanwhile, and at the rows that are selected.
     pub fn at_once<T>(&self, look: impl FnOnce(&KeyTable, &dyn Fn(u32) -> bool) -> T) -> T {
         let has_conditions = !self.conditions().is_empty();

@@ -11,12 +11,13 @@ use std::sync::{Arc, RwLockReadGuard, RwLockWriteGuard};
 
 use ann::{Filter, Neighbour, Prepared, SearchOptions, VectorsState};
 use arc_swap::ArcSwap;
+use bytes::Bytes;
 use index::Metric;
 use index::VectorOptions;
 use index::score;
 use tokio::sync::Notify;
 
-use super::fresh::{Block, Fresh, FreshNow, Measured};
+use super::fresh::{Blocks, Fresh, FreshNow, Measured};
 use super::plan::Plan;
 use super::ranked_rows::RankedRows;
 use super::returned::{ReturnedColumn, ReturnedValues, Source, TooManyBytes};
@@ -69,6 +70,20 @@ pub struct Search<'a> {
     /// The columns whose values are wanted beside the keys; `None` if the answer shall not speak of
     /// any.
     pub returned: Option<&'a [ReturnedColumn]>,
+}
+
+/// The values of an id's filter columns, in their order; `None` for null.
+pub type NewFilters = (u32, Vec<Option<Bytes>>);
+
+impl Search<'_> {
+    /// Whether the answer says something of the values of filter columns.
+    fn uses_filters(&self) -> bool {
+        let returned = self.returned.unwrap_or_default();
+        self.filter.is_some_and(RowFilter::has_filter_columns)
+            || returned
+                .iter()
+                .any(|column| matches!(column.source, Source::Kept(Place::Filter(_))))
+    }
 }
 
 #[cfg(test)]
@@ -250,7 +265,11 @@ impl VectorIndex {
             ..
         } = *search;
         let fresh = self.fresh.now().measure(&self.ann, query);
-        let Measured { hidden, vectors } = fresh.map_err(|error| self.fault(error))?;
+        let Measured {
+            hidden,
+            vectors,
+            end,
+        } = fresh.map_err(|error| self.fault(error))?;
         let held = self.ann.len();
         if HIDDEN_SHARE * hidden.len() <= held {
             // As many more as are hidden among the nearest, on average.
@@ -269,7 +288,8 @@ impl VectorIndex {
                 let enough = rows.len() == limit;
                 enough && rows.last().is_none_or(|last| last.distance <= reach)
             });
-            if is_whole || (dropped == 0 && hidden.is_empty()) {
+            let is_whole = is_whole || (dropped == 0 && hidden.is_empty());
+            if is_whole && !self.are_newer(&rows, end, search) {
                 plan.fresh = vectors.len();
                 let answer = self.answer(&rows, &keys, search)?;
                 return Ok(answer.found_by(plan));
@@ -280,7 +300,8 @@ impl VectorIndex {
 
     /// Finds the nearest rows that satisfy a filter, by looking at these rows alone. Few rows are
     /// found by their ids first; of many rows the engine asks one by one. Rows may be changed
-    /// meanwhile: it looks again if one was that it had found.
+    /// meanwhile: it looks again if one was that it had found, as the values that a filter is
+    /// checked against belong to the row's newest vector.
     fn search_selected<'a>(&'a self, search: &Search<'a>) -> Result<RankedRows<'a>, VectorError> {
         let Search {
             query,
@@ -291,12 +312,17 @@ impl VectorIndex {
         } = *search;
         let mut looks_again = LOOKS_AGAIN;
         loop {
+            let is_open = looks_again > 0;
+            let selection = Selection::new(&self.keys, filter, now_s, is_open);
+            if !is_open {
+                selection.hold();
+            }
             let fresh = self.fresh.now().measure(&self.ann, query);
             let Measured {
                 hidden,
                 mut vectors,
+                end,
             } = fresh.map_err(|error| self.fault(error))?;
-            let selection = Selection::new(&self.keys, filter, now_s, looks_again > 0);
             let is_filtered = filter.is_some();
             let (mut found, mut plan) = match selection.few() {
                 Some(mut ids) => {
@@ -320,11 +346,14 @@ impl VectorIndex {
             // The filter holds for the very values that are answered.
             let answer = selection.at_once(|keys, admits| {
                 found.retain(|neighbour| admits(neighbour.id));
-                if found.len() < proposed && looks_again > 0 {
+                if found.len() < proposed && is_open {
                     return Ok(None);
                 }
                 vectors.retain(|neighbour| admits(neighbour.id));
                 let (rows, _) = merge(found, &vectors, limit, keys, now_s);
+                if is_open && self.are_newer(&rows, end, search) {
+                    return Ok(None);
+                }
                 plan.fresh = vectors.len();
                 self.answer(&rows, keys, search).map(Some)
             })?;
@@ -354,6 +383,12 @@ impl VectorIndex {
         Ok((found, Plan::of(is_filtered, &explanation)))
     }
 
+    /// Whether the values of filter columns of one of these rows may be newer than its vector was.
+    /// The keys are locked meanwhile.
+    fn are_newer(&self, rows: &[Neighbour], end: u64, search: &Search<'_>) -> bool {
+        search.uses_filters() && self.fresh.may_have_changed(rows, end)
+    }
+
     fn fault(&self, error: ann::Error) -> VectorError {
         match error {
             ann::Error::Dimensions { .. } | ann::Error::NotFinite { .. } => {
@@ -376,13 +411,11 @@ impl VectorIndex {
         let returned = search.returned;
         let mut rows = RankedRows::with_capacity(&self.schema, nearest.len()).returning(returned);
         let dimensions = self.ann.options().dimensions;
-        let returns = |is_it: fn(Source) -> bool| {
-            let columns = returned.unwrap_or_default();
-            columns.iter().any(|column| is_it(column.source))
-        };
-        let returns_vectors = returns(|source| source == Source::Vectors);
-        let uses_filters = search.filter.is_some_and(RowFilter::has_filter_columns)
-            || returns(|source| matches!(source, Source::Kept(Place::Filter(_))));
+        let columns = returned.unwrap_or_default();
+        let returns_vectors = columns
+            .iter()
+            .any(|column| column.source == Source::Vectors);
+        let uses_filters = search.uses_filters();
         // The fresh vectors are looked at before the graph, which takes them in meanwhile.
         let fresh = returns_vectors.then(|| self.fresh.now());
         let fresh = fresh.as_ref().map(FreshNow::by_id).unwrap_or_default();
@@ -429,10 +462,21 @@ impl VectorIndex {
         self.ann.prepare(vector)
     }
 
-    /// Publishes the changes that are fresh now. One task alone may do so.
-    pub fn publish(&self, blocks: Vec<Arc<Block>>) {
-        self.fresh.publish(blocks);
-        if self.len() >= self.tell_at.load(Ordering::Acquire) {
+    /// Publishes the changes that are fresh now, and with them the values of filter columns of
+    /// their rows: a search that holds the keys sees both or neither. One task alone may do so.
+    pub fn publish(&self, blocks: Blocks, filters: &[NewFilters]) {
+        let rows = if filters.is_empty() {
+            self.fresh.publish(blocks);
+            self.len()
+        } else {
+            let mut keys = self.keys_mut();
+            for (id, values) in filters {
+                keys.set_filters(*id, values);
+            }
+            self.fresh.publish(blocks);
+            keys.len()
+        };
+        if rows >= self.tell_at.load(Ordering::Acquire) {
             self.grown.notify_one();
         }
     }
@@ -535,8 +579,8 @@ impl Retired {
 mod tests {
     use super::*;
     use crate::identity::IndexIdentity;
-    use crate::indexes::FreshChange;
     use crate::indexes::tests::{identity, in_memory, insert};
+    use crate::indexes::{Block, FreshChange};
 
     fn index(identity: &IndexIdentity) -> VectorIndex {
         VectorIndex::new(&identity.options, identity.keys.clone(), &in_memory()).unwrap()
@@ -647,6 +691,10 @@ mod tests {
         Arc::new(Block::new(changes.iter().map(fresh).collect()))
     }
 
+    fn publish(index: &VectorIndex, blocks: Vec<Arc<Block>>) {
+        index.publish(Blocks { first: 0, blocks }, &[]);
+    }
+
     /// The rows nearest to the origin, by their names and distances.
     fn found(index: &VectorIndex, limit: usize, now_s: u32) -> Vec<(String, f32)> {
         let search = Search {
@@ -685,10 +733,10 @@ mod tests {
             let new = held + 1;
             let first = block(&index, &[(0, Some([0.5, 0.0])), (new, Some([9.0, 0.0]))]);
             let second = block(&index, &[(new, Some([0.0, 0.25])), (1, None), (2, None)]);
-            index.publish(vec![first.clone()]);
+            publish(&index, vec![first.clone()]);
             let expected = rows(&[("0", 0.25)]);
             assert_eq!(found(&index, 1, 0), expected, "{held}");
-            index.publish(vec![first, second]);
+            publish(&index, vec![first, second]);
             let new = new.to_string();
             let expected = rows(&[(&new, 0.0625), ("0", 0.25), ("3", 9.0), ("4", 16.0)]);
             let expected = &expected[..expected.len().min(held as usize)];
@@ -697,7 +745,7 @@ mod tests {
                 _ => expected,
             };
             assert_eq!(found(&index, 4, 0), expected, "{held}");
-            index.publish(Vec::new());
+            publish(&index, Vec::new());
             let distances = found(&index, 3, 0);
             assert_eq!(distances.len(), 3.min(held as usize), "{held}");
         }
@@ -709,7 +757,7 @@ mod tests {
         // The nearest are far away now, or gone.
         let far = |id: u32| (id, (id.is_multiple_of(2)).then_some([1e6, 0.0]));
         let changes: Vec<_> = (0..100).map(far).collect();
-        index.publish(vec![block(&index, &changes)]);
+        publish(&index, vec![block(&index, &changes)]);
         let names: Vec<String> = (100..150).map(|id: u32| id.to_string()).collect();
         let nearest = found(&index, 50, 0).into_iter().map(|(name, _)| name);
         assert_eq!(nearest.collect::<Vec<_>>(), names);
@@ -722,7 +770,7 @@ mod tests {
         for id in 0..650 {
             index.keys_mut().set_expiry(id, 1000);
         }
-        index.publish(vec![block(&index, &[(1, Some([0.5, 0.0]))])]);
+        publish(&index, vec![block(&index, &[(1, Some([0.5, 0.0]))])]);
         assert_eq!(found(&index, 2, 999), rows(&[("0", 0.0), ("1", 0.25)]));
         let expected = rows(&[("650", 422_500.0), ("651", 423_801.0)]);
         assert_eq!(found(&index, 2, 1000), expected);

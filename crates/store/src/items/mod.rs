@@ -51,6 +51,7 @@ mod model_tests;
 use std::hash::{BuildHasher, RandomState};
 
 use absence::Absences;
+use bytes::Bytes;
 use expiry::Expiries;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -94,6 +95,9 @@ pub enum Change {
         id: u32,
         /// The new value of the id.
         value: Observed,
+        /// The new values of its filter columns, which are not in the table of keys yet, so that
+        /// they come together with the value; empty if they stay as they are.
+        filters: Vec<Option<Bytes>>,
     },
     /// An id that the index forgets. The id isn't given out again before it is passed to
     /// [`Items::reuse`].
@@ -326,30 +330,48 @@ impl Items {
                     value: cell.value,
                 })
             }
-            (Some(id), RowState::Present(cell)) => {
-                // The row may have been deleted and inserted in another form between two reads.
-                if keys.keep_form(id, &key) {
-                    self.touch(id);
-                }
-                let before = self.known[id as usize];
-                self.regressions += u64::from(cell.written_us < before.written_us);
-                let vector_before = before.value_hash ^ self.hashing.of_kept_filters(keys, id);
-                self.note(keys, id, sequence, &cell);
-                if self.known[id as usize].value_hash == before.value_hash {
-                    return None;
-                }
-                self.touch(id);
-                keys.set_filters(id, &cell.filters);
-                // The graph knows nothing of filter columns.
-                if self.hashing.of_value(&cell.value) == vector_before {
-                    return None;
-                }
-                Some(Change::Replace {
-                    id,
-                    value: cell.value,
-                })
-            }
+            (Some(id), RowState::Present(cell)) => self.change(keys, id, &key, sequence, cell),
         }
+    }
+
+    /// Takes in an observation that stands of a row that the index holds.
+    fn change(
+        &mut self,
+        keys: &mut KeyTable,
+        id: u32,
+        key: &PrimaryKey,
+        sequence: u64,
+        cell: Cell,
+    ) -> Option<Change> {
+        // The row may have been deleted and inserted in another form between two reads.
+        if keys.keep_form(id, key) {
+            self.touch(id);
+        }
+        let before = self.known[id as usize];
+        self.regressions += u64::from(cell.written_us < before.written_us);
+        let filters_before = self.hashing.of_kept_filters(keys, id);
+        self.note(keys, id, sequence, &cell);
+        let value_hash = self.known[id as usize].value_hash;
+        if value_hash == before.value_hash {
+            return None;
+        }
+        self.touch(id);
+        let vector = self.hashing.of_value(&cell.value);
+        // The graph knows nothing of filter columns.
+        if vector == before.value_hash ^ filters_before {
+            keys.set_filters(id, &cell.filters);
+            return None;
+        }
+        let filters_stay = vector ^ value_hash == filters_before;
+        Some(Change::Replace {
+            id,
+            value: cell.value,
+            filters: if filters_stay {
+                Vec::new()
+            } else {
+                cell.filters
+            },
+        })
     }
 
     /// Notes that the read numbered `sequence` has seen the whole of a partition, for some of the

@@ -6,7 +6,7 @@ use value::{Value as Cql, from_key_json};
 use super::*;
 use crate::identity::FilterColumn;
 use crate::indexes::tests::time_uuid;
-use crate::indexes::{Block, FreshChange};
+use crate::indexes::{Block, Blocks, FreshChange};
 use crate::message::Position;
 
 /// An index of `ks.t (v)` that keeps the columns `n` (int) and `tags` (a list of texts).
@@ -76,9 +76,13 @@ async fn columns_that_the_index_stores_are_returned() {
         id: 1,
         vector: Some(vector),
     };
-    index
-        .vectors
-        .publish(vec![Arc::new(Block::new(vec![change]))]);
+    index.vectors.publish(
+        Blocks {
+            first: 0,
+            blocks: vec![Arc::new(Block::new(vec![change]))],
+        },
+        &[],
+    );
     let answer = service.ann("idx", ask).await.json();
     assert_eq!(
         answer["column_values"]["v"],
@@ -121,9 +125,13 @@ async fn a_search_tells_how_it_was_done_if_it_is_asked() {
         id: 0,
         vector: Some(vector),
     };
-    index
-        .vectors
-        .publish(vec![Arc::new(Block::new(vec![change]))]);
+    index.vectors.publish(
+        Blocks {
+            first: 0,
+            blocks: vec![Arc::new(Block::new(vec![change]))],
+        },
+        &[],
+    );
     let filtered = r#","debug":true,"filter":{"restrictions":[{"type":"IN","lhs":"pk","rhs":[0,1,5]}],
         "allow_filtering":true}"#;
     let told = json!({"index": "idx", "plan": "filtered_scan", "admitted": 2, "fresh": 1,
