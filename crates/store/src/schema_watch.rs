@@ -100,7 +100,7 @@ impl SchemaWatch {
         let opened = futures::future::join_all(opened).await;
         for (identity, opened) in changes.add.into_iter().zip(opened) {
             let name = identity.name.clone();
-            if !self.add_opened(identity, opened) {
+            if !self.add_opened(identity, opened).await {
                 // The index is not gone, so its snapshot must not be swept.
                 discovered.unclear.insert(name);
             }
@@ -136,10 +136,15 @@ impl SchemaWatch {
 
     /// Adds an index if the facts about its log are known. If not, the index waits for the next
     /// look at the schema.
-    fn add_opened(&mut self, identity: IndexIdentity, opened: OpenedOf) -> bool {
+    async fn add_opened(&mut self, identity: IndexIdentity, opened: OpenedOf) -> bool {
         let missing = match opened {
-            Ok(Some((log, opened))) => {
+            Ok(Some((log, opened, None))) => {
                 self.add(identity, log, opened);
+                return true;
+            }
+            Ok(Some((log, opened, Some(former)))) => {
+                self.add(former, log, opened);
+                self.renew(identity).await;
                 return true;
             }
             Ok(None) => "there is none".to_owned(),
@@ -234,13 +239,15 @@ impl SchemaWatch {
 
     /// Builds an index anew, as its vectors are damaged.
     async fn rebuild(&mut self, index: &Arc<IndexHandle>) {
-        let identity = index.identity.clone();
         // The index may be gone meanwhile, or replaced by another one.
+        let Some(identity) = self.indexes.get(&index.identity.name).cloned() else {
+            return;
+        };
         let now = self.context.engine.index(&identity.name);
         if now.is_some_and(|now| Arc::ptr_eq(&now, index)) {
             self.remove(&identity.name).await;
             let opened = open(&self.context, &identity).await;
-            self.add_opened(identity, opened);
+            self.add_opened(identity, opened).await;
         } else if self.context.engine.is_beside(index) {
             self.renew(identity).await;
         }
@@ -270,7 +277,7 @@ impl SchemaWatch {
         }
         for identity in of_table {
             let opened = open(&self.context, &identity).await;
-            self.add_opened(identity, opened);
+            self.add_opened(identity, opened).await;
         }
     }
 
@@ -299,8 +306,10 @@ impl SchemaWatch {
     }
 }
 
-/// The facts about an index's log and what its snapshot gives; `None` if its table has no log.
-type OpenedOf = anyhow::Result<Option<(LogFacts, Opened)>>;
+/// The facts about an index's log, what its snapshot gives, and the identity of the index in that
+/// if it kept fewer columns, so that the index has still to be built anew. `None` if the table has
+/// no log.
+type OpenedOf = anyhow::Result<Option<(LogFacts, Opened, Option<IndexIdentity>)>>;
 
 async fn open(context: &TableContext, identity: &IndexIdentity) -> OpenedOf {
     let Some(log) = context.database.log(&identity.table).await? else {
@@ -309,9 +318,21 @@ async fn open(context: &TableContext, identity: &IndexIdentity) -> OpenedOf {
     let (snapshots, indexes) = (context.snapshots.clone(), context.indexes.clone());
     let (identity, memory) = (identity.clone(), context.memory.clone());
     let present = Present::of(context.database.clock());
-    let opened =
-        blocking(move || snapshots.open(&identity, &log, &present, &indexes, &memory)).await;
-    Ok(Some((log, opened.unwrap_or(Opened::Nothing))))
+    let opened = blocking(move || {
+        let open =
+            |identity: &IndexIdentity| snapshots.open(identity, &log, &present, &indexes, &memory);
+        if let Some(former) = snapshots.former(&identity, &log) {
+            match open(&former) {
+                // It would have to scan the table before it serves, as the new index has to.
+                Opened::Index(opened) if opened.to_reconcile => {}
+                Opened::Index(opened) => return (Opened::Index(opened), Some(former)),
+                Opened::Nothing => {}
+            }
+        }
+        (open(&identity), None)
+    });
+    let (opened, former) = opened.await.unwrap_or((Opened::Nothing, None));
+    Ok(Some((log, opened, former)))
 }
 
 /// Runs blocking work with files. `None` if the process is ending.

@@ -31,6 +31,12 @@ const LOG_ID: &str = "log id";
 /// The field of the identity with the time of truncation, milliseconds since the epoch.
 const TRUNCATED: &str = "time of truncation";
 
+/// The field of the identity with the filter columns.
+const FILTER_COLUMNS: &str = "filter columns";
+
+/// The separator of names and columns in a field.
+const SEPARATOR: &str = ", ";
+
 /// The beginning of the first line.
 const FORMAT: &str = "annulus-index-snapshot 1 ";
 
@@ -153,12 +159,12 @@ pub fn words(identity: &IndexIdentity, log: Uuid) -> BTreeMap<String, String> {
     let filters = filter_columns.iter().map(filter_in_words);
     let others = [
         ("local key", key.collect::<Vec<_>>()),
-        ("filter columns", filters.collect()),
+        (FILTER_COLUMNS, filters.collect()),
     ];
     let others = others.into_iter().filter(|(_, words)| !words.is_empty());
     let shown = shown
         .into_iter()
-        .chain(others.map(|(field, words)| (field, words.join(", "))));
+        .chain(others.map(|(field, words)| (field, words.join(SEPARATOR))));
     shown
         .map(|(field, value)| (field.to_owned(), value))
         .collect()
@@ -210,6 +216,33 @@ fn keys_in_words(keys: &KeySchema) -> String {
     };
     let (partition, clustering) = (columns(&keys.partition), columns(&keys.clustering));
     format!("KeySchema {{ partition: [{partition}], clustering: [{clustering}] }}")
+}
+
+/// The identity that an index was saved with, if that kept some of the columns of `now` and differs
+/// in nothing else. `log` is the id of the table that is its log.
+pub fn with_fewer_columns(
+    saved: &BTreeMap<String, String>,
+    now: &IndexIdentity,
+    log: Uuid,
+) -> Option<IndexIdentity> {
+    let mut rest = saved.get(FILTER_COLUMNS).map_or("", String::as_str);
+    let mut kept = Vec::new();
+    while !rest.is_empty() {
+        let next = now.filter_columns.iter().find_map(|column| {
+            let rest = rest.strip_prefix(&filter_in_words(column))?;
+            let after = rest.strip_prefix(SEPARATOR);
+            let after = after.or(rest.is_empty().then_some(rest))?;
+            Some((column.clone(), after))
+        });
+        let (column, after) = next?;
+        kept.push(column);
+        rest = after;
+    }
+    let former = IndexIdentity {
+        filter_columns: kept,
+        ..now.clone()
+    };
+    (former != *now && words(&former, log) == *saved).then_some(former)
 }
 
 /// The first difference between two identities: the field, the saved value, and the present value.
@@ -293,6 +326,51 @@ mod tests {
         assert_eq!(words(&identity, LOG)["keys"], saved);
     }
 
+    /// A local index with two filter columns.
+    fn filtered() -> IndexIdentity {
+        let column = |name: &str, cql_type, is_static| FilterColumn {
+            name: name.to_owned(),
+            cql_type,
+            is_static,
+        };
+        let mut filtered = identity("idx");
+        filtered.local_key = vec!["k".to_owned(), "P 1".to_owned()];
+        filtered.filter_columns = vec![
+            column("P 1", CqlType::Int, false),
+            column(
+                "m",
+                CqlType::Map {
+                    key: Box::new(CqlType::Text),
+                    value: Box::new(CqlType::Varint),
+                    frozen: false,
+                },
+                true,
+            ),
+        ];
+        filtered
+    }
+
+    #[test]
+    fn an_index_that_kept_fewer_columns_is_known_by_its_words() {
+        let filtered = filtered();
+        let shown = words(&filtered, LOG);
+        for kept in [&[][..], &[0], &[1]] {
+            let columns = kept.iter().map(|at| filtered.filter_columns[*at].clone());
+            let mut former = IndexIdentity {
+                filter_columns: columns.collect(),
+                ..filtered.clone()
+            };
+            let saved = words(&former, LOG);
+            let found = with_fewer_columns(&saved, &filtered, LOG);
+            assert_eq!(found.as_ref(), Some(&former));
+            assert_eq!(with_fewer_columns(&shown, &former, LOG), None, "more");
+            former.truncated_ms = Some(12);
+            let saved = words(&former, LOG);
+            assert_eq!(with_fewer_columns(&saved, &filtered, LOG), None);
+        }
+        assert_eq!(with_fewer_columns(&shown, &filtered, LOG), None, "the same");
+    }
+
     #[test]
     fn the_columns_of_filters_are_part_of_the_identity() {
         let plain = words(&identity("idx"), LOG);
@@ -313,25 +391,7 @@ mod tests {
                 "version"
             ]
         );
-        let column = |name: &str, cql_type, is_static| FilterColumn {
-            name: name.to_owned(),
-            cql_type,
-            is_static,
-        };
-        let mut filtered = identity("idx");
-        filtered.local_key = vec!["k".to_owned(), "P 1".to_owned()];
-        filtered.filter_columns = vec![
-            column("P 1", CqlType::Int, false),
-            column(
-                "m",
-                CqlType::Map {
-                    key: Box::new(CqlType::Text),
-                    value: Box::new(CqlType::Varint),
-                    frozen: false,
-                },
-                true,
-            ),
-        ];
+        let mut filtered = filtered();
         let shown = words(&filtered, LOG);
         assert_eq!(shown["local key"], "k, \"P 1\"");
         assert_eq!(

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use ann::Placement;
 
 use super::fault::{Fault, OutOfReach};
-use super::manifest::{Manifest, difference, words};
+use super::manifest::{Manifest, difference, with_fewer_columns, words};
 use super::place::Place;
 use super::saver::Saved;
 use super::{LogFacts, Snapshots, rows};
@@ -62,6 +62,14 @@ impl Snapshots {
         let manifest = Manifest::read(&self.place(identity).path).ok()??;
         let is_of_table = manifest.is_of_table(identity.table.id);
         manifest.truncated_ms().filter(|_| is_of_table)
+    }
+
+    /// The index that the snapshot of an index holds, if it keeps fewer columns and differs in
+    /// nothing else: the process ended before the index was built anew with all of them. Blocks.
+    pub fn former(&self, identity: &IndexIdentity, log: &LogFacts) -> Option<IndexIdentity> {
+        self.interval?;
+        let manifest = Manifest::read(&self.place(identity).path).ok()??;
+        with_fewer_columns(&manifest.identity, identity, log.id)
     }
 
     /// Opens the snapshot of an index. One that can't be used is logged and deleted. One that
