@@ -283,8 +283,8 @@ pub struct Select {
     pub projection: Projection,
     /// The relations of `WHERE`; empty without a `WHERE`.
     pub relations: Vec<Relation>,
-    /// The columns of `GROUP BY`.
-    pub group_by: Vec<String>,
+    /// The columns of `GROUP BY`, and calls of functions on them.
+    pub group_by: Vec<Selector>,
     /// The orderings of `ORDER BY`.
     pub order_by: Vec<Ordering>,
     /// `PER PARTITION LIMIT`: an integer or a bind marker.

@@ -1,7 +1,7 @@
 //! `SELECT`.
 
 use super::cursor::{Cursor, Parse, is_symbol, is_word};
-use crate::ast::{Ordering, Select};
+use crate::ast::{Ordering, Select, Selector};
 use crate::error::CqlError;
 
 /// The selection of a SELECT as it is written: the part between `SELECT` and `FROM`.
@@ -59,7 +59,7 @@ impl Cursor<'_> {
         }
         if self.eat_word("GROUP")? {
             self.expect_word("BY")?;
-            select.group_by = self.separated(Self::column_name)?;
+            select.group_by = self.separated(Self::grouping)?;
         }
         if self.eat_word("ORDER")? {
             self.expect_word("BY")?;
@@ -85,6 +85,14 @@ impl Cursor<'_> {
             select.timeout = Some(self.term()?);
         }
         Ok(select)
+    }
+
+    /// Parses an element of GROUP BY: a column, or a function call.
+    fn grouping(&mut self) -> Parse<Selector> {
+        if self.at_function() {
+            return self.function_of_selectors().map(Selector::Function);
+        }
+        self.column_name().map(Selector::Column)
     }
 
     /// Takes `JSON` or `DISTINCT`, unless the word is the name of the first selected column.

@@ -392,6 +392,20 @@ fn fault_of(table: &Table, relation: &Relation, access: &ClusteringAccess) -> Cq
     })
 }
 
+impl Access {
+    /// Whether a relation of WHERE leaves a single value to the column.
+    pub(super) fn fixes(&self, column: &Column) -> bool {
+        let of_partition = match &self.partitions {
+            PartitionAccess::Keys(relations) => relations.as_slice(),
+            PartitionAccess::Tokens(_) => &[],
+        };
+        let relations = of_partition.iter().chain(&self.clustering.values);
+        relations.chain(&self.filters).any(|relation| {
+            relation.is_on(&column.name) && (is_equality(relation) || is_in_of_one(relation))
+        })
+    }
+}
+
 impl PartitionAccess {
     /// Whether each column of the partition key has exactly one value.
     pub(super) fn is_one_partition(&self) -> bool {

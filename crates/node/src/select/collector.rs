@@ -11,9 +11,10 @@ use query::Nearest;
 use query::clock::StatementClock;
 use storage::read::{Position, Row};
 
-use super::aggregate::Accumulator;
+use super::aggregate::{Accumulator, AggregateCall};
 use super::expression::Scope;
 use super::filter::Filter;
+use super::group::Groups;
 use super::page::Page;
 use super::paging::PagingState;
 use super::place::Place;
@@ -39,6 +40,8 @@ pub(super) enum Output {
         /// The first row. Columns beside aggregates show its values.
         first: Option<Box<Row>>,
     },
+    /// Each group of rows becomes a row of a page.
+    Groups(Groups),
     /// The rows nearest to a vector become the rows of a page, the nearest first.
     Ranking(Ranking),
 }
@@ -83,12 +86,30 @@ pub(super) struct Collector {
 impl Collector {
     /// Whether the page can take no more rows.
     pub(super) fn is_full(&self) -> bool {
-        matches!(&self.output, Output::Page(page) if page.is_full())
+        match &self.output {
+            Output::Page(page) => page.is_full(),
+            Output::Groups(groups) => groups.open.is_none() && groups.page.is_full(),
+            Output::Aggregate { .. } | Output::Ranking(_) => false,
+        }
     }
 
     /// Whether the page may end before all rows are found, as another page can follow.
     pub(super) fn is_paged(&self) -> bool {
-        matches!(&self.output, Output::Page(page) if page.is_paged())
+        match &self.output {
+            Output::Page(page) => page.is_paged(),
+            Output::Groups(groups) => groups.page.is_paged(),
+            Output::Aggregate { .. } | Output::Ranking(_) => false,
+        }
+    }
+
+    /// Whether a page that ends now would let the next one begin further on than this one did.
+    pub(super) fn has_moved(&self) -> bool {
+        match &self.output {
+            Output::Groups(Groups {
+                open: Some(open), ..
+            }) => open.has_moved_before,
+            _ => self.has_moved,
+        }
     }
 
     /// Whether as many rows of the row's partition were returned as its limit allows.
@@ -118,18 +139,83 @@ impl Collector {
         self.has_moved = true;
     }
 
+    /// Ends the open group if the row is of another one.
+    ///
+    /// # Errors
+    /// An expression that fails, and a row for which there is no memory.
+    pub(super) fn leave_group(&mut self, slot: usize, row: &Row) -> Result<Progress, CqlError> {
+        let (Output::Groups(groups), Some(grouping)) = (&mut self.output, &self.plan.grouping)
+        else {
+            return Ok(Progress::Unfinished);
+        };
+        let scope = Scope {
+            row: Some(row),
+            terms: &self.terms,
+            aggregates: &[],
+            clock: &self.clock,
+        };
+        let Some(open) = &groups.open else {
+            return Ok(Progress::Unfinished);
+        };
+        if open.slot == slot && grouping.has(open, scope)? {
+            return Ok(Progress::Unfinished);
+        }
+        self.end_group()
+    }
+
+    /// Makes a row of the open group, if there is one.
+    fn end_group(&mut self) -> Result<Progress, CqlError> {
+        let Output::Groups(groups) = &mut self.output else {
+            return Ok(Progress::Unfinished);
+        };
+        let Some(open) = groups.open.take() else {
+            return Ok(Progress::Unfinished);
+        };
+        let aggregates = finish_all(open.accumulators)?;
+        let scope = Scope {
+            row: Some(&open.first),
+            terms: &self.terms,
+            aggregates: &aggregates,
+            clock: &self.clock,
+        };
+        groups.page.push(&self.plan.projection.outputs, scope)?;
+        self.count(open.slot, &open.first);
+        Ok(self.one_less())
+    }
+
+    /// Counts a row that was returned of its partition.
+    fn count(&mut self, slot: usize, row: &Row) {
+        let returned = self.returned_of(slot, row) + 1;
+        if let Some(count) = self.returned_by_slot.get_mut(slot) {
+            *count = returned;
+        }
+        self.state.token = row.partition.token.0;
+        self.state.in_partition = returned;
+    }
+
+    /// Counts a row of the page for LIMIT.
+    fn one_less(&mut self) -> Progress {
+        match &mut self.state.remaining {
+            Some(remaining) => {
+                *remaining -= 1;
+                match *remaining {
+                    0 => Progress::Finished,
+                    _ => Progress::Unfinished,
+                }
+            }
+            None => Progress::Unfinished,
+        }
+    }
+
     /// Takes a row of the answer. `slot` is the index of its partition among those that the query
     /// names.
     ///
     /// # Errors
     /// An expression that fails, and a row for which there is no memory.
     pub(super) fn take(&mut self, slot: usize, row: Row) -> Result<Progress, CqlError> {
-        let returned = self.returned_of(slot, &row) + 1;
-        if let Some(count) = self.returned_by_slot.get_mut(slot) {
-            *count = returned;
+        if !matches!(self.output, Output::Groups(_)) {
+            self.count(slot, &row);
         }
-        self.state.token = row.partition.token.0;
-        self.state.in_partition = returned;
         let scope = Scope {
             row: Some(&row),
             terms: &self.terms,
@@ -140,37 +226,48 @@ impl Collector {
             Output::Page(page) => {
                 page.push(&self.plan.projection.outputs, scope)?;
                 self.pass_over(slot, row.position);
-                if let Some(remaining) = &mut self.state.remaining {
-                    *remaining -= 1;
-                    if *remaining == 0 {
-                        return Ok(Progress::Finished);
-                    }
-                }
+                return Ok(self.one_less());
             }
             Output::Aggregate {
                 accumulators,
                 first,
             } => {
-                let calls = &self.plan.projection.aggregates;
-                for (accumulator, call) in accumulators.iter_mut().zip(calls) {
-                    accumulator.take(match &call.argument {
-                        Some(argument) => argument.evaluate(scope)?,
-                        None => None,
-                    })?;
-                }
+                take_all(accumulators, &self.plan.projection.aggregates, scope)?;
                 first.get_or_insert_with(|| Box::new(row));
+            }
+            Output::Groups(groups) => {
+                let calls = &self.plan.projection.aggregates;
+                let is_first = groups.open.is_none();
+                let open = match (&mut groups.open, &self.plan.grouping) {
+                    (Some(open), _) => open,
+                    (none, Some(grouping)) => {
+                        let accumulators = calls.iter().map(Accumulator::new).collect();
+                        let before = (&self.state, self.has_moved);
+                        none.insert(grouping.open(slot, &row, scope, accumulators, before)?)
+                    }
+                    (None, None) => return Ok(Progress::Unfinished),
+                };
+                // Of DISTINCT, a partition's first row stands for all.
+                if is_first || !self.plan.distinct {
+                    take_all(&mut open.accumulators, calls, scope)?;
+                }
+                self.pass_over(slot, row.position);
             }
             Output::Ranking(ranking) => ranking.take(row),
         }
         Ok(Progress::Unfinished)
     }
 
-    /// The page, and the place where the next one would begin.
+    /// The page, and the place where the next one would begin. `has_more` says whether rows are
+    /// left; then a group that is open belongs to the next page.
     ///
     /// # Errors
     /// With aggregates: a result that its type can't hold. With aggregates and rankings: an
     /// expression that fails, and a row for which there is no memory.
-    pub(super) fn finish(self) -> Result<(Page, PagingState), CqlError> {
+    pub(super) fn finish(mut self, has_more: bool) -> Result<(Page, PagingState), CqlError> {
+        if !has_more {
+            self.end_group()?;
+        }
         let scope = Scope {
             row: None,
             terms: &self.terms,
@@ -184,10 +281,7 @@ impl Collector {
                 accumulators,
                 first,
             } => {
-                let aggregates = accumulators
-                    .into_iter()
-                    .map(Accumulator::finish)
-                    .collect::<Result<Vec<_>, _>>()?;
+                let aggregates = finish_all(accumulators)?;
                 let mut page = Page::new(None, &self.memory);
                 let scope = Scope {
                     row: first.as_deref(),
@@ -195,6 +289,12 @@ impl Collector {
                     ..scope
                 };
                 page.push(outputs, scope)?;
+                page
+            }
+            Output::Groups(Groups { page, open }) => {
+                if let Some(open) = open {
+                    self.state = open.before;
+                }
                 page
             }
             Output::Ranking(ranking) => {
@@ -211,6 +311,26 @@ impl Collector {
         };
         Ok((page, self.state))
     }
+}
+
+/// Takes a row into the states of aggregates.
+fn take_all(
+    accumulators: &mut [Accumulator],
+    calls: &[AggregateCall],
+    scope: Scope<'_>,
+) -> Result<(), CqlError> {
+    for (accumulator, call) in accumulators.iter_mut().zip(calls) {
+        accumulator.take(match &call.argument {
+            Some(argument) => argument.evaluate(scope)?,
+            None => None,
+        })?;
+    }
+    Ok(())
+}
+
+/// The values of aggregates; `None` for null.
+fn finish_all(accumulators: Vec<Accumulator>) -> Result<Vec<Option<Bytes>>, CqlError> {
+    accumulators.into_iter().map(Accumulator::finish).collect()
 }
 
 impl Ranking {

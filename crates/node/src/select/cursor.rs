@@ -62,7 +62,7 @@ impl Cursor {
     /// Returns whether the page was ended.
     pub(super) fn end_page_early(&mut self) -> bool {
         let can_resume =
-            self.collector.is_paged() && self.collector.has_moved && self.source.can_resume();
+            self.collector.is_paged() && self.collector.has_moved() && self.source.can_resume();
         if can_resume {
             self.has_more = true;
         }
@@ -70,7 +70,7 @@ impl Cursor {
     }
 
     fn advance(&mut self) -> Result<Progress, CqlError> {
-        let is_full = self.collector.is_full();
+        let mut is_full = self.collector.is_full();
         match self.source.fetch()? {
             Fetched::End => return Ok(Progress::Finished),
             Fetched::Nothing => {
@@ -82,6 +82,10 @@ impl Cursor {
             }
             Fetched::Gone(position) => self.collector.pass_over(0, position),
             Fetched::Row(slot, row) => {
+                if self.collector.leave_group(slot, &row)? == Progress::Finished {
+                    return Ok(Progress::Finished);
+                }
+                is_full = self.collector.is_full();
                 if !self.wants(slot, &row) {
                     self.collector.pass_over(slot, row.position);
                 } else if is_full {
@@ -116,7 +120,7 @@ impl Cursor {
     /// # Errors
     /// As [`Collector::finish`].
     pub(super) fn finish(self) -> Result<(Page, Option<PagingState>), CqlError> {
-        let (page, state) = self.collector.finish()?;
+        let (page, state) = self.collector.finish(self.has_more)?;
         Ok((page, self.has_more.then_some(state)))
     }
 }

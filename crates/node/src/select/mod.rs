@@ -12,7 +12,7 @@
 //!    `memory` (system tables), and `paging` encodes where the page ended. Where secondary indexes
 //!    serve relations, the `indexed` rows are those at the `positions` of their entries. By
 //!    similarity, `neighbours` asks the index service for their keys. Either way a `collector`
-//!    filters and counts the rows and makes a `page` of them.
+//!    filters and counts the rows, takes those of a `group` together, and makes a `page` of them.
 
 mod access;
 mod aggregate;
@@ -23,6 +23,7 @@ mod cursor;
 mod execute;
 mod expression;
 mod filter;
+mod group;
 mod indexed;
 mod log;
 mod lookup;

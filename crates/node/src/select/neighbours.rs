@@ -197,7 +197,7 @@ impl Search<'_> {
                 break;
             }
         }
-        let (page, _) = collector.finish()?;
+        let (page, _) = collector.finish(false)?;
         Ok(Some(page))
     }
 
@@ -306,7 +306,7 @@ impl Search<'_> {
         for row in ranks.into_iter().flat_map(Ranks::into_best) {
             collector.take(0, row)?;
         }
-        let (page, _) = collector.finish()?;
+        let (page, _) = collector.finish(false)?;
         let alive = alive.unwrap_or(page.count as usize);
         Ok((page, alive))
     }

@@ -6,6 +6,7 @@ use query::bind::{PreparedTerm, Timeout};
 use query::relation::Relation;
 
 use super::access::{Access, IndexUse, PartitionAccess};
+use super::group::Grouping;
 use super::order::{ClusteringOrder, Order};
 use super::projection::Projection;
 use super::selected_table::SelectedTable;
@@ -29,6 +30,8 @@ pub(super) struct Resolved {
     pub access: Access,
     /// ORDER BY.
     pub order: Order,
+    /// GROUP BY. Without it and with aggregates, all rows are one group.
+    pub grouping: Option<Grouping>,
     /// Whether the query is a SELECT DISTINCT, which returns one row for each partition.
     pub distinct: bool,
     /// LIMIT.
@@ -67,6 +70,11 @@ impl fmt::Display for Resolved {
 }
 
 impl Resolved {
+    /// Whether all rows are taken together into one row of aggregates.
+    pub(super) fn is_one_group(&self) -> bool {
+        self.grouping.is_none() && !self.projection.aggregates.is_empty()
+    }
+
     fn fmt_reads(&self, order: &ClusteringOrder, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Access {
             partitions,
@@ -94,6 +102,10 @@ impl Resolved {
         }
         if self.distinct {
             writeln!(f, "one row a partition")?;
+        }
+        if let Some(grouping) = &self.grouping {
+            let columns = grouping.clustering_columns();
+            writeln!(f, "groups by partition and {columns} clustering columns")?;
         }
         if order.reversed {
             writeln!(f, "against the order of the disk")?;

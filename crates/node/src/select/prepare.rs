@@ -5,10 +5,11 @@ use cql::error::CqlError;
 use query::bind::{PrepareContext, Timeout};
 use query::relation::{Relation, RelationKind};
 use query::resolve::Columns;
-use query::{Ordering, bounds, is_nearest, limit, relation};
+use query::{Ordering, bounds, limit, relation};
 use schema::{ColumnKind, Table};
 
 use super::access::{self, Access, Allowed, PartitionAccess};
+use super::group::Grouping;
 use super::order::Order;
 use super::plan::Resolved;
 use super::projection::Projection;
@@ -26,11 +27,15 @@ pub(super) fn prepare(
     select: &ast::Select,
     markers: usize,
 ) -> Result<Resolved, CqlError> {
-    refuse_unsupported(select)?;
+    if select.json {
+        return Err(CqlError::invalid(
+            "SELECT JSON is not supported by Annulus yet",
+        ));
+    }
     let selected = SelectedTable::find(database, keyspace, &select.table)?;
     let table = selected.table.clone();
     let mut ctx = PrepareContext::new(&table.keyspace, &table.name, markers);
-    let projection = projection::prepare(&table, &select.projection, &mut ctx)?;
+    let mut projection = projection::prepare(&table, &select.projection, &mut ctx)?;
     let timeout = select
         .timeout
         .as_ref()
@@ -66,6 +71,8 @@ pub(super) fn prepare(
         Some(nearest) => Order::Nearest(Box::new(nearest)),
         None => Order::Clustering(order::prepare(&table, &select.order_by, &access)?),
     };
+    let grouping = Grouping::prepare(&table, &select.group_by, &mut projection, &access, &mut ctx)?;
+    check_groups(select, grouping.as_ref(), &order, &access)?;
     let per_partition_limit = limit::prepare(
         select.per_partition_limit.as_ref(),
         limit::PER_PARTITION_LIMIT,
@@ -83,23 +90,35 @@ pub(super) fn prepare(
         partition_key_variables: access.partitions.key_variables(),
         access,
         order,
+        grouping,
         distinct: select.distinct,
         limit,
         per_partition_limit,
     })
 }
 
-fn refuse_unsupported(select: &ast::Select) -> Result<(), CqlError> {
-    let what = if select.json {
-        "SELECT JSON"
-    } else if !select.group_by.is_empty() && !is_nearest(&select.order_by)? {
-        "GROUP BY"
-    } else {
+/// Checks GROUP BY beside the other clauses.
+fn check_groups(
+    select: &ast::Select,
+    grouping: Option<&Grouping>,
+    order: &Order,
+    access: &Access,
+) -> Result<(), CqlError> {
+    let Some(grouping) = grouping else {
         return Ok(());
     };
-    Err(CqlError::invalid(format!(
-        "{what} is not supported by Annulus yet"
-    )))
+    if select.distinct && grouping.clustering_columns() > 0 {
+        return Err(CqlError::invalid(
+            "Grouping on clustering columns is not allowed for SELECT DISTINCT queries",
+        ));
+    }
+    let is_ordered = matches!(order, Order::Clustering(order) if !order.columns.is_empty());
+    if is_ordered && !access.partitions.is_one_partition() {
+        return Err(CqlError::invalid(
+            "GROUP BY with ORDER BY over several partitions is not supported; ask for one partition at a time",
+        ));
+    }
+    Ok(())
 }
 
 /// Decides on the access path that the relations of WHERE lead to.
@@ -133,7 +152,7 @@ fn check_per_partition_limit(
         return Ok(());
     } else if select.distinct {
         "SELECT DISTINCT"
-    } else if !projection.aggregates.is_empty() {
+    } else if select.group_by.is_empty() && !projection.aggregates.is_empty() {
         "aggregate"
     } else {
         return Ok(());

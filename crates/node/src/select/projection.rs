@@ -93,6 +93,67 @@ pub(super) fn prepare(
     })
 }
 
+impl Projection {
+    /// Resolves a function call of GROUP BY, whose terms join those of the selection. Returns the
+    /// clustering column that it is of, too.
+    ///
+    /// # Errors
+    /// As [`prepare`], and for another number of clustering columns than one.
+    pub(super) fn group_function(
+        &mut self,
+        table: &Table,
+        call: &Selector,
+        ctx: &mut PrepareContext,
+    ) -> Result<(Expression, Column), CqlError> {
+        let mut builder = Builder {
+            table,
+            ctx,
+            terms: std::mem::take(&mut self.terms),
+            aggregates: Vec::new(),
+            read: Vec::new(),
+            reads_times: false,
+            in_aggregate: false,
+        };
+        let resolved = builder.selector(call);
+        let Builder {
+            terms,
+            aggregates,
+            mut read,
+            ..
+        } = builder;
+        self.terms = terms;
+        let (function, _) = resolved?;
+        if !aggregates.is_empty() {
+            let name = match call {
+                Selector::Function(call) => &call.name,
+                _ => "count_rows",
+            };
+            return Err(CqlError::invalid(format!(
+                "Aggregate functions are not supported within the GROUP BY clause, got: system.{name}"
+            )));
+        }
+        let Some(column) = read.pop() else {
+            return Err(CqlError::invalid(
+                "GROUP BY functions must have one clustering column name as parameter",
+            ));
+        };
+        if !read.is_empty() {
+            let names = read.iter().chain([&column]).map(|read| &*read.name);
+            return Err(CqlError::invalid(format!(
+                "GROUP BY functions accept only one clustering column as parameter, got: {}",
+                names.collect::<Vec<_>>().join(",")
+            )));
+        }
+        if !matches!(column.kind, ColumnKind::Clustering { .. }) {
+            return Err(CqlError::invalid(format!(
+                "Group by functions are only supported on clustering columns, got {}",
+                column.name
+            )));
+        }
+        Ok((function, column))
+    }
+}
+
 struct Builder<'a> {
     table: &'a Table,
     ctx: &'a mut PrepareContext,
