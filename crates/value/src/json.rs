@@ -24,6 +24,13 @@ pub fn json_text(cql_type: &CqlType, bytes: Option<&[u8]>) -> Result<String, Val
     Ok(out)
 }
 
+/// A text as JSON: quoted, with the escapes that Cassandra has.
+pub fn json_string(text: &str) -> String {
+    let mut out = String::new();
+    put_string(&mut out, text);
+    out
+}
+
 /// Appends a value. The type is needed for tuples alone, whose last fields a value may leave out.
 fn put(out: &mut String, cql_type: &CqlType, value: &Value) {
     match (value, cql_type) {

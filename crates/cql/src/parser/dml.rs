@@ -30,6 +30,9 @@ impl Cursor<'_> {
             let terms = self.parenthesised(Self::term)?;
             return Ok(InsertValues::Columns { columns, terms });
         }
+        if self.current().kind != Kind::String && !self.at_marker() {
+            return Err(self.expected("a string with a JSON object, or a bind marker"));
+        }
         let json = self.term()?;
         let mut default_unset = false;
         if self.eat_word("DEFAULT")? {

@@ -90,7 +90,7 @@ impl Cursor<'_> {
     /// Parses an element of GROUP BY: a column, or a function call.
     fn grouping(&mut self) -> Parse<Selector> {
         if self.at_function() {
-            return self.function_of_selectors().map(Selector::Function);
+            return self.function_selector();
         }
         self.column_name().map(Selector::Column)
     }

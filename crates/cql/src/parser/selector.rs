@@ -70,7 +70,7 @@ impl Cursor<'_> {
         Ok(selector)
     }
 
-    fn function_selector(&mut self) -> Parse<Selector> {
+    pub(super) fn function_selector(&mut self) -> Parse<Selector> {
         let token = self.current();
         let is_native = |name: &str| token.kind == Kind::Word && is_word(&token, name);
         let unqualified = self.second().is_some_and(|next| is_symbol(&next, "("));

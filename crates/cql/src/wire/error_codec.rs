@@ -22,7 +22,12 @@ const WRITE_TYPES: [&str; 8] = [
 pub(super) fn put_error(out: &mut BytesMut, error: &CqlError) {
     out.put_i32(error.kind.code());
     out.put_string(&error.message);
-    match &error.kind {
+    put_fields(out, &error.kind);
+}
+
+/// Appends the fields of an error's code.
+fn put_fields(out: &mut BytesMut, kind: &ErrorKind) {
+    match kind {
         ErrorKind::Unavailable {
             consistency,
             required,
@@ -66,6 +71,15 @@ pub(super) fn put_error(out: &mut BytesMut, error: &CqlError) {
             out.put_i32(*block_for);
             out.put_i32(*failures);
             out.put_u8(u8::from(*data_present));
+        }
+        ErrorKind::FunctionFailure {
+            keyspace,
+            function,
+            argument_types,
+        } => {
+            out.put_string(keyspace);
+            out.put_string(function);
+            out.put_string_list(argument_types);
         }
         ErrorKind::AlreadyExists { keyspace, table } => {
             out.put_string(keyspace);
@@ -120,6 +134,11 @@ pub(super) fn read_error(reader: &mut Reader) -> Result<CqlError, DecodeError> {
             block_for: reader.i32(WHAT)?,
             failures: reader.i32(WHAT)?,
             data_present: reader.u8(WHAT)? != 0,
+        },
+        0x1400 => ErrorKind::FunctionFailure {
+            keyspace: reader.string(WHAT)?,
+            function: reader.string(WHAT)?,
+            argument_types: reader.string_list(WHAT)?,
         },
         0x2000 => ErrorKind::SyntaxError,
         0x2100 => ErrorKind::Unauthorized,

@@ -273,6 +273,13 @@ fn error() -> impl Strategy<Value = CqlError> {
                 data_present,
             }
         ),
+        (text(), text(), vec(text(), 0..4)).prop_map(|(keyspace, function, argument_types)| {
+            ErrorKind::FunctionFailure {
+                keyspace,
+                function,
+                argument_types,
+            }
+        }),
         (text(), text()).prop_map(|(keyspace, table)| ErrorKind::AlreadyExists { keyspace, table }),
         bytes(20).prop_map(|id| ErrorKind::Unprepared { id }),
     ];

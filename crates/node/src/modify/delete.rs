@@ -64,5 +64,6 @@ pub(super) fn prepare(
         row_operations,
         static_operations,
         condition: None,
+        json: None,
     })
 }

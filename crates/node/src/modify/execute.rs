@@ -1,6 +1,7 @@
 //! Execution of writes: turns a plan and its values into mutations of the storage, and their
 //! outcome into an answer.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::BytesMut;
@@ -38,6 +39,10 @@ impl WritePlan {
         clock: &StatementClock,
         timestamp: i64,
     ) -> Result<Vec<PartitionMutation>, CqlError> {
+        let parameters = &*match &self.json {
+            Some(json) => json.bind(parameters, clock)?,
+            None => Cow::Borrowed(parameters),
+        };
         let timestamp = self
             .using
             .timestamp(&parameters.values, clock)?

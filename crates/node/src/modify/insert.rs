@@ -1,5 +1,6 @@
 //! Preparation of INSERT.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use cql::ast::{Insert, InsertValues, Term};
@@ -9,6 +10,7 @@ use query::resolve;
 use schema::{Column, ColumnKind, Table};
 
 use super::condition::PreparedCondition;
+use super::json::JsonInsert;
 use super::operation::{Operation, is_key};
 use super::plan::{WriteKind, WritePlan};
 use super::target::{KeyPart, WriteTarget};
@@ -23,12 +25,16 @@ pub(super) fn prepare(
     insert: &Insert,
     ctx: &mut PrepareContext,
 ) -> Result<WritePlan, CqlError> {
-    let (names, terms) = match &insert.values {
-        InsertValues::Columns { columns, terms } => (columns, terms),
-        InsertValues::Json { .. } => {
-            return Err(CqlError::invalid(
-                "INSERT JSON is not supported yet: name the columns and give their VALUES",
-            ));
+    let (json, names, terms) = match &insert.values {
+        InsertValues::Columns { columns, terms } => {
+            (None, Cow::Borrowed(columns), Cow::Borrowed(terms))
+        }
+        InsertValues::Json {
+            json,
+            default_unset,
+        } => {
+            let (json, names, terms) = JsonInsert::prepare(&table, json, *default_unset, ctx)?;
+            (Some(json), Cow::Owned(names), Cow::Owned(terms))
         }
     };
     let condition = PreparedCondition::of_insert(insert.condition.as_ref())?;
@@ -37,7 +43,7 @@ pub(super) fn prepare(
             "Cannot provide custom timestamp for conditional updates",
         ));
     }
-    let given = pair(&table, names, terms)?;
+    let given = pair(&table, &names, &terms)?;
 
     let column_kinds = |matching: fn(&Column) -> bool| given.iter().any(|(c, _)| matching(c));
     let static_only = !table.clustering_key().is_empty()
@@ -87,6 +93,7 @@ pub(super) fn prepare(
         row_operations,
         static_operations,
         condition,
+        json,
     })
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use schema::{Table, TableId};
 
 use super::condition::PreparedCondition;
+use super::json::JsonInsert;
 use super::operation::Operation;
 use super::target::WriteTarget;
 use super::using::UsingPlan;
@@ -50,6 +51,19 @@ pub(super) struct WritePlan {
     pub static_operations: Vec<Operation>,
     /// The IF clause.
     pub condition: Option<PreparedCondition>,
+    /// The JSON object that the values come from.
+    pub json: Option<JsonInsert>,
+}
+
+impl WritePlan {
+    /// The indexes of the bind markers that give the partition key, in the order of the key. Empty
+    /// if a key column has another value than a single marker of the client.
+    pub fn partition_key_variables(&self) -> Vec<u16> {
+        match self.json {
+            Some(_) => Vec::new(),
+            None => self.target.partition_key_variables(),
+        }
+    }
 }
 
 /// The kind of a write: what it does to the rows of its target, beside its operations.

@@ -66,6 +66,7 @@ pub(super) fn prepare(
         row_operations,
         static_operations,
         condition: None,
+        json: None,
     })
 }
 

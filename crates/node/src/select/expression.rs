@@ -6,7 +6,7 @@ use query::clock::StatementClock;
 use query::functions::{Cast, ScalarFunction};
 use storage::read::Row;
 use value::{
-    CqlType, compare, split_elements, split_entries,
+    CqlType, compare, json_text, split_elements, split_entries,
     token::{Partitioner, routing_key},
 };
 
@@ -52,6 +52,19 @@ pub(super) enum Expression {
     },
     /// An aggregate, by its position in [`super::projection::Projection::aggregates`].
     Aggregate(usize),
+    /// All selected values as the text of one JSON object.
+    Json(Vec<JsonField>),
+}
+
+/// A field of a JSON object that a row becomes.
+#[derive(Clone, Debug)]
+pub(super) struct JsonField {
+    /// The name as JSON text.
+    pub name: String,
+    /// The type of the value.
+    pub cql_type: CqlType,
+    /// The value.
+    pub value: Expression,
 }
 
 /// The inputs that an expression is computed from.
@@ -132,6 +145,7 @@ impl Expression {
                 Ok(element(place.content(row), key_type, *is_map, &key))
             }
             Expression::Aggregate(position) => Ok(scope.aggregates[*position].clone()),
+            Expression::Json(fields) => json(fields, scope).map(Some),
         }
     }
 }
@@ -144,6 +158,23 @@ fn evaluate_all(
         .iter()
         .map(|expression| expression.evaluate(scope))
         .collect()
+}
+
+fn json(fields: &[JsonField], scope: Scope<'_>) -> Result<Bytes, CqlError> {
+    let mut text = String::from("{");
+    for (at, field) in fields.iter().enumerate() {
+        let value = field.value.evaluate(scope)?;
+        let value = json_text(&field.cql_type, value.as_deref())
+            .map_err(|error| CqlError::invalid(format!("In {}: {error}", field.name)))?;
+        if at > 0 {
+            text.push_str(", ");
+        }
+        text.push_str(&field.name);
+        text.push_str(": ");
+        text.push_str(&value);
+    }
+    text.push('}');
+    Ok(text.into())
 }
 
 fn seconds_left(place: &Place, row: &Row, scope: Scope<'_>) -> Option<Bytes> {

@@ -27,15 +27,10 @@ pub(super) fn prepare(
     select: &ast::Select,
     markers: usize,
 ) -> Result<Resolved, CqlError> {
-    if select.json {
-        return Err(CqlError::invalid(
-            "SELECT JSON is not supported by Annulus yet",
-        ));
-    }
     let selected = SelectedTable::find(database, keyspace, &select.table)?;
     let table = selected.table.clone();
     let mut ctx = PrepareContext::new(&table.keyspace, &table.name, markers);
-    let mut projection = projection::prepare(&table, &select.projection, &mut ctx)?;
+    let mut projection = projection::prepare(&table, select.json, &select.projection, &mut ctx)?;
     let timeout = select
         .timeout
         .as_ref()

@@ -1,5 +1,6 @@
 //! The selection: resolves selectors to expressions with names and types.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use cql::ast::{self, FunctionCall, Selector, Term};
@@ -8,10 +9,10 @@ use query::bind::{PrepareContext, PreparedTerm, prepare_term};
 use query::functions::{self, Argument, Cast, own_type, term_excerpt};
 use query::resolve;
 use schema::{Column, ColumnKind, Table};
-use value::CqlType;
+use value::{CqlType, json_string};
 
 use super::aggregate::{AggregateCall, AggregateFunction};
-use super::expression::Expression;
+use super::expression::{Expression, JsonField};
 use super::names::selector_name;
 use super::place::{Place, Shape};
 use crate::answer::ColumnSpec;
@@ -36,11 +37,24 @@ pub(super) struct Projection {
     pub reads_times: bool,
 }
 
-/// Resolves a selection.
+/// Resolves a selection. With `is_json` each row becomes the text of a JSON object.
 ///
 /// # Errors
 /// Unknown columns and functions, wrong types, and selectors that are not allowed.
 pub(super) fn prepare(
+    table: &Table,
+    is_json: bool,
+    projection: &ast::Projection,
+    ctx: &mut PrepareContext,
+) -> Result<Projection, CqlError> {
+    let mut prepared = of_values(table, projection, ctx)?;
+    if is_json {
+        prepared.make_json(table);
+    }
+    Ok(prepared)
+}
+
+fn of_values(
     table: &Table,
     projection: &ast::Projection,
     ctx: &mut PrepareContext,
@@ -94,6 +108,25 @@ pub(super) fn prepare(
 }
 
 impl Projection {
+    /// Puts all outputs together into one, the text of a JSON object.
+    fn make_json(&mut self, table: &Table) {
+        let outputs = std::mem::take(&mut self.outputs).into_iter();
+        let fields = outputs
+            .zip(&*self.columns)
+            .map(|(value, column)| JsonField {
+                name: json_name(&column.name),
+                cql_type: column.cql_type.clone(),
+                value,
+            });
+        self.outputs = vec![Expression::Json(fields.collect())];
+        self.columns = Arc::new([ColumnSpec {
+            keyspace: table.keyspace.as_str().into(),
+            table: table.name.as_str().into(),
+            name: "[json]".into(),
+            cql_type: CqlType::Text,
+        }]);
+    }
+
     /// Resolves a function call of GROUP BY, whose terms join those of the selection. Returns the
     /// clustering column that it is of, too.
     ///
@@ -152,6 +185,16 @@ impl Projection {
         }
         Ok((function, column))
     }
+}
+
+/// The name of a column as the name of a JSON field. One that is not in lower case has its quotes
+/// in the field, so that it can be told from another.
+fn json_name(name: &str) -> String {
+    let quoted = match name.chars().any(char::is_uppercase) {
+        true => Cow::Owned(format!("\"{name}\"")),
+        false => Cow::Borrowed(name),
+    };
+    json_string(&quoted)
 }
 
 struct Builder<'a> {

@@ -1,7 +1,7 @@
-//! `toJson`: the JSON text of a value of any type.
+//! `toJson` and `fromJson`: the JSON text of a value of any type, and the value that it means.
 
 use bytes::Bytes;
-use cql::error::CqlError;
+use cql::error::{CqlError, ErrorKind};
 use value::{CqlType, json_text};
 
 /// The JSON text of a value. Null gives the text `null`.
@@ -12,4 +12,28 @@ pub(super) fn to_json(cql_type: &CqlType, value: Option<&[u8]>) -> Result<Bytes,
             "In call to function system.tojson: {error}"
         ))),
     }
+}
+
+/// The value that a text of JSON means; null for null and for the text `null`.
+pub(super) fn from_json(
+    cql_type: &CqlType,
+    text: Option<&[u8]>,
+) -> Result<Option<Bytes>, CqlError> {
+    let Some(text) = text else {
+        return Ok(None);
+    };
+    let text = String::from_utf8_lossy(text);
+    value::from_json(cql_type, &text).map_err(|error| {
+        CqlError::new(
+            ErrorKind::FunctionFailure {
+                keyspace: "system".to_owned(),
+                function: "fromjson".to_owned(),
+                argument_types: vec!["text".to_owned()],
+            },
+            format!(
+                "execution of 'system.fromjson[text]' failed: Could not decode JSON string '{text}': {}",
+                error.0
+            ),
+        )
+    })
 }

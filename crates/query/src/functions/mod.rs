@@ -64,6 +64,8 @@ enum Body {
     OfValues(OfValues),
     /// Takes one argument of any type, which may be null.
     ToJson,
+    /// Takes a text, and returns a value of the call's own type.
+    FromJson,
 }
 
 type OfValues = fn(&[&[u8]], &StatementClock) -> Result<Bytes, CqlError>;
@@ -85,6 +87,10 @@ impl ScalarFunction {
     ) -> Result<Option<Bytes>, CqlError> {
         let body = match self.body {
             Body::OfValues(body) => body,
+            Body::FromJson => {
+                let text = arguments.first().and_then(Option::as_deref);
+                return json::from_json(&self.return_type, text);
+            }
             Body::ToJson => {
                 let value = arguments.first().and_then(Option::as_deref);
                 return json::to_json(&self.argument_types[0], value).map(Some);

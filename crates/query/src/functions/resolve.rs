@@ -37,6 +37,7 @@ pub fn resolve(
         [only] => match &only.signature {
             Signature::FloatVectors => of_vectors(only, arguments),
             Signature::Any => of_any(only, arguments),
+            Signature::Receiver => of_receiver(only, arguments, receiver),
             Signature::Fixed {
                 arguments: types, ..
             } => {
@@ -67,6 +68,7 @@ fn settle(declaration: &'static Declaration) -> ScalarFunction {
         Signature::Fixed { arguments, result } => (arguments.to_vec(), result.clone()),
         Signature::FloatVectors => (Vec::new(), CqlType::Float),
         Signature::Any => (Vec::new(), CqlType::Text),
+        Signature::Receiver => (vec![CqlType::Text], CqlType::Text),
     };
     ScalarFunction {
         name: declaration.name,
@@ -167,6 +169,7 @@ fn signatures(declarations: &[&Declaration]) -> String {
                 declaration.name
             ),
             Signature::Any => format!("system.{} : (any) -> text", declaration.name),
+            Signature::Receiver => format!("system.{} : (text) -> any", declaration.name),
         })
         .collect();
     texts.join(", ")
@@ -222,6 +225,30 @@ fn of_any(
         argument_types: vec![cql_type.ok_or_else(|| no_type(argument, declaration.name))?],
         ..settle(declaration)
     })
+}
+
+/// Settles a function that returns what is wanted where it is called.
+fn of_receiver(
+    declaration: &'static Declaration,
+    arguments: &[Argument<'_>],
+    receiver: Option<&CqlType>,
+) -> Result<ScalarFunction, CqlError> {
+    let name = declaration.name;
+    check(name, &[CqlType::Text], arguments)?;
+    match receiver {
+        Some(cql_type) => Ok(ScalarFunction {
+            return_type: cql_type.clone(),
+            ..settle(declaration)
+        }),
+        None => Err(CqlError::invalid(format!(
+            "{name}() cannot be used in the selection clause of a SELECT statement"
+        ))),
+    }
+}
+
+/// Whether calls of a function are of the type that is wanted where they stand.
+fn is_of_receiver(name: &str) -> bool {
+    overloads(name).any(|declaration| matches!(declaration.signature, Signature::Receiver))
 }
 
 fn no_type(argument: &Argument<'_>, function: &str) -> CqlError {

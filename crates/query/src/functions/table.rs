@@ -27,6 +27,8 @@ pub(super) enum Signature {
     FloatVectors,
     /// Takes one value of any type and returns a text.
     Any,
+    /// Takes a text and returns a value of the type that is wanted where the call stands.
+    Receiver,
 }
 
 /// Declares a function whose result depends on its arguments alone.
@@ -74,6 +76,16 @@ const fn to_json(name: &'static str) -> Declaration {
         signature: Signature::Any,
         is_pure: true,
         body: Body::ToJson,
+    }
+}
+
+/// Declares a function that reads any value from JSON.
+const fn from_json(name: &'static str) -> Declaration {
+    Declaration {
+        name,
+        signature: Signature::Receiver,
+        is_pure: true,
+        body: Body::FromJson,
     }
 }
 
@@ -158,6 +170,8 @@ static DECLARATIONS: &[Declaration] = &[
     of_vectors("similarity_dot_product", similarity::dot_product),
     to_json("tojson"),
     to_json("to_json"),
+    from_json("fromjson"),
+    from_json("from_json"),
 ];
 
 /// Declares `typeAsBlob` and `blobAsType` for each name of a native type.

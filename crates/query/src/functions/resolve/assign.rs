@@ -3,7 +3,7 @@
 use cql::ast::Term;
 use value::{CqlType, Literal};
 
-use super::resolve;
+use super::{is_of_receiver, resolve};
 use crate::functions::Argument;
 
 /// A measure of how well a term fits a type.
@@ -46,6 +46,7 @@ pub fn assignability(term: &Term, cql_type: &CqlType) -> Assignability {
             .min()
             .unwrap_or(Weak),
         (Term::Tuple(terms), _) if terms.len() == 1 => assignability(&terms[0], cql_type),
+        (Term::Function(call), _) if is_of_receiver(&call.name) => Weak,
         (Term::Function(_) | Term::TypeHint { .. }, _) => match natural_type(term) {
             Some(natural) => type_assignability(&natural, cql_type),
             None => No,
