@@ -1,8 +1,8 @@
 //! `INSERT JSON`: the values of an INSERT that come as one JSON object.
 //!
 //! Such an INSERT is prepared as one that names all columns of its table and has a bind marker for
-//! each. These markers follow those of the statement. Their values are read from the object when the
-//! statement is executed.
+//! each. These markers follow those of the statement. Their values are read from the object when
+//! the statement is executed.
 
 use std::borrow::Cow;
 
