@@ -7,6 +7,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use cql::error::CqlError;
+use unicode_normalization::{UnicodeNormalization, is_nfc};
+
+use crate::ascii_folding;
 
 /// The option by which upper and lower case are different. It is true by default.
 const CASE_SENSITIVE: &str = "case_sensitive";
@@ -21,6 +24,10 @@ const ASCII: &str = "ascii";
 pub struct Analysis {
     /// Whether a text and its lower case are one term.
     ignores_case: bool,
+    /// Whether texts of one canonical composition (NFC) are one term.
+    normalizes: bool,
+    /// Whether letters and signs are one term with the ASCII ones that they resemble.
+    folds_to_ascii: bool,
 }
 
 impl Analysis {
@@ -37,18 +44,12 @@ impl Analysis {
     /// Reads the analysis of options.
     ///
     /// # Errors
-    /// If the value of one is no boolean, or asks for what is not there.
+    /// If the value of one is no boolean.
     pub(crate) fn check(options: &BTreeMap<String, String>) -> Result<Analysis, CqlError> {
-        for option in [NORMALIZE, ASCII] {
-            if boolean(options, option)? == Some(true) {
-                return Err(CqlError::invalid(format!(
-                    "The option '{option}' of a storage-attached index is not supported yet: \
-                     leave it out, or set it to false"
-                )));
-            }
-        }
         Ok(Analysis {
             ignores_case: boolean(options, CASE_SENSITIVE)? == Some(false),
+            normalizes: boolean(options, NORMALIZE)? == Some(true),
+            folds_to_ascii: boolean(options, ASCII)? == Some(true),
         })
     }
 
@@ -57,12 +58,20 @@ impl Analysis {
         self == Analysis::default()
     }
 
-    /// The term of a text.
+    /// The term of a text. The steps come in Cassandra's order: a letter that has no composed form
+    /// keeps its accent, as only composed letters are folded.
     pub fn term(self, text: &str) -> Cow<'_, str> {
-        match self.ignores_case {
-            true => Cow::Owned(text.to_lowercase()),
-            false => Cow::Borrowed(text),
+        let mut term = Cow::Borrowed(text);
+        if self.ignores_case {
+            term = Cow::Owned(term.to_lowercase());
         }
+        if self.normalizes && !is_nfc(&term) {
+            term = Cow::Owned(term.nfc().collect());
+        }
+        if self.folds_to_ascii && !term.is_ascii() {
+            term = Cow::Owned(ascii_folding::fold(&term));
+        }
+        term
     }
 }
 
@@ -93,5 +102,26 @@ mod tests {
         assert_eq!(of("FALSE").term("Straße ÄÖ"), "straße äö");
         assert_eq!(of("true").term("Straße ÄÖ"), "Straße ÄÖ");
         assert!(of("true").is_plain() && !of("false").is_plain());
+    }
+    #[test]
+    fn each_option_makes_its_texts_alike_and_they_work_together() {
+        let of = |names: &[&str]| {
+            let options = names.iter().map(|name| {
+                let value = (*name != CASE_SENSITIVE).to_string();
+                ((*name).to_owned(), value)
+            });
+            Analysis::of(&options.collect())
+        };
+        let decomposed = "E\u{301}te\u{301}";
+        assert_eq!(of(&[NORMALIZE]).term(decomposed), "Été");
+        assert_eq!(of(&[NORMALIZE]).term("ﬁ"), "ﬁ");
+        assert_eq!(of(&[ASCII]).term("Été"), "Ete");
+        assert_eq!(of(&[ASCII]).term(decomposed), decomposed);
+        assert_eq!(of(&[ASCII, NORMALIZE]).term(decomposed), "Ete");
+        assert_eq!(
+            of(&[ASCII, NORMALIZE, CASE_SENSITIVE]).term(decomposed),
+            "ete"
+        );
+        assert!(!of(&[ASCII]).is_plain() && !of(&[NORMALIZE]).is_plain());
     }
 }

@@ -21,6 +21,7 @@
 #![warn(clippy::unwrap_used)]
 
 mod analysis;
+mod ascii_folding;
 mod candidates;
 pub mod definition;
 mod metric;
