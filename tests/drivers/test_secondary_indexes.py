@@ -1,4 +1,4 @@
-"""Tests CREATE CUSTOM INDEX USING 'sai' on columns that hold no vectors, as frameworks issue it."""
+"""Tests CREATE INDEX on columns that hold no vectors: of the class SAI, as frameworks issue it, and without a class."""
 
 import pytest
 from cassandra import InvalidRequest
@@ -78,3 +78,29 @@ def test_a_search_is_filtered_by_a_column_with_an_index_of_its_own(table, server
     with pytest.raises(InvalidRequest, match="ALLOW FILTERING"):
         table.execute(by_text)
     assert [row.p for row in table.execute(by_text + " ALLOW FILTERING")] == [7, 17, 27]
+
+
+def test_an_index_without_a_class_finds_rows_and_the_driver_sees_it(table):
+    table.execute("INSERT INTO t (p, body_blob, metadata_s) VALUES (1, 'a', {'k': 'v'})")
+    table.execute("CREATE INDEX ON t (body_blob)")
+    table.execute("CREATE INDEX by_value ON t (VALUES(metadata_s))")
+    table.execute("INSERT INTO t (p, body_blob, metadata_s) VALUES (2, 'b', {'l': 'v'})")
+    eventually(lambda: indexes(table) == {"t_body_blob_idx": "body_blob", "by_value": "values(metadata_s)"})
+    metadata = table.cluster.metadata.keyspaces[table.keyspace].tables["t"].indexes["by_value"]
+    assert metadata.kind == "COMPOSITES"
+    assert metadata.as_cql_query() == f"CREATE INDEX by_value ON {table.keyspace}.t (values(metadata_s))"
+    assert [row.p for row in table.execute("SELECT p FROM t WHERE body_blob = 'a'")] == [1]
+    assert {row.p for row in table.execute("SELECT p FROM t WHERE metadata_s CONTAINS 'v'")} == {1, 2}
+    both = "SELECT p FROM t WHERE body_blob = 'b' AND metadata_s CONTAINS 'v'"
+    with pytest.raises(InvalidRequest, match="ALLOW FILTERING"):
+        table.execute(both)
+    assert [row.p for row in table.execute(f"{both} ALLOW FILTERING")] == [2]
+
+
+def test_an_index_takes_letters_for_those_that_they_resemble(table):
+    options = "{'case_sensitive': 'false', 'normalize': 'true', 'ascii': 'true'}"
+    table.execute(f"CREATE CUSTOM INDEX ON t (body_blob) USING 'sai' WITH OPTIONS = {options}")
+    for p, text in enumerate(["\u00c9t\u00e9", "e\u0301te\u0301", "ete", "etes"]):
+        table.execute("INSERT INTO t (p, body_blob) VALUES (%s, %s)", (p, text))
+    rows = table.execute("SELECT p FROM t WHERE body_blob = %s", ("ET\u00c9",))
+    assert {row.p for row in rows} == {0, 1, 2}

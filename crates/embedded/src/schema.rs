@@ -194,7 +194,7 @@ mod tests {
                 name: format!("own{at}"),
                 column,
                 part: IndexedPart::Value,
-                class_name: "sai".to_owned(),
+                class_name: Some("sai".to_owned()),
                 options: BTreeMap::new(),
                 version: Uuid::from_u128(at as u128),
             };

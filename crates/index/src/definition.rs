@@ -120,6 +120,17 @@ pub fn create_statement(
     )
 }
 
+/// The statement that creates an index without a class. `target` is the CQL text for the
+/// parentheses.
+pub fn create_plain_statement((keyspace, table): (&str, &str), name: &str, target: &str) -> String {
+    format!(
+        "CREATE INDEX {} ON {}.{} ({target});",
+        Identifier(name),
+        Identifier(keyspace),
+        Identifier(table),
+    )
+}
+
 /// The default name of an index, before a number makes it unique: `t_v_idx` on one column, `t_idx`
 /// on several (`column` is `None`).
 pub fn default_name(table: &str, column: Option<&str>) -> String {
@@ -193,6 +204,10 @@ mod tests {
         assert_eq!(
             create_statement(("k", "t"), "i", "v", CLASS, &BTreeMap::new()),
             "CREATE CUSTOM INDEX i ON k.t(v) USING 'vector_index';"
+        );
+        assert_eq!(
+            create_plain_statement(("k", "T"), "I", "keys(m)"),
+            "CREATE INDEX \"I\" ON k.\"T\" (keys(m));"
         );
     }
 }

@@ -20,8 +20,8 @@ pub struct SecondaryIndex {
     pub column: ColumnId,
     /// The part of the column's value that is indexed.
     pub part: IndexedPart,
-    /// The class of the index, as the user wrote it.
-    pub class_name: String,
+    /// The class of the index, as the user wrote it; `None` for an index without a class.
+    pub class_name: Option<String>,
     /// The options that the user gave in `WITH OPTIONS`.
     pub options: BTreeMap<String, String>,
     /// A timeuuid that `CREATE INDEX` makes: an index made again under the same name gets another.
@@ -35,6 +35,12 @@ impl SecondaryIndex {
         let column = table.column_by_id(self.column);
         let name = column.map_or("", |column| &column.name);
         self.part.target(name)
+    }
+
+    /// Whether the index has a class, Cassandra's SAI. It serves other relations than one without,
+    /// and works together with the others of its class.
+    pub fn is_storage_attached(&self) -> bool {
+        self.class_name.is_some()
     }
 }
 

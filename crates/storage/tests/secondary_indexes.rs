@@ -26,7 +26,7 @@ fn index(options: &[(&str, &str)]) -> SecondaryIndex {
         name: "i".to_owned(),
         column: V,
         part: IndexedPart::Value,
-        class_name: "sai".to_owned(),
+        class_name: Some("sai".to_owned()),
         options: options.collect(),
         version: Uuid::new_v4(),
     }

@@ -137,13 +137,14 @@ pub(super) fn index(table: &Table, index: &Index) -> String {
 
 /// The statement that creates a secondary index.
 pub(super) fn secondary_index(table: &Table, index: &SecondaryIndex) -> String {
-    definition::create_statement(
-        (&table.keyspace, &table.name),
-        &index.name,
-        &index.target(table),
-        &index.class_name,
-        &index.options,
-    )
+    let names = (&*table.keyspace, &*table.name);
+    let target = index.target(table);
+    match &index.class_name {
+        Some(class) => {
+            definition::create_statement(names, &index.name, &target, class, &index.options)
+        }
+        None => definition::create_plain_statement(names, &index.name, &target),
+    }
 }
 
 fn table_name(table: &Table) -> String {

@@ -1,5 +1,5 @@
-//! CREATE INDEX and DROP INDEX. There are indexes on vectors, and secondary indexes of Cassandra's
-//! class SAI; all other kinds are refused.
+//! CREATE INDEX and DROP INDEX. There are indexes on vectors, and secondary indexes: those of
+//! Cassandra's class SAI, and those without a class. All other kinds are refused.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,6 +18,9 @@ use value::CqlType;
 use super::{Applied, cdc};
 use crate::answer::SchemaChangeKind;
 
+/// The name by which `USING` may ask for an index without a class, in upper or lower case.
+const NO_CLASS: &str = "legacy_local_table";
+
 /// The class of full-text indexes, which are not supported yet.
 const FULLTEXT_INDEX: &str = "fulltext_index";
 
@@ -29,8 +32,8 @@ pub(super) struct CreateIndexPlan {
     /// The name of the index. If it is `None`, the name is made from the names of table and column.
     name: Option<String>,
     if_not_exists: bool,
-    /// The class as the user wrote it.
-    class: String,
+    /// The class as the user wrote it; `None` for an index without a class.
+    class: Option<String>,
     /// The list in parentheses.
     targets: Vec<IndexTarget>,
     options: BTreeMap<String, String>,
@@ -55,7 +58,7 @@ impl CreateIndexPlan {
             table: create.table.name.clone(),
             name: create.name.clone(),
             if_not_exists: create.if_not_exists,
-            class: class.to_owned(),
+            class: class.map(str::to_owned),
             targets: create.targets.clone(),
             options: create.options.clone(),
         })
@@ -83,7 +86,10 @@ impl CreateIndexPlan {
 
     /// The target of a secondary index; `None` if the statement is about a column of vectors.
     fn secondary(&self, table: &Table) -> Result<Option<NamedTarget>, CqlError> {
-        if !secondary::is_sai_class(&self.class) {
+        let Some(class) = &self.class else {
+            return self.plain_target().map(Some);
+        };
+        if !secondary::is_sai_class(class) {
             return Ok(None);
         }
         let is_of_vectors = |name: &str| {
@@ -99,6 +105,23 @@ impl CreateIndexPlan {
             true => Ok(None),
             false => NamedTarget::of(&self.targets).map(Some),
         }
+    }
+
+    /// The target of an index without a class.
+    fn plain_target(&self) -> Result<NamedTarget, CqlError> {
+        let mut targets = self.targets.iter();
+        if targets.any(|target| matches!(target, IndexTarget::LocalKey(_))) {
+            return Err(CqlError::invalid(
+                "Local secondary indexes are not supported yet: leave the partition key out. A \
+                 query of one partition checks its rows without an index",
+            ));
+        }
+        if self.targets.len() > 1 {
+            return Err(CqlError::invalid(
+                "Only CUSTOM indexes support multiple columns",
+            ));
+        }
+        NamedTarget::of(&self.targets)
     }
 
     /// The table with the new index; `None` if there is such an index already.
@@ -142,6 +165,13 @@ impl CreateIndexPlan {
         clock: &ServerClock,
     ) -> Result<Option<Table>, CqlError> {
         let column = resolve::column(table, &target.column)?;
+        if self.class.is_none() && matches!(column.cql_type, CqlType::Vector { .. }) {
+            return Err(CqlError::invalid(format!(
+                "An index on vectors ({}) needs a class: CREATE CUSTOM INDEX ... USING \
+                 'vector_index'",
+                column.name
+            )));
+        }
         let is_whole_key = matches!(column.kind, ColumnKind::PartitionKey { .. })
             && table.partition_key().len() == 1;
         let part = target.check(&described(column), is_whole_key)?;
@@ -150,17 +180,32 @@ impl CreateIndexPlan {
         secondary::check_options(&self.options, &types, is_key)?;
 
         let mut on_column = table.secondary_indexes_on(column.id);
-        let alike = on_column.find(|index| index.part == part);
-        let equal = alike.filter(|index| index.options == self.options);
+        let is_attached = self.class.is_some();
+        let is_alike = |index: &&SecondaryIndex| {
+            index.part == part && index.is_storage_attached() == is_attached
+        };
+        let alike = on_column.find(is_alike);
+        // A name is no excuse for a second index without a class.
+        let equal = alike.filter(|index| is_attached && index.options == self.options);
         let on_column = equal.map(|index| index.name.as_str());
         let Some(name) = self.new_name(catalog, &column.name, on_column)? else {
             return Ok(None);
         };
-        if alike.is_some() {
-            return Err(CqlError::invalid(format!(
-                "Cannot create more than one storage-attached index on the same column: {}",
-                column.name
-            )));
+        match alike {
+            None => {}
+            Some(_) if is_attached => {
+                return Err(CqlError::invalid(format!(
+                    "Cannot create more than one storage-attached index on the same column: {}",
+                    column.name
+                )));
+            }
+            Some(_) if self.if_not_exists => return Ok(None),
+            Some(existing) => {
+                return Err(CqlError::invalid(format!(
+                    "Index {name} is a duplicate of existing index {}",
+                    existing.name
+                )));
+            }
         }
         let index = SecondaryIndex {
             name: name.clone(),
@@ -229,18 +274,25 @@ impl DropIndexPlan {
     }
 }
 
-/// The class that the statement names, if it is one that there is.
-fn known_class(create: &CreateIndex) -> Result<&str, CqlError> {
-    let Some(class) = &create.using else {
-        return Err(CqlError::invalid(if create.custom {
-            "CUSTOM index requires specifying the index class"
-        } else {
-            "Secondary indexes without a class are not supported yet: CREATE CUSTOM INDEX ... USING \
-             'sai', or USING 'vector_index' on a column of vectors"
-        }));
+/// The class that the statement names, if it is one that there is; `None` for an index without a
+/// class.
+fn known_class(create: &CreateIndex) -> Result<Option<&str>, CqlError> {
+    let class = match create.using.as_deref() {
+        None if create.custom => {
+            return Err(CqlError::invalid(
+                "CUSTOM index requires specifying the index class",
+            ));
+        }
+        Some(class) if create.custom || !class.eq_ignore_ascii_case(NO_CLASS) => class,
+        _ if create.options.is_empty() => return Ok(None),
+        _ => {
+            return Err(CqlError::invalid(
+                "Cannot specify options for a non-CUSTOM index",
+            ));
+        }
     };
     if definition::is_vector_index(create) || secondary::is_sai_class(class) {
-        Ok(class)
+        Ok(Some(class))
     } else if class.eq_ignore_ascii_case(FULLTEXT_INDEX) {
         Err(CqlError::invalid(
             "Full-text indexes (fulltext_index) are not supported yet",

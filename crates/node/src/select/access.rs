@@ -130,17 +130,52 @@ struct Needs {
     restricts_clustering: bool,
     /// Whether an index serves a relation on clustering columns.
     has_clustering_index: bool,
-    /// Whether indexes serve all relations on clustering columns.
-    serves_clustering: bool,
+    /// How far indexes serve the relations on clustering columns.
+    clustering: Service,
     restricts_others: bool,
-    /// Whether indexes serve all relations on static and regular columns.
-    serves_others: bool,
+    /// How far indexes serve the relations on static and regular columns.
+    others: Service,
+}
+
+/// How far indexes serve a number of relations.
+#[derive(Clone, Copy, Default)]
+struct Service {
+    relations: usize,
+    /// The relations that an index serves, of whatever class.
+    served: usize,
+    /// The relations that storage-attached indexes serve.
+    served_together: usize,
+}
+
+impl Service {
+    fn of<'r>(relations: impl IntoIterator<Item = &'r Relation>) -> Service {
+        let mut service = Service::default();
+        for relation in relations {
+            service.relations += 1;
+            service.served += usize::from(relation.is_served());
+            service.served_together += usize::from(relation.is_served_together());
+        }
+        service
+    }
+
+    fn and(self, other: Service) -> Service {
+        Service {
+            relations: self.relations + other.relations,
+            served: self.served + other.served,
+            served_together: self.served_together + other.served_together,
+        }
+    }
+
+    /// Whether indexes serve all relations: storage-attached ones do so together, while one without
+    /// a class serves a relation that stands alone.
+    fn is_whole(self) -> bool {
+        self.relations == self.served_together || (self.relations, self.served) == (1, 1)
+    }
 }
 
 impl Needs {
     fn of(groups: &Groups, allowed: Allowed) -> Needs {
         let is_served = |relation: &&Relation| allowed.indexes && relation.is_served();
-        let all = |relations: &[Relation]| relations.iter().all(|one| is_served(&one));
         let mut whole = groups
             .partition
             .iter()
@@ -152,9 +187,9 @@ impl Needs {
             names_partitions: groups.partition.iter().any(is_in_of_several),
             restricts_clustering: !groups.clustering.is_empty(),
             has_clustering_index: groups.clustering.iter().any(|one| is_served(&one)),
-            serves_clustering: all(&groups.clustering),
+            clustering: Service::of(&groups.clustering),
             restricts_others: !groups.others.is_empty(),
-            serves_others: all(&groups.others),
+            others: Service::of(&groups.others),
         }
     }
 
@@ -194,9 +229,11 @@ impl Needs {
                 "Select on indexed columns and with IN clause for the PRIMARY KEY are not supported",
             ));
         }
-        let serves_unkeyed = unkeyed.iter().all(|one| is_token(one) || one.is_served());
-        let serves_clustering = !checks_clustering || self.serves_clustering;
-        let is_served = serves_unkeyed && serves_clustering && self.serves_others;
+        let mut checked = Service::of(unkeyed.iter().filter(|one| !is_token(one))).and(self.others);
+        if checks_clustering {
+            checked = checked.and(self.clustering);
+        }
+        let is_served = checked.relations == 0 || self.allowed.indexes && checked.is_whole();
         let checks_rows = self.restricts_others || checks_clustering && self.restricts_clustering;
         let checks_nothing = !is_partly_keyed && !checks_rows;
         let filters = !is_served || checks_nothing && self.restricts_clustering;

@@ -239,17 +239,23 @@ fn indexes(source: &Source<'_>) -> Vec<Record> {
         .tables()
         .flat_map(|table| {
             let on_vectors = table.indexes.values();
-            let on_vectors = on_vectors.map(|index| (&index.name, index_options(index)));
+            let on_vectors = on_vectors.map(|index| (&index.name, "CUSTOM", index_options(index)));
             let secondary = table.secondary_indexes.values();
-            let secondary = secondary.map(|index| (&index.name, secondary_options(table, index)));
+            let secondary = secondary.map(|index| {
+                let kind = match index.is_storage_attached() {
+                    true => "CUSTOM",
+                    false => "COMPOSITES",
+                };
+                (&index.name, kind, secondary_options(table, index))
+            });
             let mut indexes: Vec<_> = on_vectors.chain(secondary).collect();
             indexes.sort_unstable();
-            indexes.into_iter().map(|(name, options)| {
+            indexes.into_iter().map(|(name, kind, options)| {
                 record([
                     ("keyspace_name", text(&table.keyspace)),
                     ("table_name", text(&table.name)),
                     ("index_name", text(name)),
-                    ("kind", text("CUSTOM")),
+                    ("kind", text(kind)),
                     ("options", text_map(&options)),
                 ])
             })
@@ -257,11 +263,13 @@ fn indexes(source: &Source<'_>) -> Vec<Record> {
         .collect()
 }
 
-/// The options that the user gave, with the target and the class, as in Cassandra.
+/// The options that the user gave, with the target and the class if there is one, as in Cassandra.
 fn secondary_options(table: &Table, index: &SecondaryIndex) -> BTreeMap<String, String> {
     let mut options = index.options.clone();
     options.insert("target".to_owned(), index.target(table));
-    options.insert("class_name".to_owned(), index.class_name.clone());
+    if let Some(class) = &index.class_name {
+        options.insert("class_name".to_owned(), class.clone());
+    }
     options
 }
 

@@ -1,4 +1,4 @@
-//! CREATE CUSTOM INDEX ... USING 'sai' on columns that are no vectors.
+//! CREATE INDEX on columns that are no vectors, of the class SAI and without a class.
 
 use std::collections::BTreeMap;
 
@@ -215,4 +215,103 @@ fn an_indexed_column_is_dropped_after_its_index() {
     f.run("DROP INDEX IF EXISTS i");
     assert!(parts(&f, "t").is_empty());
     f.run("ALTER TABLE t DROP n");
+}
+
+#[test]
+fn an_index_without_a_class_shows_as_in_cassandra() {
+    let f = fixture().with(&[
+        "CREATE INDEX \"N\" ON t (n)",
+        "CREATE INDEX ON t (m)",
+        "CREATE INDEX IF NOT EXISTS ON t (keys(m)) USING 'LEGACY_local_table'",
+        "CREATE INDEX IF NOT EXISTS other ON t (n)",
+        "CREATE CUSTOM INDEX attached ON t (n) USING 'sai'",
+    ]);
+    assert_eq!(
+        f.rows(
+            "SELECT index_name, kind, options FROM system_schema.indexes WHERE keyspace_name = \
+             'ks' AND table_name = 't'"
+        ),
+        [
+            "'N' | 'COMPOSITES' | {'target': 'n'}",
+            "'attached' | 'CUSTOM' | {'class_name': 'sai', 'target': 'n'}",
+            "'t_m_idx' | 'COMPOSITES' | {'target': 'values(m)'}",
+            "'t_m_idx_1' | 'COMPOSITES' | {'target': 'keys(m)'}",
+        ]
+    );
+    let shown = described(&f, "DESCRIBE INDEX ks.t_m_idx_1")[0][3].clone();
+    assert_eq!(shown, "CREATE INDEX t_m_idx_1 ON ks.t (keys(m));");
+    f.run("DROP INDEX ks.t_m_idx_1");
+    f.run(shown.trim_end_matches(';'));
+    assert_eq!(described(&f, "DESCRIBE INDEX ks.t_m_idx_1")[0][3], shown);
+    all_invalid(
+        &f,
+        &[
+            (
+                "CREATE INDEX ON t (n)",
+                "Index t_n_idx is a duplicate of existing index N",
+            ),
+            (
+                "CREATE INDEX other ON t (n)",
+                "Index other is a duplicate of existing index N",
+            ),
+            (
+                "CREATE INDEX attached ON t (b)",
+                "Index 'attached' already exists",
+            ),
+            (
+                "CREATE INDEX ON t (b) WITH OPTIONS = {'case_sensitive': 'false'}",
+                "Cannot specify options for a non-CUSTOM index",
+            ),
+            (
+                "CREATE INDEX ON t (n, b)",
+                "Only CUSTOM indexes support multiple columns",
+            ),
+            (
+                "CREATE INDEX ON t ((k, k2), b)",
+                "Local secondary indexes are not supported yet: leave the partition key out. A \
+                 query of one partition checks its rows without an index",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn an_index_without_a_class_serves_one_equality() {
+    let f = fixture().with(&[
+        "CREATE INDEX ON t (n)",
+        "CREATE INDEX ON t (b)",
+        "CREATE INDEX ON t (keys(m))",
+        "INSERT INTO t (k, k2, c, n, b, m) VALUES (1, 1, 1, 5, 'x', {'a': 'b', 'c': 'd'})",
+        "INSERT INTO t (k, k2, c, n, b) VALUES (1, 2, 1, 6, 'x')",
+        "INSERT INTO t (k, k2, c, n, b) VALUES (2, 1, 1, 5, 'y')",
+    ]);
+    let select = |condition: &str| format!("SELECT k, k2 FROM t WHERE {condition}");
+    assert_eq!(f.rows(&select("b = 'y'")), ["2 | 1"]);
+    assert_eq!(f.rows(&select("m CONTAINS KEY 'a'")), ["1 | 1"]);
+    assert_eq!(f.rows(&select("k = 1 AND k2 = 1 AND n = 5")), ["1 | 1"]);
+    for (condition, found) in [
+        ("n > 5", "1 | 2"),
+        ("n = 5 AND b = 'x'", "1 | 1"),
+        ("k = 2 AND n = 5", "2 | 1"),
+        ("m CONTAINS KEY 'a' AND m CONTAINS KEY 'c'", "1 | 1"),
+        ("k = 1 AND k2 = 1 AND n = 5 AND b = 'x'", "1 | 1"),
+    ] {
+        let refused = error(&f, &select(condition)).message;
+        assert!(
+            refused.contains("ALLOW FILTERING"),
+            "{condition}: {refused}"
+        );
+        let allowed = format!("{} ALLOW FILTERING", select(condition));
+        assert_eq!(f.rows(&allowed), [found], "{condition}");
+    }
+    // Storage-attached indexes serve such relations, also where there are others.
+    f.run("CREATE CUSTOM INDEX ON t (n) USING 'sai'");
+    assert_eq!(f.rows(&select("n > 5")), ["1 | 2"]);
+    assert!(
+        error(&f, &select("n = 5 AND b = 'x'"))
+            .message
+            .contains("ALLOW FILTERING")
+    );
+    f.run("CREATE CUSTOM INDEX ON t (b) USING 'sai'");
+    assert_eq!(f.rows(&select("n = 5 AND b = 'x'")), ["1 | 1"]);
 }

@@ -344,9 +344,9 @@ fn classes_that_are_not_there_are_explained() {
         &fixture(),
         &[
             (
-                "CREATE INDEX ON t (n)",
-                "Secondary indexes without a class are not supported yet: CREATE CUSTOM INDEX ... \
-                 USING 'sai', or USING 'vector_index' on a column of vectors",
+                "CREATE INDEX ON t (v)",
+                "An index on vectors (v) needs a class: CREATE CUSTOM INDEX ... USING \
+                 'vector_index'",
             ),
             (
                 "CREATE CUSTOM INDEX ON t (v)",

@@ -125,6 +125,12 @@ impl Relation {
         !self.indexes.is_empty()
     }
 
+    /// Whether storage-attached indexes find the rows for which the relation holds. They work
+    /// together with those of other relations.
+    pub fn is_served_together(&self) -> bool {
+        self.is_served() && served::are_storage_attached(&self.indexes)
+    }
+
     /// Whether the relation restricts this column, alone or within a tuple.
     pub fn is_on(&self, name: &str) -> bool {
         match &self.kind {

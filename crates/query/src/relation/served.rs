@@ -1,4 +1,8 @@
-//! Secondary indexes that serve a relation, by the rules of Cassandra's storage-attached indexes.
+//! Secondary indexes that serve a relation, by the rules of Cassandra.
+//!
+//! A storage-attached index serves ranges, too, and several serve the columns of a tuple together;
+//! an index without a class serves equalities of one column alone. Where a column has both, the
+//! storage-attached one is taken.
 
 use std::sync::Arc;
 
@@ -27,10 +31,16 @@ pub(super) fn serving(table: &Table, kind: &RelationKind) -> Vec<Arc<SecondaryIn
         } if *comparison == Comparison::Eq || columns.len() == 1 => columns
             .iter()
             .map(|column| index(table, column, Part::Whole(*comparison)))
-            .collect::<Option<_>>()
+            .collect::<Option<Vec<_>>>()
+            .filter(|indexes| columns.len() == 1 || are_storage_attached(indexes))
             .unwrap_or_default(),
         RelationKind::Tuple { .. } | RelationKind::Token { .. } => Vec::new(),
     }
+}
+
+/// Whether all indexes are storage-attached, so that they work together.
+pub(super) fn are_storage_attached(indexes: &[Arc<SecondaryIndex>]) -> bool {
+    indexes.iter().all(|index| index.is_storage_attached())
 }
 
 /// The part of a column that a relation is about.
@@ -50,10 +60,17 @@ fn index(table: &Table, column: &Column, part: Part) -> Option<Arc<SecondaryInde
                 Part::Whole(Comparison::Eq) => {
                     matches!(index.part, IndexedPart::Value | IndexedPart::Full)
                 }
-                Part::Whole(_) => index.part == IndexedPart::Value && has_ranges(&column.cql_type),
+                Part::Whole(_) => {
+                    index.part == IndexedPart::Value
+                        && index.is_storage_attached()
+                        && has_ranges(&column.cql_type)
+                }
             }
     };
-    table.secondary_indexes.values().find(serves).cloned()
+    let indexes = table.secondary_indexes.values().filter(serves);
+    indexes
+        .min_by_key(|index| !index.is_storage_attached())
+        .cloned()
 }
 
 /// Whether an index on values of the type finds ranges of them.

@@ -104,7 +104,7 @@ struct SecondaryRecord {
     name: String,
     column: u32,
     part: PartRecord,
-    class_name: String,
+    class_name: Option<String>,
     options: BTreeMap<String, String>,
     version: Uuid,
 }

@@ -48,7 +48,7 @@ fn index(number: usize) -> SecondaryIndex {
         name: format!("i{number}"),
         column,
         part,
-        class_name: "sai".to_owned(),
+        class_name: Some("sai".to_owned()),
         options: BTreeMap::new(),
         version: Uuid::new_v4(),
     }
