@@ -3,10 +3,17 @@
 //! Names are kept as the database sees them: unquoted ones in lower case, quoted ones as written.
 //! The tree is made without a schema. The planner finds out what the names refer to.
 
+mod describe;
+mod user_type;
+
 use std::collections::BTreeMap;
 
 use value::predicate::Comparison;
 use value::{CqlType, Literal};
+
+pub use crate::data_type::DataType;
+pub use describe::{Describe, DescribeTarget};
+pub use user_type::{AlterType, AlterTypeChange, CreateType, FieldDefinition};
 
 /// A parsed statement with its bind markers.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +77,17 @@ pub enum Statement {
         /// Whether `IF EXISTS` is written.
         if_exists: bool,
     },
+    /// `CREATE TYPE`.
+    CreateType(CreateType),
+    /// `ALTER TYPE`.
+    AlterType(AlterType),
+    /// `DROP TYPE`.
+    DropType {
+        /// The type.
+        name: TableName,
+        /// Whether `IF EXISTS` is written.
+        if_exists: bool,
+    },
     /// `CREATE [CUSTOM] INDEX`.
     CreateIndex(CreateIndex),
     /// `DROP INDEX`.
@@ -83,7 +101,7 @@ pub enum Statement {
     },
     /// `DESCRIBE` or `DESC`.
     Describe(Describe),
-    /// A statement of CQL that Annulus knows by its first words only (roles, types, functions,
+    /// A statement of CQL that Annulus knows by its first words only (roles, functions,
     /// views, ...). The planner answers that it is not supported. The string holds those words in
     /// capitals (`CREATE ROLE`).
     Unsupported(String),
@@ -324,17 +342,21 @@ pub enum Selector {
     Column(String),
     /// `count(*)`, `count(1)`.
     CountAll,
-    /// `writetime(c)`, `maxwritetime(c)`.
+    /// `writetime(c)`, `maxwritetime(c)`, of a column or of a field of it.
     WriteTime {
         /// The column.
         column: String,
+        /// The field of its user type, if one is named.
+        field: Option<String>,
         /// Whether the function is `maxwritetime`.
         is_max: bool,
     },
-    /// `ttl(c)`.
+    /// `ttl(c)`, of a column or of a field of it.
     Ttl {
         /// The column.
         column: String,
+        /// The field of its user type, if one is named.
+        field: Option<String>,
     },
     /// Any other function call.
     Function(FunctionCall<Selector>),
@@ -665,7 +687,7 @@ pub struct ColumnDefinition {
     /// The column.
     pub name: String,
     /// Its type.
-    pub cql_type: CqlType,
+    pub data_type: DataType,
     /// Whether `STATIC` is written.
     pub is_static: bool,
 }
@@ -744,54 +766,4 @@ pub enum IndexTarget {
         /// The column.
         column: String,
     },
-}
-
-/// A `DESCRIBE`, which the server answers itself (since Cassandra 4, and in ScyllaDB).
-#[derive(Clone, Debug, PartialEq)]
-pub struct Describe {
-    /// The thing to describe.
-    pub target: DescribeTarget,
-    /// Whether `WITH INTERNALS` is written.
-    pub internals: bool,
-}
-
-/// The thing that a `DESCRIBE` asks for.
-#[derive(Clone, Debug, PartialEq)]
-pub enum DescribeTarget {
-    /// `DESCRIBE CLUSTER`.
-    Cluster,
-    /// `DESCRIBE [FULL] SCHEMA`.
-    Schema {
-        /// Whether `FULL` is written.
-        full: bool,
-    },
-    /// `DESCRIBE KEYSPACES`.
-    Keyspaces,
-    /// `DESCRIBE [ONLY] KEYSPACE [name]`.
-    Keyspace {
-        /// The keyspace; `None` is the keyspace in use.
-        name: Option<String>,
-        /// Whether `ONLY` is written.
-        only: bool,
-    },
-    /// `DESCRIBE TABLES`.
-    Tables,
-    /// `DESCRIBE TABLE name`.
-    Table(TableName),
-    /// `DESCRIBE INDEX name`.
-    Index {
-        /// The keyspace before the name, if one is written.
-        keyspace: Option<String>,
-        /// The index.
-        name: String,
-    },
-    /// A type, function, aggregate or view, or all of a kind. Annulus has none of them.
-    Empty {
-        /// The words that name the kind, in lower case (`types`, `materialized view`).
-        kind: String,
-        /// The name asked for, if the statement asks for one thing.
-        name: Option<TableName>,
-    },
-    /// `DESCRIBE name`: a keyspace, table or index, whichever is found.
-    Any(TableName),
 }

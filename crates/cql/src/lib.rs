@@ -13,6 +13,7 @@
 #![warn(clippy::unwrap_used)]
 
 pub mod ast;
+pub mod data_type;
 pub mod error;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;

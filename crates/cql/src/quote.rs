@@ -2,32 +2,7 @@
 
 use std::fmt;
 
-use crate::parser::is_reserved;
-
-/// A name as CQL text. It is put in double quotes unless it means the same without them.
-pub struct Identifier<'a>(pub &'a str);
-
-impl fmt::Display for Identifier<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if is_plain(self.0) {
-            f.write_str(self.0)
-        } else {
-            f.write_str(&quoted(self.0))
-        }
-    }
-}
-
-/// A name in double quotes, which no version of a server takes for a keyword.
-pub fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-fn is_plain(name: &str) -> bool {
-    let mut bytes = name.bytes();
-    bytes.next().is_some_and(|first| first.is_ascii_lowercase())
-        && bytes.all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
-        && !is_reserved(name)
-}
+pub use value::identifier::{Identifier, quoted};
 
 /// A string as a CQL literal, in single quotes.
 pub struct Quoted<'a>(pub &'a str);

@@ -215,6 +215,7 @@ mod tests {
             replication: BTreeMap::new(),
             durable_writes: true,
             tablets: true,
+            types: BTreeMap::new(),
             tables: BTreeMap::new(),
         };
         let id = table.id;

@@ -33,11 +33,15 @@ pub fn recognition(bytes: &[u8]) {
         | Statement::Batch(_) => Verb::Write,
         Statement::Use { .. } => Verb::Use,
         Statement::Truncate { .. } => Verb::Truncate,
-        Statement::CreateKeyspace(_) | Statement::CreateTable(_) | Statement::CreateIndex(_) => {
-            Verb::Create
+        Statement::CreateKeyspace(_)
+        | Statement::CreateType(_)
+        | Statement::CreateTable(_)
+        | Statement::CreateIndex(_) => Verb::Create,
+        Statement::AlterKeyspace { .. } | Statement::AlterType(_) | Statement::AlterTable(_) => {
+            Verb::Alter
         }
-        Statement::AlterKeyspace { .. } | Statement::AlterTable(_) => Verb::Alter,
         Statement::DropKeyspace { .. }
+        | Statement::DropType { .. }
         | Statement::DropTable { .. }
         | Statement::DropIndex { .. } => Verb::Drop,
         Statement::Describe(_) => Verb::Describe,

@@ -177,6 +177,11 @@ impl NamedTarget {
                 "Cannot create secondary index on the only partition key column {name}"
             ));
         }
+        if cql_type.user_type().is_some() && cql_type.is_multi_cell() {
+            return refuse(format!(
+                "Cannot create index on non-frozen UDT column {name}"
+            ));
+        }
         let is_frozen = cql_type.is_collection() && !cql_type.is_multi_cell();
         let part = match self.part {
             Some(part) => part,
@@ -282,9 +287,11 @@ pub fn check_options(
 /// no blobs.
 fn is_indexed_type(cql_type: &CqlType) -> bool {
     match cql_type {
-        CqlType::List { .. } | CqlType::Set { .. } | CqlType::Map { .. } | CqlType::Tuple(_) => {
-            true
-        }
+        CqlType::List { .. }
+        | CqlType::Set { .. }
+        | CqlType::Map { .. }
+        | CqlType::Tuple(_)
+        | CqlType::UserType { .. } => true,
         single => is_scalar(single),
     }
 }
@@ -296,6 +303,7 @@ fn durations(cql_type: &CqlType) -> Option<&'static str> {
     }
     Some(match cql_type {
         CqlType::Tuple(_) => "tuples containing durations",
+        CqlType::UserType { .. } => "UDTs containing durations",
         other if other.is_collection() => "collections containing durations",
         _ => "duration columns",
     })

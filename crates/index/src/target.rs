@@ -219,6 +219,7 @@ pub fn is_scalar(cql_type: &CqlType) -> bool {
         | CqlType::Set { .. }
         | CqlType::Map { .. }
         | CqlType::Tuple(_)
+        | CqlType::UserType { .. }
         | CqlType::Vector { .. } => false,
     }
 }

@@ -49,19 +49,30 @@ pub struct Rows {
 pub struct SchemaChange {
     /// The kind of change.
     pub kind: SchemaChangeKind,
-    /// The keyspace that changed, or the keyspace of the table that changed.
+    /// The keyspace that changed, or in which something changed.
     pub keyspace: String,
-    /// The table that changed; `None` if the keyspace itself changed.
-    pub table: Option<String>,
+    /// The object that changed.
+    pub object: ChangedObject,
+}
+
+/// The object that a schema change is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChangedObject {
+    /// The keyspace itself.
+    Keyspace,
+    /// A table, by its name.
+    Table(String),
+    /// A user type, by its name.
+    Type(String),
 }
 
 /// The kind of a schema change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchemaChangeKind {
-    /// The keyspace or table is new.
+    /// The object is new.
     Created,
-    /// The keyspace or table was altered.
+    /// The object was altered.
     Updated,
-    /// The keyspace or table was dropped.
+    /// The object was dropped.
     Dropped,
 }

@@ -63,6 +63,7 @@ fn keyspace(name: &str, class: &str, tablets: bool, tables: Vec<Table>) -> Keysp
         ]),
         durable_writes: true,
         tablets,
+        types: BTreeMap::new(),
         tables: tables
             .into_iter()
             .map(|mut table| {

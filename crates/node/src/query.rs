@@ -6,7 +6,9 @@ use ::schema::TableId;
 use cql::ast::{Parsed, Statement};
 use cql::error::CqlError;
 
-pub use crate::answer::{Answer, ColumnSpec, Outcome, Rows, SchemaChange, SchemaChangeKind};
+pub use crate::answer::{
+    Answer, ChangedObject, ColumnSpec, Outcome, Rows, SchemaChange, SchemaChangeKind,
+};
 pub use crate::database::Database;
 pub use crate::parameters::{BoundValue, Parameters};
 use crate::{describe, modify, schema, select};

@@ -1,14 +1,15 @@
 //! The schema: keyspaces, tables, columns, indexes, and CDC streams, as plain data.
 //!
 //! A [`Catalog`] is an immutable snapshot behind an `Arc`; a change makes a new one. The storage
-//! keeps it on disk, and everything that plans a statement or reads rows goes by it. User types and
-//! roles will be further members of [`Keyspace`] and [`Catalog`].
+//! keeps it on disk, and everything that plans a statement or reads rows goes by it. Roles will be
+//! a further member of [`Catalog`].
 
 #![warn(clippy::unwrap_used)]
 
 pub mod log_table;
 mod secondary;
 mod streams;
+mod user_types;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use uuid::Uuid;
 use value::{
-    CqlType,
+    CqlType, UserType,
     token::{Partitioner, Token},
 };
 
@@ -62,7 +63,10 @@ pub struct Keyspace {
     /// The keyspace option `tablets = {'enabled': ...}`. With tablets each CDC log has its own
     /// streams; without them all logs share [`Catalog::vnode_streams`].
     pub tablets: bool,
-    /// The tables by name, CDC logs included.
+    /// The user types by name.
+    pub types: BTreeMap<String, Arc<UserType>>,
+    /// The tables by name, CDC logs included. The types of their columns hold the definitions of
+    /// the user types in them.
     pub tables: BTreeMap<String, Arc<Table>>,
 }
 

@@ -30,6 +30,7 @@ pub(crate) fn holds_order(cql_type: &CqlType) -> bool {
         CqlType::Set { .. } | CqlType::Map { .. } => true,
         CqlType::List { element, .. } => holds_order(element),
         CqlType::Tuple(types) => types.iter().any(holds_order),
+        CqlType::UserType { definition, .. } => definition.field_types.iter().any(holds_order),
         _ => false,
     }
 }
@@ -50,6 +51,7 @@ pub(crate) fn canonical_copy(cql_type: &CqlType, bytes: &[u8]) -> Result<Bytes, 
         }
         CqlType::Map { key, value, .. } => map(key, value, Entries::new(bytes)?),
         CqlType::Tuple(types) => tuple(types, bytes),
+        CqlType::UserType { definition, .. } => tuple(&definition.field_types, bytes),
         _ => Ok(Bytes::copy_from_slice(bytes)),
     }
 }

@@ -54,6 +54,9 @@ pub fn compare(cql_type: &CqlType, a: &[u8], b: &[u8]) -> Ordering {
         }
         CqlType::Map { key, value, .. } => maps(key, value, a, b).unwrap_or_else(|_| a.cmp(b)),
         CqlType::Tuple(types) => tuples(types, a, b).unwrap_or_else(|_| a.cmp(b)),
+        CqlType::UserType { definition, .. } => {
+            tuples(&definition.field_types, a, b).unwrap_or_else(|_| a.cmp(b))
+        }
         CqlType::Vector {
             element,
             dimensions,

@@ -68,12 +68,11 @@ fn decode(cql_type: &CqlType, bytes: &[u8]) -> Result<Value, ValueError> {
                 })
                 .collect::<Result<_, ValueError>>()?,
         ),
-        CqlType::Tuple(types) => Value::Tuple(
-            Fields::new(types.len(), bytes)
-                .zip(types)
-                .map(|(field, cql_type)| field?.map(|bytes| decode(cql_type, bytes)).transpose())
-                .collect::<Result<_, ValueError>>()?,
-        ),
+        CqlType::Tuple(types) => Value::Tuple(fields(types, bytes)?),
+        CqlType::UserType { definition, .. } => Value::UserType {
+            definition: definition.clone(),
+            fields: fields(&definition.field_types, bytes)?,
+        },
         CqlType::Vector {
             element,
             dimensions,
@@ -92,6 +91,13 @@ fn decode(cql_type: &CqlType, bytes: &[u8]) -> Result<Value, ValueError> {
             )?),
         },
     })
+}
+
+fn fields(types: &[CqlType], bytes: &[u8]) -> Result<Vec<Option<Value>>, ValueError> {
+    Fields::new(types.len(), bytes)
+        .zip(types)
+        .map(|(field, cql_type)| field?.map(|bytes| decode(cql_type, bytes)).transpose())
+        .collect()
 }
 
 /// Whether an empty byte string is a [`Value::Empty`] of the type.

@@ -90,6 +90,17 @@ fn put(out: &mut String, cql_type: &CqlType, value: &Value) {
                 }
             });
         }
+        (Value::UserType { definition, fields }, _) => {
+            let positions: Vec<usize> = (0..definition.field_names.len()).collect();
+            put_all(out, "{}", &positions, |out, &position| {
+                put_field_name(out, &definition.field_names[position]);
+                out.push_str(": ");
+                match fields.get(position) {
+                    Some(Some(value)) => put(out, &definition.field_types[position], value),
+                    Some(None) | None => out.push_str("null"),
+                }
+            });
+        }
         // This can't happen: a value always has the kind of the type that it was read as.
         (
             Value::List(_) | Value::Set(_) | Value::Vector(_) | Value::Map(_) | Value::Tuple(_),
@@ -104,6 +115,14 @@ fn put_key(out: &mut String, cql_type: &CqlType, key: &Value) {
     match text.starts_with('"') {
         true => out.push_str(&text),
         false => put_string(out, &text),
+    }
+}
+
+/// Appends the name of a field, which has quotes of CQL within those of JSON if it has capitals.
+fn put_field_name(out: &mut String, name: &str) {
+    match name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => put_string(out, &format!("\"{name}\"")),
+        false => put_string(out, name),
     }
 }
 

@@ -9,7 +9,7 @@
 //!
 //! Two serialised values can be equal to [`compare`] and differ in bytes: decimals of different
 //! scale (`1.0`, `1.00`), varints with superfluous leading bytes, true booleans other than 1, NaNs
-//! of different payload, and tuples that leave out trailing nulls. Partition keys are equal by
+//! of different payload, and tuples and user types that leave out trailing nulls. Partition keys are equal by
 //! their bytes, clustering keys and everything else by [`compare`].
 
 #![warn(clippy::unwrap_used)]
@@ -22,6 +22,7 @@ mod deserialize;
 mod duration;
 mod elements;
 mod from_json;
+pub mod identifier;
 mod json;
 mod key_json;
 mod literal;
@@ -33,10 +34,12 @@ mod text;
 pub mod timeuuid;
 pub mod token;
 mod types;
+mod user_type;
 mod validate;
 mod vint;
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use bigdecimal::BigDecimal;
 use bytes::Bytes;
@@ -54,6 +57,7 @@ pub use key_json::{KeyError, KeyJson, from_key_json, to_key_json};
 pub use literal::{Literal, from_literal};
 pub use normal::clustering_form;
 pub use types::{CqlType, MAX_VECTOR_DIMENSIONS};
+pub use user_type::{TOO_LARGE, UserType};
 pub use validate::{finite_vector, validate};
 
 /// The longest varint, and the longest unscaled part of a decimal, in bytes: about 39,000 digits.
@@ -104,6 +108,11 @@ pub enum Value {
     Map(Vec<(Value, Value)>),
     /// Trailing fields that the serialised form leaves out are left out here too.
     Tuple(Vec<Option<Value>>),
+    /// Trailing fields that the serialised form leaves out are left out here too.
+    UserType {
+        definition: Arc<UserType>,
+        fields: Vec<Option<Value>>,
+    },
     /// A `vector<float, n>`.
     FloatVector(Vec<f32>),
     /// A vector of anything else.

@@ -58,7 +58,7 @@ fn put(out: &mut BytesMut, value: &Value) {
                 put_field(out, &serialize(value));
             }
         }
-        Value::Tuple(fields) => {
+        Value::Tuple(fields) | Value::UserType { fields, .. } => {
             for field in fields {
                 match field {
                     Some(value) => put_field(out, &serialize(value)),

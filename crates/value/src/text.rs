@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::identifier::Identifier;
 use crate::{Value, calendar, duration, numeric};
 
 /// Writes a value as a CQL literal.
@@ -51,6 +52,16 @@ fn put(out: &mut String, value: &Value) {
             Some(value) => put(out, value),
             None => out.push_str("null"),
         }),
+        Value::UserType { definition, fields } => {
+            let fields: Vec<_> = definition.field_names.iter().zip(fields).collect();
+            put_all(out, "{}", &fields, |out, (name, field)| {
+                put_display(out, &format_args!("{}: ", Identifier(name)));
+                match field {
+                    Some(value) => put(out, value),
+                    None => out.push_str("null"),
+                }
+            });
+        }
         Value::FloatVector(elements) => put_all(out, "[]", elements, |out, number| {
             put_float(out, f64::from(*number), number);
         }),

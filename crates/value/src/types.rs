@@ -1,6 +1,10 @@
 //! The type system of CQL, and the exact spelling of a type in `system_schema`.
 
 use std::fmt;
+use std::sync::Arc;
+
+use crate::UserType;
+use crate::identifier::Identifier;
 
 /// The most dimensions of a vector, as in ScyllaDB.
 pub const MAX_VECTOR_DIMENSIONS: u16 = 16_000;
@@ -8,7 +12,7 @@ pub const MAX_VECTOR_DIMENSIONS: u16 = 16_000;
 /// A CQL type.
 ///
 /// `Display` gives the text of `system_schema.columns.type` (`frozen<list<int>>`,
-/// `vector<float, 3>`), which [`crate::parser::parse_type`] reads back.
+/// `vector<float, 3>`), in which a user type is a name. The parser of crate `cql` reads it back.
 #[expect(missing_docs, reason = "the variants are CQL's own names of its types")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CqlType {
@@ -47,6 +51,10 @@ pub enum CqlType {
     },
     /// Always frozen.
     Tuple(Vec<CqlType>),
+    UserType {
+        definition: Arc<UserType>,
+        frozen: bool,
+    },
     /// Always frozen. It has exactly `dimensions` elements, none of them null.
     Vector {
         element: Box<CqlType>,
@@ -55,23 +63,35 @@ pub enum CqlType {
 }
 
 impl CqlType {
-    /// The type of the paths of a non-frozen collection, which gives their order.
+    /// The type of the paths of a non-frozen collection or user type, which gives their order. The
+    /// path of a field is its position in the user type.
     pub fn path_type(&self) -> &CqlType {
         match self {
             CqlType::Set { element, .. } => element,
             CqlType::Map { key, .. } => key,
+            CqlType::UserType { .. } => &CqlType::Smallint,
             _ => &CqlType::Timeuuid,
         }
     }
 
-    /// Whether the type is a non-frozen collection, which is stored as one cell for each element.
+    /// Whether the type is a non-frozen collection or user type, which is stored as one cell for
+    /// each element or field.
     pub fn is_multi_cell(&self) -> bool {
         matches!(
             self,
             CqlType::List { frozen: false, .. }
                 | CqlType::Set { frozen: false, .. }
                 | CqlType::Map { frozen: false, .. }
+                | CqlType::UserType { frozen: false, .. }
         )
+    }
+
+    /// The definition of a user type; `None` for every other type.
+    pub fn user_type(&self) -> Option<&Arc<UserType>> {
+        match self {
+            CqlType::UserType { definition, .. } => Some(definition),
+            _ => None,
+        }
     }
 
     /// Whether the type is a list, set or map, frozen or not.
@@ -93,13 +113,14 @@ impl CqlType {
         }
     }
 
-    /// The type with its outermost collection frozen. Inner collections are frozen already.
+    /// The type with its outermost collection or user type frozen.
     #[must_use]
     pub fn frozen(&self) -> CqlType {
         let mut copy = self.clone();
         if let CqlType::List { frozen, .. }
         | CqlType::Set { frozen, .. }
-        | CqlType::Map { frozen, .. } = &mut copy
+        | CqlType::Map { frozen, .. }
+        | CqlType::UserType { frozen, .. } = &mut copy
         {
             *frozen = true;
         }
@@ -116,6 +137,9 @@ impl CqlType {
             }
             CqlType::Map { key, value, .. } => key.holds_durations() || value.holds_durations(),
             CqlType::Tuple(types) => types.iter().any(CqlType::holds_durations),
+            CqlType::UserType { definition, .. } => {
+                definition.field_types.iter().any(CqlType::holds_durations)
+            }
             _ => false,
         }
     }
@@ -133,6 +157,10 @@ impl CqlType {
                 key.holds_durations_even_in_vectors() || value.holds_durations_even_in_vectors()
             }
             CqlType::Tuple(types) => types.iter().any(CqlType::holds_durations_even_in_vectors),
+            CqlType::UserType { definition, .. } => {
+                let mut types = definition.field_types.iter();
+                types.any(CqlType::holds_durations_even_in_vectors)
+            }
             _ => false,
         }
     }
@@ -206,6 +234,10 @@ impl fmt::Display for CqlType {
                     write!(f, "{element}")?;
                 }
                 f.write_str(">>")
+            }
+            CqlType::UserType { definition, frozen } => {
+                let name = Identifier(&definition.name);
+                frozen_or_not(f, *frozen, format_args!("{name}"))
             }
             CqlType::Vector {
                 element,

@@ -42,6 +42,9 @@ pub fn validate(cql_type: &CqlType, bytes: &[u8]) -> Result<(), ValueError> {
             entries(key, value, bytes).map_err(|error| error.inside(cql_type))
         }
         CqlType::Tuple(types) => fields(types, bytes).map_err(|error| error.inside(cql_type)),
+        CqlType::UserType { definition, .. } => {
+            fields(&definition.field_types, bytes).map_err(|error| error.inside(cql_type))
+        }
         CqlType::Vector {
             element,
             dimensions,

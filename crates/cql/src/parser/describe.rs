@@ -4,9 +4,9 @@ use super::cursor::{Cursor, Parse, is_symbol};
 use crate::ast::{Describe, DescribeTarget, Statement};
 
 /// Kinds of things that Annulus has none of, as `DESCRIBE kind name` writes them.
-const SINGLE: [&str; 3] = ["TYPE", "FUNCTION", "AGGREGATE"];
+const SINGLE: [&str; 2] = ["FUNCTION", "AGGREGATE"];
 /// Kinds of things that Annulus has none of, as `DESCRIBE kinds` writes them.
-const PLURAL: [&str; 3] = ["TYPES", "FUNCTIONS", "AGGREGATES"];
+const PLURAL: [&str; 2] = ["FUNCTIONS", "AGGREGATES"];
 
 impl Cursor<'_> {
     /// Parses what follows the word `DESCRIBE` or `DESC`.
@@ -41,6 +41,9 @@ impl Cursor<'_> {
         if self.eat_word("TABLES")? {
             return Ok(DescribeTarget::Tables);
         }
+        if self.eat_word("TYPES")? {
+            return Ok(DescribeTarget::Types);
+        }
         let only = self.eat_word("ONLY")?;
         if only {
             self.expect_word("KEYSPACE")?;
@@ -51,6 +54,10 @@ impl Cursor<'_> {
         }
         if self.eat_word("TABLE")? || self.eat_word("COLUMNFAMILY")? {
             return self.table_name().map(DescribeTarget::Table);
+        }
+        if self.eat_word("TYPE")? {
+            let name = self.qualified_name("a type name")?;
+            return Ok(DescribeTarget::Type(name));
         }
         if self.eat_word("INDEX")? {
             let index = self.qualified_name("an index name")?;
@@ -76,7 +83,7 @@ impl Cursor<'_> {
                 return self.nothing(kind);
             }
         }
-        self.qualified_name("the name of a keyspace, table or index")
+        self.qualified_name("the name of a keyspace, table, type or index")
             .map(DescribeTarget::Any)
     }
 

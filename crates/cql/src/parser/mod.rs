@@ -21,16 +21,19 @@ mod statement;
 mod table;
 mod terms;
 mod types;
+mod user_type;
 
 use cursor::Cursor;
 use value::CqlType;
 
 use crate::ast::Parsed;
+use crate::data_type::{DataType, no_user_types};
 use crate::error::CqlError;
 
 pub use names::is_reserved;
 pub use outline::{Changed, changed, changed_by_batch, replace_calls};
 pub use select::{SelectionText, selection_text};
+pub use types::is_type_name;
 
 /// The deepest nesting of terms, selectors, types and relations in one another.
 pub const MAX_NESTING: usize = 64;
@@ -45,7 +48,8 @@ pub const MAX_TOKENS: usize = 1 << 20;
 ///
 /// # Errors
 /// A syntax error with the line and column (both from 1), the tokens expected and the one found:
-/// `line 1:10 expected FROM, found 'FRM'`. A type that can't exist is an invalid request.
+/// `line 1:10 expected FROM, found 'FRM'`. A vector of a wrong number of dimensions, and a type hint or
+/// cast to a type that can't exist, is an invalid request.
 pub fn parse_statement(text: &str) -> Result<Parsed, CqlError> {
     let mut cursor = Cursor::new(text)?;
     let statement = cursor.statement()?;
@@ -55,13 +59,22 @@ pub fn parse_statement(text: &str) -> Result<Parsed, CqlError> {
     })
 }
 
-/// Parses the text of a type. [`CqlType`]'s `Display` writes such texts.
+/// Parses the text of a type that has no user types in it. [`CqlType`]'s `Display` writes such
+/// texts.
+///
+/// # Errors
+/// As [`parse_statement`], and for a type that can't exist.
+pub fn parse_type(text: &str) -> Result<CqlType, CqlError> {
+    parse_data_type(text)?.resolve(&no_user_types)
+}
+
+/// Parses the text of a type, in which user types may stand by their names.
 ///
 /// # Errors
 /// As [`parse_statement`].
-pub fn parse_type(text: &str) -> Result<CqlType, CqlError> {
+pub fn parse_data_type(text: &str) -> Result<DataType, CqlError> {
     let mut cursor = Cursor::new(text)?;
-    let cql_type = cursor.cql_type()?;
+    let data_type = cursor.data_type()?;
     cursor.expect_end()?;
-    Ok(cql_type)
+    Ok(data_type)
 }

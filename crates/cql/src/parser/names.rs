@@ -1,82 +1,10 @@
 //! Names of keyspaces, tables, columns and functions, and the words that can't be names.
 
+pub use value::identifier::is_reserved;
+
 use super::cursor::{Cursor, Parse, is_symbol};
 use super::lexer::{Kind, Token};
 use crate::ast::{TableName, Term};
-
-/// The reserved words, in order: Cassandra's, and `TRUE` and `FALSE`, which are constants wherever
-/// they stand. Any other keyword is a name where a name may stand.
-const RESERVED: [&str; 59] = [
-    "ADD",
-    "ALLOW",
-    "ALTER",
-    "AND",
-    "APPLY",
-    "ASC",
-    "AUTHORIZE",
-    "BATCH",
-    "BEGIN",
-    "BY",
-    "COLUMNFAMILY",
-    "CREATE",
-    "DELETE",
-    "DESC",
-    "DESCRIBE",
-    "DROP",
-    "ENTRIES",
-    "EXECUTE",
-    "FALSE",
-    "FROM",
-    "FULL",
-    "GRANT",
-    "IF",
-    "IN",
-    "INDEX",
-    "INFINITY",
-    "INSERT",
-    "INTO",
-    "IS",
-    "KEYSPACE",
-    "LIMIT",
-    "MATERIALIZED",
-    "MODIFY",
-    "NAN",
-    "NORECURSIVE",
-    "NOT",
-    "NULL",
-    "OF",
-    "ON",
-    "OR",
-    "ORDER",
-    "PRIMARY",
-    "RENAME",
-    "REVOKE",
-    "SCHEMA",
-    "SELECT",
-    "SET",
-    "TABLE",
-    "TO",
-    "TOKEN",
-    "TRUE",
-    "TRUNCATE",
-    "UNLOGGED",
-    "UPDATE",
-    "USE",
-    "USING",
-    "VIEW",
-    "WHERE",
-    "WITH",
-];
-
-/// Whether a word can't be a name unless it is quoted.
-pub fn is_reserved(word: &str) -> bool {
-    const LONGEST: usize = "COLUMNFAMILY".len();
-    if word.len() > LONGEST {
-        return false;
-    }
-    let upper = word.to_ascii_uppercase();
-    RESERVED.binary_search(&upper.as_str()).is_ok()
-}
 
 /// The text of a token, without its quotes if it is a quoted name or a string.
 pub(super) fn unquoted(token: &Token<'_>) -> String {
@@ -220,35 +148,5 @@ impl Cursor<'_> {
         };
         self.expect_symbol("(")?;
         Ok((name.keyspace, name.name))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_reserved_words_are_in_order() {
-        assert!(RESERVED.is_sorted());
-    }
-
-    #[test]
-    fn only_reserved_words_are_refused_as_names() {
-        for word in ["select", "With", "TOKEN", "nan", "add", "where", "true"] {
-            assert!(is_reserved(word), "{word}");
-        }
-        for word in [
-            "key",
-            "ttl",
-            "json",
-            "int",
-            "vector",
-            "ann",
-            "timestamp",
-            "withe",
-            "x",
-        ] {
-            assert!(!is_reserved(word), "{word}");
-        }
     }
 }

@@ -75,15 +75,17 @@ impl Cursor<'_> {
         let is_native = |name: &str| token.kind == Kind::Word && is_word(&token, name);
         let unqualified = self.second().is_some_and(|next| is_symbol(&next, "("));
         if unqualified && (is_native("WRITETIME") || is_native("MAXWRITETIME")) {
+            let is_max = is_native("MAXWRITETIME");
+            let (column, field) = self.single_column()?;
             return Ok(Selector::WriteTime {
-                is_max: is_native("MAXWRITETIME"),
-                column: self.single_column()?,
+                column,
+                field,
+                is_max,
             });
         }
         if unqualified && is_native("TTL") {
-            return Ok(Selector::Ttl {
-                column: self.single_column()?,
-            });
+            let (column, field) = self.single_column()?;
+            return Ok(Selector::Ttl { column, field });
         }
         if unqualified && is_native("CAST") {
             return self.cast();
@@ -105,13 +107,14 @@ impl Cursor<'_> {
             .is_some_and(|argument| is_symbol(&argument, "*") || argument.kind == Kind::Integer)
     }
 
-    /// Parses `name(column)` and gives the column.
-    fn single_column(&mut self) -> Parse<String> {
+    /// Parses `name(column)` or `name(column.field)`, and gives the column and the field.
+    fn single_column(&mut self) -> Parse<(String, Option<String>)> {
         self.take()?;
         self.expect_symbol("(")?;
         let column = self.column_name()?;
+        let field = self.field_name()?;
         self.expect_symbol(")")?;
-        Ok(column)
+        Ok((column, field))
     }
 
     fn cast(&mut self) -> Parse<Selector> {

@@ -6,10 +6,9 @@ use crate::ast::{Statement, Term};
 
 /// First words of statements that are known but not supported: enough words to name the kind of
 /// thing that the statement is about.
-const UNSUPPORTED: [&[&str]; 36] = [
+const UNSUPPORTED: [&[&str]; 33] = [
     &["CREATE", "ROLE"],
     &["CREATE", "USER"],
-    &["CREATE", "TYPE"],
     &["CREATE", "FUNCTION"],
     &["CREATE", "OR", "REPLACE", "FUNCTION"],
     &["CREATE", "AGGREGATE"],
@@ -20,14 +19,12 @@ const UNSUPPORTED: [&[&str]; 36] = [
     &["CREATE", "SERVICE_LEVEL"],
     &["ALTER", "ROLE"],
     &["ALTER", "USER"],
-    &["ALTER", "TYPE"],
     &["ALTER", "MATERIALIZED", "VIEW"],
     &["ALTER", "SERVICE", "LEVEL"],
     &["ALTER", "SERVICE_LEVEL"],
     &["ALTER", "INDEX"],
     &["DROP", "ROLE"],
     &["DROP", "USER"],
-    &["DROP", "TYPE"],
     &["DROP", "FUNCTION"],
     &["DROP", "AGGREGATE"],
     &["DROP", "TRIGGER"],
@@ -123,6 +120,8 @@ impl Cursor<'_> {
             self.create_keyspace()
         } else if self.eat_table()? {
             self.create_table()
+        } else if self.eat_word("TYPE")? {
+            self.create_type()
         } else if self.eat_word("CUSTOM")? {
             self.expect_word("INDEX")?;
             self.create_index(true)
@@ -137,6 +136,8 @@ impl Cursor<'_> {
             self.alter_keyspace()
         } else if self.eat_table()? {
             self.alter_table()
+        } else if self.eat_word("TYPE")? {
+            self.alter_type()
         } else {
             Err(self.unexpected())
         }
@@ -147,6 +148,8 @@ impl Cursor<'_> {
             self.drop_keyspace()
         } else if self.eat_table()? {
             self.drop_table()
+        } else if self.eat_word("TYPE")? {
+            self.drop_type()
         } else {
             self.expect_word("INDEX")?;
             self.drop_index()

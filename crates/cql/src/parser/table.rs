@@ -82,7 +82,7 @@ impl Cursor<'_> {
     fn column_definition(&mut self) -> Parse<ColumnDefinition> {
         Ok(ColumnDefinition {
             name: self.column_name()?,
-            cql_type: self.cql_type()?,
+            data_type: self.data_type()?,
             is_static: self.eat_word("STATIC")?,
         })
     }
@@ -147,11 +147,11 @@ impl Cursor<'_> {
         } else if self.eat_word("DROP")? {
             self.drop_columns()?
         } else if self.eat_word("RENAME")? {
-            self.rename_columns()?
+            AlterTableChange::RenameColumns(self.renames(Self::column_name)?)
         } else if self.eat_word("ALTER")? {
             let column = self.column_name()?;
             self.expect_word("TYPE")?;
-            self.cql_type()?;
+            self.data_type()?;
             AlterTableChange::ChangeType { column }
         } else {
             self.expect_word("WITH")?;
@@ -205,14 +205,18 @@ impl Cursor<'_> {
         Ok(timestamp)
     }
 
-    fn rename_columns(&mut self) -> Parse<AlterTableChange> {
+    /// Parses `a TO b AND ..` as old and new names.
+    pub(super) fn renames(
+        &mut self,
+        mut name: impl FnMut(&mut Self) -> Parse<String>,
+    ) -> Parse<Vec<(String, String)>> {
         let mut renames = Vec::new();
         loop {
-            let from = self.column_name()?;
+            let from = name(self)?;
             self.expect_word("TO")?;
-            renames.push((from, self.column_name()?));
+            renames.push((from, name(self)?));
             if !self.eat_word("AND")? {
-                return Ok(AlterTableChange::RenameColumns(renames));
+                return Ok(renames);
             }
         }
     }

@@ -1,11 +1,10 @@
-//! Types, with the rules on which type may lie in which.
+//! Types, as they are written.
 
 use value::{CqlType, MAX_VECTOR_DIMENSIONS};
 
 use super::cursor::{Cursor, Parse, is_word};
 use super::lexer::Kind;
-use super::names::unquoted;
-use crate::ast::TableName;
+use crate::data_type::{DataType, no_user_types};
 use crate::error::CqlError;
 
 impl Cursor<'_> {
@@ -14,14 +13,17 @@ impl Cursor<'_> {
         self.at_name() || is_word(&self.current(), "SET")
     }
 
-    /// Parses a type that a column can have. Collections within it must be frozen: by the word
-    /// `frozen`, or because they lie in something frozen.
+    /// Parses a type that is no user type and holds none.
     pub(super) fn cql_type(&mut self) -> Parse<CqlType> {
-        self.nested(|cursor| cursor.type_here(false))
+        self.data_type()?.resolve(&no_user_types)
     }
 
-    /// Parses a type. `inside_frozen` says whether something around it freezes it.
-    fn type_here(&mut self, inside_frozen: bool) -> Parse<CqlType> {
+    /// Parses a type.
+    pub(super) fn data_type(&mut self) -> Parse<DataType> {
+        self.nested(Self::type_here)
+    }
+
+    fn type_here(&mut self) -> Parse<DataType> {
         let token = self.current();
         if token.kind == Kind::String {
             return Err(CqlError::invalid(format!(
@@ -29,111 +31,50 @@ impl Cursor<'_> {
                 token.text
             )));
         }
-        if token.kind == Kind::QuotedName {
-            return Err(unknown_type(&TableName {
-                keyspace: None,
-                name: unquoted(&token),
-            }));
-        }
         if is_word(&token, "SET") {
             // `set` is the only type whose name is a reserved word.
             self.take()?;
-            return self.set(inside_frozen);
+            let [element] = self.type_parameters()?;
+            return Ok(DataType::Set(element));
         }
         let name = self.qualified_name("a type")?;
-        if name.keyspace.is_some() {
-            return Err(unknown_type(&name));
+        if token.kind == Kind::QuotedName || name.keyspace.is_some() {
+            return Ok(DataType::UserType(name));
         }
         if let Some(native) = native_type(&name.name) {
-            return Ok(native);
+            return Ok(DataType::Simple(native));
         }
         match name.name.as_str() {
-            "frozen" => self.frozen(),
-            "list" => {
-                let [element] = self.collection_parameters("list", inside_frozen)?;
-                Ok(CqlType::List {
-                    element: Box::new(element),
-                    frozen: inside_frozen,
-                })
-            }
+            "frozen" => self
+                .type_parameters()
+                .map(|[inner]| DataType::Frozen(inner)),
+            "list" => self
+                .type_parameters()
+                .map(|[element]| DataType::List(element)),
             "map" => {
-                let [key, value] = self.collection_parameters("map", inside_frozen)?;
-                no_durations(&key, "Durations are not allowed as map keys", || {
-                    format!("map<{key}, {value}>")
-                })?;
-                Ok(CqlType::Map {
-                    key: Box::new(key),
-                    value: Box::new(value),
-                    frozen: inside_frozen,
-                })
+                let [key, value] = self.type_parameters()?;
+                Ok(DataType::Map(key, value))
             }
             "tuple" => {
                 self.expect_symbol("<")?;
-                let elements = self.separated(|cursor| cursor.inner_type(true))?;
+                let elements = self.separated(Self::data_type)?;
                 self.expect_symbol(">")?;
-                for element in &elements {
-                    no_counter(element, "tuples")?;
-                }
-                Ok(CqlType::Tuple(elements))
+                Ok(DataType::Tuple(elements))
             }
             "vector" => self.vector(),
-            _ => Err(unknown_type(&name)),
+            _ => Ok(DataType::UserType(name)),
         }
     }
 
-    /// Parses what follows the word `set`.
-    fn set(&mut self, frozen: bool) -> Parse<CqlType> {
-        let [element] = self.collection_parameters("set", frozen)?;
-        no_durations(&element, "Durations are not allowed inside sets", || {
-            format!("set<{element}>")
-        })?;
-        Ok(CqlType::Set {
-            element: Box::new(element),
-            frozen,
-        })
-    }
-
-    fn inner_type(&mut self, inside_frozen: bool) -> Parse<CqlType> {
-        self.nested(|cursor| cursor.type_here(inside_frozen))
-    }
-
-    fn frozen(&mut self) -> Parse<CqlType> {
-        self.expect_symbol("<")?;
-        let inner = self.inner_type(true)?;
-        self.expect_symbol(">")?;
-        match inner {
-            CqlType::List { .. }
-            | CqlType::Set { .. }
-            | CqlType::Map { .. }
-            | CqlType::Tuple(_)
-            | CqlType::Vector { .. } => Ok(inner),
-            other => Err(CqlError::invalid(format!(
-                "frozen<> is only allowed on collections, tuples and vectors (got {other})"
-            ))),
-        }
-    }
-
-    /// Parses the `N` types in angle brackets after `kind`.
-    fn collection_parameters<const N: usize>(
-        &mut self,
-        kind: &str,
-        inside_frozen: bool,
-    ) -> Parse<[CqlType; N]> {
+    /// Parses `N` types in angle brackets.
+    fn type_parameters<const N: usize>(&mut self) -> Parse<[Box<DataType>; N]> {
         let mut parameters = Vec::with_capacity(N);
         self.expect_symbol("<")?;
         for position in 0..N {
             if position > 0 {
                 self.expect_symbol(",")?;
             }
-            let parameter = self.inner_type(inside_frozen)?;
-            no_counter(&parameter, "collections")?;
-            if parameter.is_multi_cell() {
-                return Err(CqlError::invalid(format!(
-                    "Non-frozen collections are not allowed inside collections: \
-                     write frozen<{parameter}> inside the {kind}"
-                )));
-            }
-            parameters.push(parameter);
+            parameters.push(Box::new(self.data_type()?));
         }
         self.expect_symbol(">")?;
         // Exactly N types were pushed, so this can't fail.
@@ -143,12 +84,9 @@ impl Cursor<'_> {
     }
 
     /// Parses what follows the word `vector`: `<element, n>`.
-    fn vector(&mut self) -> Parse<CqlType> {
+    fn vector(&mut self) -> Parse<DataType> {
         self.expect_symbol("<")?;
-        // A vector is always one cell, so its element needn't be frozen and keeps its type as
-        // written.
-        let element = self.inner_type(false)?;
-        no_counter(&element, "vectors")?;
+        let element = Box::new(self.data_type()?);
         self.expect_symbol(",")?;
         let negative = self.at_symbol("-");
         if negative {
@@ -176,11 +114,14 @@ impl Cursor<'_> {
                     "Vectors must have a dimension less than or equal to {MAX_VECTOR_DIMENSIONS}"
                 ))
             })?;
-        Ok(CqlType::Vector {
-            element: Box::new(element),
-            dimensions,
-        })
+        Ok(DataType::Vector(element, dimensions))
     }
+}
+
+/// Whether a word is the name of one of CQL's own types, so that no user type can have it.
+pub fn is_type_name(name: &str) -> bool {
+    matches!(name, "frozen" | "list" | "map" | "set" | "tuple" | "vector")
+        || native_type(name).is_some()
 }
 
 fn native_type(name: &str) -> Option<CqlType> {
@@ -207,30 +148,4 @@ fn native_type(name: &str) -> Option<CqlType> {
         "varint" => CqlType::Varint,
         _ => return None,
     })
-}
-
-fn unknown_type(name: &TableName) -> CqlError {
-    let keyspace = match &name.keyspace {
-        Some(keyspace) => format!("{keyspace}."),
-        None => String::new(),
-    };
-    CqlError::invalid(format!("Unknown type {keyspace}{}", name.name))
-}
-
-fn no_counter(element: &CqlType, place: &str) -> Parse<()> {
-    if *element == CqlType::Counter {
-        return Err(CqlError::invalid(format!(
-            "Counters are not allowed inside {place}"
-        )));
-    }
-    Ok(())
-}
-
-/// Refuses durations in the elements of a set or the keys of a map. These are kept sorted, and
-/// durations have no order.
-fn no_durations(element: &CqlType, message: &str, whole: impl FnOnce() -> String) -> Parse<()> {
-    if element.holds_durations_even_in_vectors() {
-        return Err(CqlError::invalid(format!("{message}: {}", whole())));
-    }
-    Ok(())
 }

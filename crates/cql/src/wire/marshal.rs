@@ -5,7 +5,9 @@
 //! vector by a comma between two blanks. A frozen collection is wrapped in `FrozenType(...)`, but
 //! not within another frozen type or a tuple, and within a vector only if it is declared frozen.
 
-use value::{CqlType, MAX_VECTOR_DIMENSIONS};
+use std::sync::Arc;
+
+use value::{CqlType, MAX_VECTOR_DIMENSIONS, UserType};
 
 use super::reader::DecodeError;
 
@@ -49,7 +51,8 @@ pub fn marshal_name(cql_type: &CqlType) -> String {
 /// Appends the marshal name of a type. `frozen_already` says whether it lies within something
 /// frozen; then it isn't wrapped in `FrozenType` again.
 fn write_name(name: &mut String, cql_type: &CqlType, frozen_already: bool) {
-    let wrapped = cql_type.is_collection() && !cql_type.is_multi_cell() && !frozen_already;
+    let is_freezable = cql_type.is_collection() || cql_type.user_type().is_some();
+    let wrapped = is_freezable && !cql_type.is_multi_cell() && !frozen_already;
     if wrapped {
         name.push_str(PACKAGE);
         name.push_str("FrozenType(");
@@ -72,6 +75,19 @@ fn write_name(name: &mut String, cql_type: &CqlType, frozen_already: bool) {
         CqlType::Tuple(elements) => {
             name.push_str("TupleType");
             write_parameters(name, elements, true);
+        }
+        CqlType::UserType { definition, .. } => {
+            name.push_str("UserType(");
+            name.push_str(&definition.keyspace);
+            name.push(',');
+            push_hex(name, &definition.name);
+            for (field, field_type) in definition.fields() {
+                name.push(',');
+                push_hex(name, field);
+                name.push(':');
+                write_name(name, field_type, within);
+            }
+            name.push(')');
         }
         CqlType::Vector {
             element,
@@ -109,6 +125,14 @@ fn write_parameters<'a>(
         write_name(name, parameter, frozen_already);
     }
     name.push(')');
+}
+
+fn push_hex(name: &mut String, text: &str) {
+    for byte in text.bytes() {
+        let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
+        name.push(digit(byte >> 4));
+        name.push(digit(byte & 0xf));
+    }
 }
 
 /// Reads a marshal name, with or without its package. Blanks may stand around a comma.
@@ -180,6 +204,7 @@ impl<'a> Parser<'a> {
                 self.expect(')')?;
                 Ok(CqlType::Tuple(elements))
             }
+            "UserType" => self.user_type(depth, frozen),
             "VectorType" => {
                 self.expect('(')?;
                 let element = Box::new(self.parse_type(depth + 1, false)?);
@@ -200,6 +225,45 @@ impl<'a> Parser<'a> {
                 .map(|(_, cql_type)| cql_type.clone())
                 .ok_or_else(|| self.error("has an unknown class")),
         }
+    }
+
+    /// Parses what follows `UserType`: the keyspace, then the name and the fields in hexadecimal
+    /// digits.
+    fn user_type(&mut self, depth: usize, frozen: bool) -> Result<CqlType, DecodeError> {
+        self.expect('(')?;
+        let keyspace = self.word().to_owned();
+        self.expect(',')?;
+        let name = self.hexadecimal()?;
+        let (mut field_names, mut field_types) = (Vec::new(), Vec::new());
+        while self.expect(',').is_ok() {
+            field_names.push(self.hexadecimal()?);
+            self.expect(':')?;
+            field_types.push(self.parse_type(depth + 1, frozen)?);
+        }
+        self.expect(')')?;
+        let definition = UserType {
+            keyspace,
+            name,
+            field_names,
+            field_types,
+        };
+        Ok(CqlType::UserType {
+            definition: Arc::new(definition),
+            frozen,
+        })
+    }
+
+    fn hexadecimal(&mut self) -> Result<String, DecodeError> {
+        let (pairs, rest) = self.word().as_bytes().as_chunks::<2>();
+        let digit = |byte: u8| char::from(byte).to_digit(16);
+        let bytes = pairs
+            .iter()
+            .map(|[high, low]| Some((digit(*high)? << 4 | digit(*low)?) as u8))
+            .collect::<Option<Vec<u8>>>();
+        bytes
+            .filter(|_| rest.is_empty())
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .ok_or_else(|| self.error("has a name that is no text in hexadecimal digits"))
     }
 
     /// Takes the next class name or number, after any blanks. Empty if none stands here.
@@ -289,6 +353,23 @@ mod tests {
             ])),
             "TupleType(UTF8Type,ListType(Int32Type))"
         );
+        let user_type = |frozen| CqlType::UserType {
+            definition: Arc::new(UserType {
+                keyspace: "k".to_owned(),
+                name: "ab".to_owned(),
+                field_names: vec!["x".to_owned(), "é".to_owned()],
+                field_types: vec![CqlType::Int, list(CqlType::Int, frozen)],
+            }),
+            frozen,
+        };
+        assert_eq!(
+            short(&user_type(false)),
+            "UserType(k,6162,78:Int32Type,c3a9:ListType(Int32Type))"
+        );
+        assert_eq!(
+            short(&user_type(true)),
+            "FrozenType(UserType(k,6162,78:Int32Type,c3a9:ListType(Int32Type)))"
+        );
         assert_eq!(
             short(&CqlType::Map {
                 key: Box::new(CqlType::Uuid),
@@ -315,6 +396,12 @@ mod tests {
             "(",
             "Float",
             "FloatType)",
+            "UserType",
+            "UserType(k)",
+            "UserType(k,6g)",
+            "UserType(k,616)",
+            "UserType(k,61,62)",
+            "UserType(k,61,ff:Int32Type)",
             "ListType",
             "ListType(",
             "ListType()",

@@ -3,8 +3,10 @@
 //! A type without a code in v4 is sent as code 0 (custom) with its marshal name. These types are
 //! vectors and, as in Cassandra, durations, which have a code since v5.
 
+use std::sync::Arc;
+
 use bytes::{BufMut, BytesMut};
-use value::CqlType;
+use value::{CqlType, UserType};
 
 use super::marshal::{MAX_TYPE_DEPTH, marshal_name, parse_marshal_name};
 use super::reader::{DecodeError, Reader};
@@ -69,6 +71,16 @@ pub(super) fn put_type(out: &mut BytesMut, cql_type: &CqlType) {
                 put_type(out, element);
             }
         }
+        CqlType::UserType { definition, .. } => {
+            out.put_u16(USER_TYPE);
+            out.put_string(&definition.keyspace);
+            out.put_string(&definition.name);
+            out.put_short_count(definition.field_names.len());
+            for (name, field_type) in definition.fields() {
+                out.put_string(name);
+                put_type(out, field_type);
+            }
+        }
         simple => {
             let code = type_code(simple);
             out.put_u16(code);
@@ -79,7 +91,7 @@ pub(super) fn put_type(out: &mut BytesMut, cql_type: &CqlType) {
     }
 }
 
-/// Reads a type. The wire doesn't say whether a collection is frozen. An inner one is read as
+/// Reads a type. The wire doesn't say whether a collection or user type is frozen. An inner one is read as
 /// frozen, which it must be, and the outermost as not frozen.
 ///
 /// # Errors
@@ -120,7 +132,26 @@ fn read_nested_type(reader: &mut Reader, depth: usize) -> Result<CqlType, Decode
             }
             Ok(CqlType::Tuple(elements))
         }
-        USER_TYPE => Err(DecodeError::invalid("user-defined types are not supported")),
+        USER_TYPE => {
+            let (keyspace, name) = (reader.string(WHAT)?, reader.string(WHAT)?);
+            let count = usize::from(reader.u16(WHAT)?);
+            let mut field_names = Vec::with_capacity(reader.capacity(count, 4));
+            let mut field_types = Vec::with_capacity(reader.capacity(count, 4));
+            for _ in 0..count {
+                field_names.push(reader.string(WHAT)?);
+                field_types.push(inner(reader)?);
+            }
+            let definition = UserType {
+                keyspace,
+                name,
+                field_names,
+                field_types,
+            };
+            Ok(CqlType::UserType {
+                definition: Arc::new(definition),
+                frozen,
+            })
+        }
         code => SIMPLE
             .iter()
             .find(|(known, _)| *known == code)

@@ -6,3 +6,4 @@ mod meaning;
 
 mod memory;
 mod statements;
+mod user_types;

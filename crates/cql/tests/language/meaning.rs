@@ -1,6 +1,7 @@
 //! Tests that each form of the grammar becomes the right tree.
 
 use cql::ast::*;
+use cql::data_type::no_user_types;
 use cql::parser::parse_statement;
 use value::CqlType;
 use value::Literal;
@@ -10,6 +11,11 @@ fn parse(text: &str) -> Statement {
         Ok(parsed) => parsed.statement,
         Err(error) => panic!("{text}: {error}"),
     }
+}
+
+/// The type that is meant where there are no user types.
+fn resolved(data_type: &DataType) -> CqlType {
+    data_type.resolve(&no_user_types).unwrap()
 }
 
 fn select(text: &str) -> Select {
@@ -242,6 +248,7 @@ fn selectors_have_forms_of_their_own() {
         selector("WriteTime(\"A\")"),
         Selector::WriteTime {
             column: "A".to_owned(),
+            field: None,
             is_max: false
         }
     );
@@ -249,13 +256,22 @@ fn selectors_have_forms_of_their_own() {
         selector("maxwritetime(a)"),
         Selector::WriteTime {
             column: "a".to_owned(),
+            field: None,
             is_max: true
+        }
+    );
+    assert_eq!(
+        selector("ttl(u.\"F\")"),
+        Selector::Ttl {
+            column: "u".to_owned(),
+            field: Some("F".to_owned())
         }
     );
     assert_eq!(
         selector("ttl(a)"),
         Selector::Ttl {
-            column: "a".to_owned()
+            column: "a".to_owned(),
+            field: None
         }
     );
     assert_eq!(selector("ttl"), column("ttl"));
@@ -564,7 +580,7 @@ fn a_table_keeps_keys_order_and_options() {
         .map(|column| {
             (
                 column.name.as_str(),
-                column.cql_type.to_string(),
+                resolved(&column.data_type).to_string(),
                 column.is_static,
             )
         })
@@ -620,7 +636,7 @@ fn a_table_is_altered_in_one_way_at_a_time() {
     };
     let added = |name: &str| ColumnDefinition {
         name: name.to_owned(),
-        cql_type: CqlType::Int,
+        data_type: DataType::Simple(CqlType::Int),
         is_static: false,
     };
     let add = |names: &[&str]| AlterTableChange::AddColumns {

@@ -1,5 +1,8 @@
 //! Strategies for arbitrary types, and for arbitrary values of a type.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
 use bigdecimal::BigDecimal;
 use bytes::Bytes;
 use num_bigint::BigInt;
@@ -7,7 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use uuid::Uuid;
-use value::{CqlType, Value, canonical, timeuuid};
+use value::{CqlType, UserType, Value, canonical, timeuuid};
 
 /// A type without parameters that may lie in any other type and has an order.
 pub fn sortable_scalar() -> impl Strategy<Value = CqlType> {
@@ -62,6 +65,7 @@ pub fn inner_type() -> impl Strategy<Value = CqlType> {
                 frozen: true
             }),
             vec(inner.clone(), 1..4).prop_map(CqlType::Tuple),
+            vec(inner.clone(), 1..4).prop_map(user_type),
             (inner, 1..5_u16, any::<bool>()).prop_map(|(element, dimensions, is_thawed)| {
                 CqlType::Vector {
                     element: Box::new(if is_thawed { thawed(element) } else { element }),
@@ -77,9 +81,28 @@ pub fn column_type() -> impl Strategy<Value = CqlType> {
     prop_oneof![scalar(), inner_type(), inner_type().prop_map(thawed)]
 }
 
-/// The type with its outermost collection not frozen.
+/// A user type with fields of these types. Types with other fields have another name.
+fn user_type(field_types: Vec<CqlType>) -> CqlType {
+    let mut hasher = DefaultHasher::new();
+    field_types.hash(&mut hasher);
+    let definition = UserType {
+        keyspace: "Ks".to_owned(),
+        name: format!("User \"{:x}", hasher.finish()),
+        field_names: (0..field_types.len())
+            .map(|position| format!("Field{position}"))
+            .collect(),
+        field_types,
+    };
+    CqlType::UserType {
+        definition: Arc::new(definition),
+        frozen: true,
+    }
+}
+
+/// The type with its outermost collection or user type not frozen.
 fn thawed(mut cql_type: CqlType) -> CqlType {
     if let CqlType::List { frozen, .. }
+    | CqlType::UserType { frozen, .. }
     | CqlType::Set { frozen, .. }
     | CqlType::Map { frozen, .. } = &mut cql_type
     {
@@ -203,15 +226,13 @@ fn raw_value(cql_type: &CqlType) -> BoxedStrategy<Value> {
         CqlType::Map { key, value, .. } => vec((raw_value(key), raw_value(value)), 0..4)
             .prop_map(Value::Map)
             .boxed(),
-        CqlType::Tuple(types) => {
-            let fields: Vec<_> = types
-                .iter()
-                .map(|cql_type| prop::option::weighted(0.8, raw_value(cql_type)).boxed())
-                .collect();
-            (fields, 0..=types.len())
-                .prop_map(|(mut fields, written)| {
-                    fields.truncate(written);
-                    Value::Tuple(fields)
+        CqlType::Tuple(types) => fields(types).prop_map(Value::Tuple).boxed(),
+        CqlType::UserType { definition, .. } => {
+            let definition = definition.clone();
+            fields(&definition.field_types)
+                .prop_map(move |fields| Value::UserType {
+                    definition: definition.clone(),
+                    fields,
                 })
                 .boxed()
         }
@@ -230,6 +251,18 @@ fn raw_value(cql_type: &CqlType) -> BoxedStrategy<Value> {
             }
         }
     }
+}
+
+/// The fields of a tuple, of which the last may be left out.
+fn fields(types: &[CqlType]) -> impl Strategy<Value = Vec<Option<Value>>> + use<> {
+    let fields: Vec<_> = types
+        .iter()
+        .map(|cql_type| prop::option::weighted(0.8, raw_value(cql_type)).boxed())
+        .collect();
+    (fields, 0..=types.len()).prop_map(|(mut fields, written)| {
+        fields.truncate(written);
+        fields
+    })
 }
 
 /// The serialised form of a value of the type, as a client may send it.

@@ -1,8 +1,11 @@
 //! Tests that the text of a type reads back as the type.
 
-use cql::parser::parse_type;
+use std::sync::Arc;
+
+use cql::data_type::unknown_type;
+use cql::parser::{parse_data_type, parse_type};
 use proptest::prelude::*;
-use value::CqlType;
+use value::{CqlType, UserType};
 
 use crate::strategies::column_type;
 
@@ -12,7 +15,16 @@ proptest! {
     #[test]
     fn every_type_survives_its_text(cql_type in column_type()) {
         let text = cql_type.to_string();
-        prop_assert_eq!(parse_type(&text).map_err(|error| error.message), Ok(cql_type));
+        let mut known = Vec::new();
+        user_types_in(&cql_type, &mut known);
+        let read = parse_data_type(&text).and_then(|data_type| {
+            data_type.resolve(&|name| {
+                let mut known = known.iter();
+                let found = known.find(|known| known.name == name.name);
+                found.cloned().ok_or_else(|| unknown_type(name))
+            })
+        });
+        prop_assert_eq!(read.map_err(|error| error.message), Ok(cql_type));
     }
 }
 
@@ -55,4 +67,24 @@ fn vectors_of_one_to_16000_dimensions_are_types() {
             dimensions: 3
         }
     );
+}
+
+/// Adds the user types in a type, at every depth.
+fn user_types_in(cql_type: &CqlType, found: &mut Vec<Arc<UserType>>) {
+    match cql_type {
+        CqlType::List { element, .. }
+        | CqlType::Set { element, .. }
+        | CqlType::Vector { element, .. } => user_types_in(element, found),
+        CqlType::Map { key, value, .. } => {
+            user_types_in(key, found);
+            user_types_in(value, found);
+        }
+        CqlType::Tuple(types) => types.iter().for_each(|part| user_types_in(part, found)),
+        CqlType::UserType { definition, .. } => {
+            found.push(definition.clone());
+            let types = definition.field_types.iter();
+            types.for_each(|part| user_types_in(part, found));
+        }
+        _ => {}
+    }
 }

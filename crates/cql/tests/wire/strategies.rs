@@ -1,5 +1,7 @@
 //! Strategies for arbitrary messages of the protocol.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::*;
@@ -8,7 +10,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use uuid::Uuid;
-use value::CqlType;
+use value::{CqlType, UserType};
 
 pub fn bytes(length_max: usize) -> impl Strategy<Value = Bytes> {
     vec(any::<u8>(), 0..=length_max).prop_map(Bytes::from)
@@ -130,7 +132,8 @@ fn cql_type() -> impl Strategy<Value = CqlType> {
                 value,
                 frozen: true
             }),
-            vec(inner, 1..3).prop_map(CqlType::Tuple),
+            vec(inner.clone(), 1..3).prop_map(CqlType::Tuple),
+            vec(inner, 1..3).prop_map(user_type),
             (boxed, 1..=16_000u16).prop_map(|(element, dimensions)| CqlType::Vector {
                 element: Box::new(thawed(*element)),
                 dimensions
@@ -140,11 +143,26 @@ fn cql_type() -> impl Strategy<Value = CqlType> {
     nested.prop_map(thawed)
 }
 
-/// The type with its outermost collection not frozen.
+fn user_type(field_types: Vec<CqlType>) -> CqlType {
+    let names = 0..field_types.len();
+    let definition = UserType {
+        keyspace: "ks".to_owned(),
+        name: "ü".to_owned(),
+        field_names: names.map(|position| format!("Field {position}")).collect(),
+        field_types,
+    };
+    CqlType::UserType {
+        definition: Arc::new(definition),
+        frozen: true,
+    }
+}
+
+/// The type with its outermost collection or user type not frozen.
 fn thawed(mut cql_type: CqlType) -> CqlType {
     if let CqlType::List { frozen, .. }
     | CqlType::Set { frozen, .. }
-    | CqlType::Map { frozen, .. } = &mut cql_type
+    | CqlType::Map { frozen, .. }
+    | CqlType::UserType { frozen, .. } = &mut cql_type
     {
         *frozen = false;
     }

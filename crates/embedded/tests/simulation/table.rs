@@ -38,6 +38,7 @@ pub fn create(catalog: &mut Catalog, version: u128) -> Result<(), ()> {
         replication: BTreeMap::new(),
         durable_writes: true,
         tablets: version.is_multiple_of(2),
+        types: BTreeMap::new(),
         tables: BTreeMap::new(),
     };
     catalog

@@ -1,4 +1,4 @@
-//! The `CREATE` statements of the keyspaces, tables and indexes in the catalog.
+//! The `CREATE` statements of the keyspaces, user types, tables and indexes in the catalog.
 
 use std::fmt::{self, Write};
 
@@ -6,6 +6,7 @@ use cql::quote::{Identifier, MapLiteral, Quoted};
 use index::definition;
 use index::target::StoredTarget;
 use schema::{Column, ColumnKind, Index, Keyspace, SecondaryIndex, Table};
+use value::UserType;
 
 use crate::system::cdc_options;
 
@@ -25,6 +26,20 @@ pub(super) fn keyspace(keyspace: &Keyspace) -> String {
         Identifier(&keyspace.name),
         keyspace.durable_writes,
         keyspace.tablets,
+    )
+}
+
+/// The `CREATE TYPE` statement.
+pub(super) fn user_type(definition: &UserType) -> String {
+    let fields: Vec<String> = definition
+        .fields()
+        .map(|(name, cql_type)| format!("    {} {cql_type}", Identifier(name)))
+        .collect();
+    format!(
+        "CREATE TYPE {}.{} (\n{}\n);",
+        Identifier(&definition.keyspace),
+        Identifier(&definition.name),
+        fields.join(",\n")
     )
 }
 

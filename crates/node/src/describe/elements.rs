@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use cql::error::CqlError;
 use schema::{Catalog, Keyspace, Table};
+use value::UserType;
 
 use super::{create, described};
 use crate::system::SystemTables;
@@ -50,6 +51,16 @@ impl<'a> Schema<'a> {
         })
     }
 
+    /// A user type by its name, or the error of Cassandra if there is none.
+    pub fn user_type(&self, keyspace: &str, name: &str) -> Result<&'a UserType, CqlError> {
+        let definition = self.keyspace(keyspace)?.types.get(name);
+        definition.map(|definition| &**definition).ok_or_else(|| {
+            CqlError::invalid(format!(
+                "User defined type '{name}' not found in '{keyspace}'"
+            ))
+        })
+    }
+
     /// Describes an index. An index name is unique in its keyspace.
     pub fn describe_index(&self, keyspace: &str, name: &str) -> Result<Vec<String>, CqlError> {
         let mut tables = self.keyspace(keyspace)?.tables.values();
@@ -64,7 +75,8 @@ impl<'a> Schema<'a> {
             })
     }
 
-    /// Describes the keyspace, and its tables with their indexes unless `only` is set.
+    /// Describes the keyspace, and its types and its tables with their indexes unless `only` is set.
+    /// Each type stands behind those that it uses.
     pub fn describe_keyspace(&self, keyspace: &Keyspace, only: bool) -> Vec<Vec<String>> {
         let statement = create::keyspace(keyspace);
         let statement = if self.is_system(&keyspace.name) {
@@ -82,6 +94,8 @@ impl<'a> Schema<'a> {
             statement,
         )];
         if !only {
+            let types = keyspace.types_in_order().into_iter();
+            rows.extend(types.map(|definition| describe_type(definition)));
             rows.extend(
                 by_name(&keyspace.tables)
                     .filter(|table| table.log_of.is_none())
@@ -114,6 +128,12 @@ impl<'a> Schema<'a> {
         );
         rows
     }
+}
+
+/// Describes a user type.
+pub(super) fn describe_type(definition: &UserType) -> Vec<String> {
+    let statement = create::user_type(definition);
+    described(&definition.keyspace, "type", &definition.name, statement)
 }
 
 /// The names of a table's indexes in their order, with the statements that create them.

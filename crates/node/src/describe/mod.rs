@@ -37,8 +37,11 @@ enum DescribedObject {
     Tables {
         keyspace: Option<String>,
     },
-    /// An empty list, for kinds of objects that do not exist here, such as user types and
-    /// functions.
+    /// The user types of one keyspace, or of all keyspaces.
+    Types {
+        keyspace: Option<String>,
+    },
+    /// An empty list, for kinds of objects that do not exist here, such as functions.
     Nothing,
     Schema {
         full: bool,
@@ -52,6 +55,10 @@ enum DescribedObject {
         name: String,
         internals: bool,
     },
+    Type {
+        keyspace: String,
+        name: String,
+    },
     Index {
         keyspace: String,
         name: String,
@@ -64,10 +71,12 @@ impl DescribedObject {
             DescribedObject::Cluster => &["cluster", "partitioner", "snitch"],
             DescribedObject::Keyspaces
             | DescribedObject::Tables { .. }
+            | DescribedObject::Types { .. }
             | DescribedObject::Nothing => &["keyspace_name", "type", "name"],
             DescribedObject::Schema { .. }
             | DescribedObject::Keyspace { .. }
             | DescribedObject::Table { .. }
+            | DescribedObject::Type { .. }
             | DescribedObject::Index { .. } => {
                 &["keyspace_name", "type", "name", "create_statement"]
             }
@@ -163,6 +172,17 @@ fn resolve(
         DescribeTarget::Tables => DescribedObject::Tables {
             keyspace: in_use.map(str::to_owned),
         },
+        DescribeTarget::Types => DescribedObject::Types {
+            keyspace: in_use.map(str::to_owned),
+        },
+        DescribeTarget::Type(name) => {
+            let keyspace = keyspace_or_in_use(name.keyspace.as_deref(), in_use)?;
+            schema.user_type(keyspace, &name.name)?;
+            DescribedObject::Type {
+                keyspace: keyspace.to_owned(),
+                name: name.name.clone(),
+            }
+        }
         DescribeTarget::Keyspace { name, only } => {
             let name = keyspace_or_in_use(name.as_deref(), in_use)?;
             schema.keyspace(name)?;
@@ -205,8 +225,8 @@ fn resolve(
     })
 }
 
-/// Resolves a name without a kind: it may be a keyspace, or a table or index of the keyspace in
-/// use.
+/// Resolves a name without a kind: it may be a keyspace, or a table, user type or index of the
+/// keyspace in use.
 fn resolve_any(
     schema: &Schema<'_>,
     in_use: Option<&str>,
@@ -231,6 +251,12 @@ fn resolve_any(
             keyspace: keyspace.to_owned(),
             name: name.name.clone(),
             internals,
+        });
+    }
+    if schema.user_type(keyspace, &name.name).is_ok() {
+        return Ok(DescribedObject::Type {
+            keyspace: keyspace.to_owned(),
+            name: name.name.clone(),
         });
     }
     if schema.describe_index(keyspace, &name.name).is_ok() {
@@ -280,6 +306,15 @@ fn rows(schema: &Schema<'_>, target: &DescribedObject) -> Result<Vec<Vec<String>
             .flat_map(|keyspace| elements::by_name(&keyspace.tables))
             .map(|table| named(&table.keyspace, "table", &table.name))
             .collect(),
+        DescribedObject::Types { keyspace } => schema
+            .keyspaces()
+            .filter(|candidate| keyspace.as_ref().is_none_or(|name| candidate.name == *name))
+            .flat_map(|keyspace| keyspace.types.values())
+            .map(|definition| named(&definition.keyspace, "type", &definition.name))
+            .collect(),
+        DescribedObject::Type { keyspace, name } => {
+            vec![elements::describe_type(schema.user_type(keyspace, name)?)]
+        }
         DescribedObject::Schema { full } => schema
             .keyspaces()
             .filter(|keyspace| *full || !schema.is_system(&keyspace.name))

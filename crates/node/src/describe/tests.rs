@@ -221,7 +221,7 @@ fn what_is_not_there_is_an_error() {
         (
             "DESCRIBE TYPE none",
             Some("shop"),
-            "Type 'none' not found in keyspace 'shop'",
+            "User defined type 'none' not found in 'shop'",
         ),
     ] {
         let error = describe(text, in_use).unwrap_err();

@@ -43,7 +43,10 @@ pub(super) fn prepare(
         };
         // Two operations on one column can stand beside each other only if both change elements.
         let earlier_is_whole = assigned.insert(operation.column, operation.is_whole());
-        if earlier_is_whole.is_some_and(|whole| whole || operation.is_whole()) {
+        let is_field_again = operations
+            .iter()
+            .any(|earlier| operation.sets_field_of(earlier));
+        if is_field_again || earlier_is_whole.is_some_and(|whole| whole || operation.is_whole()) {
             return Err(CqlError::syntax(format!(
                 "Multiple incompatible setting of column {}",
                 column.name

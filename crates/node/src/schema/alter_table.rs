@@ -5,14 +5,15 @@ use std::sync::Arc;
 use cql::ast::{AlterTable, AlterTableChange, ColumnDefinition};
 use cql::error::CqlError;
 use index::target::StoredTarget;
-use schema::{Catalog, Column, ColumnId, ColumnKind, DroppedColumn, Index, Table};
+use schema::{Catalog, Column, ColumnId, ColumnKind, DroppedColumn, Index, Keyspace, Table};
 use storage::clock::ServerClock;
 use value::CqlType;
+use value::identifier::Identifier;
 
 use super::column_type::check_column_type;
 use super::create_table::{check_column_count, useless_static};
 use super::table_options::TableOptions;
-use super::{Applied, cdc, names};
+use super::{Applied, cdc, names, user_type};
 use crate::answer::SchemaChangeKind;
 
 /// A prepared ALTER TABLE.
@@ -58,7 +59,6 @@ impl AlterTablePlan {
             } => {
                 for column in columns {
                     names::check_column(&column.name)?;
-                    check_column_type(&column.name, &column.cql_type)?;
                 }
                 Change::Add {
                     columns: columns.clone(),
@@ -96,7 +96,9 @@ impl AlterTablePlan {
     }
 
     pub fn apply(&self, catalog: &mut Catalog, clock: &ServerClock) -> Result<Applied, CqlError> {
-        let Some(table) = catalog.table(&self.keyspace, &self.name) else {
+        let keyspace = catalog.keyspace(&self.keyspace);
+        let known = keyspace.and_then(|known| Some((known, known.tables.get(&self.name)?)));
+        let Some((keyspace, table)) = known else {
             return super::missing_table(catalog, &self.keyspace, &self.name, self.if_exists);
         };
         super::refuse_log(table)?;
@@ -108,7 +110,7 @@ impl AlterTablePlan {
                 if_not_exists,
             } => {
                 for column in columns {
-                    add_column(&mut table, column, *if_not_exists)?;
+                    add_column(&mut table, keyspace, column, *if_not_exists)?;
                 }
             }
             Change::Drop {
@@ -163,6 +165,7 @@ impl DropTablePlan {
 
 fn add_column(
     table: &mut Table,
+    keyspace: &Keyspace,
     definition: &ColumnDefinition,
     if_not_exists: bool,
 ) -> Result<(), CqlError> {
@@ -175,6 +178,8 @@ fn add_column(
             "Column with name '{name}' already exists"
         )));
     }
+    let cql_type = user_type::resolve(&definition.data_type, keyspace)?;
+    check_column_type(name, &cql_type)?;
     if definition.is_static && table.clustering_key().is_empty() {
         return Err(useless_static());
     }
@@ -188,11 +193,11 @@ fn add_column(
                 kind(dropped.is_static)
             )));
         }
-        if !is_read_as(&dropped.cql_type, &definition.cql_type) {
+        if !is_read_as(&dropped.cql_type, &cql_type) {
             return Err(CqlError::invalid(format!(
-                "Cannot re-add previously dropped column '{name}' of type {}, incompatible with \
-                 previous type {}",
-                definition.cql_type, dropped.cql_type
+                "Cannot re-add previously dropped column '{name}' of type {cql_type}, \
+                 incompatible with previous type {}",
+                dropped.cql_type
             )));
         }
     }
@@ -215,7 +220,7 @@ fn add_column(
         } else {
             ColumnKind::Regular
         },
-        cql_type: definition.cql_type.clone(),
+        cql_type,
     });
     Ok(())
 }
@@ -254,6 +259,14 @@ fn drop_column(
             )));
         }
     };
+    if let Some(definition) = column.cql_type.user_type()
+        && column.cql_type.is_multi_cell()
+    {
+        return Err(CqlError::invalid(format!(
+            "Cannot drop non-frozen column {name} of user type {}",
+            Identifier(&definition.name)
+        )));
+    }
     let dependents = dependent_indexes(table, name);
     if !dependents.is_empty() {
         return Err(CqlError::invalid(format!(
@@ -268,7 +281,8 @@ fn drop_column(
         .map_or(i64::MIN, |former| former.dropped_at_micros);
     let dropped = DroppedColumn {
         id: Some(column.id),
-        cql_type: column.cql_type.clone(),
+        // The types may be dropped, too.
+        cql_type: column.cql_type.without_user_types(),
         is_static,
         dropped_at_micros: dropped_at_micros.max(former),
     };

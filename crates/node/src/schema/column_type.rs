@@ -1,5 +1,5 @@
-//! Checks of the types of columns. The parser has already checked which types another type may
-//! contain.
+//! Checks of the types of columns. Which types another type may contain has been checked when the
+//! type was resolved ([`cql::data_type`]).
 
 use cql::error::CqlError;
 use value::CqlType;
@@ -11,11 +11,32 @@ pub(super) fn check_column_type(name: &str, cql_type: &CqlType) -> Result<(), Cq
             "Counter columns are not supported yet (column {name})"
         )));
     }
-    Ok(())
+    if let CqlType::UserType {
+        definition,
+        frozen: false,
+    } = cql_type
+        && definition.field_types.iter().any(CqlType::is_multi_cell)
+    {
+        return Err(CqlError::invalid(format!(
+            "Non-frozen UDTs with nested non-frozen collections are not supported for column {name}"
+        )));
+    }
+    let size = cql_type.check_size(None);
+    size.map_err(|error| CqlError::invalid(format!("Type of column {name}: {}", error.0)))
 }
 
 /// Checks the type of a column of the primary key.
 pub(super) fn check_key_type(name: &str, cql_type: &CqlType) -> Result<(), CqlError> {
+    if let CqlType::UserType {
+        definition,
+        frozen: false,
+    } = cql_type
+    {
+        return Err(CqlError::invalid(format!(
+            "Invalid non-frozen user-defined type \"{}.{}\" for PRIMARY KEY column '{name}'",
+            definition.keyspace, definition.name
+        )));
+    }
     if cql_type.is_multi_cell() {
         return Err(CqlError::invalid(format!(
             "Invalid non-frozen collection type {cql_type} for PRIMARY KEY column '{name}'"

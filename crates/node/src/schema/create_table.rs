@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, HashSet};
 use cql::ast::{ColumnDefinition, CreateTable, Direction};
 use cql::error::{CqlError, ErrorKind};
 use query::clock;
-use schema::{Catalog, Column, ColumnId, ColumnKind, Table, TableId};
+use schema::{Catalog, Column, ColumnId, ColumnKind, Keyspace, Table, TableId};
 use storage::clock::ServerClock;
-use uuid::Uuid;
 use value::token::Partitioner;
 
 use super::column_type::{check_column_type, check_key_type};
 use super::table_options::{DEFAULT_GC_GRACE_S, TableOptions};
-use super::{Applied, names};
+use super::{Applied, names, user_type};
 use crate::answer::SchemaChangeKind;
 
 /// The most columns of a table. Many places search the columns one by one, and a CDC log has twice
@@ -22,11 +21,9 @@ const MAX_COLUMNS: usize = 4096;
 /// A prepared CREATE TABLE.
 #[derive(Clone, Debug)]
 pub(super) struct CreateTablePlan {
-    /// The table, complete except for its id.
-    definition: Table,
-    /// The id given by `WITH ID`. Without it each execution makes a new id.
-    id: Option<Uuid>,
-    if_not_exists: bool,
+    keyspace: String,
+    create: CreateTable,
+    options: TableOptions,
 }
 
 impl CreateTablePlan {
@@ -41,21 +38,41 @@ impl CreateTablePlan {
         check_columns(create)?;
         check_key(keyspace, create)?;
         check_clustering_order(create)?;
-        let columns: Vec<Column> = create
-            .columns
-            .iter()
-            .zip(0..)
-            .map(|(definition, id)| Column {
-                id: ColumnId(id),
-                name: definition.name.clone(),
-                kind: kind(create, definition),
-                cql_type: definition.cql_type.clone(),
-            })
-            .collect();
-        let mut definition = Table {
-            id: TableId(Uuid::nil()),
+        Ok(CreateTablePlan {
             keyspace: keyspace.to_owned(),
-            name: name.clone(),
+            create: create.clone(),
+            options: TableOptions::parse(&create.options)?,
+        })
+    }
+
+    /// The table, with the types of its columns as the keyspace has them.
+    fn table(&self, id: TableId, keyspace: &Keyspace) -> Result<Table, CqlError> {
+        let create = &self.create;
+        let columns = create.columns.iter().zip(0..);
+        let columns = columns
+            .map(|(definition, id)| {
+                let name = &definition.name;
+                let kind = kind(create, definition);
+                let cql_type = user_type::resolve(&definition.data_type, keyspace)?;
+                check_column_type(name, &cql_type)?;
+                if matches!(
+                    kind,
+                    ColumnKind::PartitionKey { .. } | ColumnKind::Clustering { .. }
+                ) {
+                    check_key_type(name, &cql_type)?;
+                }
+                Ok(Column {
+                    id: ColumnId(id),
+                    name: name.clone(),
+                    kind,
+                    cql_type,
+                })
+            })
+            .collect::<Result<Vec<_>, CqlError>>()?;
+        let mut table = Table {
+            id,
+            keyspace: self.keyspace.clone(),
+            name: create.table.name.clone(),
             next_column: ColumnId(columns.len() as u32),
             columns,
             dropped_columns: BTreeMap::new(),
@@ -70,21 +87,17 @@ impl CreateTablePlan {
             log_of: None,
             truncated_at_ms: None,
         };
-        TableOptions::parse(&create.options)?.apply(&mut definition)?;
-        Ok(CreateTablePlan {
-            definition,
-            id: create.id,
-            if_not_exists: create.if_not_exists,
-        })
+        self.options.apply(&mut table)?;
+        Ok(table)
     }
 
     pub fn apply(&self, catalog: &mut Catalog, clock: &ServerClock) -> Result<Applied, CqlError> {
-        let Table { keyspace, name, .. } = &self.definition;
-        if catalog.keyspace(keyspace).is_none() {
+        let (keyspace, name) = (&self.keyspace, &self.create.table.name);
+        let Some(in_keyspace) = catalog.keyspace(keyspace) else {
             return super::missing_keyspace(keyspace, false);
-        }
-        if catalog.table(keyspace, name).is_some() {
-            if self.if_not_exists {
+        };
+        if in_keyspace.tables.contains_key(name) {
+            if self.create.if_not_exists {
                 return Ok(Applied::Nothing);
             }
             return Err(CqlError::new(
@@ -95,17 +108,15 @@ impl CreateTablePlan {
                 format!("Cannot add already existing table \"{name}\" to keyspace \"{keyspace}\""),
             ));
         }
-        let id = TableId(self.id.unwrap_or_else(|| clock::timeuuid(clock)));
+        let id = TableId(self.create.id.unwrap_or_else(|| clock::timeuuid(clock)));
         if catalog.table_by_id(id).is_some() {
             return Err(CqlError::config(format!(
                 "Another table has the ID {} already",
                 id.0
             )));
         }
-        catalog.put_table(Table {
-            id,
-            ..self.definition.clone()
-        });
+        let table = self.table(id, in_keyspace)?;
+        catalog.put_table(table);
         Ok(Applied::table(SchemaChangeKind::Created, keyspace, name))
     }
 }
@@ -121,7 +132,6 @@ fn check_columns(create: &CreateTable) -> Result<(), CqlError> {
                 column.name, create.table.name
             )));
         }
-        check_column_type(&column.name, &column.cql_type)?;
     }
     if create.clustering_key.is_empty() && create.columns.iter().any(|column| column.is_static) {
         return Err(useless_static());
@@ -179,7 +189,6 @@ fn check_key(keyspace: &str, create: &CreateTable) -> Result<(), CqlError> {
                 "Static column '{name}' cannot be part of the PRIMARY KEY"
             )));
         }
-        check_key_type(name, &column.cql_type)?;
     }
     Ok(())
 }

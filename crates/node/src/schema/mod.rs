@@ -1,4 +1,4 @@
-//! Changes of the schema: CREATE, ALTER and DROP of keyspaces, tables and indexes.
+//! Changes of the schema: CREATE, ALTER and DROP of keyspaces, user types, tables and indexes.
 //!
 //! A statement becomes a [`SchemaPlan`] after the checks that need no schema. The other checks run
 //! when the plan is applied to the catalog, in one step of the storage. So of two statements at the
@@ -17,6 +17,7 @@ mod properties;
 mod replication;
 mod retry;
 mod table_options;
+mod user_type;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,9 +31,10 @@ use keyspace::{AlterKeyspacePlan, CreateKeyspacePlan, DropKeyspacePlan};
 use schema::{Catalog, Table};
 use storage::ChangeError;
 use storage::clock::ServerClock;
+use user_type::{AlterTypePlan, CreateTypePlan, DropTypePlan};
 use value::timeuuid;
 
-use crate::answer::{Answer, Outcome, SchemaChange, SchemaChangeKind};
+use crate::answer::{Answer, ChangedObject, Outcome, SchemaChange, SchemaChangeKind};
 use crate::database::Database;
 use crate::failure::storage_error;
 use crate::resolve;
@@ -52,6 +54,9 @@ enum Work {
     CreateKeyspace(CreateKeyspacePlan),
     AlterKeyspace(AlterKeyspacePlan),
     DropKeyspace(DropKeyspacePlan),
+    CreateType(CreateTypePlan),
+    AlterType(AlterTypePlan),
+    DropType(DropTypePlan),
     CreateTable(Box<CreateTablePlan>),
     AlterTable(Box<AlterTablePlan>),
     DropTable(DropTablePlan),
@@ -73,7 +78,7 @@ impl Applied {
         Applied::Changed(SchemaChange {
             kind,
             keyspace: keyspace.to_owned(),
-            table: None,
+            object: ChangedObject::Keyspace,
         })
     }
 
@@ -81,7 +86,15 @@ impl Applied {
         Applied::Changed(SchemaChange {
             kind,
             keyspace: keyspace.to_owned(),
-            table: Some(table.to_owned()),
+            object: ChangedObject::Table(table.to_owned()),
+        })
+    }
+
+    fn user_type(kind: SchemaChangeKind, keyspace: &str, name: &str) -> Self {
+        Applied::Changed(SchemaChange {
+            kind,
+            keyspace: keyspace.to_owned(),
+            object: ChangedObject::Type(name.to_owned()),
         })
     }
 }
@@ -123,6 +136,19 @@ pub fn prepare(
                 if_exists: *if_exists,
             })
         }
+        Statement::CreateType(create) => {
+            let keyspace = keyspace_of(&create.name)?;
+            Work::CreateType(CreateTypePlan::prepare(&keyspace, create)?)
+        }
+        Statement::AlterType(alter) => {
+            let keyspace = keyspace_of(&alter.name)?;
+            Work::AlterType(AlterTypePlan::prepare(&keyspace, alter)?)
+        }
+        Statement::DropType { name, if_exists } => Work::DropType(DropTypePlan {
+            keyspace: keyspace_of(name)?,
+            name: name.name.clone(),
+            if_exists: *if_exists,
+        }),
         Statement::CreateTable(create) => {
             let keyspace = keyspace_of(&create.table)?;
             Work::CreateTable(Box::new(CreateTablePlan::prepare(&keyspace, create)?))
@@ -193,8 +219,10 @@ pub async fn execute(database: &Database, plan: &SchemaPlan) -> Result<Answer, C
 /// secondary index that takes long to build is not waited for to its end.
 async fn index_serves(database: &Database, change: &SchemaChange) {
     let catalog = database.storage.catalog();
-    let table = change.table.as_deref();
-    let Some(table) = table.and_then(|table| catalog.table(&change.keyspace, table)) else {
+    let ChangedObject::Table(table) = &change.object else {
+        return;
+    };
+    let Some(table) = catalog.table(&change.keyspace, table) else {
         return;
     };
     let vector = table.indexes.values();
@@ -236,6 +264,9 @@ impl SchemaPlan {
             Work::CreateKeyspace(plan) => plan.apply(catalog),
             Work::AlterKeyspace(plan) => plan.apply(catalog),
             Work::DropKeyspace(plan) => plan.apply(catalog),
+            Work::CreateType(plan) => plan.apply(catalog),
+            Work::AlterType(plan) => plan.apply(catalog),
+            Work::DropType(plan) => plan.apply(catalog),
             Work::CreateTable(plan) => plan.apply(catalog, clock),
             Work::AlterTable(plan) => plan.apply(catalog, clock),
             Work::DropTable(plan) => plan.apply(catalog),

@@ -1,16 +1,19 @@
 //! Expressions, which compute the selected values of a row.
 
+use std::sync::Arc;
+
 use bytes::{BufMut, Bytes, BytesMut};
 use cql::error::CqlError;
 use query::clock::StatementClock;
 use query::functions::{Cast, ScalarFunction};
 use storage::read::Row;
 use value::{
-    CqlType, compare, json_text, split_elements, split_entries,
+    CqlType, UserType, compare, json_text, split_elements, split_entries,
     token::{Partitioner, routing_key},
 };
 
 use super::place::{Content, Place, Shape, put_bytes, put_null};
+use super::times::TimedCells;
 
 /// A selected value, not yet computed.
 #[derive(Clone, Debug)]
@@ -21,10 +24,10 @@ pub(super) enum Expression {
         /// The form of the column's value.
         shape: Shape,
     },
-    /// The write timestamp of a cell: microseconds since the epoch, a `bigint`.
-    WriteTime(Place),
-    /// The time that a cell has left to live: seconds, an `int`.
-    Ttl(Place),
+    /// The write timestamps of cells.
+    WriteTime(TimedCells),
+    /// The time that cells have left to live.
+    Ttl(TimedCells),
     /// A term, by its position in [`super::projection::Projection::terms`].
     Term(usize),
     /// A call of a scalar function.
@@ -49,6 +52,13 @@ pub(super) enum Expression {
         key_type: CqlType,
         is_map: bool,
         key: Box<Expression>,
+    },
+    /// `argument.field`, of a user type.
+    Field {
+        definition: Arc<UserType>,
+        /// The position of the field.
+        position: usize,
+        argument: Box<Expression>,
     },
     /// An aggregate, by its position in [`super::projection::Projection::aggregates`].
     Aggregate(usize),
@@ -88,13 +98,15 @@ impl Expression {
     pub(super) fn put(&self, scope: Scope<'_>, out: &mut BytesMut) -> Result<(), CqlError> {
         match (self, scope.row) {
             (Expression::Column { place, shape }, Some(row)) => place.content(row).put(*shape, out),
-            (Expression::WriteTime(place), Some(row)) => match place.live_cell(row) {
-                Some(cell) => {
-                    out.put_i32(8);
-                    out.put_i64(cell.timestamp);
+            (Expression::WriteTime(TimedCells::Whole(place)), Some(row)) => {
+                match place.live_cell(row) {
+                    Some(cell) => {
+                        out.put_i32(8);
+                        out.put_i64(cell.timestamp);
+                    }
+                    None => put_null(out),
                 }
-                None => put_null(out),
-            },
+            }
             _ => match self.evaluate(scope)? {
                 Some(value) => put_bytes(out, &value),
                 None => put_null(out),
@@ -112,11 +124,8 @@ impl Expression {
             Expression::Column { place, shape } => Ok(scope
                 .row
                 .and_then(|row| place.content(row).to_bytes(*shape))),
-            Expression::WriteTime(place) => Ok(scope
-                .row
-                .and_then(|row| place.live_cell(row))
-                .map(|cell| Bytes::copy_from_slice(&cell.timestamp.to_be_bytes()))),
-            Expression::Ttl(place) => Ok(scope.row.and_then(|row| seconds_left(place, row, scope))),
+            Expression::WriteTime(cells) => Ok(scope.row.and_then(|row| cells.written(row))),
+            Expression::Ttl(cells) => Ok(scope.row.and_then(|row| cells.left(row, scope.clock))),
             Expression::Term(position) => Ok(scope.terms[*position].clone()),
             Expression::Function {
                 function,
@@ -144,6 +153,14 @@ impl Expression {
                 };
                 Ok(element(place.content(row), key_type, *is_map, &key))
             }
+            Expression::Field {
+                definition,
+                position,
+                argument,
+            } => Ok(argument.evaluate(scope)?.and_then(|value| {
+                let field = definition.split(&value).ok()?[*position]?;
+                Some(value.slice_ref(field))
+            })),
             Expression::Aggregate(position) => Ok(scope.aggregates[*position].clone()),
             Expression::Json(fields) => json(fields, scope).map(Some),
         }
@@ -175,13 +192,6 @@ fn json(fields: &[JsonField], scope: Scope<'_>) -> Result<Bytes, CqlError> {
     }
     text.push('}');
     Ok(text.into())
-}
-
-fn seconds_left(place: &Place, row: &Row, scope: Scope<'_>) -> Option<Bytes> {
-    let expiry = place.live_cell(row)?.expiry?;
-    let left = (expiry.at_s - scope.clock.micros().div_euclid(1_000_000)).max(0);
-    let left = i32::try_from(left).unwrap_or(i32::MAX);
-    Some(Bytes::copy_from_slice(&left.to_be_bytes()))
 }
 
 fn token(

@@ -45,6 +45,7 @@ mod ranks;
 mod selected_table;
 mod source;
 mod terms;
+mod times;
 
 use std::fmt;
 use std::sync::Arc;

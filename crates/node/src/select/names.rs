@@ -8,11 +8,15 @@ pub(super) fn selector_name(selector: &Selector) -> String {
     match selector {
         Selector::Column(name) => name.clone(),
         Selector::CountAll => "count".to_owned(),
-        Selector::WriteTime { column, is_max } => {
+        Selector::WriteTime {
+            column,
+            field,
+            is_max,
+        } => {
             let max = if *is_max { "max" } else { "" };
-            format!("{max}writetime({column})")
+            format!("{max}writetime({})", part_name(column, field.as_deref()))
         }
-        Selector::Ttl { column } => format!("ttl({column})"),
+        Selector::Ttl { column, field } => format!("ttl({})", part_name(column, field.as_deref())),
         Selector::Function(call) => {
             let keyspace = call.keyspace.as_deref().unwrap_or("system");
             let arguments: Vec<String> = call.arguments.iter().map(selector_name).collect();
@@ -29,5 +33,12 @@ pub(super) fn selector_name(selector: &Selector) -> String {
         Selector::Element { column, key } => format!("{column}[{}]", term_text(key)),
         Selector::Field { selector, field } => format!("{}.{field}", selector_name(selector)),
         Selector::Term(term) => term_text(term),
+    }
+}
+
+fn part_name(column: &str, field: Option<&str>) -> String {
+    match field {
+        Some(field) => format!("{column}.{field}"),
+        None => column.to_owned(),
     }
 }

@@ -3,8 +3,8 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use schema::{Column, ColumnId, ColumnKind};
 use storage::read::{Cell, LiveCell, Row};
-use value::CqlType;
 use value::predicate::Observed;
+use value::{CqlType, UserType};
 
 /// The place of a column's value in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,14 +23,15 @@ pub(crate) enum Content<'r> {
     Null,
     /// A single value: one cell, or a component of the key.
     Value(&'r Bytes),
-    /// The elements of a non-frozen collection as (path, cell), in the order of their paths.
+    /// The elements of a non-frozen collection, or the fields of a user type, as (path, cell), in
+    /// the order of their paths.
     Elements(&'r [(Bytes, LiveCell)]),
 }
 
-/// The way in which the elements of a non-frozen collection make up its value.
+/// The way in which the elements of a non-frozen collection or user type make up its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// The column is no collection, or a frozen one: its bytes are the value.
+    /// The column is one cell or of the key: its bytes are the value.
     Whole,
     /// A list is made up of the cells' values, in the order of the paths.
     List,
@@ -38,6 +39,9 @@ pub(crate) enum Shape {
     Set,
     /// A map is made up of the paths as keys and the cells' values.
     Map,
+    /// A user type with so many fields is made up of the cells' values, whose paths are the
+    /// positions of the fields.
+    Fields(usize),
 }
 
 impl Place {
@@ -106,11 +110,25 @@ impl Shape {
             CqlType::List { frozen: false, .. } => Shape::List,
             CqlType::Set { frozen: false, .. } => Shape::Set,
             CqlType::Map { frozen: false, .. } => Shape::Map,
+            CqlType::UserType {
+                definition,
+                frozen: false,
+            } => Shape::Fields(definition.field_names.len()),
             _ => Shape::Whole,
         }
     }
 
     fn put_elements(self, out: &mut BytesMut, elements: &[(Bytes, LiveCell)]) {
+        if let Shape::Fields(count) = self {
+            let mut cells = elements.iter().peekable();
+            for position in 0..count {
+                match cells.next_if(|(path, _)| *path == UserType::path(position)) {
+                    Some((_, cell)) => put_bytes(out, &cell.value),
+                    None => put_null(out),
+                }
+            }
+            return;
+        }
         out.put_i32(elements.len() as i32);
         for (path, cell) in elements {
             if matches!(self, Shape::Set | Shape::Map) {
@@ -148,8 +166,8 @@ impl<'r> Content<'r> {
         }
     }
 
-    /// Appends the value behind its length of 4 bytes, big-endian. A non-frozen collection is
-    /// written in its frozen form.
+    /// Appends the value behind its length of 4 bytes, big-endian. A non-frozen collection or user
+    /// type is written in its frozen form.
     pub(crate) fn put(&self, shape: Shape, out: &mut BytesMut) {
         match self {
             Content::Null => put_null(out),
@@ -208,5 +226,14 @@ mod tests {
             put_bytes(&mut expected, &frozen);
             assert_eq!(out, expected);
         }
+    }
+
+    #[test]
+    fn fields_without_a_cell_are_null() {
+        let elements = [element(&[0, 1], b"b"), element(&[0, 3], b"d")];
+        let value = Content::Elements(&elements).to_bytes(Shape::Fields(4));
+        let null = (-1_i32).to_be_bytes();
+        let expected = [&null[..], b"\0\0\0\x01b", &null, b"\0\0\0\x01d"].concat();
+        assert_eq!(value, Some(expected.into()));
     }
 }

@@ -9,12 +9,14 @@ use query::bind::{PrepareContext, PreparedTerm, prepare_term};
 use query::functions::{self, Argument, Cast, own_type, term_excerpt};
 use query::resolve;
 use schema::{Column, ColumnKind, Table};
-use value::{CqlType, json_string};
+use value::identifier::Identifier;
+use value::{CqlType, UserType, json_string};
 
 use super::aggregate::{AggregateCall, AggregateFunction};
 use super::expression::{Expression, JsonField};
 use super::names::selector_name;
 use super::place::{Place, Shape};
+use super::times::TimedCells;
 use crate::answer::ColumnSpec;
 
 /// The name of a bind marker in a selection, if its place has no name.
@@ -241,13 +243,17 @@ impl Builder<'_> {
                 Ok((self.column(column), column.cql_type.clone()))
             }
             Selector::CountAll => self.aggregate(AggregateFunction::CountRows, "count", &[]),
-            Selector::WriteTime { column, .. } => {
-                let place = self.cell(column, "writeTime")?;
-                Ok((Expression::WriteTime(place), CqlType::Bigint))
+            Selector::WriteTime {
+                column,
+                field,
+                is_max,
+            } => {
+                let (cells, wrap) = self.cells(column, field.as_deref(), *is_max, "writetime")?;
+                Ok((Expression::WriteTime(cells), wrap(CqlType::Bigint)))
             }
-            Selector::Ttl { column } => {
-                let place = self.cell(column, "ttl")?;
-                Ok((Expression::Ttl(place), CqlType::Int))
+            Selector::Ttl { column, field } => {
+                let (cells, wrap) = self.cells(column, field.as_deref(), false, "ttl")?;
+                Ok((Expression::Ttl(cells), wrap(CqlType::Int)))
             }
             Selector::Function(call) => self.function(call),
             Selector::Cast { selector, cql_type } => {
@@ -259,12 +265,17 @@ impl Builder<'_> {
                 Ok((cast, cql_type.clone()))
             }
             Selector::Element { column, key } => self.element(column, key),
-            Selector::Field { selector, .. } => {
-                let (_, cql_type) = self.selector(selector)?;
-                Err(CqlError::invalid(format!(
-                    "Invalid field selection: {} of type {cql_type} is not a user type",
-                    selector_name(selector)
-                )))
+            Selector::Field { selector, field } => {
+                let (argument, cql_type) = self.selector(selector)?;
+                let (definition, position) =
+                    field_of(&cql_type, field, || selector_name(selector))?;
+                let field_type = definition.field_types[position].clone();
+                let field = Expression::Field {
+                    definition: definition.clone(),
+                    position,
+                    argument: Box::new(argument),
+                };
+                Ok((field, field_type))
             }
             Selector::Term(term) => {
                 let cql_type = own_type(term).ok_or_else(|| {
@@ -288,8 +299,15 @@ impl Builder<'_> {
         }
     }
 
-    /// The place of a column that has a write time of its own.
-    fn cell(&mut self, name: &str, function: &str) -> Result<Place, CqlError> {
+    /// The cells of a column whose times a function tells, and what makes the type of its result
+    /// of that of one time.
+    fn cells(
+        &mut self,
+        name: &str,
+        field: Option<&str>,
+        is_max: bool,
+        function: &str,
+    ) -> Result<(TimedCells, fn(CqlType) -> CqlType), CqlError> {
         let column = resolve::column(self.table, name)?;
         if matches!(
             column.kind,
@@ -299,14 +317,35 @@ impl Builder<'_> {
                 "Cannot use selection function {function} on PRIMARY KEY part {name}"
             )));
         }
-        if column.cql_type.is_multi_cell() {
+        if column.cql_type.is_collection() && column.cql_type.is_multi_cell() {
             return Err(CqlError::invalid(format!(
                 "Cannot use selection function {function} on non-frozen collection {name}"
             )));
         }
+        let place = Place::of(column);
+        let is_multi_cell = column.cql_type.is_multi_cell();
+        let one: fn(CqlType) -> CqlType = |cql_type| cql_type;
+        let cells = match (field, column.cql_type.user_type()) {
+            (Some(field), _) => {
+                let (definition, position) = field_of(&column.cql_type, field, || name.to_owned())?;
+                match is_multi_cell {
+                    true => (TimedCells::Field(place, position), one),
+                    false => {
+                        let definition = definition.clone();
+                        (TimedCells::FrozenField(place, definition, position), one)
+                    }
+                }
+            }
+            (None, Some(_)) if is_multi_cell && is_max => (TimedCells::Newest(place), one),
+            (None, Some(definition)) if is_multi_cell => (
+                TimedCells::Fields(place, definition.field_names.len()),
+                list_of as fn(CqlType) -> CqlType,
+            ),
+            _ => (TimedCells::Whole(place), one),
+        };
         self.column(column);
         self.reads_times = true;
-        Ok(Place::of(column))
+        Ok(cells)
     }
 
     fn term(&mut self, term: &Term, cql_type: &CqlType) -> Result<Expression, CqlError> {
@@ -480,6 +519,35 @@ impl Builder<'_> {
             Expression::Aggregate(self.aggregates.len() - 1),
             result_type,
         ))
+    }
+}
+
+/// The user type of a selected value, and the position of a field of it.
+fn field_of<'t>(
+    cql_type: &'t CqlType,
+    field: &str,
+    selected: impl Fn() -> String,
+) -> Result<(&'t Arc<UserType>, usize), CqlError> {
+    let definition = cql_type.user_type().ok_or_else(|| {
+        CqlError::invalid(format!(
+            "Invalid field selection: {} of type {cql_type} is not a user type",
+            selected()
+        ))
+    })?;
+    let position = definition.position(field).ok_or_else(|| {
+        CqlError::invalid(format!(
+            "{} of type {} has no field {field}",
+            selected(),
+            Identifier(&definition.name)
+        ))
+    })?;
+    Ok((definition, position))
+}
+
+fn list_of(element: CqlType) -> CqlType {
+    CqlType::List {
+        element: Box::new(element),
+        frozen: false,
     }
 }
 

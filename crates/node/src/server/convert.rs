@@ -3,7 +3,7 @@
 use client_memory::Charge;
 use cql::wire::{self, Metadata, Response, RowsEncoder, SchemaTarget};
 
-use crate::query::{ColumnSpec, Rows, SchemaChange, SchemaChangeKind};
+use crate::query::{ChangedObject, ColumnSpec, Rows, SchemaChange, SchemaChangeKind};
 
 /// The metadata of columns or bind markers.
 pub(super) fn metadata(columns: &[ColumnSpec]) -> Metadata {
@@ -34,9 +34,10 @@ pub(super) fn schema_change(change: SchemaChange) -> Response {
             SchemaChangeKind::Dropped => wire::SchemaChangeKind::Dropped,
         },
         keyspace: change.keyspace,
-        target: match change.table {
-            Some(table) => SchemaTarget::Table(table),
-            None => SchemaTarget::Keyspace,
+        target: match change.object {
+            ChangedObject::Keyspace => SchemaTarget::Keyspace,
+            ChangedObject::Table(table) => SchemaTarget::Table(table),
+            ChangedObject::Type(name) => SchemaTarget::Type(name),
         },
     })
 }

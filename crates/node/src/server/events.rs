@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cql::wire::{Event, SchemaChange, SchemaChangeKind, SchemaTarget};
 use schema::{Catalog, Keyspace, Table};
 use tokio::sync::broadcast;
+use value::UserType;
 
 /// The most events by which a connection may be behind.
 const BACKLOG: usize = 4096;
@@ -67,6 +68,8 @@ fn changes(old: &Catalog, new: &Catalog) -> Vec<SchemaChange> {
         match old.keyspaces.get(name) {
             None => {
                 changes.push(of_keyspace(SchemaChangeKind::Created, name));
+                let types = keyspace.types_in_order().into_iter();
+                changes.extend(types.map(|new| of_type(SchemaChangeKind::Created, new)));
                 let tables = keyspace.tables.values();
                 changes.extend(tables.map(|table| of_table(SchemaChangeKind::Created, table)));
             }
@@ -74,7 +77,13 @@ fn changes(old: &Catalog, new: &Catalog) -> Vec<SchemaChange> {
                 if !same_properties(before, keyspace) {
                     changes.push(of_keyspace(SchemaChangeKind::Updated, name));
                 }
+                type_changes(before, keyspace, &mut changes);
                 table_changes(before, keyspace, &mut changes);
+                for (name, gone) in &before.types {
+                    if !keyspace.types.contains_key(name) {
+                        changes.push(of_type(SchemaChangeKind::Dropped, gone));
+                    }
+                }
             }
             Some(_) => {}
         }
@@ -85,6 +94,19 @@ fn changes(old: &Catalog, new: &Catalog) -> Vec<SchemaChange> {
 fn same_properties(old: &Keyspace, new: &Keyspace) -> bool {
     (&old.replication, old.durable_writes, old.tablets)
         == (&new.replication, new.durable_writes, new.tablets)
+}
+
+/// Adds the types that are new or others than before, each behind those that it uses.
+fn type_changes(old: &Keyspace, new: &Keyspace, changes: &mut Vec<SchemaChange>) {
+    for definition in new.types_in_order() {
+        match old.types.get(&definition.name) {
+            None => changes.push(of_type(SchemaChangeKind::Created, definition)),
+            Some(before) if before != definition => {
+                changes.push(of_type(SchemaChangeKind::Updated, definition));
+            }
+            Some(_) => {}
+        }
+    }
 }
 
 fn table_changes(old: &Keyspace, new: &Keyspace, changes: &mut Vec<SchemaChange>) {
@@ -132,6 +154,14 @@ fn of_table(change: SchemaChangeKind, table: &Table) -> SchemaChange {
     }
 }
 
+fn of_type(change: SchemaChangeKind, definition: &UserType) -> SchemaChange {
+    SchemaChange {
+        change,
+        keyspace: definition.keyspace.clone(),
+        target: SchemaTarget::Type(definition.name.clone()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,7 +171,7 @@ mod tests {
         changes(old, new)
             .into_iter()
             .map(|change| match change.target {
-                SchemaTarget::Table(name) => {
+                SchemaTarget::Table(name) | SchemaTarget::Type(name) => {
                     format!("{:?} {}.{name}", change.change, change.keyspace)
                 }
                 _ => format!("{:?} {}", change.change, change.keyspace),
@@ -178,6 +208,33 @@ mod tests {
             described(&old, &new),
             ["Dropped shop.films", "Created shop.films"]
         );
+    }
+
+    #[test]
+    fn types_are_told_before_the_tables_that_use_them_and_dropped_behind_them() {
+        let defined = |fields: &[&str]| UserType {
+            keyspace: "shop".to_owned(),
+            name: "size".to_owned(),
+            field_names: fields.iter().map(|name| (*name).to_owned()).collect(),
+            field_types: vec![value::CqlType::Int; fields.len()],
+        };
+        let old = fixtures::catalog();
+        let mut new = old.clone();
+        new.put_type(defined(&["width"]));
+        assert_eq!(described(&old, &new), ["Created shop.size"]);
+        let size = new.keyspaces["shop"].types["size"].clone();
+        fixtures::edit_table(&mut new, "shop", "films", |table| {
+            table.columns.last_mut().unwrap().cql_type = value::CqlType::UserType {
+                definition: size,
+                frozen: true,
+            };
+        });
+        let mut wider = new.clone();
+        wider.put_type(defined(&["width", "height"]));
+        let changes = described(&new, &wider);
+        assert_eq!(changes, ["Updated shop.size", "Updated shop.films"]);
+        let changes = described(&new, &old);
+        assert_eq!(changes, ["Updated shop.films", "Dropped shop.size"]);
     }
 
     #[test]

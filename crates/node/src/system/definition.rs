@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use cql::ast::{CreateTable, Direction, Statement};
+use cql::data_type::no_user_types;
 use schema::{Column, ColumnId, ColumnKind, Table, TableId};
 use uuid::Uuid;
 use value::token::Partitioner;
@@ -56,7 +57,10 @@ fn table(create: CreateTable) -> Table {
             id: ColumnId(id),
             name: column.name.clone(),
             kind: kind(&create, &column.name, column.is_static),
-            cql_type: column.cql_type.clone(),
+            cql_type: column
+                .data_type
+                .resolve(&no_user_types)
+                .expect("bug: a system table with a wrong type"),
         })
         .collect();
     Table {

@@ -240,6 +240,7 @@ fn keyspace(name: &str) -> Keyspace {
         replication,
         durable_writes: true,
         tablets: false,
+        types: BTreeMap::new(),
         tables: BTreeMap::new(),
     }
 }

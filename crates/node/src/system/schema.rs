@@ -1,4 +1,4 @@
-//! `system_schema`: keyspaces, tables, columns and indexes in the form that drivers read.
+//! `system_schema`: keyspaces, user types, tables, columns and indexes in the form that drivers read.
 
 use std::collections::BTreeMap;
 
@@ -73,6 +73,15 @@ pub(super) const TABLES: &[Declaration] = &[
             type text,
             PRIMARY KEY (keyspace_name, table_name, column_name))",
         records: dropped_columns,
+    },
+    Declaration {
+        cql: "CREATE TABLE system_schema.types (
+            keyspace_name text,
+            type_name text,
+            field_names frozen<list<text>>,
+            field_types frozen<list<text>>,
+            PRIMARY KEY (keyspace_name, type_name))",
+        records: types,
     },
     Declaration {
         cql: "CREATE TABLE system_schema.indexes (
@@ -230,6 +239,25 @@ fn dropped_columns(source: &Source<'_>) -> Vec<Record> {
                     ("type", text(dropped.cql_type.to_string())),
                 ])
             })
+        })
+        .collect()
+}
+
+fn types(source: &Source<'_>) -> Vec<Record> {
+    source
+        .keyspaces_of_users()
+        .flat_map(|keyspace| keyspace.types.values())
+        .map(|definition| {
+            let (names, types): (Vec<_>, Vec<_>) = definition
+                .fields()
+                .map(|(name, cql_type)| (text(name), text(cql_type.to_string())))
+                .unzip();
+            record([
+                ("keyspace_name", text(&definition.keyspace)),
+                ("type_name", text(&definition.name)),
+                ("field_names", Value::List(names)),
+                ("field_types", Value::List(types)),
+            ])
         })
         .collect()
 }

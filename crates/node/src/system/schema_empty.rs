@@ -1,4 +1,4 @@
-//! The tables of `system_schema` for objects that do not exist here, such as views and user types.
+//! The tables of `system_schema` for objects that do not exist here, such as views and functions.
 //! They are empty, but drivers read all of them.
 
 use super::definition::{Declaration, none};
@@ -35,15 +35,6 @@ pub(super) const TABLES: &[Declaration] = &[
             speculative_retry text,
             where_clause text,
             PRIMARY KEY (keyspace_name, view_name))",
-        records: none,
-    },
-    Declaration {
-        cql: "CREATE TABLE system_schema.types (
-            keyspace_name text,
-            type_name text,
-            field_names frozen<list<text>>,
-            field_types frozen<list<text>>,
-            PRIMARY KEY (keyspace_name, type_name))",
         records: none,
     },
     Declaration {

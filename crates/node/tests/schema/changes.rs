@@ -1,6 +1,6 @@
 //! The schema changes that statements report to clients.
 
-use node::query::{Outcome, Parameters};
+use node::query::{ChangedObject, Outcome, Parameters};
 
 use crate::fixture::Fixture;
 
@@ -39,15 +39,24 @@ fn every_change_is_told_and_no_change_is_not() {
         ("DROP TABLE a.t", "Dropped a.t"),
         ("DROP TABLE IF EXISTS a.t", "nothing"),
         ("ALTER TABLE IF EXISTS a.t ADD y int", "nothing"),
+        ("CREATE TYPE a.u (x int)", "Created a.u"),
+        ("CREATE TYPE IF NOT EXISTS a.u (x int)", "nothing"),
+        ("ALTER TYPE a.u ADD y text", "Updated a.u"),
+        ("ALTER TYPE a.u RENAME y TO z", "Updated a.u"),
+        ("ALTER TYPE IF EXISTS a.v ADD y text", "nothing"),
+        ("DROP TYPE a.u", "Dropped a.u"),
+        ("DROP TYPE IF EXISTS a.u", "nothing"),
         ("DROP KEYSPACE a", "Dropped a"),
         ("DROP KEYSPACE IF EXISTS a", "nothing"),
     ] {
         let before = f.database.storage.catalog().version;
         let told = match f.execute(cql, Parameters::default()).unwrap().outcome {
             Outcome::Void => "nothing".to_owned(),
-            Outcome::SchemaChange(change) => match change.table {
-                Some(table) => format!("{:?} {}.{table}", change.kind, change.keyspace),
-                None => format!("{:?} {}", change.kind, change.keyspace),
+            Outcome::SchemaChange(change) => match change.object {
+                ChangedObject::Table(name) | ChangedObject::Type(name) => {
+                    format!("{:?} {}.{name}", change.kind, change.keyspace)
+                }
+                ChangedObject::Keyspace => format!("{:?} {}", change.kind, change.keyspace),
             },
             other => panic!("{cql}: {other:?}"),
         };

@@ -273,7 +273,7 @@ fn wrong_selections_are_explained() {
     refuses(&[
         (
             "SELECT writetime(a) FROM t",
-            "Cannot use selection function writeTime on PRIMARY KEY part a",
+            "Cannot use selection function writetime on PRIMARY KEY part a",
         ),
         (
             "SELECT ttl(m) FROM t",

@@ -23,6 +23,13 @@ impl PreparedTerm {
             Node::Constant(bound) => Ok(bound.clone()),
             Node::Marker(index) => self.bound(values.get(usize::from(*index))),
             Node::Elements(terms) => self.elements(terms, values, clock),
+            Node::Fields(terms) => self.fields(terms, values, clock, |position| {
+                let field = match &self.cql_type {
+                    CqlType::UserType { definition, .. } => &definition.field_names[position],
+                    _ => "",
+                };
+                format!("Invalid unset value for field '{field}' of {}", self.name)
+            }),
             Node::Entries(entries) => self.entries(entries, values, clock),
             Node::Hinted(inner) => inner.evaluate(values, clock),
             Node::Function {
@@ -70,7 +77,12 @@ impl PreparedTerm {
         clock: &StatementClock,
     ) -> Result<Bound, CqlError> {
         if let CqlType::Tuple(_) = self.cql_type {
-            return self.tuple(terms, values, clock);
+            return self.fields(terms, values, clock, |position| {
+                format!(
+                    "Invalid unset value for tuple field number {position} of {}",
+                    self.name
+                )
+            });
         }
         let kind = match self.cql_type {
             CqlType::Vector { .. } => "vector",
@@ -126,11 +138,14 @@ impl PreparedTerm {
         }
     }
 
-    fn tuple(
+    /// The fields of a tuple or user type as one value. `unset` is the message for a field whose
+    /// marker was left unset.
+    fn fields(
         &self,
         terms: &[PreparedTerm],
         values: &[BoundValue],
         clock: &StatementClock,
+        unset: impl Fn(usize) -> String,
     ) -> Result<Bound, CqlError> {
         let mut out = BytesMut::new();
         for (position, term) in terms.iter().enumerate() {
@@ -140,12 +155,7 @@ impl PreparedTerm {
                     out.put_slice(&bytes);
                 }
                 Bound::Null => out.put_i32(-1),
-                Bound::Unset => {
-                    return Err(CqlError::invalid(format!(
-                        "Invalid unset value for tuple field number {position} of {}",
-                        self.name
-                    )));
-                }
+                Bound::Unset => return Err(CqlError::invalid(unset(position))),
             }
         }
         self.canonical(&out.freeze())

@@ -2,7 +2,8 @@
 
 use cql::ast::{FunctionCall, Term};
 use cql::error::CqlError;
-use value::{CqlType, Literal, from_literal};
+use value::identifier::Identifier;
+use value::{CqlType, Literal, UserType, from_literal};
 
 use super::text::{literal_kind, literal_text, term_text};
 use super::{Bound, PrepareContext, PreparedTerm, StatementClock};
@@ -17,6 +18,8 @@ pub(super) enum Node {
     Marker(u16),
     /// The elements of a list, set, vector or tuple.
     Elements(Vec<PreparedTerm>),
+    /// The fields of a user type, one for each field of the type.
+    Fields(Vec<PreparedTerm>),
     /// The entries of a map.
     Entries(Vec<(PreparedTerm, PreparedTerm)>),
     /// A call of a scalar function.
@@ -88,6 +91,9 @@ pub fn prepare_term(
         }
         (Term::Set(terms), CqlType::Map { .. }) if terms.is_empty() => Node::Entries(Vec::new()),
         (Term::Set(terms), CqlType::List { .. }) if terms.is_empty() => Node::Elements(Vec::new()),
+        (Term::UserType(fields), CqlType::UserType { definition, .. }) => {
+            user_type(fields, definition, spec_name, ctx)?
+        }
         (Term::List(_), _) => return Err(misplaced("list", spec_name, cql_type)),
         (Term::Set(_), _) => return Err(misplaced("set", spec_name, cql_type)),
         (Term::Map(_), _) => return Err(misplaced("map", spec_name, cql_type)),
@@ -142,7 +148,7 @@ impl PreparedTerm {
         let constant = |term: &PreparedTerm| term.constant().is_some();
         let foldable = match &self.node {
             Node::Constant(_) | Node::Marker(_) | Node::Hinted(_) => false,
-            Node::Elements(terms) => terms.iter().all(constant),
+            Node::Elements(terms) | Node::Fields(terms) => terms.iter().all(constant),
             Node::Entries(entries) => entries.iter().all(|(k, v)| constant(k) && constant(v)),
             Node::Function {
                 function,
@@ -280,6 +286,42 @@ fn tuple(
         })
         .collect::<Result<_, _>>()
         .map(Node::Elements)
+}
+
+/// Prepares the fields of a literal. A field that is left out is null. Of a field that is written
+/// twice, the last stays.
+fn user_type(
+    fields: &[(String, Term)],
+    definition: &UserType,
+    name: &str,
+    ctx: &mut PrepareContext,
+) -> Result<Node, CqlError> {
+    if let Some((unknown, _)) = fields
+        .iter()
+        .find(|(field, _)| definition.position(field).is_none())
+    {
+        return Err(CqlError::invalid(format!(
+            "Unknown field '{unknown}' in value of user defined type {}",
+            Identifier(&definition.name)
+        )));
+    }
+    definition
+        .fields()
+        .map(|(field, cql_type)| {
+            let place = format!("{name}.{field}");
+            let written = fields.iter().rev().find(|(written, _)| written == field);
+            let term = written.map_or(&Term::Null, |(_, term)| term);
+            if let Term::Literal(literal) = term
+                && functions::literal_assignability(literal, cql_type) == Assignability::No
+            {
+                return Err(CqlError::invalid(format!(
+                    "Invalid user type literal for {name}: field {field} is not of type {cql_type}"
+                )));
+            }
+            prepare_term(term, cql_type, &place, ctx)
+        })
+        .collect::<Result<_, _>>()
+        .map(Node::Fields)
 }
 
 fn function(

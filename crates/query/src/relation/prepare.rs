@@ -33,8 +33,10 @@ pub fn prepare(
         }
         Subject::Element { column, key } => entry(table.column(column)?, key, relation, ctx)?,
         Subject::Field { column, field } => {
+            table.column(column)?;
             return Err(CqlError::invalid(format!(
-                "Unsupported restriction: {text}: {column} has no field {field}, as it is of no user type"
+                "Unsupported restriction: {text}: a field ({column}.{field}) can't be restricted, \
+                 only a whole column"
             )));
         }
         Subject::Tuple(names) => tuple::prepare(table, names, relation, &text, ctx)?,
@@ -84,6 +86,11 @@ fn column_test(
                 Test::ContainsKey(term)
             });
         }
+        _ if cql_type.is_multi_cell() && cql_type.user_type().is_some() => {
+            return Err(CqlError::invalid(format!(
+                "Non-frozen UDT column '{name}' ({cql_type}) cannot be restricted by any relation"
+            )));
+        }
         _ if cql_type.is_multi_cell() => {
             return Err(CqlError::invalid(format!(
                 "Collection column '{name}' ({cql_type}) cannot be restricted by a '{}' relation",
@@ -99,6 +106,7 @@ fn column_test(
                 let what = match cql_type {
                     CqlType::Duration => "duration columns",
                     CqlType::Tuple(_) => "tuples containing durations",
+                    CqlType::UserType { .. } => "UDTs containing durations",
                     _ => "collections containing durations",
                 };
                 return Err(CqlError::invalid(format!(

@@ -348,13 +348,20 @@ fn pairs(elements: &[(Bytes, Bytes)]) -> Vec<(&Bytes, &Bytes)> {
 }
 
 /// Elements as one value of the column's type in the log: a set of the paths if the column is a
-/// set, else a map from path to value.
+/// set, the fields of a user type, else a map from path to value.
 fn frozen(base: &Column, mut elements: Vec<(&Bytes, &Bytes)>) -> Bytes {
     sort_paths(base, &mut elements, |(path, _)| path);
-    if matches!(base.cql_type, value::CqlType::Set { .. }) {
-        join_elements(elements.iter().map(|(path, _)| &path[..]))
-    } else {
-        join_entries(elements.iter().map(|(path, value)| (&path[..], &value[..])))
+    let elements = elements.iter().map(|(path, value)| (&path[..], &value[..]));
+    match &base.cql_type {
+        value::CqlType::Set { .. } => {
+            let paths: Vec<&[u8]> = elements.map(|(path, _)| path).collect();
+            join_elements(paths.into_iter())
+        }
+        value::CqlType::UserType { definition, .. } => definition.join(elements),
+        _ => {
+            let elements: Vec<_> = elements.collect();
+            join_entries(elements.into_iter())
+        }
     }
 }
 

@@ -213,11 +213,18 @@ fn same_keyspace(a: &Keyspace, b: &Keyspace) -> bool {
         replication,
         durable_writes,
         tablets,
+        types,
         tables,
     } = a;
     let mut pairs = tables.values().zip(b.tables.values());
-    (name, replication, durable_writes, tablets)
-        == (&b.name, &b.replication, &b.durable_writes, &b.tablets)
+    (name, replication, durable_writes, tablets, types)
+        == (
+            &b.name,
+            &b.replication,
+            &b.durable_writes,
+            &b.tablets,
+            &b.types,
+        )
         && tables.len() == b.tables.len()
         && pairs.all(|(a, b)| Arc::ptr_eq(a, b) || a == b)
 }

@@ -26,6 +26,9 @@
 //!   list, set                 for each element: 02 component; then 01
 //!   map                       for each entry: 02 key-component value-component; then 01
 //!   tuple                     for each field of the type: 01 if null, else 02 component
+//!   user type                 for each field up to the last that is not null: 01 if null, else
+//!                             02 component; then 00. So a type can get further fields, which
+//!                             are null in the components that were written before
 //!   vector                    the components of its elements
 //! ```
 //!
@@ -36,7 +39,7 @@
 //! gives one of them. The bytes as they were given have to be kept elsewhere.
 
 use bytes::Bytes;
-use value::{CqlType, Value};
+use value::{CqlType, UserType, Value};
 
 use super::bits::{NotOfType, Reader, flip};
 use super::number;
@@ -49,6 +52,8 @@ pub(super) const PRESENT: u8 = 2;
 const END: u8 = 1;
 const NEXT: u8 = 2;
 const NULL: u8 = 1;
+/// Sorts before a null, so that a field that is left out sorts before one that follows.
+const LAST: u8 = 0;
 
 const SIGN_BITS: u64 = 0x8080_8080_8080_8080;
 
@@ -86,6 +91,7 @@ pub(crate) fn is_lossy(cql_type: &CqlType) -> bool {
         | CqlType::Double
         | CqlType::Float
         | CqlType::Tuple(_)
+        | CqlType::UserType { .. }
         | CqlType::Varint => true,
         CqlType::List { element, .. }
         | CqlType::Set { element, .. }
@@ -147,6 +153,21 @@ fn encode_ascending(out: &mut Vec<u8>, cql_type: &CqlType, value: &[u8]) -> Resu
             out.push(END);
         }
         CqlType::Tuple(types) => encode_tuple(out, types, value)?,
+        CqlType::UserType { definition, .. } => {
+            let fields = definition.split(value).map_err(|_| NotOfType)?;
+            let last = fields.iter().rposition(Option::is_some);
+            let fields = &fields[..last.map_or(0, |last| last + 1)];
+            for (field, cql_type) in fields.iter().zip(&definition.field_types) {
+                match field {
+                    Some(field) => {
+                        out.push(NEXT);
+                        encode_ascending(out, cql_type, field)?;
+                    }
+                    None => out.push(NULL),
+                }
+            }
+            out.push(LAST);
+        }
         CqlType::Vector { element, .. } => {
             for item in vector_elements(cql_type, element, value)? {
                 encode_ascending(out, element, &item)?;
@@ -340,6 +361,7 @@ fn decode_component(reader: &mut Reader<'_>, cql_type: &CqlType) -> Option<Bytes
             value::join_entries(entries.iter().map(|(key, value)| (&key[..], &value[..])))
         }
         CqlType::Tuple(types) => decode_tuple(reader, types)?,
+        CqlType::UserType { definition, .. } => decode_user_type(reader, definition)?,
         CqlType::Vector {
             element,
             dimensions,
@@ -377,13 +399,28 @@ fn decode_uuid(reader: &mut Reader<'_>) -> Option<Bytes> {
     Some(join_halves(upper, lower))
 }
 
+fn decode_user_type(reader: &mut Reader<'_>, definition: &UserType) -> Option<Bytes> {
+    let mut out = Vec::new();
+    for cql_type in &definition.field_types {
+        match reader.byte()? {
+            NEXT => put_field(&mut out, &decode_component(reader, cql_type)?),
+            NULL => out.extend_from_slice(&(-1_i32).to_be_bytes()),
+            _ => return Some(out.into()),
+        }
+    }
+    (reader.byte()? == LAST).then(|| out.into())
+}
+
+fn put_field(out: &mut Vec<u8>, field: &[u8]) {
+    out.extend_from_slice(&(field.len() as i32).to_be_bytes());
+    out.extend_from_slice(field);
+}
+
 fn decode_tuple(reader: &mut Reader<'_>, types: &[CqlType]) -> Option<Bytes> {
     let mut out = Vec::new();
     for cql_type in types {
         if reader.byte()? == NEXT {
-            let field = decode_component(reader, cql_type)?;
-            out.extend_from_slice(&(field.len() as i32).to_be_bytes());
-            out.extend_from_slice(&field);
+            put_field(&mut out, &decode_component(reader, cql_type)?);
         } else {
             out.extend_from_slice(&(-1_i32).to_be_bytes());
         }

@@ -32,9 +32,9 @@ pub(super) fn load(bytes: &[u8]) -> Result<Loaded, StorageError> {
     let record: CatalogRecord = parse(bytes)?;
     let mut keyspaces = BTreeMap::new();
     for WholeKeyspace { keyspace, tables } in record.keyspaces {
-        let mut keyspace = records::keyspace_of(keyspace);
+        let mut keyspace = records::keyspace_of(keyspace)?;
         for table in tables {
-            let table = records::table_of(table, &keyspace.name)?;
+            let table = records::table_of(table, &keyspace)?;
             keyspace.tables.insert(table.name.clone(), table.into());
         }
         keyspaces.insert(keyspace.name.clone(), keyspace);

@@ -158,7 +158,7 @@ pub(crate) fn load(
             check_format(&value)?;
             head = Some(value);
         } else if key.starts_with(KEYSPACE) {
-            let keyspace = records::keyspace_of(parse::<KeyspaceRecord>(&value)?);
+            let keyspace = records::keyspace_of(parse::<KeyspaceRecord>(&value)?)?;
             keyspaces.insert(keyspace.name.clone(), keyspace);
         } else if key.starts_with(TABLE) {
             stored.push(parse::<StoredTable>(&value)?);
@@ -177,16 +177,16 @@ pub(crate) fn load(
         table,
     } in stored
     {
-        let table = records::table_of(table, &keyspace)?;
-        if generation > 0 {
-            generations.insert(table.id, generation);
-        }
         let keyspace = keyspaces.get_mut(&keyspace).ok_or_else(|| {
             StorageError::Corrupt(format!(
                 "the stored schema has table {} without its keyspace {keyspace}",
                 table.name
             ))
         })?;
+        let table = records::table_of(table, keyspace)?;
+        if generation > 0 {
+            generations.insert(table.id, generation);
+        }
         keyspace.tables.insert(table.name.clone(), Arc::new(table));
     }
     let record: HeadRecord = parse(&head)?;

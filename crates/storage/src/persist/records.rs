@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use cql::ast::TableName;
+use cql::data_type::unknown_type;
 use schema::{
     CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, DroppedColumn, ImageMode, Index,
     IndexedPart, Keyspace, SecondaryIndex, StreamGeneration, Table, TableId,
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
-use value::{CqlType, token::Partitioner};
+use value::{CqlType, UserType, token::Partitioner};
 
 use crate::StorageError;
 
@@ -27,6 +29,16 @@ pub(super) struct KeyspaceRecord {
     pub replication: BTreeMap<String, String>,
     pub durable_writes: bool,
     pub tablets: bool,
+    /// The user types, each behind those that it uses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    types: Vec<TypeRecord>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct TypeRecord {
+    name: String,
+    /// The fields as (name, type).
+    fields: Vec<(String, String)>,
 }
 
 /// A table without its keyspace.
@@ -156,16 +168,46 @@ pub(super) fn keyspace_record(keyspace: &Keyspace) -> KeyspaceRecord {
         replication: keyspace.replication.clone(),
         durable_writes: keyspace.durable_writes,
         tablets: keyspace.tablets,
+        types: {
+            let types = keyspace.types_in_order().into_iter();
+            types.map(|definition| type_record(definition)).collect()
+        },
     }
 }
 
-pub(super) fn keyspace_of(record: KeyspaceRecord) -> Keyspace {
-    Keyspace {
+pub(super) fn keyspace_of(record: KeyspaceRecord) -> Result<Keyspace, StorageError> {
+    let mut keyspace = Keyspace {
         name: record.name,
         replication: record.replication,
         durable_writes: record.durable_writes,
         tablets: record.tablets,
+        types: BTreeMap::new(),
         tables: BTreeMap::new(),
+    };
+    for TypeRecord { name, fields } in record.types {
+        let (mut field_names, mut field_types) = (Vec::new(), Vec::new());
+        for (field, text) in fields {
+            field_names.push(field);
+            field_types.push(type_of(&text, &keyspace)?);
+        }
+        let definition = UserType {
+            keyspace: keyspace.name.clone(),
+            name: name.clone(),
+            field_names,
+            field_types,
+        };
+        keyspace.types.insert(name, Arc::new(definition));
+    }
+    Ok(keyspace)
+}
+
+fn type_record(definition: &UserType) -> TypeRecord {
+    let fields = definition.fields();
+    TypeRecord {
+        name: definition.name.clone(),
+        fields: fields
+            .map(|(name, cql_type)| (name.to_owned(), cql_type.to_string()))
+            .collect(),
     }
 }
 
@@ -323,16 +365,18 @@ pub(super) fn table_record(table: &Table) -> TableRecord {
     }
 }
 
-pub(super) fn table_of(record: TableRecord, keyspace: &str) -> Result<Table, StorageError> {
+pub(super) fn table_of(record: TableRecord, keyspace: &Keyspace) -> Result<Table, StorageError> {
     let columns = record.columns.into_iter();
-    let columns = columns.map(column_of).collect::<Result<_, _>>()?;
+    let columns = columns
+        .map(|column| column_of(column, keyspace))
+        .collect::<Result<_, _>>()?;
     let dropped_columns = record
         .dropped_columns
         .into_iter()
         .map(|(name, dropped)| {
             let column = DroppedColumn {
                 id: dropped.id.map(ColumnId),
-                cql_type: type_of(&dropped.cql_type)?,
+                cql_type: type_of(&dropped.cql_type, keyspace)?,
                 is_static: dropped.is_static,
                 dropped_at_micros: dropped.dropped_at_micros,
             };
@@ -341,7 +385,7 @@ pub(super) fn table_of(record: TableRecord, keyspace: &str) -> Result<Table, Sto
         .collect::<Result<_, StorageError>>()?;
     Ok(Table {
         id: TableId(record.id),
-        keyspace: keyspace.to_owned(),
+        keyspace: keyspace.name.clone(),
         name: record.name,
         columns,
         next_column: ColumnId(record.next_column),
@@ -389,10 +433,10 @@ pub(super) fn table_of(record: TableRecord, keyspace: &str) -> Result<Table, Sto
     })
 }
 
-fn column_of(column: ColumnRecord) -> Result<Column, StorageError> {
+fn column_of(column: ColumnRecord, keyspace: &Keyspace) -> Result<Column, StorageError> {
     Ok(Column {
         id: ColumnId(column.id),
-        cql_type: type_of(&column.cql_type)?,
+        cql_type: type_of(&column.cql_type, keyspace)?,
         name: column.name,
         kind: match column.kind {
             KindRecord::PartitionKey { position } => ColumnKind::PartitionKey { position },
@@ -409,7 +453,13 @@ fn column_of(column: ColumnRecord) -> Result<Column, StorageError> {
     })
 }
 
-fn type_of(text: &str) -> Result<CqlType, StorageError> {
-    cql::parser::parse_type(text)
+/// Reads the text of a type, in which the user types of the keyspace stand by their names.
+fn type_of(text: &str, keyspace: &Keyspace) -> Result<CqlType, StorageError> {
+    let known = |name: &TableName| {
+        let definition = keyspace.types.get(&name.name);
+        definition.cloned().ok_or_else(|| unknown_type(name))
+    };
+    cql::parser::parse_data_type(text)
+        .and_then(|data_type| data_type.resolve(&known))
         .map_err(|_| StorageError::Corrupt(format!("the stored schema has an unknown type {text}")))
 }

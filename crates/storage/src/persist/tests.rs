@@ -124,6 +124,7 @@ fn catalog() -> Catalog {
         replication: BTreeMap::from([("class".to_owned(), "SimpleStrategy".to_owned())]),
         durable_writes: false,
         tablets: true,
+        types: BTreeMap::new(),
         tables: BTreeMap::from([(table.name.clone(), Arc::new(table))]),
     };
     Catalog {

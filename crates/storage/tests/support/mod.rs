@@ -161,6 +161,7 @@ pub fn keyspace(name: &str, tablets: bool) -> Keyspace {
         replication: BTreeMap::new(),
         durable_writes: true,
         tablets,
+        types: BTreeMap::new(),
         tables: BTreeMap::new(),
     }
 }

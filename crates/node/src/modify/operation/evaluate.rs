@@ -5,6 +5,7 @@ use bytes::Bytes;
 use cql::error::CqlError;
 use query::bind::{Bound, PreparedTerm, StatementClock};
 use storage::mutation::{CellChange, CellOperation};
+use value::UserType;
 
 use super::{Action, Collection, Operation, collections};
 use crate::parameters::BoundValue;
@@ -49,6 +50,19 @@ impl Operation {
                 Bound::Null => Some(CellOperation::ReplaceElements(Vec::new())),
                 Bound::Unset => None,
             },
+            Action::ReplaceFields(definition, term) => match evaluate(term)? {
+                Bound::Value(bytes) => {
+                    Some(CellOperation::ReplaceElements(fields(definition, &bytes)?))
+                }
+                Bound::Null => Some(CellOperation::ReplaceElements(Vec::new())),
+                Bound::Unset => None,
+            },
+            Action::SetField(position, term) => match evaluate(term)? {
+                Bound::Value(bytes) => put(vec![(UserType::path(*position), bytes)]),
+                Bound::Null => Some(delete_field(*position)),
+                Bound::Unset => None,
+            },
+            Action::DeleteField(position) => Some(delete_field(*position)),
             Action::Add(collection, term) => match evaluate(term)? {
                 Bound::Value(bytes) => put(collection.elements(&bytes, clock)?),
                 Bound::Null | Bound::Unset => None,
@@ -164,6 +178,20 @@ impl Path {
             Path::Key(key) => CellOperation::DeleteElements(vec![key]),
         }
     }
+}
+
+/// The fields of a serialised value of a user type as (path, value), without those that are null.
+fn fields(definition: &UserType, value: &Bytes) -> Result<Vec<(Bytes, Bytes)>, CqlError> {
+    let fields = definition.split(value);
+    let fields = fields.map_err(|error| CqlError::invalid(error.0))?;
+    let fields = fields.into_iter().enumerate();
+    Ok(fields
+        .filter_map(|(position, field)| Some((UserType::path(position), value.slice_ref(field?))))
+        .collect())
+}
+
+fn delete_field(position: usize) -> CellOperation {
+    CellOperation::DeleteElements(vec![UserType::path(position)])
 }
 
 fn put(elements: Vec<(Bytes, Bytes)>) -> Option<CellOperation> {

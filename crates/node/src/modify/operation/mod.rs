@@ -5,9 +5,11 @@ mod collections;
 mod evaluate;
 mod prepare;
 
+use std::sync::Arc;
+
 use query::bind::PreparedTerm;
 use schema::{Column, ColumnId};
-use value::CqlType;
+use value::{CqlType, UserType};
 
 /// An operation on one column.
 #[derive(Debug)]
@@ -25,6 +27,12 @@ enum Action {
     Set(PreparedTerm),
     /// Sets the whole value of a non-frozen collection, which has one cell for each element.
     Replace(Collection, PreparedTerm),
+    /// Sets the whole value of a non-frozen user type, which has one cell for each field.
+    ReplaceFields(Arc<UserType>, PreparedTerm),
+    /// `u.field = value`, with the field's position.
+    SetField(usize, PreparedTerm),
+    /// `DELETE u.field`, with the field's position.
+    DeleteField(usize),
     /// Sets the column to null.
     Delete,
     /// Adds elements to the end of a list, or into a set or map.
@@ -83,8 +91,18 @@ impl Operation {
     pub fn is_whole(&self) -> bool {
         matches!(
             self.action,
-            Action::Set(_) | Action::Replace(..) | Action::Delete
+            Action::Set(_) | Action::Replace(..) | Action::ReplaceFields(..) | Action::Delete
         )
+    }
+
+    /// Whether the operation sets the same field of a user type as another one.
+    pub fn sets_field_of(&self, other: &Operation) -> bool {
+        match (&self.action, &other.action) {
+            (Action::SetField(one, _), Action::SetField(two, _)) => {
+                self.column == other.column && one == two
+            }
+            _ => false,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use cql::error::CqlError;
 use query::bind::{PrepareContext, prepare_term};
 use query::resolve;
 use schema::{Column, Table};
-use value::CqlType;
+use value::{CqlType, UserType};
 
 use super::{Action, Collection, Operation, is_key};
 
@@ -20,6 +20,10 @@ impl Operation {
             Some(collection) if column.cql_type.is_multi_cell() => {
                 Action::Replace(collection, term)
             }
+            None if column.cql_type.is_multi_cell() => match column.cql_type.user_type() {
+                Some(definition) => Action::ReplaceFields(definition.clone(), term),
+                None => Action::Set(term),
+            },
             _ => Action::Set(term),
         };
         Ok(Operation::new(column, action))
@@ -38,12 +42,7 @@ impl Operation {
         let action = match assignment {
             Assignment::Set { value, .. } => return Operation::set(column, value, ctx),
             Assignment::SetElement { key, value, .. } => set_element(column, key, value, ctx)?,
-            Assignment::SetField { field, .. } => {
-                let name = &column.name;
-                return Err(CqlError::invalid(format!(
-                    "Invalid operation ({name}.{field} = ...) for non-UDT column {name}"
-                )));
-            }
+            Assignment::SetField { field, value, .. } => set_field(column, field, value, ctx)?,
             Assignment::Add { value, .. } => {
                 let collection = multi_cell(column, "+")?;
                 let term = prepare_term(value, &column.cql_type, &column.name, ctx)?;
@@ -96,11 +95,7 @@ impl Operation {
         }
         let action = match target {
             DeleteTarget::Column(_) => Action::Delete,
-            DeleteTarget::Field { .. } => {
-                return Err(CqlError::invalid(format!(
-                    "Invalid deletion operation for non-UDT column {name}"
-                )));
-            }
+            DeleteTarget::Field { field, .. } => delete_field(column, field)?,
             DeleteTarget::Element { key, .. } => {
                 let Some(collection) = Collection::of(&column.cql_type) else {
                     return Err(CqlError::invalid(format!(
@@ -134,6 +129,53 @@ fn multi_cell(column: &Column, sign: &str) -> Result<Collection, CqlError> {
         ))),
         Some(collection) => Ok(collection),
     }
+}
+
+fn set_field(
+    column: &Column,
+    field: &str,
+    value: &Term,
+    ctx: &mut PrepareContext,
+) -> Result<Action, CqlError> {
+    let name = &column.name;
+    let refused = |what: &str| {
+        CqlError::invalid(format!(
+            "Invalid operation ({name}.{field} = ...) for {what} column {name}"
+        ))
+    };
+    let Some(definition) = column.cql_type.user_type() else {
+        return Err(refused("non-UDT"));
+    };
+    if !column.cql_type.is_multi_cell() {
+        return Err(refused("frozen UDT"));
+    }
+    let position = field_position(definition, name, field)?;
+    let cql_type = &definition.field_types[position];
+    let term = prepare_term(value, cql_type, &format!("{name}.{field}"), ctx)?;
+    Ok(Action::SetField(position, term))
+}
+
+fn delete_field(column: &Column, field: &str) -> Result<Action, CqlError> {
+    let name = &column.name;
+    let Some(definition) = column.cql_type.user_type() else {
+        return Err(CqlError::invalid(format!(
+            "Invalid deletion operation for non-UDT column {name}"
+        )));
+    };
+    if !column.cql_type.is_multi_cell() {
+        return Err(CqlError::invalid(format!(
+            "Frozen UDT column {name} does not support field deletions"
+        )));
+    }
+    field_position(definition, name, field).map(Action::DeleteField)
+}
+
+fn field_position(definition: &UserType, column: &str, field: &str) -> Result<usize, CqlError> {
+    definition.position(field).ok_or_else(|| {
+        CqlError::invalid(format!(
+            "UDT column {column} does not have a field named {field}"
+        ))
+    })
 }
 
 fn set_element(

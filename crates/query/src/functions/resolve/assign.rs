@@ -45,6 +45,14 @@ pub fn assignability(term: &Term, cql_type: &CqlType) -> Assignability {
             .map(|(term, cql_type)| assignability(term, cql_type))
             .min()
             .unwrap_or(Weak),
+        (Term::UserType(fields), CqlType::UserType { definition, .. }) => fields
+            .iter()
+            .map(|(field, term)| match definition.position(field) {
+                Some(position) => assignability(term, &definition.field_types[position]),
+                None => No,
+            })
+            .min()
+            .unwrap_or(Weak),
         (Term::Tuple(terms), _) if terms.len() == 1 => assignability(&terms[0], cql_type),
         (Term::Function(call), _) if is_of_receiver(&call.name) => Weak,
         (Term::Function(_) | Term::TypeHint { .. }, _) => match natural_type(term) {
