@@ -43,11 +43,13 @@ def test_values_are_bound_and_read(types):
     assert (read.v, read.u, read.x) == ([1, 2], [(1, "a"), (2, None)], (7, home))
 
 
-def test_a_registered_class_is_written_and_read(cluster, types):
-    cluster.register_user_type(types.keyspace, "address", Place)
-    types.execute(types.prepare("INSERT INTO t (k, a, l) VALUES (1, ?, ?)"), (Place("s", 3), [Place("t")]))
-    types.execute("INSERT INTO t (k, f) VALUES (2, %s)", (Place("x", 4),))
-    rows = {row.k: row for row in types.execute("SELECT k, a, f, l FROM t")}
+def test_a_registered_class_is_written_and_read(server, types):
+    with connect(server) as cluster:
+        session = cluster.connect(types.keyspace)
+        cluster.register_user_type(types.keyspace, "address", Place)
+        session.execute(session.prepare("INSERT INTO t (k, a, l) VALUES (1, ?, ?)"), (Place("s", 3), [Place("t")]))
+        session.execute("INSERT INTO t (k, f) VALUES (2, %s)", (Place("x", 4),))
+        rows = {row.k: row for row in session.execute("SELECT k, a, f, l FROM t")}
     assert rows[1].a == Place("s", 3) and list(rows[1].l) == [Place("t")]
     assert rows[2].f == Place("x", 4)
 
@@ -186,3 +188,36 @@ def test_types_survive_a_restart(tmp_path):
     finally:
         cluster.shutdown()
         assert server.stop() == 0
+
+
+@pytest.mark.embedded("the index is made by Annulus")
+def test_user_types_lie_beside_vectors(types):
+    types.execute("CREATE TABLE films (k frozen<address>, c frozen<address>, a address, v vector<float, 2>, n int, PRIMARY KEY (k, c))")
+    insert = types.prepare("INSERT INTO films (k, c, a, v, n) VALUES (?, ?, ?, ?, ?)")
+    types.execute(insert, (("k", 1), ("c", None), ("a", 1), [1, 0], 1))
+    with pytest.raises(InvalidRequest, match="Unsupported vector index filtering column a of type address"):
+        types.execute("CREATE CUSTOM INDEX ON films (v, a) USING 'vector_index'")
+    types.execute("CREATE TABLE shows (k int PRIMARY KEY, a address, f frozen<address>, v vector<float, 2>, n int)")
+    types.execute("CREATE CUSTOM INDEX shows_v ON shows (v, n) USING 'vector_index'")
+    insert = types.prepare("INSERT INTO shows (k, a, f, v, n) VALUES (?, ?, ?, ?, ?)")
+    for k in range(4):
+        types.execute(insert, (k, (f"a{k}", k), (f"f{k}", None), [1, k], k % 2))
+    nearest = "SELECT k, a, f.street FROM shows WHERE n = 1 ORDER BY v ANN OF [1, 0] LIMIT 2"
+    assert [tuple(row) for row in types.execute(nearest)] == [(1, ("a1", 1), "f1"), (3, ("a3", 3), "f3")]
+    types.execute("ALTER TYPE address ADD country text")
+    types.execute("UPDATE shows SET a.country = 'x', v = [1, 0] WHERE k = 3")
+    assert [tuple(row) for row in types.execute(nearest)] == [(3, ("a3", 3, "x"), "f3"), (1, ("a1", 1, None), "f1")]
+
+
+def test_a_secondary_index_finds_whole_values(types):
+    types.execute("CREATE INDEX ON t (f) USING 'sai'")
+    types.execute("CREATE INDEX ON t (s) USING 'sai'")
+    insert = types.prepare("INSERT INTO t (k, f, s) VALUES (?, ?, ?)")
+    for k in range(6):
+        types.execute(insert, (k, ("f", k % 2), {("s", k % 3)}))
+    assert {row.k for row in types.execute("SELECT k FROM t WHERE f = {street: 'f', zip: 1}")} == {1, 3, 5}
+    assert {row.k for row in types.execute("SELECT k FROM t WHERE s CONTAINS {street: 's', zip: 2}")} == {2, 5}
+    types.execute("ALTER TYPE address ADD country text")
+    types.execute("UPDATE t SET f = {street: 'f', zip: 1, country: 'x'} WHERE k = 1")
+    assert {row.k for row in types.execute("SELECT k FROM t WHERE f = {street: 'f', zip: 1}")} == {3, 5}
+    assert {row.k for row in types.execute("SELECT k FROM t WHERE f = {street: 'f', zip: 1, country: 'x'}")} == {1}

@@ -150,7 +150,7 @@ pub enum Term {
     /// `(type) term`.
     TypeHint {
         /// The type in parentheses.
-        cql_type: CqlType,
+        data_type: DataType,
         /// The term after it.
         term: Box<Term>,
     },

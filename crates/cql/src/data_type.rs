@@ -3,8 +3,10 @@
 //! A [`DataType`] becomes a [`CqlType`] once it is known what the names stand for. The rules on
 //! which type may lie in which are checked then.
 
+use std::fmt;
 use std::sync::Arc;
 
+use value::identifier::Identifier;
 use value::{CqlType, UserType};
 
 use crate::ast::TableName;
@@ -49,6 +51,34 @@ pub fn unknown_type(name: &TableName) -> CqlError {
         None => String::new(),
     };
     CqlError::invalid(format!("Unknown type {keyspace}{}", name.name))
+}
+
+/// Writes the type as CQL.
+impl fmt::Display for DataType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DataType::Simple(cql_type) => write!(f, "{cql_type}"),
+            DataType::List(element) => write!(f, "list<{element}>"),
+            DataType::Set(element) => write!(f, "set<{element}>"),
+            DataType::Map(key, value) => write!(f, "map<{key}, {value}>"),
+            DataType::Tuple(elements) => {
+                f.write_str("tuple<")?;
+                for (position, element) in elements.iter().enumerate() {
+                    let separator = if position == 0 { "" } else { ", " };
+                    write!(f, "{separator}{element}")?;
+                }
+                f.write_str(">")
+            }
+            DataType::Vector(element, dimensions) => write!(f, "vector<{element}, {dimensions}>"),
+            DataType::Frozen(inner) => write!(f, "frozen<{inner}>"),
+            DataType::UserType(name) => {
+                if let Some(keyspace) = &name.keyspace {
+                    write!(f, "{}.", Identifier(keyspace))?;
+                }
+                write!(f, "{}", Identifier(&name.name))
+            }
+        }
+    }
 }
 
 impl DataType {

@@ -2,6 +2,7 @@
 //! embedded node and the gateway before a cluster share it.
 //!
 //! - [`bind`]: terms, checked against the types of their places, and their values;
+//! - [`user_types`]: the user types that they name;
 //! - [`functions`]: the functions that terms and selections call, with the [`clock`] of a
 //!   statement.
 //!
@@ -50,6 +51,7 @@ pub mod resolve;
 pub mod row_filter;
 mod search_vector;
 mod service;
+pub mod user_types;
 pub mod values;
 
 pub use choice::{VectorIndex, serving};

@@ -238,10 +238,10 @@ impl Cursor<'_> {
     fn hint_or_tuple(&mut self) -> Parse<Term> {
         self.expect_symbol("(")?;
         if self.at_type() && !self.at_function() && !is_duration_word(&self.current()) {
-            let cql_type = self.cql_type()?;
+            let data_type = self.data_type()?;
             self.expect_symbol(")")?;
             return Ok(Term::TypeHint {
-                cql_type,
+                data_type,
                 term: Box::new(self.term()?),
             });
         }

@@ -199,10 +199,7 @@ fn functions_and_type_hints_are_told_from_tuples() {
     assert_eq!(
         term("(set<int>) ?"),
         Term::TypeHint {
-            cql_type: CqlType::Set {
-                element: Box::new(CqlType::Int),
-                frozen: false
-            },
+            data_type: DataType::Set(Box::new(DataType::Simple(CqlType::Int))),
             term: Box::new(marker(0)),
         }
     );

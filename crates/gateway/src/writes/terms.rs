@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use cql::ast::{FunctionCall, Term};
+use cql::data_type::no_user_types;
 use cql::error::CqlError;
 use cql::wire::BoundValue;
 use value::{CqlType, Literal, Value, from_literal, timeuuid};
@@ -29,7 +30,12 @@ pub(super) fn evaluate(
         Term::Null => Err(Unplanned::Refused),
         Term::Literal(literal) => from_literal(cql_type, literal)
             .map_err(|error| Unplanned::Unreadable(CqlError::invalid(error.0))),
-        Term::TypeHint { cql_type, term } => evaluate(term, cql_type, bound),
+        Term::TypeHint { data_type, term } => match data_type.resolve(&no_user_types) {
+            Ok(cql_type) => evaluate(term, &cql_type, bound),
+            Err(_) => Err(unreadable(format!(
+                "a hint of a user type cannot be in a key of type {cql_type}"
+            ))),
+        },
         Term::Function(call) => converted(call).map(|value| value.serialize()),
         Term::Tuple(terms) if terms.len() == 1 && !matches!(cql_type, CqlType::Tuple(_)) => {
             evaluate(&terms[0], cql_type, bound)
@@ -83,9 +89,10 @@ fn converted(call: &FunctionCall<Term>) -> Result<Value, Unplanned> {
 fn time(term: &Term) -> Option<Value> {
     match term.without_parentheses() {
         Term::Literal(Literal::Uuid(uuid)) => Some(Value::Timeuuid(*uuid)),
-        Term::TypeHint { cql_type, term } => {
-            let value = evaluate(term, cql_type, &[]).ok()?;
-            Value::deserialize(cql_type, &value).ok()
+        Term::TypeHint { data_type, term } => {
+            let cql_type = data_type.resolve(&no_user_types).ok()?;
+            let value = evaluate(term, &cql_type, &[]).ok()?;
+            Value::deserialize(&cql_type, &value).ok()
         }
         Term::Function(call) => converted(call).ok(),
         _ => None,

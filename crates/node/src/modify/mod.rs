@@ -160,6 +160,11 @@ fn table_of(
     let table = writable_table(database, keyspace, name)?;
     ctx.keyspace = table.keyspace.as_str().into();
     ctx.table = table.name.as_str().into();
+    ctx.types_of = database
+        .storage
+        .catalog()
+        .keyspace(&table.keyspace)
+        .cloned();
     Ok(table)
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use cql::ast::{AlterType, AlterTypeChange, CreateType, DataType, FieldDefinition, TableName};
-use cql::data_type::unknown_type;
+use cql::ast::{AlterType, AlterTypeChange, CreateType, DataType, FieldDefinition};
 use cql::error::CqlError;
 use cql::parser::is_type_name;
+use query::user_types;
 use schema::{Catalog, Keyspace};
 use value::{CqlType, UserType};
 
@@ -42,24 +42,7 @@ pub(super) struct DropTypePlan {
 /// # Errors
 /// An unknown user type, one of another keyspace, and a type that can't exist.
 pub(super) fn resolve(data_type: &DataType, keyspace: &Keyspace) -> Result<CqlType, CqlError> {
-    data_type.resolve(&|name: &TableName| {
-        if let Some(other) = &name.keyspace
-            && *other != keyspace.name
-        {
-            return Err(CqlError::invalid(format!(
-                "Statement on keyspace {} cannot refer to a user type in keyspace {other}; user \
-                 types can only be used in the keyspace they are defined in",
-                keyspace.name
-            )));
-        }
-        let definition = keyspace.types.get(&name.name).cloned();
-        definition.ok_or_else(|| {
-            unknown_type(&TableName {
-                keyspace: Some(keyspace.name.clone()),
-                name: name.name.clone(),
-            })
-        })
-    })
+    data_type.resolve(&|name| user_types::find(keyspace, name))
 }
 
 impl CreateTypePlan {

@@ -29,7 +29,9 @@ pub(super) fn prepare(
 ) -> Result<Resolved, CqlError> {
     let selected = SelectedTable::find(database, keyspace, &select.table)?;
     let table = selected.table.clone();
-    let mut ctx = PrepareContext::new(&table.keyspace, &table.name, markers);
+    let catalog = database.storage.catalog();
+    let mut ctx = PrepareContext::new(&table.keyspace, &table.name, markers)
+        .with_types_of(catalog.keyspace(&table.keyspace));
     let mut projection = projection::prepare(&table, select.json, &select.projection, &mut ctx)?;
     let timeout = select
         .timeout

@@ -12,19 +12,24 @@ mod prepare;
 mod tests;
 mod text;
 mod timeout;
+#[cfg(test)]
+mod user_type_tests;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cql::ast;
+use cql::ast::{self, DataType};
+use cql::data_type::no_user_types;
 use cql::error::CqlError;
 use cql::wire::ColumnSpec;
 pub use in_list::{PreparedInList, prepare_in_list};
 pub use prepare::{prepare_row, prepare_term};
+use schema::Keyspace;
 pub use timeout::Timeout;
 use value::CqlType;
 
 pub use crate::clock::StatementClock;
+use crate::user_types;
 
 /// The value of a term.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +49,8 @@ pub struct PrepareContext {
     pub keyspace: Arc<str>,
     /// The table that the specs of the markers name.
     pub table: Arc<str>,
+    /// The keyspace whose user types are known; `None` if it has none.
+    pub types_of: Option<Arc<Keyspace>>,
     /// The specs of the markers, by index; `None` until the marker's term has been prepared.
     pub variables: Vec<Option<ColumnSpec>>,
 }
@@ -55,8 +62,29 @@ impl PrepareContext {
         PrepareContext {
             keyspace: keyspace.into(),
             table: table.into(),
+            types_of: None,
             variables: vec![None; markers],
         }
+    }
+
+    /// The context with the user types of a keyspace.
+    #[must_use]
+    pub fn with_types_of(self, keyspace: Option<&Arc<Keyspace>>) -> Self {
+        PrepareContext {
+            types_of: keyspace.cloned(),
+            ..self
+        }
+    }
+
+    /// The type that is meant by a type in the statement.
+    ///
+    /// # Errors
+    /// As [`DataType::resolve`].
+    fn type_of(&self, data_type: &DataType) -> Result<CqlType, CqlError> {
+        data_type.resolve(&|name| match &self.types_of {
+            Some(keyspace) => user_types::find(keyspace, name),
+            None => no_user_types(name),
+        })
     }
 
     /// Notes the type and the name of a marker's place. A named marker keeps its own name.

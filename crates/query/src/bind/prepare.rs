@@ -52,11 +52,14 @@ pub fn prepare_term(
         (Term::Function(call), _) => function(call, cql_type, spec_name, ctx)?,
         (
             Term::TypeHint {
-                cql_type: hint,
+                data_type: hint,
                 term: inner,
             },
             _,
-        ) => type_hint(term, hint, inner, cql_type, spec_name, ctx)?,
+        ) => {
+            let hint = ctx.type_of(hint)?;
+            type_hint(term, &hint, inner, cql_type, spec_name, ctx)?
+        }
         (Term::Tuple(terms), CqlType::Tuple(types)) => {
             tuple(terms, types, cql_type, spec_name, ctx)?
         }

@@ -88,8 +88,8 @@ fn put(out: &mut String, term: &Term) {
             out.push_str(&call.name);
             put_all(out, '(', &call.arguments, ')');
         }
-        Term::TypeHint { cql_type, term } => {
-            let _ = write!(out, "({cql_type})");
+        Term::TypeHint { data_type, term } => {
+            let _ = write!(out, "({data_type})");
             put(out, term);
         }
     }

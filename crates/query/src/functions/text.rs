@@ -34,7 +34,7 @@ pub fn term_text(term: &Term) -> String {
             let keyspace = call.keyspace.as_deref().unwrap_or("system");
             format!("{keyspace}.{}({})", call.name, joined(&call.arguments))
         }
-        Term::TypeHint { cql_type, term } => format!("({cql_type}){}", term_text(term)),
+        Term::TypeHint { data_type, term } => format!("({data_type}){}", term_text(term)),
     }
 }
 

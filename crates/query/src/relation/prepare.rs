@@ -34,7 +34,7 @@ pub fn prepare(
         Subject::Element { column, key } => entry(table.column(column)?, key, relation, ctx)?,
         Subject::Field { column, field } => {
             table.column(column)?;
-            return Err(CqlError::invalid(format!(
+            return Err(CqlError::syntax(format!(
                 "Unsupported restriction: {text}: a field ({column}.{field}) can't be restricted, \
                  only a whole column"
             )));

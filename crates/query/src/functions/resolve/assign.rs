@@ -1,6 +1,7 @@
 //! Rules for which terms may stand where a type is wanted. Functions are chosen by them, too.
 
 use cql::ast::Term;
+use cql::data_type::no_user_types;
 use value::{CqlType, Literal};
 
 use super::{is_of_receiver, resolve};
@@ -64,10 +65,11 @@ pub fn assignability(term: &Term, cql_type: &CqlType) -> Assignability {
 }
 
 /// The one type that a term has by itself, wherever it stands: that of a type hint or of a
-/// function's result. `None` for all other terms.
+/// function's result. `None` for all other terms, and for a hint with a user type, which no function
+/// takes.
 pub fn natural_type(term: &Term) -> Option<CqlType> {
     match term.without_parentheses() {
-        Term::TypeHint { cql_type, .. } => Some(cql_type.clone()),
+        Term::TypeHint { data_type, .. } => data_type.resolve(&no_user_types).ok(),
         Term::Function(call) => {
             let arguments: Vec<Argument<'_>> = call.arguments.iter().map(Argument::Term).collect();
             resolve(call.keyspace.as_deref(), &call.name, &arguments, None)
@@ -104,7 +106,7 @@ fn literal_type(term: &Term) -> Option<CqlType> {
 /// Tells how well a value of type `from` fits where `to` is wanted.
 pub fn type_assignability(from: &CqlType, to: &CqlType) -> Assignability {
     // A frozen collection has the same values as one that is not. Only its storage differs.
-    if from.frozen() == to.frozen() {
+    if from == to || from.user_type().is_none() && from.frozen() == to.frozen() {
         return Assignability::Exact;
     }
     match (from, to) {
@@ -167,6 +169,8 @@ pub fn literal_assignability(literal: &Literal, cql_type: &CqlType) -> Assignabi
 
 #[cfg(test)]
 mod tests {
+    use cql::ast::DataType;
+
     use super::*;
 
     fn integer(digits: &str) -> Term {
@@ -208,7 +212,7 @@ mod tests {
     #[test]
     fn a_type_hint_fixes_the_type() {
         let hinted = Term::TypeHint {
-            cql_type: CqlType::Bigint,
+            data_type: DataType::Simple(CqlType::Bigint),
             term: Box::new(integer("1")),
         };
         assert_eq!(
