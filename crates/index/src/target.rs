@@ -224,6 +224,21 @@ pub fn is_scalar(cql_type: &CqlType) -> bool {
     }
 }
 
+/// Checks that a table with this column in its primary key can be indexed.
+///
+/// # Errors
+/// If the column's type is no single value, as the index service names rows by their keys in JSON.
+pub fn check_key(name: &str, column: &TargetColumn) -> Result<(), CqlError> {
+    if column.cql_type.as_ref().is_some_and(is_scalar) {
+        return Ok(());
+    }
+    Err(CqlError::invalid(format!(
+        "Vector indexes are not supported on tables with a primary key column of type {} (column \
+         {name}): keep such values in another column, and make the key of single values",
+        column.type_text
+    )))
+}
+
 fn check_filter(
     name: &str,
     column: &TargetColumn,

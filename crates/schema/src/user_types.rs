@@ -1,6 +1,6 @@
 //! The user types of a keyspace, and who uses them.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use value::{CqlType, UserType};
@@ -54,7 +54,7 @@ impl Keyspace {
     /// The user types, each behind those that it uses, and else by name.
     pub fn types_in_order(&self) -> Vec<&Arc<UserType>> {
         let mut ordered = Vec::with_capacity(self.types.len());
-        let mut placed = BTreeMap::new();
+        let mut placed = BTreeSet::new();
         for name in self.types.keys() {
             self.place(name, &mut placed, &mut ordered);
         }
@@ -64,13 +64,13 @@ impl Keyspace {
     fn place<'k>(
         &'k self,
         name: &'k str,
-        placed: &mut BTreeMap<&'k str, ()>,
+        placed: &mut BTreeSet<&'k str>,
         ordered: &mut Vec<&'k Arc<UserType>>,
     ) {
         let Some(definition) = self.types.get(name) else {
             return;
         };
-        if placed.insert(name, ()).is_some() {
+        if !placed.insert(name) {
             return;
         }
         let mut used = Vec::new();
@@ -138,6 +138,8 @@ fn names_in<'t>(cql_type: &'t CqlType, names: &mut Vec<&'t str>) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn defined(name: &str, fields: &[(&str, CqlType)]) -> UserType {

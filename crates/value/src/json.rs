@@ -7,8 +7,8 @@
 use std::fmt::{LowerExp, Write};
 use std::net::IpAddr;
 
-use crate::CqlType;
 use crate::text::put_all;
+use crate::{CqlType, UserType};
 use crate::{Value, ValueError, calendar, duration, numeric};
 
 /// Writes a serialised value as JSON text. `None` becomes `null`.
@@ -90,17 +90,7 @@ fn put(out: &mut String, cql_type: &CqlType, value: &Value) {
                 }
             });
         }
-        (Value::UserType { definition, fields }, _) => {
-            let positions: Vec<usize> = (0..definition.field_names.len()).collect();
-            put_all(out, "{}", &positions, |out, &position| {
-                put_field_name(out, &definition.field_names[position]);
-                out.push_str(": ");
-                match fields.get(position) {
-                    Some(Some(value)) => put(out, &definition.field_types[position], value),
-                    Some(None) | None => out.push_str("null"),
-                }
-            });
-        }
+        (Value::UserType { definition, fields }, _) => put_user_type(out, definition, fields),
         // This can't happen: a value always has the kind of the type that it was read as.
         (
             Value::List(_) | Value::Set(_) | Value::Vector(_) | Value::Map(_) | Value::Tuple(_),
@@ -116,6 +106,23 @@ fn put_key(out: &mut String, cql_type: &CqlType, key: &Value) {
         true => out.push_str(&text),
         false => put_string(out, &text),
     }
+}
+
+/// Appends an object with all fields of the type, of which a value may leave out the last.
+fn put_user_type(out: &mut String, definition: &UserType, fields: &[Option<Value>]) {
+    let written = fields.iter().map(Option::as_ref);
+    let named: Vec<_> = definition
+        .fields()
+        .zip(written.chain(std::iter::repeat(None)))
+        .collect();
+    put_all(out, "{}", &named, |out, ((name, cql_type), value)| {
+        put_field_name(out, name);
+        out.push_str(": ");
+        match value {
+            Some(value) => put(out, cql_type, value),
+            None => out.push_str("null"),
+        }
+    });
 }
 
 /// Appends the name of a field, which has quotes of CQL within those of JSON if it has capitals.

@@ -257,20 +257,6 @@ fn selectors_have_forms_of_their_own() {
             is_max: true
         }
     );
-    assert_eq!(
-        selector("ttl(u.\"F\")"),
-        Selector::Ttl {
-            column: "u".to_owned(),
-            field: Some("F".to_owned())
-        }
-    );
-    assert_eq!(
-        selector("ttl(a)"),
-        Selector::Ttl {
-            column: "a".to_owned(),
-            field: None
-        }
-    );
     assert_eq!(selector("ttl"), column("ttl"));
     assert_eq!(
         selector("cast(f(a) AS text)"),

@@ -77,6 +77,22 @@ fn types_are_defined_altered_and_dropped() {
 }
 
 #[test]
+fn columns_and_their_fields_have_times() {
+    let Statement::Select(select) = parse("SELECT ttl(u.\"F\"), ttl(u) FROM t") else {
+        panic!("no SELECT");
+    };
+    let Projection::Items(items) = select.projection else {
+        panic!("no items");
+    };
+    let time = |field: Option<&str>| Selector::Ttl {
+        column: "u".to_owned(),
+        field: field.map(str::to_owned),
+    };
+    assert_eq!(items[0].selector, time(Some("F")));
+    assert_eq!(items[1].selector, time(None));
+}
+
+#[test]
 fn user_types_are_frozen_by_the_word_and_by_what_lies_around_them() {
     let definition = Arc::new(UserType {
         keyspace: "ks".to_owned(),

@@ -293,6 +293,11 @@ fn checked(
 ) -> Result<Option<String>, CqlError> {
     let dimensions = target.check(|name| table.target(name))?;
     definition::check_key_columns(table.key().count())?;
+    for (column, _) in table.key() {
+        if let Some(described) = table.target(&column.name) {
+            index::target::check_key(&column.name, &described)?;
+        }
+    }
     options::check(&create.options, dimensions)?;
     let ours = |name: &str| definitions.find(&table.keyspace, name).is_some();
     let new_name = definition::new_name(

@@ -133,7 +133,12 @@ impl CreateIndexPlan {
     ) -> Result<Option<Table>, CqlError> {
         let target = StoredTarget::of(&self.targets)?;
         let dimensions = target.check(|name| table.column(name).map(described))?;
-        definition::check_key_columns(table.partition_key().len() + table.clustering_key().len())?;
+        let mut key = table.partition_key();
+        key.extend(table.clustering_key());
+        definition::check_key_columns(key.len())?;
+        for column in key {
+            index::target::check_key(&column.name, &described(column))?;
+        }
         options::check(&self.options, dimensions)?;
         cdc::check_for_new_index(table.cdc.as_ref())?;
 

@@ -136,19 +136,9 @@ pub fn prepare(
                 if_exists: *if_exists,
             })
         }
-        Statement::CreateType(create) => {
-            let keyspace = keyspace_of(&create.name)?;
-            Work::CreateType(CreateTypePlan::prepare(&keyspace, create)?)
+        Statement::CreateType(_) | Statement::AlterType(_) | Statement::DropType { .. } => {
+            prepare_user_type(statement, keyspace_of)?
         }
-        Statement::AlterType(alter) => {
-            let keyspace = keyspace_of(&alter.name)?;
-            Work::AlterType(AlterTypePlan::prepare(&keyspace, alter)?)
-        }
-        Statement::DropType { name, if_exists } => Work::DropType(DropTypePlan {
-            keyspace: keyspace_of(name)?,
-            name: name.name.clone(),
-            if_exists: *if_exists,
-        }),
         Statement::CreateTable(create) => {
             let keyspace = keyspace_of(&create.table)?;
             Work::CreateTable(Box::new(CreateTablePlan::prepare(&keyspace, create)?))
@@ -182,6 +172,28 @@ pub fn prepare(
         }
     };
     Ok(SchemaPlan { work })
+}
+
+fn prepare_user_type(
+    statement: &Statement,
+    keyspace_of: impl Fn(&TableName) -> Result<String, CqlError>,
+) -> Result<Work, CqlError> {
+    Ok(match statement {
+        Statement::CreateType(create) => {
+            let keyspace = keyspace_of(&create.name)?;
+            Work::CreateType(CreateTypePlan::prepare(&keyspace, create)?)
+        }
+        Statement::AlterType(alter) => {
+            let keyspace = keyspace_of(&alter.name)?;
+            Work::AlterType(AlterTypePlan::prepare(&keyspace, alter)?)
+        }
+        Statement::DropType { name, if_exists } => Work::DropType(DropTypePlan {
+            keyspace: keyspace_of(name)?,
+            name: name.name.clone(),
+            if_exists: *if_exists,
+        }),
+        _ => return Err(CqlError::server("bug: this statement defines no user type")),
+    })
 }
 
 /// Executes a plan.

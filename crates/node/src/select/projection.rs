@@ -248,12 +248,14 @@ impl Builder<'_> {
                 field,
                 is_max,
             } => {
-                let (cells, wrap) = self.cells(column, field.as_deref(), *is_max, "writetime")?;
-                Ok((Expression::WriteTime(cells), wrap(CqlType::Bigint)))
+                let cells = self.cells(column, field.as_deref(), *is_max, "writetime")?;
+                let cql_type = cells.result_type(CqlType::Bigint);
+                Ok((Expression::WriteTime(cells), cql_type))
             }
             Selector::Ttl { column, field } => {
-                let (cells, wrap) = self.cells(column, field.as_deref(), false, "ttl")?;
-                Ok((Expression::Ttl(cells), wrap(CqlType::Int)))
+                let cells = self.cells(column, field.as_deref(), false, "ttl")?;
+                let cql_type = cells.result_type(CqlType::Int);
+                Ok((Expression::Ttl(cells), cql_type))
             }
             Selector::Function(call) => self.function(call),
             Selector::Cast { selector, cql_type } => {
@@ -299,15 +301,14 @@ impl Builder<'_> {
         }
     }
 
-    /// The cells of a column whose times a function tells, and what makes the type of its result
-    /// of that of one time.
+    /// The cells of a column, or of a field of it, whose times a function tells.
     fn cells(
         &mut self,
         name: &str,
         field: Option<&str>,
         is_max: bool,
         function: &str,
-    ) -> Result<(TimedCells, fn(CqlType) -> CqlType), CqlError> {
+    ) -> Result<TimedCells, CqlError> {
         let column = resolve::column(self.table, name)?;
         if matches!(
             column.kind,
@@ -317,31 +318,26 @@ impl Builder<'_> {
                 "Cannot use selection function {function} on PRIMARY KEY part {name}"
             )));
         }
-        if column.cql_type.is_collection() && column.cql_type.is_multi_cell() {
+        let is_multi_cell = column.cql_type.is_multi_cell();
+        if column.cql_type.is_collection() && is_multi_cell {
             return Err(CqlError::invalid(format!(
                 "Cannot use selection function {function} on non-frozen collection {name}"
             )));
         }
         let place = Place::of(column);
-        let is_multi_cell = column.cql_type.is_multi_cell();
-        let one: fn(CqlType) -> CqlType = |cql_type| cql_type;
         let cells = match (field, column.cql_type.user_type()) {
             (Some(field), _) => {
                 let (definition, position) = field_of(&column.cql_type, field, || name.to_owned())?;
                 match is_multi_cell {
-                    true => (TimedCells::Field(place, position), one),
-                    false => {
-                        let definition = definition.clone();
-                        (TimedCells::FrozenField(place, definition, position), one)
-                    }
+                    true => TimedCells::Field(place, position),
+                    false => TimedCells::FrozenField(place, definition.clone(), position),
                 }
             }
-            (None, Some(_)) if is_multi_cell && is_max => (TimedCells::Newest(place), one),
-            (None, Some(definition)) if is_multi_cell => (
-                TimedCells::Fields(place, definition.field_names.len()),
-                list_of as fn(CqlType) -> CqlType,
-            ),
-            _ => (TimedCells::Whole(place), one),
+            (None, Some(_)) if is_multi_cell && is_max => TimedCells::Newest(place),
+            (None, Some(definition)) if is_multi_cell => {
+                TimedCells::Fields(place, definition.field_names.len())
+            }
+            _ => TimedCells::Whole(place),
         };
         self.column(column);
         self.reads_times = true;
@@ -542,13 +538,6 @@ fn field_of<'t>(
         ))
     })?;
     Ok((definition, position))
-}
-
-fn list_of(element: CqlType) -> CqlType {
-    CqlType::List {
-        element: Box::new(element),
-        frozen: false,
-    }
 }
 
 impl Pending<'_> {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bytes::{BufMut, Bytes, BytesMut};
 use query::clock::StatementClock;
 use storage::read::{LiveCell, Row};
-use value::UserType;
+use value::{CqlType, UserType};
 
-use super::place::{Content, Place};
+use super::place::{Content, Place, put_bytes, put_null};
 
 /// The cells of a column whose times are asked for.
 #[derive(Clone, Debug)]
@@ -25,6 +25,17 @@ pub(super) enum TimedCells {
 }
 
 impl TimedCells {
+    /// The type of what is told of the cells, given that of one time.
+    pub(super) fn result_type(&self, one: CqlType) -> CqlType {
+        match self {
+            TimedCells::Fields(..) => CqlType::List {
+                element: Box::new(one),
+                frozen: false,
+            },
+            _ => one,
+        }
+    }
+
     /// The time at which the cells were written: microseconds since the epoch, a `bigint` or a list
     /// of them; `None` for null.
     pub(super) fn written(&self, row: &Row) -> Option<Bytes> {
@@ -60,8 +71,8 @@ impl TimedCells {
                 list.put_i32(*count as i32);
                 for position in 0..*count {
                     match field(place, position, row).and_then(&time) {
-                        Some(time) => super::place::put_bytes(&mut list, &time),
-                        None => super::place::put_null(&mut list),
+                        Some(time) => put_bytes(&mut list, &time),
+                        None => put_null(&mut list),
                     }
                 }
                 Some(list.freeze())

@@ -153,21 +153,7 @@ fn encode_ascending(out: &mut Vec<u8>, cql_type: &CqlType, value: &[u8]) -> Resu
             out.push(END);
         }
         CqlType::Tuple(types) => encode_tuple(out, types, value)?,
-        CqlType::UserType { definition, .. } => {
-            let fields = definition.split(value).map_err(|_| NotOfType)?;
-            let last = fields.iter().rposition(Option::is_some);
-            let fields = &fields[..last.map_or(0, |last| last + 1)];
-            for (field, cql_type) in fields.iter().zip(&definition.field_types) {
-                match field {
-                    Some(field) => {
-                        out.push(NEXT);
-                        encode_ascending(out, cql_type, field)?;
-                    }
-                    None => out.push(NULL),
-                }
-            }
-            out.push(LAST);
-        }
+        CqlType::UserType { definition, .. } => encode_user_type(out, definition, value)?,
         CqlType::Vector { element, .. } => {
             for item in vector_elements(cql_type, element, value)? {
                 encode_ascending(out, element, &item)?;
@@ -256,6 +242,27 @@ fn encode_tuple(out: &mut Vec<u8>, types: &[CqlType], mut rest: &[u8]) -> Result
     } else {
         Err(NotOfType)
     }
+}
+
+fn encode_user_type(
+    out: &mut Vec<u8>,
+    definition: &UserType,
+    value: &[u8],
+) -> Result<(), NotOfType> {
+    let fields = definition.split(value).map_err(|_| NotOfType)?;
+    let last = fields.iter().rposition(Option::is_some);
+    let fields = &fields[..last.map_or(0, |last| last + 1)];
+    for (field, cql_type) in fields.iter().zip(&definition.field_types) {
+        match field {
+            Some(field) => {
+                out.push(NEXT);
+                encode_ascending(out, cql_type, field)?;
+            }
+            None => out.push(NULL),
+        }
+    }
+    out.push(LAST);
+    Ok(())
 }
 
 fn vector_elements(

@@ -1,11 +1,12 @@
 //! Tests that the encoded order is the order of the values, for every type that a key may have.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use value::{CqlType, canonical, compare, join_elements, join_entries};
+use value::{CqlType, UserType, canonical, compare, join_elements, join_entries};
 
 use super::component::{AFTER_PREFIX, decode, encode};
 
@@ -50,12 +51,26 @@ fn types() -> impl Strategy<Value = CqlType> {
                 frozen: true
             }),
             vec(inner.clone(), 1..3).prop_map(CqlType::Tuple),
+            vec(inner.clone(), 1..3).prop_map(user_type),
             (boxed(), 1..3_u16).prop_map(|(element, dimensions)| CqlType::Vector {
                 element,
                 dimensions
             }),
         ]
     })
+}
+
+fn user_type(field_types: Vec<CqlType>) -> CqlType {
+    let definition = UserType {
+        keyspace: "k".to_owned(),
+        name: "u".to_owned(),
+        field_names: vec![String::new(); field_types.len()],
+        field_types,
+    };
+    CqlType::UserType {
+        definition: Arc::new(definition),
+        frozen: true,
+    }
 }
 
 /// Bytes of few different values, awkward ones among them, so that many strings share beginnings.
@@ -141,27 +156,8 @@ fn values(cql_type: &CqlType) -> BoxedStrategy<Bytes> {
         CqlType::Map { key, value, .. } => vec((values(key), values(value)), 0..3)
             .prop_map(|entries| join_entries(entries.iter().map(|(k, v)| (&k[..], &v[..]))))
             .boxed(),
-        CqlType::Tuple(types) => {
-            let fields: Vec<_> = types
-                .iter()
-                .map(|t| prop::option::of(values(t)).boxed())
-                .collect();
-            (fields, 0..=types.len())
-                .prop_map(|(fields, written)| {
-                    let mut out = Vec::new();
-                    for field in &fields[..written.max(1)] {
-                        match field {
-                            Some(field) => {
-                                out.extend_from_slice(&(field.len() as i32).to_be_bytes());
-                                out.extend_from_slice(field);
-                            }
-                            None => out.extend_from_slice(&(-1_i32).to_be_bytes()),
-                        }
-                    }
-                    out.into()
-                })
-                .boxed()
-        }
+        CqlType::Tuple(types) => fields(types),
+        CqlType::UserType { definition, .. } => fields(&definition.field_types),
         CqlType::Vector {
             element,
             dimensions,
@@ -210,6 +206,29 @@ fn values(cql_type: &CqlType) -> BoxedStrategy<Bytes> {
     }
 }
 
+/// Fields of which at least one is written.
+fn fields(types: &[CqlType]) -> BoxedStrategy<Bytes> {
+    let fields: Vec<_> = types
+        .iter()
+        .map(|t| prop::option::of(values(t)).boxed())
+        .collect();
+    (fields, 0..=types.len())
+        .prop_map(|(fields, written)| {
+            let mut out = Vec::new();
+            for field in &fields[..written.max(1)] {
+                match field {
+                    Some(field) => {
+                        out.extend_from_slice(&(field.len() as i32).to_be_bytes());
+                        out.extend_from_slice(field);
+                    }
+                    None => out.extend_from_slice(&(-1_i32).to_be_bytes()),
+                }
+            }
+            out.into()
+        })
+        .boxed()
+}
+
 fn encoded(cql_type: &CqlType, descending: bool, value: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     encode(&mut out, cql_type, descending, value).expect("a valid value");
@@ -251,6 +270,21 @@ proptest! {
         if !super::component::is_lossy(&t) {
             prop_assert_eq!(decoded, a);
         }
+    }
+
+    #[test]
+    fn a_user_type_may_grow_beside_its_keys(
+        (types, value) in vec(types(), 1..4).prop_flat_map(|types| {
+            let value = fields(&types);
+            (Just(types), value)
+        }),
+        descending: bool,
+    ) {
+        let wider = user_type([&types[..], &[CqlType::Int]].concat());
+        let key = encoded(&user_type(types), descending, &value);
+        prop_assert_eq!(&encoded(&wider, descending, &value), &key);
+        let decoded = decode(&mut &key[..], &wider, descending).expect("an encoded value");
+        prop_assert!(compare(&wider, &value, &decoded).is_eq());
     }
 
     #[test]

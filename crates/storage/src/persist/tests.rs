@@ -2,7 +2,7 @@ use schema::{
     CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, DroppedColumn, ImageMode, Index,
     IndexedPart, RING_TOKENS, SecondaryIndex, StreamGeneration,
 };
-use value::{CqlType, token::Partitioner};
+use value::{CqlType, UserType, token::Partitioner};
 
 use super::*;
 
@@ -97,6 +97,8 @@ fn catalog() -> Catalog {
         is_static: true,
         dropped_at_micros: -3,
     };
+    let (types, of_user_type) = user_types();
+    let columns = columns.chain([of_user_type]);
     let table = Table {
         id: TableId(Uuid::from_u128(1)),
         keyspace: "ks".to_owned(),
@@ -124,7 +126,7 @@ fn catalog() -> Catalog {
         replication: BTreeMap::from([("class".to_owned(), "SimpleStrategy".to_owned())]),
         durable_writes: false,
         tablets: true,
-        types: BTreeMap::new(),
+        types: types.map(|known| (known.name.clone(), known)).into(),
         tables: BTreeMap::from([(table.name.clone(), Arc::new(table))]),
     };
     Catalog {
@@ -134,6 +136,39 @@ fn catalog() -> Catalog {
         created_at_ms: 10,
         vnode_streams: streams(RING_TOKENS[0].0 as u8),
         keyspaces: BTreeMap::from([("ks".to_owned(), Arc::new(keyspace))]),
+    }
+}
+
+/// Two types, and a column of them. By name, one stands before the one that it uses.
+fn user_types() -> ([Arc<UserType>; 2], Column) {
+    let inner = user_type("z", CqlType::Text);
+    let list = CqlType::List {
+        element: boxed(frozen(&inner)),
+        frozen: false,
+    };
+    let outer = user_type("The \"outer\"", list);
+    let column = Column {
+        id: ColumnId(98),
+        name: "of user type".to_owned(),
+        kind: ColumnKind::Regular,
+        cql_type: CqlType::Tuple(vec![frozen(&outer)]),
+    };
+    ([inner, outer], column)
+}
+
+fn user_type(name: &str, field: CqlType) -> Arc<UserType> {
+    Arc::new(UserType {
+        keyspace: "ks".to_owned(),
+        name: name.to_owned(),
+        field_names: vec!["The field".to_owned()],
+        field_types: vec![field],
+    })
+}
+
+fn frozen(definition: &Arc<UserType>) -> CqlType {
+    CqlType::UserType {
+        definition: definition.clone(),
+        frozen: true,
     }
 }
 
