@@ -3,6 +3,7 @@
 //! Names are kept as the database sees them: unquoted ones in lower case, quoted ones as written.
 //! The tree is made without a schema. The planner finds out what the names refer to.
 
+pub mod data_type;
 mod describe;
 mod user_type;
 
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 use value::predicate::Comparison;
 use value::{CqlType, Literal};
 
-pub use crate::data_type::DataType;
+pub use data_type::DataType;
 pub use describe::{Describe, DescribeTarget};
 pub use user_type::{AlterType, AlterTypeChange, CreateType, FieldDefinition};
 

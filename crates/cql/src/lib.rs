@@ -13,7 +13,6 @@
 #![warn(clippy::unwrap_used)]
 
 pub mod ast;
-pub mod data_type;
 pub mod error;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;

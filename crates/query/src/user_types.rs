@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cql::ast::TableName;
-use cql::data_type::unknown_type;
+use cql::ast::data_type::unknown_type;
 use cql::error::CqlError;
 use schema::Keyspace;
 use value::UserType;

@@ -9,8 +9,8 @@
 //!
 //! Two serialised values can be equal to [`compare`] and differ in bytes: decimals of different
 //! scale (`1.0`, `1.00`), varints with superfluous leading bytes, true booleans other than 1, NaNs
-//! of different payload, and tuples and user types that leave out trailing nulls. Partition keys are equal by
-//! their bytes, clustering keys and everything else by [`compare`].
+//! of different payload, and tuples and user types that leave out trailing nulls. Partition keys
+//! are equal by their bytes, clustering keys and everything else by [`compare`].
 
 #![warn(clippy::unwrap_used)]
 

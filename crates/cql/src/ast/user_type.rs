@@ -1,7 +1,6 @@
 //! Statements that define user types.
 
-use super::TableName;
-use crate::data_type::DataType;
+use super::{DataType, TableName};
 
 /// A field of a user type: `name type`.
 #[derive(Clone, Debug, PartialEq)]

@@ -27,7 +27,7 @@ use cursor::Cursor;
 use value::CqlType;
 
 use crate::ast::Parsed;
-use crate::data_type::{DataType, no_user_types};
+use crate::ast::data_type::{DataType, no_user_types};
 use crate::error::CqlError;
 
 pub use names::is_reserved;
@@ -48,8 +48,8 @@ pub const MAX_TOKENS: usize = 1 << 20;
 ///
 /// # Errors
 /// A syntax error with the line and column (both from 1), the tokens expected and the one found:
-/// `line 1:10 expected FROM, found 'FRM'`. A vector of a wrong number of dimensions, and a type hint or
-/// cast to a type that can't exist, is an invalid request.
+/// `line 1:10 expected FROM, found 'FRM'`. A vector of a wrong number of dimensions, and a cast
+/// to a type that can't exist, is an invalid request.
 pub fn parse_statement(text: &str) -> Result<Parsed, CqlError> {
     let mut cursor = Cursor::new(text)?;
     let statement = cursor.statement()?;

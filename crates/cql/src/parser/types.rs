@@ -4,7 +4,7 @@ use value::{CqlType, MAX_VECTOR_DIMENSIONS};
 
 use super::cursor::{Cursor, Parse, is_word};
 use super::lexer::Kind;
-use crate::data_type::{DataType, no_user_types};
+use crate::ast::data_type::{DataType, no_user_types};
 use crate::error::CqlError;
 
 impl Cursor<'_> {

@@ -91,8 +91,8 @@ pub(super) fn put_type(out: &mut BytesMut, cql_type: &CqlType) {
     }
 }
 
-/// Reads a type. The wire doesn't say whether a collection or user type is frozen. An inner one is read as
-/// frozen, which it must be, and the outermost as not frozen.
+/// Reads a type. The wire doesn't say whether a collection or user type is frozen. An inner one is
+/// read as frozen, which it must be, and the outermost as not frozen.
 ///
 /// # Errors
 /// If the type is unknown or nests too deep.

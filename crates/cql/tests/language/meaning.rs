@@ -1,7 +1,7 @@
 //! Tests that each form of the grammar becomes the right tree.
 
+use cql::ast::data_type::no_user_types;
 use cql::ast::*;
-use cql::data_type::no_user_types;
 use cql::parser::parse_statement;
 use value::CqlType;
 use value::Literal;

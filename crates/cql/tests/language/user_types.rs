@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use cql::ast::data_type::no_user_types;
 use cql::ast::*;
-use cql::data_type::no_user_types;
 use cql::parser::{parse_data_type, parse_statement};
 use value::{CqlType, UserType};
 

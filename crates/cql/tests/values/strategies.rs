@@ -1,6 +1,5 @@
 //! Strategies for arbitrary types, and for arbitrary values of a type.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use bigdecimal::BigDecimal;
@@ -83,11 +82,10 @@ pub fn column_type() -> impl Strategy<Value = CqlType> {
 
 /// A user type with fields of these types. Types with other fields have another name.
 fn user_type(field_types: Vec<CqlType>) -> CqlType {
-    let mut hasher = DefaultHasher::new();
-    field_types.hash(&mut hasher);
+    let texts: Vec<String> = field_types.iter().map(CqlType::to_string).collect();
     let definition = UserType {
         keyspace: "Ks".to_owned(),
-        name: format!("User \"{:x}", hasher.finish()),
+        name: format!("Of {}", texts.join(" \"")),
         field_names: (0..field_types.len())
             .map(|position| format!("Field{position}"))
             .collect(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cql::data_type::unknown_type;
+use cql::ast::data_type::unknown_type;
 use cql::parser::{parse_data_type, parse_type};
 use proptest::prelude::*;
 use value::{CqlType, UserType};

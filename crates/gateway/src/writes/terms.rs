@@ -1,8 +1,8 @@
 //! The values of terms in a key.
 
 use bytes::Bytes;
+use cql::ast::data_type::no_user_types;
 use cql::ast::{FunctionCall, Term};
-use cql::data_type::no_user_types;
 use cql::error::CqlError;
 use cql::wire::BoundValue;
 use value::{CqlType, Literal, Value, from_literal, timeuuid};

@@ -75,8 +75,8 @@ impl<'a> Schema<'a> {
             })
     }
 
-    /// Describes the keyspace, and its types and its tables with their indexes unless `only` is set.
-    /// Each type stands behind those that it uses.
+    /// Describes the keyspace, and its types and its tables with their indexes unless `only` is
+    /// set. Each type stands behind those that it uses.
     pub fn describe_keyspace(&self, keyspace: &Keyspace, only: bool) -> Vec<Vec<String>> {
         let statement = create::keyspace(keyspace);
         let statement = if self.is_system(&keyspace.name) {

@@ -1,5 +1,5 @@
 //! Checks of the types of columns. Which types another type may contain has been checked when the
-//! type was resolved ([`cql::data_type`]).
+//! type was resolved ([`cql::ast::data_type`]).
 
 use cql::error::CqlError;
 use value::CqlType;

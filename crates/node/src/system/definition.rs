@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use cql::ast::data_type::no_user_types;
 use cql::ast::{CreateTable, Direction, Statement};
-use cql::data_type::no_user_types;
 use schema::{Column, ColumnId, ColumnKind, Table, TableId};
 use uuid::Uuid;
 use value::token::Partitioner;

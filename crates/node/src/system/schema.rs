@@ -1,4 +1,5 @@
-//! `system_schema`: keyspaces, user types, tables, columns and indexes in the form that drivers read.
+//! `system_schema`: keyspaces, user types, tables, columns and indexes in the form that drivers
+//! read.
 
 use std::collections::BTreeMap;
 

@@ -12,6 +12,7 @@ fn fixture() -> Fixture {
          vector<int, 3>, d vector<text, 2>, sv vector<float, 3> static, s text static, \
          m map<text, text>, \"F 1\" uuid, PRIMARY KEY (k, c))",
         "CREATE TABLE keyed (k vector<float, 2> PRIMARY KEY, v vector<float, 3>)",
+        "CREATE TABLE other (k int PRIMARY KEY, v vector<float, 3>)",
     ])
 }
 
@@ -105,16 +106,16 @@ fn names_are_unique_in_the_keyspace() {
     let f = fixture().with(&[
         "CREATE CUSTOM INDEX ON t (v) USING 'vector_index'",
         "CREATE CUSTOM INDEX second ON t (v) USING 'vector_index'",
-        "CREATE CUSTOM INDEX IF NOT EXISTS second ON keyed (v) USING 'vector_index'",
+        "CREATE CUSTOM INDEX IF NOT EXISTS second ON other (v) USING 'vector_index'",
         "CREATE CUSTOM INDEX IF NOT EXISTS ON t (v) USING 'vector_index'",
     ]);
     assert_eq!(names(&f, "t"), ["second", "t_v_idx"]);
-    assert!(names(&f, "keyed").is_empty());
+    assert!(names(&f, "other").is_empty());
     all_invalid(
         &f,
         &[
             (
-                "CREATE CUSTOM INDEX second ON keyed (v) USING 'vector_index'",
+                "CREATE CUSTOM INDEX second ON other (v) USING 'vector_index'",
                 "Index 'second' already exists",
             ),
             (
@@ -132,10 +133,10 @@ fn names_are_unique_in_the_keyspace() {
 #[test]
 fn a_default_name_that_is_taken_gets_a_number() {
     let f = fixture().with(&[
-        "CREATE CUSTOM INDEX keyed_v_idx ON t (v) USING 'vector_index'",
-        "CREATE CUSTOM INDEX ON keyed (v) USING 'vector_index'",
+        "CREATE CUSTOM INDEX other_v_idx ON t (v) USING 'vector_index'",
+        "CREATE CUSTOM INDEX ON other (v) USING 'vector_index'",
     ]);
-    assert_eq!(names(&f, "keyed"), ["keyed_v_idx_1"]);
+    assert_eq!(names(&f, "other"), ["other_v_idx_1"]);
 }
 
 #[test]

@@ -18,8 +18,8 @@ mod user_type_tests;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use cql::ast::data_type::no_user_types;
 use cql::ast::{self, DataType};
-use cql::data_type::no_user_types;
 use cql::error::CqlError;
 use cql::wire::ColumnSpec;
 pub use in_list::{PreparedInList, prepare_in_list};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cql::ast::TableName;
-use cql::data_type::unknown_type;
+use cql::ast::data_type::unknown_type;
 use schema::{
     CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, DroppedColumn, ImageMode, Index,
     IndexedPart, Keyspace, SecondaryIndex, StreamGeneration, Table, TableId,

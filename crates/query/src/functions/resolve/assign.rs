@@ -1,7 +1,7 @@
 //! Rules for which terms may stand where a type is wanted. Functions are chosen by them, too.
 
 use cql::ast::Term;
-use cql::data_type::no_user_types;
+use cql::ast::data_type::no_user_types;
 use value::{CqlType, Literal};
 
 use super::{is_of_receiver, resolve};
@@ -65,8 +65,8 @@ pub fn assignability(term: &Term, cql_type: &CqlType) -> Assignability {
 }
 
 /// The one type that a term has by itself, wherever it stands: that of a type hint or of a
-/// function's result. `None` for all other terms, and for a hint with a user type, which no function
-/// takes.
+/// function's result. `None` for all other terms, and for a hint with a user type, which no
+/// function takes.
 pub fn natural_type(term: &Term) -> Option<CqlType> {
     match term.without_parentheses() {
         Term::TypeHint { data_type, .. } => data_type.resolve(&no_user_types).ok(),

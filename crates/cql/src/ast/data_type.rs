@@ -9,7 +9,7 @@ use std::sync::Arc;
 use value::identifier::Identifier;
 use value::{CqlType, UserType};
 
-use crate::ast::TableName;
+use super::TableName;
 use crate::error::CqlError;
 
 /// A type as written.
