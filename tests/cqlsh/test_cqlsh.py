@@ -78,3 +78,19 @@ def test_rows_are_shown(server, schema):
 def test_a_syntax_error_says_where(server):
     code, _, errors = cqlsh(server, "SELECT FROM WHERE;")
     assert code == 2 and "SyntaxException" in errors and "line 1" in errors
+
+
+def test_a_described_type_can_be_created_again(server, schema):
+    created = "CREATE TYPE shell.inner (a int); CREATE TYPE shell.outer (i frozen<inner>, l list<text>);"
+    assert cqlsh(server, created)[0] == 0
+    text = describe(server, "TYPE shell.outer")
+    assert text.split() == "CREATE TYPE shell.outer ( i frozen<inner>, l list<text> );".split()
+    whole = describe(server, "KEYSPACE shell")
+    assert whole.index("TYPE shell.inner") < whole.index("TYPE shell.outer") < whole.index("TABLE shell.notes")
+    code, _, errors = cqlsh(server, f"DROP TYPE shell.outer;\n{text.strip()}")
+    assert (code, errors) == (0, "")
+    assert describe(server, "TYPE shell.outer") == text
+    inserted = "INSERT INTO shell.of_types (k, o) VALUES (1, {i: {a: 2}, l: ['x']}); SELECT o FROM shell.of_types;"
+    code, text, errors = cqlsh(server, f"CREATE TABLE shell.of_types (k int PRIMARY KEY, o frozen<outer>); {inserted}")
+    assert (code, errors) == (0, "")
+    assert "{i: {a: 2}, l: ['x']}" in text
