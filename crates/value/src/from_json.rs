@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::{
-    CqlType, Literal, Value, ValueError, canonical, from_literal, join_elements, join_entries,
-    parse_duration,
+    CqlType, Literal, UserType, Value, ValueError, canonical, from_literal, join_elements,
+    join_entries, parse_duration,
 };
 
 /// A value of JSON, of which lists and objects are still text.
@@ -53,25 +53,11 @@ fn value(cql_type: &CqlType, text: &str) -> Result<Option<Bytes>, ValueError> {
     let json = parse(text)?;
     let bytes = match (cql_type, json) {
         (_, Json::Null) => return Ok(None),
-        (
-            CqlType::List { .. }
-            | CqlType::Set { .. }
-            | CqlType::Map { .. }
-            | CqlType::Tuple(_)
-            | CqlType::Vector { .. },
-            Json::String(inner),
-        ) => match parse(&inner)? {
+        (_, Json::String(inner)) if is_compound(cql_type) => match parse(&inner)? {
             Json::String(_) => return Err(unexpected(cql_type, &Json::String(inner))),
             json => compound(cql_type, &json)?,
         },
-        (
-            CqlType::List { .. }
-            | CqlType::Set { .. }
-            | CqlType::Map { .. }
-            | CqlType::Tuple(_)
-            | CqlType::Vector { .. },
-            json,
-        ) => compound(cql_type, &json)?,
+        (_, json) if is_compound(cql_type) => compound(cql_type, &json)?,
         (_, Json::String(text)) => from_string(cql_type, text)?,
         (CqlType::Boolean, Json::Boolean(truth)) => {
             from_literal(cql_type, &Literal::Boolean(truth))?
@@ -178,6 +164,19 @@ fn hexadecimal(digits: &str) -> Option<Bytes> {
         .collect()
 }
 
+/// Whether values of the type have other values in them.
+fn is_compound(cql_type: &CqlType) -> bool {
+    matches!(
+        cql_type,
+        CqlType::List { .. }
+            | CqlType::Set { .. }
+            | CqlType::Map { .. }
+            | CqlType::Tuple(_)
+            | CqlType::Vector { .. }
+            | CqlType::UserType { .. }
+    )
+}
+
 /// A value of a type that has other values in it.
 fn compound(cql_type: &CqlType, json: &Json<'_>) -> Result<Bytes, ValueError> {
     match (cql_type, json) {
@@ -211,6 +210,7 @@ fn compound(cql_type: &CqlType, json: &Json<'_>) -> Result<Bytes, ValueError> {
         }
         (CqlType::Map { key, value: of, .. }, Json::Object(text)) => map(key, of, text),
         (CqlType::Tuple(types), Json::List(text)) => tuple(types, text),
+        (CqlType::UserType { definition, .. }, Json::Object(text)) => user_type(definition, text),
         _ => Err(unexpected(cql_type, json)),
     }
 }
@@ -263,17 +263,57 @@ fn tuple(types: &[CqlType], text: &str) -> Result<Bytes, ValueError> {
             "Tuple is missing items (expected {count}): {text}"
         )));
     }
+    let fields = types.iter().zip(parts);
+    let fields = fields.map(|(cql_type, part)| value(cql_type, part.get()));
+    Ok(joined(&fields.collect::<Result<Vec<_>, _>>()?))
+}
+
+/// A value of a user type. Fields that the object does not name are null.
+fn user_type(definition: &UserType, text: &str) -> Result<Bytes, ValueError> {
+    let mut given = BTreeMap::new();
+    for (name, json) in json_fields(text)? {
+        given.insert(json_column(&name), json);
+    }
+    let mut fields = Vec::new();
+    for (name, cql_type) in definition.fields() {
+        fields.push(match given.remove(name) {
+            Some(json) => value(cql_type, json.get())?,
+            None => None,
+        });
+    }
+    match given.keys().next() {
+        Some(name) => Err(ValueError(format!(
+            "Unknown field '{name}' in value of user defined type {}",
+            definition.name
+        ))),
+        None => Ok(joined(&fields)),
+    }
+}
+
+/// The name that a field of an object means: as it is written in double quotes, else in lower case.
+pub fn json_column(field: &str) -> String {
+    match field
+        .strip_prefix('"')
+        .and_then(|name| name.strip_suffix('"'))
+    {
+        Some(exact) => exact.to_owned(),
+        None => field.to_lowercase(),
+    }
+}
+
+/// Fields behind their lengths; `None` for null.
+fn joined(fields: &[Option<Bytes>]) -> Bytes {
     let mut out = BytesMut::new();
-    for (cql_type, part) in types.iter().zip(parts) {
-        match value(cql_type, part.get())? {
+    for field in fields {
+        match field {
             Some(field) => {
                 out.put_i32(field.len() as i32);
-                out.put_slice(&field);
+                out.put_slice(field);
             }
             None => out.put_i32(-1),
         }
     }
-    Ok(out.freeze())
+    out.freeze()
 }
 
 fn parts(text: &str) -> Result<Vec<&RawValue>, ValueError> {
@@ -286,7 +326,7 @@ fn unexpected(cql_type: &CqlType, json: &Json<'_>) -> ValueError {
     let expected = match cql_type {
         CqlType::List { .. } | CqlType::Vector { .. } => "a list",
         CqlType::Set { .. } => "a list (representing a set)",
-        CqlType::Map { .. } => "a map",
+        CqlType::Map { .. } | CqlType::UserType { .. } => "a map",
         CqlType::Tuple(_) => "a list representation of a tuple",
         CqlType::Ascii => "an ascii string",
         CqlType::Text => "a UTF-8 string",

@@ -51,7 +51,7 @@ pub use canonical::canonical;
 pub use collection::{join_elements, join_entries, split_elements, split_entries};
 pub use compare::compare;
 pub use duration::{NoDuration, parse_duration, resembles_duration};
-pub use from_json::{from_json, json_fields};
+pub use from_json::{from_json, json_column, json_fields};
 pub use json::{json_string, json_text};
 pub use key_json::{KeyError, KeyJson, from_key_json, to_key_json};
 pub use literal::{Literal, from_literal};

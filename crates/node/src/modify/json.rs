@@ -11,7 +11,7 @@ use cql::error::CqlError;
 use cql::wire::BoundValue;
 use query::bind::{Bound, PrepareContext, PreparedTerm, StatementClock, prepare_term};
 use schema::Table;
-use value::{CqlType, from_json, json_fields};
+use value::{CqlType, from_json, json_column, json_fields};
 
 use crate::parameters::Parameters;
 
@@ -103,7 +103,7 @@ impl JsonInsert {
         let invalid = |error: value::ValueError| CqlError::invalid(error.0);
         let mut fields = Vec::new();
         for (name, json) in json_fields(&text).map_err(invalid)? {
-            fields.push((column_name(&name), json));
+            fields.push((json_column(&name), json));
         }
         let values = self.columns.iter().map(|(name, cql_type)| {
             let at = fields.iter().position(|(field, _)| field == name);
@@ -126,16 +126,5 @@ impl JsonInsert {
             ))),
             None => Ok(values),
         }
-    }
-}
-
-/// The name of a column in an object: as it is written in double quotes, else in lower case.
-fn column_name(field: &str) -> String {
-    match field
-        .strip_prefix('"')
-        .and_then(|name| name.strip_suffix('"'))
-    {
-        Some(exact) => exact.to_owned(),
-        None => field.to_lowercase(),
     }
 }
