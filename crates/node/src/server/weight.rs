@@ -7,7 +7,7 @@
 use crate::query::StatementPlan;
 
 /// The memory that a word, value or sign takes in the parsed form and in the plan, in bytes.
-const TOKEN_BYTES: usize = 350;
+const TOKEN_BYTES: usize = 360;
 
 /// The most memory that a word, value or sign takes while it is parsed, in a vector that grows. In
 /// bytes.

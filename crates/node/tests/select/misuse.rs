@@ -357,15 +357,15 @@ fn static_columns_are_not_restricted_by_clustering() {
 }
 
 #[test]
-fn clauses_that_are_not_there_yet_say_so() {
+fn groups_keep_to_the_order_of_the_primary_key() {
     refuses(&[
         (
-            "SELECT JSON p FROM t",
-            "SELECT JSON is not supported by Annulus yet",
+            "SELECT p, count(*) FROM t GROUP BY p",
+            "Group by is not supported on only a part of the partition key",
         ),
         (
-            "SELECT p, count(*) FROM t GROUP BY p",
-            "GROUP BY is not supported by Annulus yet",
+            "SELECT p, count(*) FROM t WHERE p = 1 AND q IN (1, 2) GROUP BY p, q, a ORDER BY a",
+            "GROUP BY with ORDER BY over several partitions is not supported; ask for one partition at a time",
         ),
     ]);
 }

@@ -88,7 +88,7 @@ fn inserts_that_cannot_be_prepared() {
         ),
         (
             "INSERT INTO t JSON '{}'",
-            "INSERT JSON is not supported yet: name the columns and give their VALUES",
+            "Invalid null value in condition for column k",
         ),
     ]);
 }

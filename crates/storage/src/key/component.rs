@@ -408,14 +408,24 @@ fn decode_uuid(reader: &mut Reader<'_>) -> Option<Bytes> {
 
 fn decode_user_type(reader: &mut Reader<'_>, definition: &UserType) -> Option<Bytes> {
     let mut out = Vec::new();
-    for cql_type in &definition.field_types {
-        match reader.byte()? {
-            NEXT => put_field(&mut out, &decode_component(reader, cql_type)?),
-            NULL => out.extend_from_slice(&(-1_i32).to_be_bytes()),
-            _ => return Some(out.into()),
+    let mut fields = definition.field_types.iter();
+    loop {
+        match (reader.byte()?, fields.next()) {
+            (NEXT, Some(cql_type)) => put_field(&mut out, &decode_component(reader, cql_type)?),
+            (NULL, Some(_)) => put_null(&mut out),
+            (LAST, _) => break,
+            _ => return None,
         }
     }
-    (reader.byte()? == LAST).then(|| out.into())
+    if out.is_empty() {
+        // A value whose fields are all null is not an empty one.
+        put_null(&mut out);
+    }
+    Some(out.into())
+}
+
+fn put_null(out: &mut Vec<u8>) {
+    out.extend_from_slice(&(-1_i32).to_be_bytes());
 }
 
 fn put_field(out: &mut Vec<u8>, field: &[u8]) {
@@ -429,7 +439,7 @@ fn decode_tuple(reader: &mut Reader<'_>, types: &[CqlType]) -> Option<Bytes> {
         if reader.byte()? == NEXT {
             put_field(&mut out, &decode_component(reader, cql_type)?);
         } else {
-            out.extend_from_slice(&(-1_i32).to_be_bytes());
+            put_null(&mut out);
         }
     }
     Some(out.into())

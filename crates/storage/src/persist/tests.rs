@@ -290,6 +290,7 @@ fn a_change_writes_what_it_changes() {
             let mut other = Keyspace::clone(&catalog.keyspaces["ks"]);
             other.name = "other".to_owned();
             other.tables.clear();
+            other.types.clear();
             catalog
                 .keyspaces
                 .insert("other".to_owned(), Arc::new(other));
