@@ -122,6 +122,14 @@ impl StatementPlan {
         }
     }
 
+    /// The number of values in a row of the answer, as far as it is known beforehand.
+    pub fn width(&self) -> usize {
+        match self {
+            StatementPlan::Select(plan) => plan.width(),
+            _ => self.result_columns().map_or(0, |columns| columns.len()),
+        }
+    }
+
     /// Executes the statement.
     pub async fn execute(
         &self,

@@ -4,15 +4,17 @@
 //! list. The keys of maps always do. The text of a number is kept as it is written, so that no
 //! digit of a decimal or varint is lost.
 
-use std::collections::BTreeMap;
+use std::fmt;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use serde::de::{Deserializer as _, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use crate::collection::put_field;
+use crate::literal::excerpt;
 use crate::{
-    CqlType, Literal, UserType, Value, ValueError, canonical, from_literal, join_elements,
-    join_entries, parse_duration,
+    CqlType, Literal, UserType, Value, ValueError, canonical, from_literal, parse_duration,
 };
 
 /// A value of JSON, of which lists and objects are still text.
@@ -26,14 +28,29 @@ enum Json<'a> {
     Object(&'a str),
 }
 
-/// The fields of a JSON object, as text by name. Of fields with one name the last stays.
+/// The most bytes of a JSON text. Its values take a few times as many while it is read.
+const TEXT_BYTES_MAX: usize = 16 << 20;
+
+/// Hands the fields of a JSON object over one by one: each name with the text of its value. No
+/// field is kept here.
 ///
 /// # Errors
-/// If the text is no JSON object.
-pub fn json_fields(text: &str) -> Result<BTreeMap<String, &RawValue>, ValueError> {
-    serde_json::from_str(text).map_err(|error| {
+/// If the text is too long or no JSON object, and the first error of `take`.
+pub fn json_fields(
+    text: &str,
+    take: impl FnMut(String, &str) -> Result<(), ValueError>,
+) -> Result<(), ValueError> {
+    check_length(text)?;
+    let mut refused = None;
+    let fields = Fields {
+        take,
+        refused: &mut refused,
+    };
+    let read = each(text, fields);
+    outcome(read, refused, |error| {
         ValueError(format!(
-            "Could not decode JSON string as a map: {error}. (String was: {text})"
+            "Could not decode JSON string as a map: {error}. (String was: {})",
+            excerpt(text)
         ))
     })
 }
@@ -41,8 +58,9 @@ pub fn json_fields(text: &str) -> Result<BTreeMap<String, &RawValue>, ValueError
 /// The serialised value that a text of JSON means; `None` for `null`.
 ///
 /// # Errors
-/// If the text is no JSON, or means no value of the type.
+/// If the text is too long or no JSON, or means no value of the type.
 pub fn from_json(cql_type: &CqlType, text: &str) -> Result<Option<Bytes>, ValueError> {
+    check_length(text)?;
     match value(cql_type, text)? {
         Some(bytes) => canonical(cql_type, &bytes).map(Some),
         None => Ok(None),
@@ -72,7 +90,7 @@ fn value(cql_type: &CqlType, text: &str) -> Result<Option<Bytes>, ValueError> {
 }
 
 fn parse(text: &str) -> Result<Json<'_>, ValueError> {
-    let no_json = |error| ValueError(format!("Could not decode JSON string '{text}': {error}"));
+    let no_json = |error| not_json(text, &error);
     let raw: &RawValue = serde_json::from_str(text).map_err(no_json)?;
     let text = raw.get();
     Ok(match text.as_bytes().first() {
@@ -111,7 +129,8 @@ fn from_string(cql_type: &CqlType, text: String) -> Result<Bytes, ValueError> {
             Some(digits) => Literal::Blob(hexadecimal(digits).ok_or_else(wrong)?),
             None => {
                 return Err(ValueError(format!(
-                    "String representation of blob is missing 0x prefix: {text}"
+                    "String representation of blob is missing 0x prefix: {}",
+                    excerpt(&text)
                 )));
             }
         },
@@ -180,34 +199,15 @@ fn is_compound(cql_type: &CqlType) -> bool {
 /// A value of a type that has other values in it.
 fn compound(cql_type: &CqlType, json: &Json<'_>) -> Result<Bytes, ValueError> {
     match (cql_type, json) {
-        (CqlType::List { element, .. } | CqlType::Set { element, .. }, Json::List(text)) => {
-            let kind = match cql_type {
-                CqlType::Set { .. } => "set",
-                _ => "list",
-            };
-            let elements = elements(element, text, kind)?;
-            Ok(join_elements(elements.iter().map(Bytes::as_ref)))
-        }
+        (CqlType::List { element, .. }, Json::List(text)) => elements(element, text, "list"),
+        (CqlType::Set { element, .. }, Json::List(text)) => elements(element, text, "set"),
         (
             CqlType::Vector {
                 element,
                 dimensions,
             },
             Json::List(text),
-        ) => {
-            let elements = elements(element, text, "vector")?;
-            if elements.len() != usize::from(*dimensions) {
-                return Err(ValueError(format!(
-                    "a value of type {cql_type} has {dimensions} elements, got {}",
-                    elements.len()
-                )));
-            }
-            let values = elements
-                .iter()
-                .map(|bytes| Value::deserialize(element, bytes))
-                .collect::<Result<Vec<_>, _>>()?;
-            Ok(Value::Vector(values).serialize())
-        }
+        ) => vector(element, *dimensions, text),
         (CqlType::Map { key, value: of, .. }, Json::Object(text)) => map(key, of, text),
         (CqlType::Tuple(types), Json::List(text)) => tuple(types, text),
         (CqlType::UserType { definition, .. }, Json::Object(text)) => user_type(definition, text),
@@ -215,79 +215,114 @@ fn compound(cql_type: &CqlType, json: &Json<'_>) -> Result<Bytes, ValueError> {
     }
 }
 
-fn elements(element: &CqlType, text: &str, kind: &str) -> Result<Vec<Bytes>, ValueError> {
-    parts(text)?
-        .into_iter()
-        .map(|part| {
-            value(element, part.get())?
-                .ok_or_else(|| ValueError(format!("Invalid null element in {kind}")))
-        })
-        .collect()
+/// A collection: the number of its parts or entries, and each part behind its length.
+fn collection(
+    fill: impl FnOnce(&mut BytesMut) -> Result<usize, ValueError>,
+) -> Result<Bytes, ValueError> {
+    let mut out = BytesMut::new();
+    out.put_i32(0);
+    let count = fill(&mut out)?;
+    out[..4].copy_from_slice(&(count as i32).to_be_bytes());
+    Ok(out.freeze())
+}
+
+fn elements(element: &CqlType, text: &str, kind: &str) -> Result<Bytes, ValueError> {
+    collection(|out| {
+        let mut count = 0;
+        json_elements(text, |json| {
+            put_field(out, &part(element, json, || format!("element in {kind}"))?);
+            count += 1;
+            Ok(())
+        })?;
+        Ok(count)
+    })
+}
+
+fn vector(element: &CqlType, dimensions: u16, text: &str) -> Result<Bytes, ValueError> {
+    let wanted = usize::from(dimensions);
+    let mut values = Vec::with_capacity(wanted);
+    let mut count = 0;
+    json_elements(text, |json| {
+        count += 1;
+        if count <= wanted {
+            let bytes = part(element, json, || "element in vector".to_owned())?;
+            values.push(Value::deserialize(element, &bytes)?);
+        }
+        Ok(())
+    })?;
+    if count != wanted {
+        return Err(ValueError(format!(
+            "a value of type vector<{element}, {dimensions}> has {dimensions} elements, got {count}"
+        )));
+    }
+    Ok(Value::Vector(values).serialize())
 }
 
 fn map(key: &CqlType, of: &CqlType, text: &str) -> Result<Bytes, ValueError> {
-    let entries = json_fields(text)?
-        .into_iter()
-        .map(|(name, json)| {
-            // A key that is no text stands for the JSON in it.
-            let name = match key {
-                CqlType::List { .. }
-                | CqlType::Set { .. }
-                | CqlType::Map { .. }
-                | CqlType::Tuple(_)
-                | CqlType::Vector { .. } => {
-                    value(key, &name)?.ok_or_else(|| ValueError::new("Invalid null key in map"))?
-                }
-                _ => from_string(key, name)?,
+    collection(|out| {
+        let mut count = 0;
+        json_fields(text, |name, json| {
+            let name = match is_compound(key) {
+                true => part(key, &name, || "key in map".to_owned())?,
+                false => from_string(key, name)?,
             };
-            let json = value(of, json.get())?
-                .ok_or_else(|| ValueError::new("Invalid null value in map"))?;
-            Ok((name, json))
-        })
-        .collect::<Result<Vec<(Bytes, Bytes)>, ValueError>>()?;
-    Ok(join_entries(
-        entries.iter().map(|(key, value)| (&**key, &**value)),
-    ))
+            put_field(out, &name);
+            put_field(out, &part(of, json, || "value in map".to_owned())?);
+            count += 1;
+            Ok(())
+        })?;
+        Ok(count)
+    })
+}
+
+/// A value within a collection, where null has no place.
+fn part(
+    cql_type: &CqlType,
+    json: &str,
+    place: impl FnOnce() -> String,
+) -> Result<Bytes, ValueError> {
+    value(cql_type, json)?.ok_or_else(|| ValueError(format!("Invalid null {}", place())))
 }
 
 fn tuple(types: &[CqlType], text: &str) -> Result<Bytes, ValueError> {
-    let parts = parts(text)?;
     let count = types.len();
-    if parts.len() > count {
-        return Err(ValueError(format!(
-            "Tuple contains extra items (expected {count}): {text}"
-        )));
+    let wrong = |what: &str| {
+        ValueError(format!(
+            "Tuple {what} items (expected {count}): {}",
+            excerpt(text)
+        ))
+    };
+    let mut fields = Vec::with_capacity(count);
+    json_elements(text, |json| {
+        let cql_type = types.get(fields.len());
+        fields.push(value(
+            cql_type.ok_or_else(|| wrong("contains extra"))?,
+            json,
+        )?);
+        Ok(())
+    })?;
+    match fields.len() == count {
+        true => Ok(joined(&fields)),
+        false => Err(wrong("is missing")),
     }
-    if parts.len() < count {
-        return Err(ValueError(format!(
-            "Tuple is missing items (expected {count}): {text}"
-        )));
-    }
-    let fields = types.iter().zip(parts);
-    let fields = fields.map(|(cql_type, part)| value(cql_type, part.get()));
-    Ok(joined(&fields.collect::<Result<Vec<_>, _>>()?))
 }
 
 /// A value of a user type. Fields that the object does not name are null.
 fn user_type(definition: &UserType, text: &str) -> Result<Bytes, ValueError> {
-    let mut given = BTreeMap::new();
-    for (name, json) in json_fields(text)? {
-        given.insert(json_column(&name), json);
-    }
-    let mut fields = Vec::new();
-    for (name, cql_type) in definition.fields() {
-        fields.push(match given.remove(name) {
-            Some(json) => value(cql_type, json.get())?,
-            None => None,
-        });
-    }
-    match given.keys().next() {
-        Some(name) => Err(ValueError(format!(
-            "Unknown field '{name}' in value of user defined type {}",
-            definition.name
-        ))),
-        None => Ok(joined(&fields)),
-    }
+    let mut fields = vec![None; definition.field_types.len()];
+    json_fields(text, |name, json| {
+        let name = json_column(&name);
+        let Some(position) = definition.position(&name) else {
+            return Err(ValueError(format!(
+                "Unknown field '{}' in value of user defined type {}",
+                excerpt(&name),
+                definition.name
+            )));
+        };
+        fields[position] = value(&definition.field_types[position], json)?;
+        Ok(())
+    })?;
+    Ok(joined(&fields))
 }
 
 /// The name that a field of an object means: as it is written in double quotes, else in lower case.
@@ -306,19 +341,109 @@ fn joined(fields: &[Option<Bytes>]) -> Bytes {
     let mut out = BytesMut::new();
     for field in fields {
         match field {
-            Some(field) => {
-                out.put_i32(field.len() as i32);
-                out.put_slice(field);
-            }
+            Some(field) => put_field(&mut out, field),
             None => out.put_i32(-1),
         }
     }
     out.freeze()
 }
 
-fn parts(text: &str) -> Result<Vec<&RawValue>, ValueError> {
-    serde_json::from_str(text)
-        .map_err(|error| ValueError(format!("Could not decode JSON string '{text}': {error}")))
+/// Hands the elements of a JSON list over one by one.
+fn json_elements(
+    text: &str,
+    take: impl FnMut(&str) -> Result<(), ValueError>,
+) -> Result<(), ValueError> {
+    let mut refused = None;
+    let read = each(
+        text,
+        Elements {
+            take,
+            refused: &mut refused,
+        },
+    );
+    outcome(read, refused, |error| not_json(text, &error))
+}
+
+/// Hands the parts of a list or an object over. It reads the whole text.
+fn each<'de>(text: &'de str, parts: impl Visitor<'de, Value = ()>) -> serde_json::Result<()> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    reader.deserialize_any(parts)?;
+    reader.end()
+}
+
+/// The error with which a part was refused, or else that of the reading.
+fn outcome(
+    read: serde_json::Result<()>,
+    refused: Option<ValueError>,
+    not_read: impl FnOnce(serde_json::Error) -> ValueError,
+) -> Result<(), ValueError> {
+    match (refused, read) {
+        (Some(refused), _) => Err(refused),
+        (None, read) => read.map_err(not_read),
+    }
+}
+
+/// Takes the fields of an object, up to the first that is refused.
+struct Fields<'r, F> {
+    take: F,
+    refused: &'r mut Option<ValueError>,
+}
+
+/// Takes the elements of a list, up to the first that is refused.
+struct Elements<'r, F> {
+    take: F,
+    refused: &'r mut Option<ValueError>,
+}
+
+impl<'de, F: FnMut(String, &str) -> Result<(), ValueError>> Visitor<'de> for Fields<'_, F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<(), A::Error> {
+        while let Some((name, json)) = fields.next_entry::<String, &RawValue>()? {
+            if let Err(error) = (self.take)(name, json.get()) {
+                *self.refused = Some(error);
+                return Err(A::Error::custom("a field is refused"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'de, F: FnMut(&str) -> Result<(), ValueError>> Visitor<'de> for Elements<'_, F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut elements: A) -> Result<(), A::Error> {
+        while let Some(json) = elements.next_element::<&RawValue>()? {
+            if let Err(error) = (self.take)(json.get()) {
+                *self.refused = Some(error);
+                return Err(A::Error::custom("an element is refused"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_length(text: &str) -> Result<(), ValueError> {
+    match text.len() > TEXT_BYTES_MAX {
+        true => Err(ValueError(format!(
+            "a JSON text has {TEXT_BYTES_MAX} bytes at most, this one {}: bind the values instead",
+            text.len()
+        ))),
+        false => Ok(()),
+    }
+}
+
+fn not_json(text: &str, error: &serde_json::Error) -> ValueError {
+    let text = excerpt(text);
+    ValueError(format!("Could not decode JSON string '{text}': {error}"))
 }
 
 /// The error for JSON of the wrong kind, with the names that Cassandra gives to kinds.
@@ -351,6 +476,7 @@ fn unexpected(cql_type: &CqlType, json: &Json<'_>) -> ValueError {
         Json::List(text) => ("ArrayList", *text),
         Json::Object(text) => ("LinkedHashMap", *text),
     };
+    let text = excerpt(text);
     ValueError(format!("Expected {expected}, but got a {kind}: {text}"))
 }
 
@@ -363,5 +489,74 @@ fn number_kind(number: &str) -> &'static str {
         "Long"
     } else {
         "BigInteger"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json_text;
+
+    fn of(text: &str) -> Box<CqlType> {
+        Box::new(match text {
+            "int" => CqlType::Int,
+            _ => CqlType::Text,
+        })
+    }
+
+    #[test]
+    fn values_come_back_as_the_json_that_they_were_read_from() {
+        let map = CqlType::Map {
+            key: Box::new(CqlType::Tuple(vec![CqlType::Int, CqlType::Text])),
+            value: of("int"),
+            frozen: false,
+        };
+        let vector = CqlType::Vector {
+            element: of("text"),
+            dimensions: 2,
+        };
+        for (cql_type, text) in [
+            (&map, r#"{"[1, \"a\"]": 5, "[2, null]": 6}"#),
+            (&vector, r#"["a", "b"]"#),
+            (&CqlType::Decimal, "3.140"),
+        ] {
+            let bytes = from_json(cql_type, text).unwrap();
+            assert_eq!(json_text(cql_type, bytes.as_deref()).unwrap(), text);
+        }
+        assert_eq!(from_json(&map, "null"), Ok(None));
+    }
+
+    #[test]
+    fn reading_ends_at_the_first_part_that_is_refused() {
+        let mut seen = Vec::new();
+        let text = r#"{"a": 1, "b": [2], "c": 3, no json"#;
+        let refused = json_fields(text, |name, json| {
+            seen.push(format!("{name}{json}"));
+            match name.as_str() {
+                "b" => Err(ValueError::new("enough")),
+                _ => Ok(()),
+            }
+        });
+        assert_eq!(refused, Err(ValueError::new("enough")));
+        assert_eq!(seen, ["a1", "b[2]"]);
+        let error = json_fields("[1]", |_, _| Ok(())).unwrap_err().0;
+        assert!(error.contains("expected a JSON object"), "{error}");
+    }
+
+    #[test]
+    fn errors_show_the_beginning_of_a_text_and_no_text_is_endless() {
+        let list = CqlType::List {
+            element: of("int"),
+            frozen: false,
+        };
+        for text in [
+            format!("[1, {}]", "x".repeat(1000)),
+            format!("\"{}\"", "x".repeat(1000)),
+            format!("{{\"{}\": 1}}", "x".repeat(1000)),
+            " ".repeat(TEXT_BYTES_MAX + 1),
+        ] {
+            let error = from_json(&list, &text).unwrap_err().0;
+            assert!(error.len() < 300, "{} bytes", error.len());
+        }
     }
 }

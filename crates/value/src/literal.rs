@@ -202,7 +202,7 @@ fn bounded<'a>(cql_type: &CqlType, text: &'a str) -> Result<&'a str, ValueError>
 }
 
 /// The beginning of a constant, for an error message.
-fn excerpt(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     const MAX_CHARS: usize = 40;
     match text.char_indices().nth(MAX_CHARS) {
         None => text.to_owned(),

@@ -171,37 +171,42 @@ impl CqlType {
     /// The type with another definition in the place of the user type that has its name.
     #[must_use]
     pub fn with(&self, newer: &Arc<UserType>) -> CqlType {
-        let part = |part: &CqlType| Box::new(part.with(newer));
         match self {
-            CqlType::List { element, frozen } => CqlType::List {
-                element: part(element),
-                frozen: *frozen,
-            },
-            CqlType::Set { element, frozen } => CqlType::Set {
-                element: part(element),
-                frozen: *frozen,
-            },
-            CqlType::Map { key, value, frozen } => CqlType::Map {
-                key: part(key),
-                value: part(value),
-                frozen: *frozen,
-            },
-            CqlType::Tuple(types) => {
-                CqlType::Tuple(types.iter().map(|part| part.with(newer)).collect())
-            }
-            CqlType::Vector {
-                element,
-                dimensions,
-            } => CqlType::Vector {
-                element: part(element),
-                dimensions: *dimensions,
-            },
             CqlType::UserType { definition, frozen } => CqlType::UserType {
                 definition: match newer.is_named_as(definition) {
                     true => newer.clone(),
                     false => Arc::new(definition.with(newer)),
                 },
                 frozen: *frozen,
+            },
+            other => other.with_parts(|part| part.with(newer)),
+        }
+    }
+
+    /// The type with others in the place of those that it is made of; a user type stays as it is.
+    fn with_parts(&self, other: impl Fn(&CqlType) -> CqlType) -> CqlType {
+        let boxed = |part: &CqlType| Box::new(other(part));
+        match self {
+            CqlType::List { element, frozen } => CqlType::List {
+                element: boxed(element),
+                frozen: *frozen,
+            },
+            CqlType::Set { element, frozen } => CqlType::Set {
+                element: boxed(element),
+                frozen: *frozen,
+            },
+            CqlType::Map { key, value, frozen } => CqlType::Map {
+                key: boxed(key),
+                value: boxed(value),
+                frozen: *frozen,
+            },
+            CqlType::Tuple(types) => CqlType::Tuple(types.iter().map(other).collect()),
+            CqlType::Vector {
+                element,
+                dimensions,
+            } => CqlType::Vector {
+                element: boxed(element),
+                dimensions: *dimensions,
             },
             simple => simple.clone(),
         }
@@ -226,36 +231,12 @@ impl CqlType {
     /// The type with a tuple in the place of each user type, which means the same values.
     #[must_use]
     pub fn without_user_types(&self) -> CqlType {
-        let part = |part: &CqlType| Box::new(part.without_user_types());
         match self {
-            CqlType::List { element, frozen } => CqlType::List {
-                element: part(element),
-                frozen: *frozen,
-            },
-            CqlType::Set { element, frozen } => CqlType::Set {
-                element: part(element),
-                frozen: *frozen,
-            },
-            CqlType::Map { key, value, frozen } => CqlType::Map {
-                key: part(key),
-                value: part(value),
-                frozen: *frozen,
-            },
-            CqlType::Vector {
-                element,
-                dimensions,
-            } => CqlType::Vector {
-                element: part(element),
-                dimensions: *dimensions,
-            },
-            CqlType::Tuple(types) => {
-                CqlType::Tuple(types.iter().map(CqlType::without_user_types).collect())
-            }
             CqlType::UserType { definition, .. } => {
                 let types = definition.field_types.iter();
                 CqlType::Tuple(types.map(CqlType::without_user_types).collect())
             }
-            simple => simple.clone(),
+            other => other.with_parts(CqlType::without_user_types),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Execution of writes: turns a plan and its values into mutations of the storage, and their
 //! outcome into an answer.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::BytesMut;
@@ -21,7 +20,7 @@ use super::using::write_timestamp;
 use crate::answer::{Answer, ColumnSpec, Outcome, Rows};
 use crate::database::Database;
 use crate::failure::storage_error;
-use crate::parameters::Parameters;
+use crate::parameters::{BoundValue, Parameters};
 use crate::select::place::{Place, Shape, put_bytes};
 
 /// The name of the column that tells whether a conditional write was applied.
@@ -39,17 +38,33 @@ impl WritePlan {
         clock: &StatementClock,
         timestamp: i64,
     ) -> Result<Vec<PartitionMutation>, CqlError> {
-        let parameters = &*match &self.json {
-            Some(json) => json.bind(parameters, clock)?,
-            None => Cow::Borrowed(parameters),
+        let values = &parameters.values;
+        let timestamp = self.using.timestamp(values, clock)?.unwrap_or(timestamp);
+        let ttl_s = match self.kind {
+            WriteKind::DeleteCells | WriteKind::DeleteRows => None,
+            _ => self.using.ttl_s(&self.table, values, clock)?,
         };
-        let timestamp = self
-            .using
-            .timestamp(&parameters.values, clock)?
-            .unwrap_or(timestamp);
-        let keys = self.target.partition_keys(&parameters.values, clock)?;
-        let extent = self.target.extent(&self.table, &parameters.values, clock)?;
-        let changes = self.changes(extent, parameters, clock, timestamp)?;
+        match &self.json {
+            Some(json) => {
+                let (insert, values) = json.expanded(&self.table, values, clock)?;
+                insert.mutations_of(&values, clock, timestamp, ttl_s)
+            }
+            None => self.mutations_of(values, clock, timestamp, ttl_s),
+        }
+    }
+
+    /// The changes with the USING clause evaluated: `timestamp` in microseconds since the epoch, and
+    /// the time to live in seconds.
+    fn mutations_of(
+        &self,
+        values: &[BoundValue],
+        clock: &StatementClock,
+        timestamp: i64,
+        ttl_s: Option<u32>,
+    ) -> Result<Vec<PartitionMutation>, CqlError> {
+        let keys = self.target.partition_keys(values, clock)?;
+        let extent = self.target.extent(&self.table, values, clock)?;
+        let changes = self.changes(extent, values, clock, timestamp, ttl_s)?;
         let count = keys.len().saturating_mul(changes.len());
         if count > MAX_KEYS {
             return Err(too_many_keys(count));
@@ -71,19 +86,16 @@ impl WritePlan {
     fn changes(
         &self,
         extent: Extent,
-        parameters: &Parameters,
+        values: &[BoundValue],
         clock: &StatementClock,
         timestamp: i64,
+        ttl_s: Option<u32>,
     ) -> Result<Vec<Change>, CqlError> {
         if self.kind == WriteKind::DeleteRows {
             return Ok(deletions(extent, timestamp));
         }
-        let ttl_s = match self.kind {
-            WriteKind::DeleteCells => None,
-            _ => self.using.ttl_s(&self.table, &parameters.values, clock)?,
-        };
         let mut changes = Vec::new();
-        let static_cells = self.cells(&self.static_operations, parameters, clock)?;
+        let static_cells = self.cells(&self.static_operations, values, clock)?;
         if !static_cells.is_empty() {
             changes.push(Change::Static {
                 cells: static_cells,
@@ -92,7 +104,7 @@ impl WritePlan {
             });
         }
         let marker = self.kind == WriteKind::Insert { static_only: false };
-        let cells = self.cells(&self.row_operations, parameters, clock)?;
+        let cells = self.cells(&self.row_operations, values, clock)?;
         if let Extent::Rows(rows) = extent
             && (marker || !cells.is_empty())
         {
@@ -110,12 +122,12 @@ impl WritePlan {
     fn cells(
         &self,
         operations: &[Operation],
-        parameters: &Parameters,
+        values: &[BoundValue],
         clock: &StatementClock,
     ) -> Result<Vec<CellChange>, CqlError> {
         let mut cells = Vec::with_capacity(operations.len());
         for operation in operations {
-            if let Some(cell) = operation.evaluate(&parameters.values, clock)? {
+            if let Some(cell) = operation.evaluate(values, clock)? {
                 self.check_indexed(operation, &cell)?;
                 cells.push(cell);
             }

@@ -1,6 +1,5 @@
 //! Preparation of INSERT.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use cql::ast::{Insert, InsertValues, Term};
@@ -25,25 +24,28 @@ pub(super) fn prepare(
     insert: &Insert,
     ctx: &mut PrepareContext,
 ) -> Result<WritePlan, CqlError> {
-    let (json, names, terms) = match &insert.values {
-        InsertValues::Columns { columns, terms } => {
-            (None, Cow::Borrowed(columns), Cow::Borrowed(terms))
-        }
-        InsertValues::Json {
-            json,
-            default_unset,
-        } => {
-            let (json, names, terms) = JsonInsert::prepare(&table, json, *default_unset, ctx)?;
-            (Some(json), Cow::Owned(names), Cow::Owned(terms))
-        }
-    };
     let condition = PreparedCondition::of_insert(insert.condition.as_ref())?;
     if condition.is_some() && insert.using.timestamp.is_some() {
         return Err(CqlError::invalid(
             "Cannot provide custom timestamp for conditional updates",
         ));
     }
-    let given = pair(&table, &names, &terms)?;
+    let (names, terms) = match &insert.values {
+        InsertValues::Columns { columns, terms } => (columns, terms),
+        InsertValues::Json {
+            json,
+            default_unset,
+        } => {
+            let json = JsonInsert::prepare(&table, json, *default_unset, ctx)?;
+            return Ok(WritePlan {
+                using: UsingPlan::prepare(&insert.using, ctx)?,
+                condition,
+                json: Some(json),
+                ..WritePlan::of_nothing(table)
+            });
+        }
+    };
+    let given = pair(&table, names, terms)?;
 
     let column_kinds = |matching: fn(&Column) -> bool| given.iter().any(|(c, _)| matching(c));
     let static_only = !table.clustering_key().is_empty()
@@ -93,7 +95,7 @@ pub(super) fn prepare(
         row_operations,
         static_operations,
         condition,
-        json,
+        json: None,
     })
 }
 

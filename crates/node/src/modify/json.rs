@@ -1,130 +1,122 @@
-//! `INSERT JSON`: the values of an INSERT that come as one JSON object.
+//! `INSERT JSON`: an INSERT whose columns and values come as one JSON object.
 //!
-//! Such an INSERT is prepared as one that names all columns of its table and has a bind marker for
-//! each. These markers follow those of the statement. Their values are read from the object when
-//! the statement is executed.
+//! The object is read when the statement is executed. It becomes an INSERT that names all columns of
+//! the table and has a bind marker for each, which is planned and carried out like any other. So
+//! the plan of an INSERT JSON is small, however many columns its table has.
 
-use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
 
-use cql::ast::{BindMarker, Term};
+use bytes::Bytes;
+use cql::ast::{BindMarker, Insert, InsertValues, TableName, Term, Using};
 use cql::error::CqlError;
 use cql::wire::BoundValue;
 use query::bind::{Bound, PrepareContext, PreparedTerm, StatementClock, prepare_term};
 use schema::Table;
-use value::{CqlType, from_json, json_column, json_fields};
+use value::{CqlType, ValueError, from_json, json_column, json_fields};
 
-use crate::parameters::Parameters;
+use super::insert;
+use super::plan::WritePlan;
 
-/// The object of an INSERT JSON, and the markers that take its values.
+/// The object of an INSERT JSON.
 #[derive(Debug)]
 pub(super) struct JsonInsert {
     /// The text of the object.
     text: PreparedTerm,
-    /// The name and the type of each column, in the order of the markers.
-    columns: Vec<(String, CqlType)>,
-    /// The index of the first of the markers.
-    first: usize,
     /// Whether columns that the object does not name keep what they have.
     default_unset: bool,
 }
 
 impl JsonInsert {
-    /// Resolves the object. Returns the names of the columns and their markers, too.
+    /// Resolves the object. One that stands in the statement is read, so that its faults come early.
     ///
     /// # Errors
-    /// A term that is no text.
+    /// A term that is no text, and an object that can't be read.
     pub fn prepare(
         table: &Table,
         json: &Term,
         default_unset: bool,
         ctx: &mut PrepareContext,
-    ) -> Result<(JsonInsert, Vec<String>, Vec<Term>), CqlError> {
+    ) -> Result<JsonInsert, CqlError> {
         let text = prepare_term(json, &CqlType::Text, "[json]", ctx)?;
-        let first = ctx.variables.len();
-        let columns: Vec<(String, CqlType)> = table
-            .columns_in_select_order()
-            .into_iter()
-            .map(|column| (column.name.clone(), column.cql_type.clone()))
-            .collect();
-        let names = columns.iter().map(|(name, _)| name.clone()).collect();
-        let markers = (first..first + columns.len()).map(|index| {
-            Term::Marker(BindMarker {
-                index: index as u16,
-                name: None,
-            })
-        });
-        let markers = markers.collect();
         let insert = JsonInsert {
             text,
-            columns,
-            first,
             default_unset,
         };
-        insert.check_constant()?;
-        Ok((insert, names, markers))
-    }
-
-    /// Reads the object if it stands in the statement, so that its faults come early.
-    fn check_constant(&self) -> Result<(), CqlError> {
-        match self.text.constant() {
-            Some(bound) => self.read(bound.clone()).map(drop),
-            None => Ok(()),
+        if let Some(object) = insert.text.constant() {
+            insert.read(table, object.clone())?;
         }
+        Ok(insert)
     }
 
-    /// The parameters of an execution with the values of the object.
+    /// The INSERT of the object's values, and these values in the order of its bind markers.
     ///
     /// # Errors
     /// An object that can't be read, names unknown columns, or has values of other types.
-    pub fn bind<'a>(
+    pub fn expanded(
         &self,
-        parameters: &'a Parameters,
+        table: &Arc<Table>,
+        values: &[BoundValue],
         clock: &StatementClock,
-    ) -> Result<Cow<'a, Parameters>, CqlError> {
-        let object = self.text.evaluate(&parameters.values, clock)?;
-        let read = self.read(object)?;
-        let mut values = parameters.values.clone();
-        values.resize(self.first, BoundValue::Unset);
-        values.extend(read);
-        Ok(Cow::Owned(Parameters {
-            values,
-            ..parameters.clone()
-        }))
+    ) -> Result<(WritePlan, Vec<BoundValue>), CqlError> {
+        let values = self.read(table, self.text.evaluate(values, clock)?)?;
+        let columns = table.columns_in_select_order();
+        let names = columns.iter().map(|column| column.name.clone());
+        let markers = (0..columns.len()).map(|index| {
+            Term::Marker(BindMarker {
+                index: u16::try_from(index).expect("a table has few columns"),
+                name: None,
+            })
+        });
+        let statement = Insert {
+            table: TableName {
+                keyspace: Some(table.keyspace.clone()),
+                name: table.name.clone(),
+            },
+            values: InsertValues::Columns {
+                columns: names.collect(),
+                terms: markers.collect(),
+            },
+            condition: None,
+            using: Using::default(),
+        };
+        let mut ctx = PrepareContext::new(&table.keyspace, &table.name, columns.len());
+        let plan = insert::prepare(table.clone(), &statement, &mut ctx)?;
+        Ok((plan, values))
     }
 
-    /// The values of the columns.
-    fn read(&self, object: Bound) -> Result<Vec<BoundValue>, CqlError> {
+    /// The values of the table's columns, in their order in a SELECT.
+    fn read(&self, table: &Table, object: Bound) -> Result<Vec<BoundValue>, CqlError> {
         let text = match object {
             Bound::Value(bytes) => bytes,
             Bound::Null => return Err(CqlError::invalid("Got null for INSERT JSON values")),
             Bound::Unset => return Err(CqlError::invalid("Got unset for INSERT JSON values")),
         };
         let text = String::from_utf8_lossy(&text);
-        let invalid = |error: value::ValueError| CqlError::invalid(error.0);
-        let mut fields = Vec::new();
-        for (name, json) in json_fields(&text).map_err(invalid)? {
-            fields.push((json_column(&name), json));
-        }
-        let values = self.columns.iter().map(|(name, cql_type)| {
-            let at = fields.iter().position(|(field, _)| field == name);
-            let Some(at) = at else {
-                return Ok(match self.default_unset {
-                    true => BoundValue::Unset,
-                    false => BoundValue::Null,
-                });
+        let mut given: HashMap<String, Option<Bytes>> = HashMap::new();
+        // An unknown column is refused where it stands, before more of the object is kept.
+        let read = json_fields(&text, |name, json| {
+            let name = json_column(&name);
+            let Some(column) = table.column(&name) else {
+                return Err(ValueError(format!(
+                    "JSON values map contains unrecognized column: {name}"
+                )));
             };
-            let (_, json) = fields.swap_remove(at);
-            let read = from_json(cql_type, json.get()).map_err(|error| {
-                CqlError::invalid(format!("Error decoding JSON value for {name}: {}", error.0))
+            let value = from_json(&column.cql_type, json).map_err(|error| {
+                ValueError(format!("Error decoding JSON value for {name}: {}", error.0))
             })?;
-            Ok(read.map_or(BoundValue::Null, BoundValue::Value))
+            given.insert(name, value);
+            Ok(())
         });
-        let values = values.collect::<Result<_, CqlError>>()?;
-        match fields.first() {
-            Some((name, _)) => Err(CqlError::invalid(format!(
-                "JSON values map contains unrecognized column: {name}"
-            ))),
-            None => Ok(values),
-        }
+        read.map_err(|error| CqlError::invalid(error.0))?;
+        let columns = table.columns_in_select_order();
+        let values = columns
+            .iter()
+            .map(|column| match given.remove(&column.name) {
+                Some(Some(value)) => BoundValue::Value(value),
+                None if self.default_unset => BoundValue::Unset,
+                Some(None) | None => BoundValue::Null,
+            });
+        Ok(values.collect())
     }
 }

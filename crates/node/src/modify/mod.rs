@@ -64,18 +64,14 @@ pub fn prepare(
         Statement::Truncate { table } => Work::Truncate(writable_table(database, keyspace, table)?),
         _ => return Err(CqlError::server("bug: this statement does not write")),
     };
-    // The markers that take the values of JSON objects are not the client's.
-    ctx.variables.truncate(markers.len());
     let partition_key_variables = match &work {
-        Work::Write(write) => write.partition_key_variables(),
-        // The batch goes to a coordinator for its first statement with a key of the client's, which
+        Work::Write(write) => write.target.partition_key_variables(),
+        // The batch goes to a coordinator for its first statement that has a key of markers, which
         // is as good as any other.
         Work::Batch(batch) => {
-            let mut writes = batch.writes.iter();
-            let first = writes.find(|write| write.json.is_none());
-            first
-                .map(WritePlan::partition_key_variables)
-                .unwrap_or_default()
+            let keys = batch.writes.iter();
+            let mut keys = keys.map(|write| write.target.partition_key_variables());
+            keys.find(|key| !key.is_empty()).unwrap_or_default()
         }
         Work::Truncate(_) => Vec::new(),
     };

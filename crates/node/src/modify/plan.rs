@@ -51,17 +51,22 @@ pub(super) struct WritePlan {
     pub static_operations: Vec<Operation>,
     /// The IF clause.
     pub condition: Option<PreparedCondition>,
-    /// The JSON object that the values come from.
+    /// The JSON object that the target and the operations come from at execution.
     pub json: Option<JsonInsert>,
 }
 
 impl WritePlan {
-    /// The indexes of the bind markers that give the partition key, in the order of the key. Empty
-    /// if a key column has another value than a single marker of the client.
-    pub fn partition_key_variables(&self) -> Vec<u16> {
-        match self.json {
-            Some(_) => Vec::new(),
-            None => self.target.partition_key_variables(),
+    /// The plan of an INSERT whose columns are not known yet.
+    pub fn of_nothing(table: Arc<Table>) -> WritePlan {
+        WritePlan {
+            table,
+            kind: WriteKind::Insert { static_only: false },
+            using: UsingPlan::default(),
+            target: WriteTarget::default(),
+            row_operations: Vec::new(),
+            static_operations: Vec::new(),
+            condition: None,
+            json: None,
         }
     }
 }

@@ -18,7 +18,7 @@ pub(super) const MAX_KEYS: usize = 10_000;
 const MAX_PARTITION_KEY_BYTES: usize = u16::MAX as usize;
 
 /// The restrictions of the key columns.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct WriteTarget {
     /// One part for each partition key column, in the order of the key.
     pub partition: Vec<KeyPart>,

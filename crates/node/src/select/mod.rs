@@ -84,6 +84,11 @@ impl SelectPlan {
         self.resolved.selected.table.id
     }
 
+    /// The number of selected values, which one column may hold as JSON.
+    pub fn width(&self) -> usize {
+        self.resolved.projection.width()
+    }
+
     /// The columns of the answer.
     pub fn result_columns(&self) -> &Arc<[ColumnSpec]> {
         &self.resolved.projection.columns

@@ -110,6 +110,14 @@ fn of_values(
 }
 
 impl Projection {
+    /// The number of selected values. As JSON they are one column of the answer.
+    pub(super) fn width(&self) -> usize {
+        match &self.outputs[..] {
+            [Expression::Json(fields)] => fields.len(),
+            outputs => outputs.len(),
+        }
+    }
+
     /// Puts all outputs together into one, the text of a JSON object.
     fn make_json(&mut self, table: &Table) {
         let outputs = std::mem::take(&mut self.outputs).into_iter();

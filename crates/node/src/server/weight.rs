@@ -22,7 +22,7 @@ const STATEMENT_BYTES: usize = 4 << 10;
 
 /// The memory that a prepared statement takes, in bytes.
 pub(super) fn of_prepared(text: &str, plan: &StatementPlan) -> usize {
-    let columns = plan.variables().len() + plan.result_columns().map_or(0, |columns| columns.len());
+    let columns = plan.variables().len() + plan.width();
     STATEMENT_BYTES + 2 * text.len() + TOKEN_BYTES * tokens(text) + COLUMN_BYTES * columns
 }
 

@@ -54,6 +54,11 @@ fn statements(names: &[String]) -> Vec<String> {
     let repeated = |unit: &str| vec![unit; 500].join(",");
     vec![
         "SELECT * FROM ks.wide".to_owned(),
+        "SELECT JSON * FROM ks.wide".to_owned(),
+        format!(
+            "BEGIN BATCH {} APPLY BATCH",
+            vec!["INSERT INTO ks.wide JSON ?;"; 100].join(" ")
+        ),
         format!("SELECT {} FROM ks.wide", names.join(",")),
         format!("SELECT {} FROM ks.t", repeated("p")),
         format!("SELECT {} FROM ks.t", repeated("cast(p as text)")),
