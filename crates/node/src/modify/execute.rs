@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use cql::error::CqlError;
-use query::bind::StatementClock;
+use query::bind::{PrepareContext, StatementClock};
 use storage::mutation::{
     CellChange, CellOperation, Change, PartitionMutation, Write, WriteOutcome,
 };
@@ -13,6 +13,7 @@ use storage::read::Row;
 use value::{CqlType, finite_vector};
 
 use super::condition::PreparedCondition;
+use super::insert;
 use super::operation::Operation;
 use super::plan::{BatchPlan, WriteKind, WritePlan};
 use super::target::{Extent, MAX_KEYS, too_many_keys};
@@ -46,15 +47,18 @@ impl WritePlan {
         };
         match &self.json {
             Some(json) => {
-                let (insert, values) = json.expanded(&self.table, values, clock)?;
-                insert.mutations_of(&values, clock, timestamp, ttl_s)
+                let (statement, values) = json.expanded(&self.table, values, clock)?;
+                let (keyspace, name) = (&self.table.keyspace, &self.table.name);
+                let mut ctx = PrepareContext::new(keyspace, name, values.len());
+                let plan = insert::prepare(self.table.clone(), &statement, &mut ctx)?;
+                plan.mutations_of(&values, clock, timestamp, ttl_s)
             }
             None => self.mutations_of(values, clock, timestamp, ttl_s),
         }
     }
 
-    /// The changes with the USING clause evaluated: `timestamp` in microseconds since the epoch, and
-    /// the time to live in seconds.
+    /// The changes with the USING clause evaluated: `timestamp` in microseconds since the epoch,
+    /// and the time to live in seconds.
     fn mutations_of(
         &self,
         values: &[BoundValue],

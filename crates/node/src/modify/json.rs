@@ -1,11 +1,10 @@
 //! `INSERT JSON`: an INSERT whose columns and values come as one JSON object.
 //!
-//! The object is read when the statement is executed. It becomes an INSERT that names all columns of
-//! the table and has a bind marker for each, which is planned and carried out like any other. So
-//! the plan of an INSERT JSON is small, however many columns its table has.
+//! The object is read when the statement is executed. It becomes an INSERT that names all columns
+//! of the table and has a bind marker for each, which is planned and carried out like any other.
+//! So the plan of an INSERT JSON is small, however many columns its table has.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use cql::ast::{BindMarker, Insert, InsertValues, TableName, Term, Using};
@@ -14,9 +13,6 @@ use cql::wire::BoundValue;
 use query::bind::{Bound, PrepareContext, PreparedTerm, StatementClock, prepare_term};
 use schema::Table;
 use value::{CqlType, ValueError, from_json, json_column, json_fields};
-
-use super::insert;
-use super::plan::WritePlan;
 
 /// The object of an INSERT JSON.
 #[derive(Debug)]
@@ -28,7 +24,8 @@ pub(super) struct JsonInsert {
 }
 
 impl JsonInsert {
-    /// Resolves the object. One that stands in the statement is read, so that its faults come early.
+    /// Resolves the object. One that stands in the statement is read, so that its faults come
+    /// early.
     ///
     /// # Errors
     /// A term that is no text, and an object that can't be read.
@@ -55,10 +52,10 @@ impl JsonInsert {
     /// An object that can't be read, names unknown columns, or has values of other types.
     pub fn expanded(
         &self,
-        table: &Arc<Table>,
+        table: &Table,
         values: &[BoundValue],
         clock: &StatementClock,
-    ) -> Result<(WritePlan, Vec<BoundValue>), CqlError> {
+    ) -> Result<(Insert, Vec<BoundValue>), CqlError> {
         let values = self.read(table, self.text.evaluate(values, clock)?)?;
         let columns = table.columns_in_select_order();
         let names = columns.iter().map(|column| column.name.clone());
@@ -80,9 +77,7 @@ impl JsonInsert {
             condition: None,
             using: Using::default(),
         };
-        let mut ctx = PrepareContext::new(&table.keyspace, &table.name, columns.len());
-        let plan = insert::prepare(table.clone(), &statement, &mut ctx)?;
-        Ok((plan, values))
+        Ok((statement, values))
     }
 
     /// The values of the table's columns, in their order in a SELECT.
