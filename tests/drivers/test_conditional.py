@@ -1,8 +1,8 @@
-"""Tests INSERT IF NOT EXISTS: exactly one wins, and the others get the row that stood in the
-way."""
+"""Tests writes with conditions: exactly one wins, and the others get the row that stood in the way."""
 
 import pytest
-from cassandra import InvalidRequest
+from cassandra import ConsistencyLevel, InvalidRequest
+from cassandra.query import BatchStatement, SimpleStatement
 
 
 @pytest.fixture
@@ -56,3 +56,40 @@ def test_with_a_ttl(table):
 def test_a_timestamp_and_a_condition_exclude_each_other(table):
     with pytest.raises(InvalidRequest, match="(?i)timestamp"):
         table.execute("INSERT INTO t (p, c, a) VALUES (1, 1, 5) IF NOT EXISTS USING TIMESTAMP 5")
+
+
+def test_compare_and_set_counts_every_step(table):
+    table.execute("INSERT INTO t (p, c, a) VALUES (1, 1, 0)")
+    update = table.prepare("UPDATE t SET a = ? WHERE p = 1 AND c = 1 IF a = ?")
+    serial = SimpleStatement("SELECT a FROM t WHERE p = 1 AND c = 1", consistency_level=ConsistencyLevel.SERIAL)
+    steps = 0
+    for _ in range(10):
+        seen = table.execute(serial).one().a
+        results = [future.result() for future in [table.execute_async(update, (seen + 1, seen)) for _ in range(20)]]
+        steps += sum(result.was_applied for result in results)
+        assert {result.one().a for result in results if not result.was_applied} == {seen + 1}
+    assert table.execute(serial).one().a == steps == 10
+
+
+def test_exists(table):
+    assert not table.execute("UPDATE t SET a = 1 WHERE p = 1 AND c = 1 IF EXISTS").was_applied
+    table.execute("INSERT INTO t (p, c) VALUES (1, 1)")
+    assert table.execute("UPDATE t SET a = 1 WHERE p = 1 AND c = 1 IF EXISTS").was_applied
+    assert table.execute("DELETE FROM t WHERE p = 1 AND c = 1 IF EXISTS").was_applied
+    assert not table.execute("DELETE FROM t WHERE p = 1 AND c = 1 IF EXISTS").was_applied
+
+
+def test_batches_are_applied_as_a_whole_or_not_at_all(table):
+    insert = table.prepare("INSERT INTO t (p, c, a) VALUES (1, ?, ?)")
+    once = table.prepare("INSERT INTO t (p, c, a) VALUES (1, ?, ?) IF NOT EXISTS")
+
+    def batch(*entries):
+        statement = BatchStatement()
+        for prepared, values in entries:
+            statement.add(prepared, values)
+        return table.execute(statement)
+
+    assert batch((once, (1, 1)), (insert, (2, 2))).was_applied
+    result = batch((once, (1, 5)), (insert, (3, 3)))
+    assert not result.was_applied and result.one().a == 1
+    assert [row.c for row in table.execute("SELECT c FROM t WHERE p = 1")] == [1, 2]

@@ -1,5 +1,8 @@
 //! Writes: changes to partitions, with their timestamps.
 
+use std::fmt::Debug;
+use std::sync::Arc;
+
 use bytes::Bytes;
 use schema::{ColumnId, TableId};
 
@@ -15,26 +18,43 @@ pub struct Write {
     pub condition: Option<Condition>,
 }
 
-/// A condition that must hold for a write to be applied: predicates on one row as it stands before
-/// the write, all of which must hold.
+/// A condition that must hold for a write to be applied: predicates on rows of one partition as
+/// they stand before the write, all of which must hold.
 #[derive(Clone, Debug)]
 pub struct Condition {
-    /// The table of the row.
+    /// The table of the rows.
     pub table: TableId,
     /// Serialised values of the partition key columns.
     pub partition_key: Vec<Bytes>,
+    /// The rows and their predicates. A row may come more than once.
+    pub rows: Vec<RowCondition>,
+}
+
+/// A predicate of a [`Condition`] on one row.
+#[derive(Clone, Debug)]
+pub struct RowCondition {
     /// Serialised values of all clustering columns. On a table with clustering columns an empty one
     /// stands for the static row, which exists if it has a live cell.
     pub clustering: Vec<Bytes>,
-    /// The predicates on the row.
-    pub predicates: Vec<RowPredicate>,
+    /// The predicate on the row.
+    pub predicate: RowPredicate,
 }
 
-/// A predicate on the row of a [`Condition`].
+/// A predicate on a row.
 #[derive(Clone, Debug)]
 pub enum RowPredicate {
-    /// The row does not exist (`INSERT ... IF NOT EXISTS`).
+    /// The row exists (`IF EXISTS`).
+    Exists,
+    /// The row does not exist (`IF NOT EXISTS`).
     NotExists,
+    /// The row passes a test of its values (`IF v = 1`).
+    Passes(Arc<dyn RowTest>),
+}
+
+/// A test of the values of a row.
+pub trait RowTest: Debug + Send + Sync {
+    /// Whether a row passes; `None` stands for one that does not exist.
+    fn passes(&self, row: Option<&Row>) -> bool;
 }
 
 /// How a write ended that did not fail.
@@ -44,8 +64,10 @@ pub enum WriteOutcome {
     Applied,
     /// The condition did not hold, and nothing was written.
     NotApplied {
-        /// The row that the condition was checked against; `None` if there is none.
-        existing: Option<Box<Row>>,
+        /// The rows that the condition was checked against and that exist, in the order of the
+        /// disk. If there is none of them, but the partition has static content, one row that has
+        /// only that.
+        standing: Vec<Row>,
     },
 }
 

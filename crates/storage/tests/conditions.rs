@@ -3,7 +3,7 @@
 mod support;
 
 use schema::Table;
-use storage::mutation::{Change, Condition, RowPredicate, Write, WriteOutcome};
+use storage::mutation::{Change, Condition, RowCondition, RowPredicate, Write, WriteOutcome};
 use support::*;
 
 fn insert_once(table: &Table, value: &str, timestamp: i64) -> Write {
@@ -12,8 +12,10 @@ fn insert_once(table: &Table, value: &str, timestamp: i64) -> Write {
         condition: Some(Condition {
             table: table.id,
             partition_key: vec![int(1)],
-            clustering: vec![int(1)],
-            predicates: vec![RowPredicate::NotExists],
+            rows: vec![RowCondition {
+                clustering: vec![int(1)],
+                predicate: RowPredicate::NotExists,
+            }],
         }),
         ..write_of(table, vec![int(1)], vec![change])
     }
@@ -44,7 +46,7 @@ fn of_many_at_once_one_is_applied_and_the_others_see_it() {
     });
     let row = &read_all(&storage, &table)[0];
     let refused = outcomes.iter().filter(|outcome| match outcome {
-        WriteOutcome::NotApplied { existing } => existing.as_deref() == Some(row),
+        WriteOutcome::NotApplied { standing } => standing[..] == [row.clone()],
         WriteOutcome::Applied => false,
     });
     assert_eq!(refused.count(), 49);

@@ -7,11 +7,13 @@ use cql::ast::{Batch, BatchEntry, BatchKind};
 use cql::error::CqlError;
 use query::bind::{PrepareContext, StatementClock};
 
+use super::conditional::{self, Conditional};
 use super::plan::{BatchPlan, ModifyPlan, Work, WritePlan};
 use super::using::{UsingPlan, write_timestamp};
 use crate::answer::Answer;
+use crate::consistency;
 use crate::database::Database;
-use crate::parameters::Parameters;
+use crate::parameters::{BoundValue, Parameters};
 
 /// Prepares `BEGIN BATCH ... APPLY BATCH`.
 pub(super) fn prepare(
@@ -39,47 +41,104 @@ pub(super) fn prepare(
             BatchEntry::Delete(delete) => super::prepare_delete(database, keyspace, delete, ctx),
         })
         .collect::<Result<Vec<WritePlan>, _>>()?;
-    for write in &writes {
-        check_entry(write)?;
-        if using.timestamp.is_some() && write.using.timestamp.is_some() {
-            return Err(CqlError::invalid(
-                "Timestamp must be set either on BATCH or individual statements",
-            ));
-        }
+    if using.timestamp.is_some() {
+        check_timestamps(&writes)?;
+    }
+    if is_conditional(writes.iter()) {
+        conditional::check_together(writes.iter())?;
     }
     Ok(BatchPlan { using, writes })
 }
 
-/// Executes a batch of the native protocol. Its statements are prepared one by one, each with its
-/// own values, and take effect together or not at all.
-///
-/// `batch_timestamp` is the timestamp of the request, in microseconds since the epoch. A
-/// statement's own `USING TIMESTAMP` goes before it.
+/// Executes `BEGIN BATCH ... APPLY BATCH`.
 ///
 /// # Errors
-/// An entry that is no INSERT, UPDATE or DELETE, or has a condition; and the errors of a single
-/// write.
+/// The errors of its writes.
+pub(super) async fn execute_text_batch(
+    database: &Database,
+    batch: &BatchPlan,
+    parameters: &Parameters,
+) -> Result<Answer, CqlError> {
+    let clock = StatementClock::start(database.storage.clock());
+    let own = batch.using.timestamp(&parameters.values, &clock)?;
+    let values = &parameters.values;
+    let entries = batch.writes.iter().map(|write| (write, &values[..]));
+    execute_entries(database, entries.collect(), parameters, own, &clock).await
+}
+
+/// Executes a batch of the native protocol. Its statements are prepared one by one, each with its
+/// own values, and take effect together or not at all. `parameters` are those of the batch.
+///
+/// A statement's own `USING TIMESTAMP` goes before the timestamp of the request.
+///
+/// # Errors
+/// An entry that is no INSERT, UPDATE or DELETE; and the errors of a single write.
 pub async fn execute_batch(
     database: &Database,
     kind: BatchKind,
-    entries: Vec<(&ModifyPlan, Parameters)>,
-    batch_timestamp: Option<i64>,
+    entries: Vec<(&ModifyPlan, Vec<BoundValue>)>,
+    parameters: &Parameters,
 ) -> Result<Answer, CqlError> {
     check_kind(kind)?;
-    let mut mutations = Vec::new();
     let clock = StatementClock::start(database.storage.clock());
-    let timestamp = write_timestamp(batch_timestamp, &clock)?;
-    for (plan, parameters) in &entries {
-        let Work::Write(write) = &plan.work else {
-            return Err(CqlError::invalid(
-                "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are \
-                 allowed.",
-            ));
-        };
-        check_entry(write)?;
-        mutations.extend(write.mutations(parameters, &clock, timestamp)?);
+    let writes = entries.iter().map(|(plan, values)| match &plan.work {
+        Work::Write(write) => Ok((&**write, &values[..])),
+        _ => Err(CqlError::invalid(
+            "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.",
+        )),
+    });
+    let writes = writes.collect::<Result<_, _>>()?;
+    execute_entries(database, writes, parameters, None, &clock).await
+}
+
+/// Executes the statements of a batch, each with its values. `own` is the timestamp that the batch
+/// itself gives, in microseconds since the epoch.
+async fn execute_entries(
+    database: &Database,
+    entries: Vec<(&WritePlan, &[BoundValue])>,
+    parameters: &Parameters,
+    own: Option<i64>,
+    clock: &StatementClock,
+) -> Result<Answer, CqlError> {
+    let given = own.or(parameters.timestamp_micros);
+    let writes = || entries.iter().map(|(write, _)| *write);
+    if let Some((first, _)) = entries.first()
+        && is_conditional(writes())
+    {
+        conditional::check_together(writes())?;
+        consistency::check_conditional(parameters)?;
+        let mut conditional = Conditional::new(&first.table, true);
+        let timestamp = clock.next_write_micros();
+        for (write, values) in entries {
+            conditional.add(write, values, clock, timestamp)?;
+        }
+        return conditional.execute(database).await;
+    }
+    let timestamp = write_timestamp(given, clock)?;
+    let mut mutations = Vec::new();
+    for (write, values) in entries {
+        mutations.extend(write.mutations(values, clock, timestamp)?);
     }
     super::execute::apply(database, mutations).await
+}
+
+fn is_conditional<'w>(mut writes: impl Iterator<Item = &'w WritePlan>) -> bool {
+    writes.any(|write| write.condition.is_some())
+}
+
+/// Refuses statements that have a timestamp, or a condition, in a batch that has a timestamp.
+fn check_timestamps(writes: &[WritePlan]) -> Result<(), CqlError> {
+    if is_conditional(writes.iter()) {
+        return Err(CqlError::invalid(
+            "Cannot provide custom timestamp for conditional BATCH",
+        ));
+    }
+    match writes.iter().any(|write| write.using.timestamp.is_some()) {
+        true => Err(CqlError::invalid(
+            "Timestamp must be set either on BATCH or individual statements",
+        )),
+        false => Ok(()),
+    }
 }
 
 fn check_kind(kind: BatchKind) -> Result<(), CqlError> {
@@ -89,13 +148,4 @@ fn check_kind(kind: BatchKind) -> Result<(), CqlError> {
             "Counter batches are not supported yet, as counters are not",
         )),
     }
-}
-
-fn check_entry(write: &WritePlan) -> Result<(), CqlError> {
-    if write.condition.is_some() {
-        return Err(CqlError::invalid(
-            "Conditional statements (IF NOT EXISTS) are not supported yet in a BATCH",
-        ));
-    }
-    Ok(())
 }

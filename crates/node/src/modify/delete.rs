@@ -7,12 +7,12 @@ use cql::error::CqlError;
 use query::bind::PrepareContext;
 use schema::{ColumnKind, Table};
 
-use super::condition::no_conditions;
+use super::condition::PreparedCondition;
 use super::operation::Operation;
 use super::plan::{WriteKind, WritePlan};
 use super::restrict::prepare_target;
 use super::update::check_rows;
-use super::using::UsingPlan;
+use super::using::{UsingPlan, check_timestamp};
 
 /// Prepares a DELETE from this table.
 ///
@@ -24,9 +24,6 @@ pub(super) fn prepare(
     delete: &Delete,
     ctx: &mut PrepareContext,
 ) -> Result<WritePlan, CqlError> {
-    if delete.condition.is_some() {
-        return Err(no_conditions());
-    }
     if delete.using.ttl.is_some() {
         return Err(CqlError::invalid(
             "Invalid USING TTL in a DELETE statement: a deletion does not expire",
@@ -53,8 +50,19 @@ pub(super) fn prepare(
     }
     let using = UsingPlan::prepare(&delete.using, ctx)?;
     let target = prepare_target(&table, kind, &delete.relations, ctx)?;
+    let condition = PreparedCondition::prepare(&table, delete.condition.as_ref(), ctx)?;
+    check_timestamp(condition.as_ref(), &delete.using)?;
+    let is_on_row = condition
+        .as_ref()
+        .is_some_and(PreparedCondition::is_on_regular_columns);
     if kind == WriteKind::DeleteCells {
-        check_rows(&table, kind, &target, !row_operations.is_empty())?;
+        let touches_rows = is_on_row || !row_operations.is_empty();
+        check_rows(&table, kind, &target, touches_rows)?;
+    } else if condition.is_some() && !target.is_of_whole_keys(&table) {
+        return Err(CqlError::invalid(
+            "DELETE statements must restrict all PRIMARY KEY columns with equality relations in \
+             order to delete non static columns",
+        ));
     }
     Ok(WritePlan {
         table,
@@ -63,7 +71,7 @@ pub(super) fn prepare(
         target,
         row_operations,
         static_operations,
-        condition: None,
+        condition,
         json: None,
     })
 }

@@ -1,31 +1,21 @@
 //! Execution of writes: turns a plan and its values into mutations of the storage, and their
 //! outcome into an answer.
 
-use std::sync::Arc;
-
-use bytes::BytesMut;
 use cql::error::CqlError;
 use query::bind::{PrepareContext, StatementClock};
-use storage::mutation::{
-    CellChange, CellOperation, Change, PartitionMutation, Write, WriteOutcome,
-};
-use storage::read::Row;
-use value::{CqlType, finite_vector};
+use storage::mutation::{CellChange, CellOperation, Change, PartitionMutation, Write};
+use value::finite_vector;
 
-use super::condition::PreparedCondition;
+use super::conditional::Conditional;
 use super::insert;
 use super::operation::Operation;
-use super::plan::{BatchPlan, WriteKind, WritePlan};
+use super::plan::{WriteKind, WritePlan};
 use super::target::{Extent, MAX_KEYS, too_many_keys};
 use super::using::write_timestamp;
-use crate::answer::{Answer, ColumnSpec, Outcome, Rows};
+use crate::answer::Answer;
 use crate::database::Database;
 use crate::failure::storage_error;
 use crate::parameters::{BoundValue, Parameters};
-use crate::select::place::{Place, Shape, put_bytes};
-
-/// The name of the column that tells whether a conditional write was applied.
-const APPLIED: &str = "[applied]";
 
 impl WritePlan {
     /// The changes that the statement makes. `timestamp`, in microseconds since the epoch, applies
@@ -35,31 +25,62 @@ impl WritePlan {
     /// Values that don't fit their places, and too many keys.
     pub fn mutations(
         &self,
-        parameters: &Parameters,
+        values: &[BoundValue],
         clock: &StatementClock,
         timestamp: i64,
     ) -> Result<Vec<PartitionMutation>, CqlError> {
-        let values = &parameters.values;
-        let timestamp = self.using.timestamp(values, clock)?.unwrap_or(timestamp);
-        let ttl_s = match self.kind {
-            WriteKind::DeleteCells | WriteKind::DeleteRows => None,
-            _ => self.using.ttl_s(&self.table, values, clock)?,
-        };
-        match &self.json {
-            Some(json) => {
-                let (statement, values) = json.expanded(&self.table, values, clock)?;
-                let (keyspace, name) = (&self.table.keyspace, &self.table.name);
-                let mut ctx = PrepareContext::new(keyspace, name, values.len());
-                let plan = insert::prepare(self.table.clone(), &statement, &mut ctx)?;
-                plan.mutations_of(&values, clock, timestamp, ttl_s)
-            }
-            None => self.mutations_of(values, clock, timestamp, ttl_s),
+        let using = self.using_values(values, clock)?;
+        let timestamp = using.timestamp.unwrap_or(timestamp);
+        match self.expanded(values, clock)? {
+            Some((plan, values)) => plan.mutations_of(&values, clock, timestamp, using.ttl_s),
+            None => self.mutations_of(values, clock, timestamp, using.ttl_s),
         }
+    }
+
+    /// The values of the USING clause.
+    ///
+    /// # Errors
+    /// Values that don't fit.
+    pub fn using_values(
+        &self,
+        values: &[BoundValue],
+        clock: &StatementClock,
+    ) -> Result<UsingValues, CqlError> {
+        Ok(UsingValues {
+            timestamp: self.using.timestamp(values, clock)?,
+            ttl_s: match self.kind {
+                WriteKind::DeleteCells | WriteKind::DeleteRows => None,
+                _ => self.using.ttl_s(&self.table, values, clock)?,
+            },
+        })
+    }
+
+    /// The plan of an INSERT JSON with its columns, and the values of its bind markers; `None` for
+    /// every other statement, whose plan has them.
+    ///
+    /// # Errors
+    /// An object that does not fit the table.
+    pub fn expanded(
+        &self,
+        values: &[BoundValue],
+        clock: &StatementClock,
+    ) -> Result<Option<(WritePlan, Vec<BoundValue>)>, CqlError> {
+        let Some(json) = &self.json else {
+            return Ok(None);
+        };
+        let (statement, values) = json.expanded(&self.table, values, clock)?;
+        let (keyspace, name) = (&self.table.keyspace, &self.table.name);
+        let mut ctx = PrepareContext::new(keyspace, name, values.len());
+        let plan = insert::prepare(self.table.clone(), &statement, &mut ctx)?;
+        Ok(Some((plan, values)))
     }
 
     /// The changes with the USING clause evaluated: `timestamp` in microseconds since the epoch,
     /// and the time to live in seconds.
-    fn mutations_of(
+    ///
+    /// # Errors
+    /// Values that don't fit their places, and too many keys.
+    pub fn mutations_of(
         &self,
         values: &[BoundValue],
         clock: &StatementClock,
@@ -152,80 +173,28 @@ impl WritePlan {
             _ => Ok(()),
         }
     }
+}
 
-    /// Executes a write with a condition.
-    ///
-    /// # Errors
-    /// Values that don't fit their places, and failures of the storage.
-    pub async fn execute_conditional(
-        &self,
-        database: &Database,
-        condition: PreparedCondition,
-        parameters: &Parameters,
-    ) -> Result<Answer, CqlError> {
-        let clock = StatementClock::start(database.storage.clock());
-        // The client's timestamp is ignored, as the write must be later than what the condition
-        // saw.
-        let mutations = self.mutations(parameters, &clock, clock.next_write_micros())?;
-        let [mutation] = &mutations[..] else {
-            // All given columns are static and unset, so there is nothing to apply.
-            return self.answer(true, None);
-        };
-        let clustering = mutation
-            .changes
-            .iter()
-            .find_map(|change| match change {
-                Change::Row { clustering, .. } => Some(clustering.clone()),
-                _ => None,
-            })
-            .unwrap_or_default();
-        let condition = condition.on_row(mutation, clustering);
-        let outcome = database
-            .storage
-            .write(Write {
-                mutations,
-                condition: Some(condition),
-            })
-            .await
-            .map_err(storage_error)?;
-        match outcome {
-            WriteOutcome::Applied => self.answer(true, None),
-            WriteOutcome::NotApplied { existing } => self.answer(false, existing.as_deref()),
-        }
-    }
+/// The values of a USING clause.
+pub(super) struct UsingValues {
+    /// The write timestamp, in microseconds since the epoch, if the statement gives one.
+    timestamp: Option<i64>,
+    /// The time to live, in seconds; `None` for ever.
+    pub ttl_s: Option<u32>,
+}
 
-    /// The answer of a conditional write: `[applied]`, and the row that stood in the way if there
-    /// was one.
-    fn answer(&self, applied: bool, existing: Option<&Row>) -> Result<Answer, CqlError> {
-        let keyspace: Arc<str> = self.table.keyspace.as_str().into();
-        let table: Arc<str> = self.table.name.as_str().into();
-        let spec = |name: &str, cql_type: &CqlType| ColumnSpec {
-            keyspace: keyspace.clone(),
-            table: table.clone(),
-            name: name.into(),
-            cql_type: cql_type.clone(),
-        };
-        let mut columns = vec![spec(APPLIED, &CqlType::Boolean)];
-        let mut body = BytesMut::new();
-        put_bytes(&mut body, &[u8::from(applied)]);
-        if let Some(row) = existing {
-            for column in self.table.columns_in_select_order() {
-                columns.push(spec(&column.name, &column.cql_type));
-                let value = Place::of(column).content(row);
-                value.put(Shape::of(&column.cql_type), &mut body);
-            }
-        }
-        Ok(Answer {
-            outcome: Outcome::Rows(Rows {
-                columns: columns.into(),
-                body,
-                count: 1,
-                paging_state: None,
-                charge: None,
-            }),
-            warnings: Vec::new(),
-        })
-    }
+/// Executes one write that has a condition.
+pub(super) async fn execute_conditional(
+    database: &Database,
+    write: &WritePlan,
+    parameters: &Parameters,
+) -> Result<Answer, CqlError> {
+    let clock = StatementClock::start(database.storage.clock());
+    // The client's timestamp is ignored, as the write must be later than what the condition saw.
+    let timestamp = clock.next_write_micros();
+    let mut conditional = Conditional::new(&write.table, false);
+    conditional.add(write, &parameters.values, &clock, timestamp)?;
+    conditional.execute(database).await
 }
 
 /// Executes one write that has no condition.
@@ -236,23 +205,7 @@ pub(super) async fn execute_write(
 ) -> Result<Answer, CqlError> {
     let clock = StatementClock::start(database.storage.clock());
     let timestamp = write_timestamp(parameters.timestamp_micros, &clock)?;
-    let mutations = write.mutations(parameters, &clock, timestamp)?;
-    apply(database, mutations).await
-}
-
-/// Executes `BEGIN BATCH ... APPLY BATCH`.
-pub(super) async fn execute_text_batch(
-    database: &Database,
-    batch: &BatchPlan,
-    parameters: &Parameters,
-) -> Result<Answer, CqlError> {
-    let clock = StatementClock::start(database.storage.clock());
-    let own = batch.using.timestamp(&parameters.values, &clock)?;
-    let timestamp = write_timestamp(own.or(parameters.timestamp_micros), &clock)?;
-    let mut mutations = Vec::new();
-    for write in &batch.writes {
-        mutations.extend(write.mutations(parameters, &clock, timestamp)?);
-    }
+    let mutations = write.mutations(&parameters.values, &clock, timestamp)?;
     apply(database, mutations).await
 }
 

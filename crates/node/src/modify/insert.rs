@@ -13,7 +13,7 @@ use super::json::JsonInsert;
 use super::operation::{Operation, is_key};
 use super::plan::{WriteKind, WritePlan};
 use super::target::{KeyPart, WriteTarget};
-use super::using::UsingPlan;
+use super::using::{UsingPlan, check_timestamp};
 
 /// Prepares an INSERT into this table.
 ///
@@ -24,12 +24,8 @@ pub(super) fn prepare(
     insert: &Insert,
     ctx: &mut PrepareContext,
 ) -> Result<WritePlan, CqlError> {
-    let condition = PreparedCondition::of_insert(insert.condition.as_ref())?;
-    if condition.is_some() && insert.using.timestamp.is_some() {
-        return Err(CqlError::invalid(
-            "Cannot provide custom timestamp for conditional updates",
-        ));
-    }
+    let condition = PreparedCondition::prepare(&table, insert.condition.as_ref(), ctx)?;
+    check_timestamp(condition.as_ref(), &insert.using)?;
     let (names, terms) = match &insert.values {
         InsertValues::Columns { columns, terms } => (columns, terms),
         InsertValues::Json {

@@ -6,6 +6,7 @@
 
 mod batch;
 mod condition;
+mod conditional;
 mod delete;
 mod execute;
 mod insert;
@@ -92,19 +93,15 @@ pub async fn execute(
     parameters: Parameters,
 ) -> Result<Answer, CqlError> {
     match &plan.work {
-        Work::Write(write) => match write.condition {
-            Some(condition) => {
-                consistency::check_conditional(&parameters)?;
-                write
-                    .execute_conditional(database, condition, &parameters)
-                    .await
-            }
-            None => {
-                consistency::check_write(&parameters)?;
-                execute::execute_write(database, write, &parameters).await
-            }
-        },
-        Work::Batch(batch) => execute::execute_text_batch(database, batch, &parameters).await,
+        Work::Write(write) if write.condition.is_some() => {
+            consistency::check_conditional(&parameters)?;
+            execute::execute_conditional(database, write, &parameters).await
+        }
+        Work::Write(write) => {
+            consistency::check_write(&parameters)?;
+            execute::execute_write(database, write, &parameters).await
+        }
+        Work::Batch(batch) => batch::execute_text_batch(database, batch, &parameters).await,
         Work::Truncate(table) => {
             database
                 .storage

@@ -132,6 +132,12 @@ impl WriteTarget {
             .unwrap_or_default()
     }
 
+    /// Whether the target names rows by all columns of their keys.
+    pub fn is_of_whole_keys(&self, table: &Table) -> bool {
+        let restricted: usize = self.clustering.iter().map(|part| part.columns.len()).sum();
+        self.slice.is_none() && restricted == table.clustering_key().len()
+    }
+
     /// The partition keys, without repeats, as serialised values of the partition key columns.
     ///
     /// # Errors

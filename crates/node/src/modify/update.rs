@@ -9,12 +9,12 @@ use query::bind::PrepareContext;
 use query::resolve;
 use schema::{Column, ColumnKind, Table};
 
-use super::condition::no_conditions;
+use super::condition::PreparedCondition;
 use super::operation::{Operation, is_key};
 use super::plan::{WriteKind, WritePlan};
 use super::restrict::prepare_target;
 use super::target::WriteTarget;
-use super::using::UsingPlan;
+use super::using::{UsingPlan, check_timestamp};
 
 /// Prepares an UPDATE of this table.
 ///
@@ -26,9 +26,6 @@ pub(super) fn prepare(
     update: &Update,
     ctx: &mut PrepareContext,
 ) -> Result<WritePlan, CqlError> {
-    if update.condition.is_some() {
-        return Err(no_conditions());
-    }
     let using = UsingPlan::prepare(&update.using, ctx)?;
     let mut row_operations: Vec<Operation> = Vec::new();
     let mut static_operations: Vec<Operation> = Vec::new();
@@ -55,12 +52,13 @@ pub(super) fn prepare(
         operations.push(operation);
     }
     let target = prepare_target(&table, WriteKind::Update, &update.relations, ctx)?;
-    check_rows(
-        &table,
-        WriteKind::Update,
-        &target,
-        !row_operations.is_empty(),
-    )?;
+    let condition = PreparedCondition::prepare(&table, update.condition.as_ref(), ctx)?;
+    check_timestamp(condition.as_ref(), &update.using)?;
+    let is_on_row = condition
+        .as_ref()
+        .is_some_and(PreparedCondition::is_on_regular_columns);
+    let touches_rows = is_on_row || !row_operations.is_empty();
+    check_rows(&table, WriteKind::Update, &target, touches_rows)?;
     Ok(WritePlan {
         table,
         kind: WriteKind::Update,
@@ -68,7 +66,7 @@ pub(super) fn prepare(
         target,
         row_operations,
         static_operations,
-        condition: None,
+        condition,
         json: None,
     })
 }

@@ -7,6 +7,7 @@ use query::bind::{Bound, PrepareContext, PreparedTerm, StatementClock, Timeout, 
 use schema::Table;
 use value::CqlType;
 
+use super::condition::PreparedCondition;
 use crate::parameters::BoundValue;
 
 /// The longest time to live, in seconds: 20 years. With a longer one, 32 bits could not hold the
@@ -88,6 +89,19 @@ impl UsingPlan {
             None => None,
         };
         Ok(Some(given.unwrap_or(table.default_ttl_s)).filter(|ttl_s| *ttl_s > 0))
+    }
+}
+
+/// Refuses a timestamp beside a condition: the write must be later than what the condition saw.
+pub(super) fn check_timestamp(
+    condition: Option<&PreparedCondition>,
+    using: &Using,
+) -> Result<(), CqlError> {
+    match condition.is_some() && using.timestamp.is_some() {
+        true => Err(CqlError::invalid(
+            "Cannot provide custom timestamp for conditional updates",
+        )),
+        false => Ok(()),
     }
 }
 

@@ -154,7 +154,7 @@ pub(super) fn put_null(out: &mut BytesMut) {
 
 impl<'r> Content<'r> {
     /// The content as predicates look at it.
-    pub(super) fn observed(self) -> Observed<'r, impl Iterator<Item = (&'r [u8], &'r [u8])>> {
+    pub(crate) fn observed(self) -> Observed<'r, impl Iterator<Item = (&'r [u8], &'r [u8])>> {
         match self {
             Content::Null => Observed::Null,
             Content::Value(value) => Observed::Value(value),
@@ -183,7 +183,7 @@ impl<'r> Content<'r> {
     }
 
     /// The serialised value; `None` for null. A non-frozen collection takes its frozen form.
-    pub(super) fn to_bytes(self, shape: Shape) -> Option<Bytes> {
+    pub(crate) fn to_bytes(self, shape: Shape) -> Option<Bytes> {
         match self {
             Content::Null => None,
             Content::Value(value) => Some(value.clone()),

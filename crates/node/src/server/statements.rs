@@ -8,8 +8,8 @@ use client_memory::{Account, Charge};
 use cql::ast::{BatchKind, Parsed};
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
-    Batch, BatchStatement, BatchedStatement, Compression, Event, QueryParameters, Request,
-    Response, Values,
+    Batch, BatchStatement, BatchedStatement, BoundValue, Compression, Event, QueryParameters,
+    Request, Response, Values,
 };
 use tokio::sync::broadcast;
 
@@ -170,7 +170,7 @@ impl Statements {
         let keyspace = keyspace.as_deref().map(String::as_str);
         let mut texts: Vec<Charge> = Vec::new();
         let mut plans: Vec<Arc<StatementPlan>> = Vec::with_capacity(batch.statements.len());
-        let mut parameters: Vec<Parameters> = Vec::with_capacity(batch.statements.len());
+        let mut bound: Vec<Vec<BoundValue>> = Vec::with_capacity(batch.statements.len());
         for BatchStatement { statement, values } in batch.statements {
             // A batch may be long, so other tasks get their turn between its statements.
             tokio::task::consume_budget().await;
@@ -192,14 +192,11 @@ impl Statements {
                 }
             };
             plans.push(plan);
-            parameters.push(Parameters {
-                values,
-                ..Parameters::default()
-            });
+            bound.push(values);
         }
-        let entries = plans.iter().zip(parameters).map(|(plan, parameters)| {
+        let entries = plans.iter().zip(bound).map(|(plan, values)| {
             match &**plan {
-                StatementPlan::Modify(plan) => Ok((plan, parameters)),
+                StatementPlan::Modify(plan) => Ok((plan, values)),
                 _ => Err(CqlError::invalid(
                     "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.",
                 )),
@@ -211,7 +208,13 @@ impl Statements {
             cql::wire::BatchKind::Unlogged => BatchKind::Unlogged,
             cql::wire::BatchKind::Counter => BatchKind::Counter,
         };
-        let answer = modify::execute_batch(&self.database, kind, entries, batch.timestamp).await?;
+        let parameters = Parameters {
+            timestamp_micros: batch.timestamp,
+            consistency: batch.consistency,
+            serial_consistency: batch.serial_consistency,
+            ..Parameters::default()
+        };
+        let answer = modify::execute_batch(&self.database, kind, entries, &parameters).await?;
         Ok(self.reply(session, answer, false))
     }
 

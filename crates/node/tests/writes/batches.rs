@@ -123,8 +123,18 @@ fn batches_that_cannot_be_are_refused() {
             "Timestamp must be set either on BATCH or individual statements",
         ),
         (
-            "BEGIN BATCH INSERT INTO t (k) VALUES (1) IF NOT EXISTS; APPLY BATCH",
-            "Conditional statements (IF NOT EXISTS) are not supported yet in a BATCH",
+            "BEGIN BATCH USING TIMESTAMP 1 INSERT INTO t (k) VALUES (1) IF NOT EXISTS; APPLY BATCH",
+            "Cannot provide custom timestamp for conditional BATCH",
+        ),
+        (
+            "BEGIN BATCH INSERT INTO t (k) VALUES (1) IF NOT EXISTS; INSERT INTO u (k, c) VALUES \
+             (1, 1); APPLY BATCH",
+            "Batch with conditions cannot span multiple tables",
+        ),
+        (
+            "BEGIN BATCH INSERT INTO t (k) VALUES (1) IF NOT EXISTS; INSERT INTO t (k) VALUES (2); \
+             APPLY BATCH",
+            "Batch with conditions cannot span multiple partitions",
         ),
     ] {
         assert_eq!(f.refused(batch, &[]), message, "{batch}");
@@ -145,20 +155,20 @@ fn a_batch_of_the_protocol_takes_statements_with_their_values() {
         }
     }
     let (insert, update) = (modify_plan(&insert), modify_plan(&update));
-    let bound = |k, v| Parameters {
-        values: vec![int(k), int(v)],
+    let entries = vec![
+        (insert, vec![int(1), int(10)]),
+        (insert, vec![int(2), int(20)]),
+        (update, Vec::new()),
+    ];
+    let parameters = Parameters {
+        timestamp_micros: Some(800),
         ..Parameters::default()
     };
-    let entries = vec![
-        (insert, bound(1, 10)),
-        (insert, bound(2, 20)),
-        (update, Parameters::default()),
-    ];
     let answer = crate::block_on(modify::execute_batch(
         &f.database,
         BatchKind::Logged,
         entries,
-        Some(800),
+        &parameters,
     ))
     .unwrap();
     assert!(matches!(answer.outcome, Outcome::Void));
@@ -177,21 +187,20 @@ fn a_batch_of_the_protocol_takes_plain_writes_only() {
         let StatementPlan::Modify(plan) = &plan else {
             panic!("{plan:?}");
         };
-        let entries = vec![(plan, Parameters::default())];
-        crate::block_on(modify::execute_batch(&f.database, kind, entries, None))
-            .unwrap_err()
-            .message
+        let entries = vec![(plan, Vec::new())];
+        let parameters = Parameters::default();
+        crate::block_on(modify::execute_batch(
+            &f.database,
+            kind,
+            entries,
+            &parameters,
+        ))
+        .unwrap_err()
+        .message
     };
     assert_eq!(
         refused("TRUNCATE t", BatchKind::Logged),
         "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed."
-    );
-    assert_eq!(
-        refused(
-            "INSERT INTO t (k) VALUES (1) IF NOT EXISTS",
-            BatchKind::Unlogged
-        ),
-        "Conditional statements (IF NOT EXISTS) are not supported yet in a BATCH"
     );
     assert_eq!(
         refused("INSERT INTO t (k) VALUES (1)", BatchKind::Counter),

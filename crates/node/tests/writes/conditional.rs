@@ -1,4 +1,4 @@
-//! INSERT ... IF NOT EXISTS.
+//! Writes with conditions.
 
 use node::query::{Outcome, Parameters};
 
@@ -97,4 +97,78 @@ fn one_of_many_at_the_same_time_is_applied() {
         })
         .count();
     assert_eq!(winners, 1);
+}
+
+#[test]
+fn a_condition_on_values_holds_or_shows_them() {
+    let f = fixture().with(&["INSERT INTO t (k, c, v, s) VALUES (1, 1, 5, 7)"]);
+    let update = "UPDATE t SET v = 6 WHERE k = 1 AND c = 1 IF v = 5 AND s = 7";
+    let (names, second) = answer(&f, update);
+    assert_eq!((&names[..], &second[..]), ("[applied]", "false | 6 | 7"));
+    assert_eq!(answer(&f, update).0, "[applied] v s");
+    assert_eq!(f.rows("SELECT v FROM t"), ["6"]);
+}
+
+#[test]
+fn a_write_of_nothing_is_checked_too() {
+    let f = fixture().with(&["INSERT INTO one (k, v) VALUES (1, 1)"]);
+    let update = "UPDATE one SET v = ? WHERE k = 1 IF v = 2";
+    let unset = [node::query::BoundValue::Unset];
+    assert_eq!(f.bound(update, &unset), ["false | 1"]);
+}
+
+#[test]
+fn what_is_applied_wins_in_every_row_that_is_written() {
+    let future = "USING TIMESTAMP 9000000000000000";
+    let f = fixture().with(&[
+        &format!("INSERT INTO t (k, c, v, s) VALUES (1, 1, 1, 1) {future}"),
+        &format!("INSERT INTO t (k, c, v) VALUES (1, 2, 1) {future}"),
+        &format!("DELETE FROM t {future} WHERE k = 1 AND c = 3"),
+    ]);
+    let batch = "BEGIN BATCH UPDATE t SET v = 2, s = 2 WHERE k = 1 AND c = 1 IF v = 1; \
+                 UPDATE t SET v = 2 WHERE k = 1 AND c = 2; \
+                 INSERT INTO t (k, c, v) VALUES (1, 3, 2); APPLY BATCH";
+    assert_eq!(f.rows(batch), ["true"]);
+    let seen = ["1 | 2 | 2", "2 | 2 | 2", "3 | 2 | 2"];
+    assert_eq!(f.rows("SELECT c, v, s FROM t WHERE k = 1"), seen);
+}
+
+#[test]
+fn one_condition_that_fails_stops_a_whole_batch() {
+    let f = fixture().with(&["INSERT INTO t (k, c, v) VALUES (1, 1, 1)"]);
+    let batch = "BEGIN BATCH UPDATE t SET v = 2 WHERE k = 1 AND c = 1 IF v = 1; \
+                 INSERT INTO t (k, c, v) VALUES (1, 2, 2); \
+                 UPDATE t SET v = 2 WHERE k = 1 AND c = 3 IF EXISTS; APPLY BATCH";
+    assert_eq!(f.rows(batch), ["false | 1 | 1 | null | null | 1"]);
+    assert_eq!(f.rows("SELECT c, v FROM t"), ["1 | 1"]);
+}
+
+#[test]
+fn null_is_equal_to_null_and_differs_from_all_else() {
+    let f = fixture().with(&["INSERT INTO t (k, c) VALUES (1, 1)"]);
+    let set = |condition: &str| {
+        let update = format!("UPDATE t SET v = null WHERE k = 1 AND c = 1 IF {condition}");
+        f.rows(&update)[0].starts_with("true")
+    };
+    for holds in [
+        "v = null",
+        "v != 1",
+        "v IN (1, null)",
+        "m = null",
+        "m = {}",
+        "m[1] = null",
+    ] {
+        assert!(set(holds), "{holds}");
+    }
+    for fails in [
+        "v = 1",
+        "v != null",
+        "v > 1",
+        "v <= 1",
+        "v IN (1)",
+        "m != null",
+        "m CONTAINS 'a'",
+    ] {
+        assert!(!set(fails), "{fails}");
+    }
 }

@@ -94,19 +94,36 @@ fn inserts_that_cannot_be_prepared() {
 }
 
 #[test]
-fn conditions_other_than_if_not_exists_are_refused() {
+fn conditions_that_cannot_be_are_refused() {
     are_refused(&[
         (
             "INSERT INTO names (k) VALUES ('x') IF NOT EXISTS USING TIMESTAMP 1",
             "Cannot provide custom timestamp for conditional updates",
         ),
         (
-            "UPDATE t SET v = 1 WHERE k = 1 AND a = 1 AND b = 1 IF v = 2",
-            "Conditional updates are not supported yet, but for INSERT ... IF NOT EXISTS",
+            "UPDATE t USING TIMESTAMP 5 SET v = 1 WHERE k = 1 AND a = 1 AND b = 1 IF v = 2",
+            "Cannot provide custom timestamp for conditional updates",
         ),
         (
-            "DELETE FROM names WHERE k = 'x' IF EXISTS",
-            "Conditional updates are not supported yet, but for INSERT ... IF NOT EXISTS",
+            "UPDATE t SET v = 1 WHERE k = 1 AND a = 1 AND b = 1 IF a = 2",
+            "PRIMARY KEY column 'a' cannot have IF conditions",
+        ),
+        (
+            "UPDATE t SET v = 1 WHERE k = 1 AND a = 1 AND b = 1 IF v > null",
+            "Invalid comparison with null for operator \">\"",
+        ),
+        (
+            "UPDATE t SET v = 1 WHERE k = 1 AND a = 1 AND b IN (1, 2) IF v = 2",
+            "IN on the clustering key columns is not supported with conditional updates",
+        ),
+        (
+            "DELETE FROM names WHERE k IN ('x', 'y') IF EXISTS",
+            "IN on the partition key is not supported with conditional deletions",
+        ),
+        (
+            "DELETE FROM t WHERE k = 1 IF EXISTS",
+            "DELETE statements must restrict all PRIMARY KEY columns with equality relations in \
+             order to delete non static columns",
         ),
     ]);
 }

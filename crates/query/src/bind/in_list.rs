@@ -44,6 +44,19 @@ pub fn prepare_in_list(
 }
 
 impl PreparedInList {
+    /// The type of the values; that of null for an empty list, which has none.
+    pub fn value_type(&self) -> CqlType {
+        match self {
+            PreparedInList::Terms(terms) => terms
+                .first()
+                .map_or(CqlType::Boolean, |term| term.cql_type.clone()),
+            PreparedInList::Whole(term) => match &term.cql_type {
+                CqlType::List { element, .. } => (**element).clone(),
+                other => other.clone(),
+            },
+        }
+    }
+
     /// The index of the bind marker of `IN ?`; `None` for `IN (a, b)`.
     pub fn marker(&self) -> Option<u16> {
         match self {

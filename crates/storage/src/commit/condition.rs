@@ -1,108 +1,175 @@
-//! Checks the condition of a write against the row that stands.
+//! Checks the condition of a write against the rows that stand.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use bytes::Bytes;
 
 use super::apply::Moment;
 use super::overlay::Overlay;
 use crate::StorageError;
 use crate::key::{self, HEADER, ROW};
-use crate::layout::Schema;
-use crate::mutation::{Condition, RowPredicate};
+use crate::layout::{Schema, TableSchema};
+use crate::mutation::{Change, Condition, PartitionMutation, RowPredicate, Write};
 use crate::read::{Partition, Position, Row};
 use crate::record::{ColumnRecord, Liveness, Record};
 
 /// The outcome of a check.
 pub(super) enum Checked {
-    /// The condition holds. Timestamps at or above `floor` win over everything that the row has.
+    /// The condition holds. Timestamps at or above `floor` win over everything that the rows have
+    /// which are checked or written.
     Holds { floor: i64 },
-    /// The condition fails. `standing` is the row that it was checked against; `None` if there is
-    /// none.
-    Fails { standing: Option<Box<Row>> },
+    /// The condition fails. `standing` are the rows that
+    /// [`crate::mutation::WriteOutcome::NotApplied`] tells.
+    Fails { standing: Vec<Row> },
 }
 
-/// Checks the predicates of a condition, all of which must hold.
+/// Checks the condition of a write, all predicates of which must hold.
 pub(super) fn check(
     overlay: &Overlay<'_>,
     schema: &Schema,
     condition: &Condition,
+    write: &Write,
     moment: Moment,
 ) -> Result<Checked, StorageError> {
-    let (row, newest) = standing_row(overlay, schema, condition, moment)?;
-    let holds = condition
-        .predicates
-        .iter()
-        .all(|predicate| holds(predicate, row.as_ref()));
-    Ok(match holds {
-        true => Checked::Holds {
-            floor: newest.saturating_add(1),
-        },
-        false => Checked::Fails {
-            standing: row.map(Box::new),
-        },
+    let mut found = Found::new(overlay, schema, condition, moment)?;
+    let mut holds = true;
+    for checked in &condition.rows {
+        let row = found.row(&checked.clustering)?;
+        holds = holds
+            && match &checked.predicate {
+                RowPredicate::Exists => row.is_some(),
+                RowPredicate::NotExists => row.is_none(),
+                RowPredicate::Passes(test) => test.passes(row),
+            };
+    }
+    if !holds {
+        return Ok(Checked::Fails {
+            standing: found.standing(),
+        });
+    }
+    // What is applied has to be seen, so it is newer than what stands in every row it writes.
+    let own = |mutation: &&_| is_of(condition, mutation);
+    for change in write.mutations.iter().filter(own).flat_map(|m| &m.changes) {
+        match change {
+            Change::Row { clustering, .. } | Change::DeleteRow { clustering, .. } => {
+                found.row(clustering)?;
+            }
+            Change::Static { .. } => {
+                found.row(&[])?;
+            }
+            Change::DeleteRange { .. } | Change::DeletePartition { .. } => {}
+        }
+    }
+    Ok(Checked::Holds {
+        floor: found.newest.saturating_add(1),
     })
 }
 
-fn holds(predicate: &RowPredicate, row: Option<&Row>) -> bool {
-    match predicate {
-        RowPredicate::NotExists => row.is_none(),
-    }
+fn is_of(condition: &Condition, mutation: &PartitionMutation) -> bool {
+    mutation.table == condition.table && mutation.partition_key == condition.partition_key
 }
 
-/// The live row of a condition, and the greatest timestamp of all that is stored of it.
-fn standing_row(
-    overlay: &Overlay<'_>,
-    schema: &Schema,
-    condition: &Condition,
+/// The rows of a partition as a write finds them. Each is read once.
+struct Found<'o> {
+    overlay: &'o Overlay<'o>,
+    table: &'o TableSchema,
+    partition: Vec<u8>,
+    head: Record,
+    /// The parts that the rows share, with the live static cells.
+    shared: Arc<Partition>,
+    /// The static row; `None` if it has no live cell.
+    static_row: Option<Row>,
+    /// The live rows among those that were asked for, by their keys within the partition.
+    rows: BTreeMap<Vec<u8>, Option<Row>>,
+    /// The greatest timestamp of all that is stored of the rows that were asked for; `i64::MIN` for
+    /// none.
+    newest: i64,
     moment: Moment,
-) -> Result<(Option<Row>, i64), StorageError> {
-    let Condition {
-        table,
-        partition_key,
-        clustering,
-        predicates: _,
-    } = condition;
-    let table = schema.table(*table)?;
-    let (token, partition) = table.keys.partition(partition_key)?;
-    let of_statics = clustering.is_empty() && table.keys.has_clustering();
-    let head = overlay.head(table, &partition)?;
-    let head_liveness = Liveness {
-        deleted_to: i64::MIN,
-        now_s: moment.now_s,
-    };
-    let statics = head_liveness.statics(&head, &table.live);
-    let (key, record, deleted_to, cells) = if of_statics {
-        let key = key::join(&partition, HEADER, &[])?;
-        let cells = (!statics.is_empty()).then(Vec::new);
-        (key, head, i64::MIN, cells)
-    } else {
-        let suffix = table.keys.clustering(clustering)?;
-        let key = key::join(&partition, ROW, &suffix)?;
-        let deleted_to = overlay.deleted_to(table, &partition, &head, &suffix)?;
-        let record = overlay.row(table, &partition, &suffix)?;
+}
+
+impl<'o> Found<'o> {
+    fn new(
+        overlay: &'o Overlay<'o>,
+        schema: &'o Schema,
+        condition: &Condition,
+        moment: Moment,
+    ) -> Result<Found<'o>, StorageError> {
+        let table = schema.table(condition.table)?;
+        let (token, partition) = table.keys.partition(&condition.partition_key)?;
+        let head = overlay.head(table, &partition)?;
         let liveness = Liveness {
-            deleted_to,
+            deleted_to: i64::MIN,
             now_s: moment.now_s,
         };
-        let cells = liveness.row(&record, &table.live);
-        (key, record, deleted_to, cells)
-    };
-    let newest = newest(&record).max(deleted_to);
-    let row = cells.map(|cells| Row {
-        partition: Arc::new(Partition {
+        let shared = Arc::new(Partition {
             token,
-            key: partition_key.clone(),
-            static_cells: statics,
-        }),
-        clustering: (!of_statics).then(|| {
-            record
-                .clustering
-                .clone()
-                .unwrap_or_else(|| clustering.clone())
-        }),
-        cells,
-        position: Position(key.into()),
-    });
-    Ok((row, newest))
+            key: condition.partition_key.clone(),
+            static_cells: liveness.statics(&head, &table.live),
+        });
+        let position = Position(key::join(&partition, HEADER, &[])?.into());
+        let static_row = (!shared.static_cells.is_empty()).then(|| Row {
+            partition: Arc::clone(&shared),
+            clustering: None,
+            cells: Vec::new(),
+            position,
+        });
+        Ok(Found {
+            overlay,
+            table,
+            partition,
+            head,
+            shared,
+            static_row,
+            rows: BTreeMap::new(),
+            newest: i64::MIN,
+            moment,
+        })
+    }
+
+    /// The live row with this clustering key; without one on a table with clustering columns, the
+    /// static row.
+    fn row(&mut self, clustering: &[Bytes]) -> Result<Option<&Row>, StorageError> {
+        if clustering.is_empty() && self.table.keys.has_clustering() {
+            self.newest = self.newest.max(newest(&self.head));
+            return Ok(self.static_row.as_ref());
+        }
+        let suffix = self.table.keys.clustering(clustering)?;
+        if !self.rows.contains_key(&suffix) {
+            let row = self.read(clustering, &suffix)?;
+            self.rows.insert(suffix.clone(), row);
+        }
+        Ok(self.rows[&suffix].as_ref())
+    }
+
+    fn read(&mut self, clustering: &[Bytes], suffix: &[u8]) -> Result<Option<Row>, StorageError> {
+        let (overlay, table) = (self.overlay, self.table);
+        let record = overlay.row(table, &self.partition, suffix)?;
+        let deleted_to = overlay.deleted_to(table, &self.partition, &self.head, suffix)?;
+        self.newest = self.newest.max(newest(&record)).max(deleted_to);
+        let liveness = Liveness {
+            deleted_to,
+            now_s: self.moment.now_s,
+        };
+        let Some(cells) = liveness.row(&record, &table.live) else {
+            return Ok(None);
+        };
+        let clustering = record.clustering.unwrap_or_else(|| clustering.to_vec());
+        Ok(Some(Row {
+            partition: Arc::clone(&self.shared),
+            clustering: Some(clustering),
+            cells,
+            position: Position(key::join(&self.partition, ROW, suffix)?.into()),
+        }))
+    }
+
+    fn standing(self) -> Vec<Row> {
+        let rows: Vec<Row> = self.rows.into_values().flatten().collect();
+        match rows.is_empty() {
+            true => self.static_row.into_iter().collect(),
+            false => rows,
+        }
+    }
 }
 
 /// The greatest timestamp in a record; `i64::MIN` for none.

@@ -28,11 +28,11 @@ pub(super) fn prepare(
 ) -> Result<Prepared, StorageError> {
     let mut overlay = Overlay::new(engine, batch);
     let floor = match &write.condition {
-        Some(condition) => match condition::check(&overlay, schema, condition, moment)? {
+        Some(condition) => match condition::check(&overlay, schema, condition, &write, moment)? {
             Checked::Holds { floor } => floor,
             Checked::Fails { standing } => {
                 return Ok(Prepared {
-                    outcome: WriteOutcome::NotApplied { existing: standing },
+                    outcome: WriteOutcome::NotApplied { standing },
                     changes: Changes::default(),
                     derived: DerivedRows {
                         batch: Batch::new(),

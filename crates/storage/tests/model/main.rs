@@ -18,8 +18,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use schema::{ColumnId, Table};
 use storage::mutation::{
-    CellChange, CellOperation, Change, Condition, PartitionMutation, RowPredicate, Write,
-    WriteOutcome,
+    CellChange, CellOperation, Change, Condition, PartitionMutation, RowCondition, RowPredicate,
+    Write, WriteOutcome,
 };
 use storage::read::{Cell, ClusteringBound, ClusteringSlice, LiveCell, Partitions, Row};
 use storage::{Durability, Storage, StorageOptions};
@@ -479,14 +479,16 @@ impl World {
             condition: Some(Condition {
                 table: self.table.id,
                 partition_key: vec![partition.clone()],
-                clustering: key.clone().unwrap_or_default(),
-                predicates: vec![RowPredicate::NotExists],
+                rows: vec![RowCondition {
+                    clustering: key.clone().unwrap_or_default(),
+                    predicate: RowPredicate::NotExists,
+                }],
             }),
         };
         let outcome = block_on(self.storage().write(write)).expect("it is decided");
         match (outcome, existing) {
-            (WriteOutcome::NotApplied { existing: found }, Some(expected)) => {
-                assert_eq!(found.as_deref().map(show), Some(expected));
+            (WriteOutcome::NotApplied { standing }, Some(expected)) => {
+                assert_eq!(standing.iter().map(show).collect::<Vec<_>>(), [expected]);
             }
             (WriteOutcome::Applied, None) => {
                 let floor = self.oracle.floor(&partition, key.as_deref());

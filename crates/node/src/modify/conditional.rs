@@ -1,0 +1,336 @@
+//! Execution of writes with conditions: one statement, or a batch of which at least one statement
+//! has a condition.
+//!
+//! All of them are on one partition. They are applied together if all conditions hold, and later
+//! than anything the conditions saw, whatever timestamps the client gives.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use cql::error::CqlError;
+use query::bind::StatementClock;
+use schema::{Column, ColumnKind, Table};
+use storage::mutation::{
+    Condition, PartitionMutation, RowCondition, RowPredicate, Write, WriteOutcome,
+};
+use storage::read::{Partitions, ReadRequest, Row};
+use value::CqlType;
+
+use super::condition::PreparedCondition;
+use super::plan::{WriteKind, WritePlan};
+use super::target::Extent;
+use crate::answer::{Answer, ColumnSpec, Outcome, Rows};
+use crate::database::Database;
+use crate::failure::storage_error;
+use crate::parameters::BoundValue;
+use crate::select::place::{Content, Place, Shape, put_bytes};
+
+/// The name of the column that tells whether a conditional write was applied.
+const APPLIED: &str = "[applied]";
+
+/// Writes with conditions, with their values.
+pub(super) struct Conditional {
+    table: Arc<Table>,
+    is_batch: bool,
+    partition_key: Option<Vec<Bytes>>,
+    rows: Vec<RowCondition>,
+    /// The kind of condition on each row, by its clustering key.
+    kinds: HashMap<Vec<Bytes>, Kind>,
+    mutations: Vec<PartitionMutation>,
+    /// Whether a condition is on the existence of a row, so that the answer shows whole rows.
+    shows_all: bool,
+    /// The columns of the other conditions, in the order in which the answer shows them.
+    shown: Vec<Column>,
+    writes_statics: bool,
+}
+
+/// A kind of condition. Those on one row must be of the same kind.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Exists,
+    NotExists,
+    Columns,
+}
+
+/// Checks that these statements can be applied together under their conditions.
+///
+/// # Errors
+/// Statements on several tables.
+pub(super) fn check_together<'w>(
+    writes: impl Iterator<Item = &'w WritePlan>,
+) -> Result<(), CqlError> {
+    let mut tables = writes.map(|write| write.table.id);
+    let first = tables.next();
+    match tables.all(|table| Some(table) == first) {
+        true => Ok(()),
+        false => Err(CqlError::invalid(
+            "Batch with conditions cannot span multiple tables",
+        )),
+    }
+}
+
+impl Conditional {
+    /// Begins without any statement. `is_batch` tells whether the rows of the answer name their
+    /// keys.
+    pub fn new(table: &Arc<Table>, is_batch: bool) -> Conditional {
+        Conditional {
+            table: Arc::clone(table),
+            is_batch,
+            partition_key: None,
+            rows: Vec::new(),
+            kinds: HashMap::new(),
+            mutations: Vec::new(),
+            shows_all: false,
+            shown: Vec::new(),
+            writes_statics: false,
+        }
+    }
+
+    /// Adds a statement with its values. Its changes take `timestamp`, in microseconds since the
+    /// epoch, or a later one.
+    ///
+    /// # Errors
+    /// Values that don't fit their places, more than one partition, and conditions that exclude
+    /// each other.
+    pub fn add(
+        &mut self,
+        write: &WritePlan,
+        values: &[BoundValue],
+        clock: &StatementClock,
+        timestamp: i64,
+    ) -> Result<(), CqlError> {
+        let using = write.using_values(values, clock)?;
+        let expanded = write.expanded(values, clock)?;
+        let (plan, values) = match &expanded {
+            Some((plan, values)) => (plan, &values[..]),
+            None => (write, values),
+        };
+        self.take_partition(write, plan.target.partition_keys(values, clock)?)?;
+        let extent = plan.target.extent(&self.table, values, clock)?;
+        let of_statics = extent == Extent::Partition && !self.table.clustering_key().is_empty();
+        self.writes_statics |= !plan.static_operations.is_empty();
+        if let Some(condition) = &write.condition {
+            let clustering = match extent {
+                Extent::Rows(mut rows) if rows.len() == 1 => rows.remove(0),
+                Extent::Partition => Vec::new(),
+                Extent::Rows(_) | Extent::Ranges(_) => {
+                    return Err(no_in(write, "clustering key columns"));
+                }
+            };
+            self.take_condition(condition, clustering, of_statics, values, clock)?;
+        }
+        let mutations = plan.mutations_of(values, clock, timestamp, using.ttl_s)?;
+        self.mutations.extend(mutations);
+        Ok(())
+    }
+
+    fn take_partition(
+        &mut self,
+        write: &WritePlan,
+        mut keys: Vec<Vec<Bytes>>,
+    ) -> Result<(), CqlError> {
+        if keys.len() > 1 {
+            return Err(match self.is_batch {
+                true => several_partitions(),
+                false => no_in(write, "partition key"),
+            });
+        }
+        let key = keys.pop().unwrap_or_default();
+        match &self.partition_key {
+            Some(earlier) if *earlier != key => Err(several_partitions()),
+            _ => {
+                self.partition_key = Some(key);
+                Ok(())
+            }
+        }
+    }
+
+    fn take_condition(
+        &mut self,
+        condition: &PreparedCondition,
+        clustering: Vec<Bytes>,
+        of_statics: bool,
+        values: &[BoundValue],
+        clock: &StatementClock,
+    ) -> Result<(), CqlError> {
+        let kind = match condition {
+            PreparedCondition::Exists => Kind::Exists,
+            PreparedCondition::NotExists => Kind::NotExists,
+            PreparedCondition::Columns(_) => Kind::Columns,
+        };
+        self.shows_all |= kind != Kind::Columns;
+        let (regular, statics): (Vec<_>, Vec<_>) = condition
+            .columns()
+            .iter()
+            .partition(|condition| !condition.is_static());
+        for condition in regular.into_iter().chain(statics) {
+            if !self
+                .shown
+                .iter()
+                .any(|shown| shown.id == condition.column.id)
+            {
+                self.shown.push(condition.column.clone());
+            }
+        }
+        let predicates = condition.predicates(of_statics, values, clock)?;
+        if let Some(predicate) = predicates.of_row {
+            self.take_row(kind, clustering, predicate)?;
+        }
+        if let Some(predicate) = predicates.of_statics {
+            self.take_row(kind, Vec::new(), predicate)?;
+        }
+        Ok(())
+    }
+
+    fn take_row(
+        &mut self,
+        kind: Kind,
+        clustering: Vec<Bytes>,
+        predicate: RowPredicate,
+    ) -> Result<(), CqlError> {
+        let standing = *self.kinds.entry(clustering.clone()).or_insert(kind);
+        if standing != kind {
+            let exists_alone = standing != Kind::Columns && kind != Kind::Columns;
+            return Err(CqlError::invalid(match exists_alone {
+                true => "Cannot mix IF EXISTS and IF NOT EXISTS conditions for the same row",
+                false => "Cannot mix IF conditions and IF [NOT] EXISTS for the same row",
+            }));
+        }
+        self.rows.push(RowCondition {
+            clustering,
+            predicate,
+        });
+        Ok(())
+    }
+
+    /// Applies the writes if the conditions hold.
+    ///
+    /// # Errors
+    /// Failures of the storage.
+    pub async fn execute(mut self, database: &Database) -> Result<Answer, CqlError> {
+        let partition_key = self.partition_key.clone().unwrap_or_default();
+        let write = Write {
+            mutations: std::mem::take(&mut self.mutations),
+            condition: Some(Condition {
+                table: self.table.id,
+                partition_key,
+                rows: std::mem::take(&mut self.rows),
+            }),
+        };
+        let outcome = database.storage.write(write).await.map_err(storage_error)?;
+        match outcome {
+            WriteOutcome::Applied => Ok(self.answer(true, &[], &[])),
+            WriteOutcome::NotApplied { standing } => self.refused(database, standing),
+        }
+    }
+
+    /// The answer if a condition failed. It shows the rows that the conditions were checked
+    /// against.
+    fn refused(&self, database: &Database, standing: Vec<Row>) -> Result<Answer, CqlError> {
+        let has_clustering = !self.table.clustering_key().is_empty();
+        let are_of_statics = has_clustering && self.kinds.keys().all(Vec::is_empty);
+        let rows = match are_of_statics {
+            true => self.row_beside(database, standing)?,
+            false => standing,
+        };
+        let sees_statics = match self.shows_all {
+            true => self.writes_statics,
+            false => self
+                .shown
+                .iter()
+                .any(|shown| shown.kind == ColumnKind::Static),
+        };
+        let is_row = |row: &Row| sees_statics || row.clustering.is_some();
+        let rows: Vec<Row> = rows.into_iter().filter(is_row).collect();
+        let columns = match self.shows_all {
+            true => self.table.columns_in_select_order(),
+            false => {
+                let keys = self.table.partition_key().into_iter();
+                let keys = keys.chain(self.table.clustering_key());
+                let keys = keys.filter(|_| self.is_batch);
+                keys.chain(&self.shown).collect()
+            }
+        };
+        Ok(self.answer(false, &columns, &rows))
+    }
+
+    /// Conditions on static columns alone show the static row beside the first row of the
+    /// partition, as Cassandra does.
+    fn row_beside(
+        &self,
+        database: &Database,
+        mut standing: Vec<Row>,
+    ) -> Result<Vec<Row>, CqlError> {
+        let request = ReadRequest {
+            table: self.table.id,
+            partitions: Partitions::One(self.partition_key.clone().unwrap_or_default()),
+            slices: Vec::new(),
+            reversed: false,
+            resume_after: None,
+            static_only_rows: false,
+        };
+        let mut rows = database.storage.read(request).map_err(storage_error)?;
+        let Some(first) = rows.next().transpose().map_err(storage_error)? else {
+            return Ok(standing);
+        };
+        match standing.first_mut() {
+            // The static cells are those that the condition saw.
+            Some(row) => row.clustering = first.clustering,
+            None => standing.push(Row {
+                cells: Vec::new(),
+                ..first
+            }),
+        }
+        Ok(standing)
+    }
+
+    /// The answer: `[applied]`, and these columns of the rows if there are any.
+    fn answer(&self, applied: bool, columns: &[&Column], rows: &[Row]) -> Answer {
+        let keyspace: Arc<str> = self.table.keyspace.as_str().into();
+        let table: Arc<str> = self.table.name.as_str().into();
+        let spec = |name: &str, cql_type: &CqlType| ColumnSpec {
+            keyspace: keyspace.clone(),
+            table: table.clone(),
+            name: name.into(),
+            cql_type: cql_type.clone(),
+        };
+        let mut specs = vec![spec(APPLIED, &CqlType::Boolean)];
+        let mut body = BytesMut::new();
+        for row in rows {
+            put_bytes(&mut body, &[u8::from(applied)]);
+            for column in columns {
+                let content: Content<'_> = Place::of(column).content(row);
+                content.put(Shape::of(&column.cql_type), &mut body);
+            }
+        }
+        match rows.is_empty() {
+            true => put_bytes(&mut body, &[u8::from(applied)]),
+            false => specs.extend(columns.iter().map(|c| spec(&c.name, &c.cql_type))),
+        }
+        Answer {
+            outcome: Outcome::Rows(Rows {
+                columns: specs.into(),
+                body,
+                count: rows.len().max(1) as u32,
+                paging_state: None,
+                charge: None,
+            }),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+fn several_partitions() -> CqlError {
+    CqlError::invalid("Batch with conditions cannot span multiple partitions")
+}
+
+fn no_in(write: &WritePlan, what: &str) -> CqlError {
+    let statements = match write.kind {
+        WriteKind::DeleteCells | WriteKind::DeleteRows => "deletions",
+        WriteKind::Insert { .. } | WriteKind::Update => "updates",
+    };
+    CqlError::invalid(format!(
+        "IN on the {what} is not supported with conditional {statements}"
+    ))
+}
