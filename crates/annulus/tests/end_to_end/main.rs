@@ -11,6 +11,7 @@ mod gateway_tls;
 mod gateway_with_store;
 mod index;
 mod insecure;
+mod linear;
 mod log;
 mod memory;
 mod operator;
