@@ -65,3 +65,35 @@ fn what_is_applied_is_seen_though_a_deletion_came_from_the_future() {
     let seen: Vec<_> = read_all(&storage, &table).iter().map(shown).collect();
     assert_eq!(seen, [(1, Some(1), Some("seen".to_owned()))]);
 }
+
+#[test]
+fn conditions_look_at_so_many_bytes_of_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = open(directory.path());
+    let table = simple_table();
+    create(&storage, &table, true);
+    let large = "x".repeat(40 << 20);
+    for key in [1, 2] {
+        let row = insert(vec![int(key)], vec![set(V, text(&large))], 1);
+        write(&storage, &table, vec![int(1)], vec![row]);
+    }
+    let exists = |key| RowCondition {
+        clustering: vec![int(key)],
+        predicate: RowPredicate::Exists,
+    };
+    let outcome = |rows| {
+        let change = insert(vec![int(3)], vec![set(V, text("small"))], 1);
+        block_on(storage.write(Write {
+            condition: Some(Condition {
+                table: table.id,
+                partition_key: vec![int(1)],
+                rows,
+            }),
+            ..write_of(&table, vec![int(1)], vec![change])
+        }))
+    };
+    let error = outcome(vec![exists(1), exists(2)]).unwrap_err().to_string();
+    assert!(error.contains("more than 64 MiB"), "{error}");
+    let applied = outcome(vec![exists(1)]);
+    assert!(matches!(applied, Ok(WriteOutcome::Applied)));
+}

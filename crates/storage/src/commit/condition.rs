@@ -11,8 +11,11 @@ use crate::StorageError;
 use crate::key::{self, HEADER, ROW};
 use crate::layout::{Schema, TableSchema};
 use crate::mutation::{Change, Condition, PartitionMutation, RowPredicate, Write};
-use crate::read::{Partition, Position, Row};
+use crate::read::{Cell, Partition, Position, Row};
 use crate::record::{ColumnRecord, Liveness, Record};
+
+/// The most bytes of rows that a condition may look at, unless it looks at one row alone.
+const BYTES_MAX: usize = 64 << 20;
 
 /// The outcome of a check.
 pub(super) enum Checked {
@@ -82,6 +85,8 @@ struct Found<'o> {
     static_row: Option<Row>,
     /// The live rows among those that were asked for, by their keys within the partition.
     rows: BTreeMap<Vec<u8>, Option<Row>>,
+    /// The bytes of the live rows.
+    bytes: usize,
     /// The greatest timestamp of all that is stored of the rows that were asked for; `i64::MIN` for
     /// none.
     newest: i64,
@@ -122,6 +127,7 @@ impl<'o> Found<'o> {
             shared,
             static_row,
             rows: BTreeMap::new(),
+            bytes: 0,
             newest: i64::MIN,
             moment,
         })
@@ -154,6 +160,14 @@ impl<'o> Found<'o> {
         let Some(cells) = liveness.row(&record, &table.live) else {
             return Ok(None);
         };
+        self.bytes += cells.iter().map(|(_, cell)| size(cell)).sum::<usize>();
+        if self.bytes > BYTES_MAX && !self.rows.is_empty() {
+            return Err(StorageError::Invalid(format!(
+                "The rows that the conditions of a batch look at hold more than {} MiB: make \
+                 smaller batches",
+                BYTES_MAX >> 20
+            )));
+        }
         let clustering = record.clustering.unwrap_or_else(|| clustering.to_vec());
         Ok(Some(Row {
             partition: Arc::clone(&self.shared),
@@ -168,6 +182,19 @@ impl<'o> Found<'o> {
         match rows.is_empty() {
             true => self.static_row.into_iter().collect(),
             false => rows,
+        }
+    }
+}
+
+/// Bytes of a live cell.
+fn size(cell: &Cell) -> usize {
+    match cell {
+        Cell::Simple(cell) => cell.value.len(),
+        Cell::Elements(elements) => {
+            let elements = elements.iter();
+            elements
+                .map(|(path, cell)| path.len() + cell.value.len())
+                .sum()
         }
     }
 }

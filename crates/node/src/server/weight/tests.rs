@@ -98,6 +98,14 @@ fn statements(names: &[String]) -> Vec<String> {
             "UPDATE ks.t SET m[1] = '{}' WHERE p = 1 AND c = 1",
             "x".repeat(20_000)
         ),
+        format!(
+            "UPDATE ks.t SET l = null WHERE p = 1 AND c = 1 IF {}",
+            vec!["l[?] = ?"; 500].join(" AND ")
+        ),
+        format!(
+            "UPDATE ks.t SET l = null WHERE p = 1 AND c = 1 IF m IN ({})",
+            repeated("?")
+        ),
         "SELECT p FROM ks.t WHERE p = ?".to_owned(),
     ]
 }
