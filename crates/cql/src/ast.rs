@@ -5,6 +5,7 @@
 
 pub mod data_type;
 mod describe;
+mod operation;
 mod user_type;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use value::{CqlType, Literal};
 
 pub use data_type::DataType;
 pub use describe::{Describe, DescribeTarget};
+pub use operation::{NEGATION, Operand, Operation};
 pub use user_type::{AlterType, AlterTypeChange, CreateType, FieldDefinition};
 
 /// A parsed statement with its bind markers.
@@ -343,21 +345,14 @@ pub enum Selector {
     Column(String),
     /// `count(*)`, `count(1)`.
     CountAll,
-    /// `writetime(c)`, `maxwritetime(c)`, of a column or of a field of it.
-    WriteTime {
+    /// `writetime(c)`, `maxwritetime(c)` or `ttl(c)`, of a column or of a part of it.
+    Time {
+        /// The function.
+        function: TimeFunction,
         /// The column.
         column: String,
-        /// The field of its user type, if one is named.
-        field: Option<String>,
-        /// Whether the function is `maxwritetime`.
-        is_max: bool,
-    },
-    /// `ttl(c)`, of a column or of a field of it.
-    Ttl {
-        /// The column.
-        column: String,
-        /// The field of its user type, if one is named.
-        field: Option<String>,
+        /// The part of the column.
+        part: Box<Part>,
     },
     /// Any other function call.
     Function(FunctionCall<Selector>),
@@ -375,6 +370,15 @@ pub enum Selector {
         /// The term in brackets.
         key: Term,
     },
+    /// `column[from..to]`. One of the bounds is there at least.
+    Slice {
+        /// The column.
+        column: String,
+        /// The first key or element; `None` for all from the beginning on.
+        from: Option<Box<Term>>,
+        /// The last key or element; `None` for all up to the end.
+        to: Option<Box<Term>>,
+    },
     /// `selector.field`, of a user type.
     Field {
         /// The selector whose value has a user type.
@@ -384,6 +388,46 @@ pub enum Selector {
     },
     /// A literal or bind marker, as in `similarity_cosine(v, [1, 2])`.
     Term(Term),
+}
+
+/// A function that tells times of cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeFunction {
+    /// `writetime`: when cells were written.
+    WriteTime,
+    /// `maxwritetime`: when the newest of the cells was written.
+    MaxWriteTime,
+    /// `ttl`: how long cells have left to live.
+    Ttl,
+}
+
+impl TimeFunction {
+    /// The name, in lower case.
+    pub fn name(self) -> &'static str {
+        match self {
+            TimeFunction::WriteTime => "writetime",
+            TimeFunction::MaxWriteTime => "maxwritetime",
+            TimeFunction::Ttl => "ttl",
+        }
+    }
+}
+
+/// The part of a column that a function is called with.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    /// All of the column.
+    Whole,
+    /// `.field`, of a user type.
+    Field(String),
+    /// `[key]`, of a map, or `[element]`, of a set.
+    Element(Term),
+    /// `[from..to]`, of a map or set, as in [`Selector::Slice`].
+    Slice {
+        /// The first key or element.
+        from: Option<Term>,
+        /// The last key or element.
+        to: Option<Term>,
+    },
 }
 
 /// One entry of `ORDER BY`.

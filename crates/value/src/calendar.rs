@@ -11,7 +11,7 @@ const EPOCH_DAY: i64 = 1 << 31;
 
 /// The days from 1970-01-01 to a date. The algorithm is Howard Hinnant's ("chrono-compatible
 /// low-level date algorithms"): years begin in March, so a leap day is the last of its year.
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
     let year_of_era = year.rem_euclid(400);
@@ -21,7 +21,7 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
 }
 
 /// The date (year, month, day) that is `days` after 1970-01-01: the inverse of [`days_from_civil`].
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
+pub(crate) fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let day_of_era = days.rem_euclid(146_097);

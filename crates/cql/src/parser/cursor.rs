@@ -5,7 +5,7 @@
 //! possibility without the grammar having to repeat itself.
 
 use super::lexer::{Kind, LexError, Lexer, Token};
-use super::{MAX_NESTING, MAX_TOKENS};
+use super::{MAX_NESTING, MAX_OPERATORS, MAX_TOKENS};
 use crate::ast::BindMarker;
 use crate::error::CqlError;
 
@@ -24,6 +24,10 @@ pub(super) struct Cursor<'a> {
     markers: Vec<Option<String>>,
     /// The current nesting, at most [`MAX_NESTING`].
     depth: usize,
+    /// The number of expressions around the current token, which are terms or selectors.
+    open_expressions: usize,
+    /// The number of operators in the outermost of them, at most [`MAX_OPERATORS`].
+    operators: usize,
     /// The number of tokens taken, at most [`MAX_TOKENS`].
     tokens: usize,
 }
@@ -43,6 +47,8 @@ impl<'a> Cursor<'a> {
             expected: Vec::new(),
             markers: Vec::new(),
             depth: 0,
+            open_expressions: 0,
+            operators: 0,
             tokens: 0,
         })
     }
@@ -214,6 +220,28 @@ impl<'a> Cursor<'a> {
         let result = inner(self);
         self.depth -= 1;
         result
+    }
+
+    /// Parses an expression: a term or a selector, in which operators may stand.
+    pub(super) fn expression<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
+        if self.open_expressions == 0 {
+            self.operators = 0;
+        }
+        self.open_expressions += 1;
+        let result = self.nested(inner);
+        self.open_expressions -= 1;
+        result
+    }
+
+    /// Counts an operator, or refuses more than [`MAX_OPERATORS`] in an expression.
+    pub(super) fn note_operator(&mut self) -> Parse<()> {
+        self.operators += 1;
+        match self.operators > MAX_OPERATORS {
+            true => Err(self.error_here(format!(
+                "an expression has at most {MAX_OPERATORS} operators"
+            ))),
+            false => Ok(()),
+        }
     }
 
     /// Gives a bind marker the next index.

@@ -54,9 +54,9 @@ pub(super) struct LexError {
 }
 
 /// All symbols. A longer symbol comes before the shorter ones that it begins with.
-const SYMBOLS: [&str; 24] = [
-    "<=", ">=", "!=", "+=", "-=", "(", ")", "[", "]", "{", "}", "<", ">", "=", "+", "-", "*", "/",
-    "%", ",", ".", ";", ":", "?",
+const SYMBOLS: [&str; 25] = [
+    "<=", ">=", "!=", "+=", "-=", "..", "(", ")", "[", "]", "{", "}", "<", ">", "=", "+", "-", "*",
+    "/", "%", ",", ".", ";", ":", "?",
 ];
 
 /// The state of the lexer within a statement.
@@ -181,7 +181,8 @@ impl<'a> Lexer<'a> {
         }
         let whole = count(rest, |byte| byte.is_ascii_digit());
         let mut length = whole;
-        if rest[length..].starts_with('.') {
+        // The two points of `1..2` belong to neither number.
+        if rest[length..].starts_with('.') && !rest[length..].starts_with("..") {
             length += 1;
             length += count(&rest[length..], |byte| byte.is_ascii_digit());
         }

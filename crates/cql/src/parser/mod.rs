@@ -12,6 +12,7 @@ mod index;
 mod keyspace;
 mod lexer;
 mod names;
+mod operations;
 mod options;
 mod outline;
 mod relation;
@@ -37,6 +38,10 @@ pub use types::is_type_name;
 
 /// The deepest nesting of terms, selectors, types and relations in one another.
 pub const MAX_NESTING: usize = 64;
+
+/// The most operators in one term or selector, its parts included. Each makes the tree deeper,
+/// which is walked by recursion later.
+pub const MAX_OPERATORS: usize = 128;
 
 /// The most tokens of a statement. A token takes up to about 100 bytes in the tree, so without this
 /// limit a statement of the largest frame, made of commas and digits alone, would take gigabytes.

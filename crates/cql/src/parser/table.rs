@@ -80,11 +80,20 @@ impl Cursor<'_> {
 
     /// Parses `name type [STATIC]`.
     fn column_definition(&mut self) -> Parse<ColumnDefinition> {
-        Ok(ColumnDefinition {
+        let definition = ColumnDefinition {
             name: self.column_name()?,
             data_type: self.data_type()?,
             is_static: self.eat_word("STATIC")?,
-        })
+        };
+        let token = self.current();
+        if is_word(&token, "MASKED") {
+            return Err(CqlError::invalid(format!(
+                "Columns with a mask are not supported (column {}): call a function such as \
+                 mask_default where the column is selected",
+                definition.name
+            )));
+        }
+        Ok(definition)
     }
 
     fn table_option(&mut self, create: &mut CreateTable) -> Parse<()> {

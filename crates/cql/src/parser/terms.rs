@@ -6,7 +6,7 @@ use value::{Literal, NoDuration, parse_duration};
 use super::cursor::{Cursor, Parse, is_symbol, is_word};
 use super::lexer::{Kind, Token};
 use super::names::{is_reserved, unquoted};
-use crate::ast::{FunctionCall, Term};
+use crate::ast::{FunctionCall, Operand, Term};
 use crate::error::CqlError;
 
 /// The words that are constants.
@@ -18,7 +18,7 @@ pub(super) fn is_constant(token: &Token<'_>) -> bool {
 }
 
 /// Whether a word is a duration, such as `P1DT2H`, where a term is expected.
-fn is_duration_word(token: &Token<'_>) -> bool {
+pub(super) fn is_duration_word(token: &Token<'_>) -> bool {
     token.kind == Kind::Word
         && token.text.starts_with('P')
         && parse_duration(token.text) != Err(NoDuration::Form)
@@ -46,25 +46,20 @@ impl Cursor<'_> {
         is_symbol(&token, "?") || is_symbol(&token, ":")
     }
 
-    /// Parses a term and refuses arithmetic after it.
+    /// Parses a term, in which operators may stand.
     pub(super) fn term(&mut self) -> Parse<Term> {
-        let term = self.nested(Self::term_here)?;
-        let token = self.current();
-        let is_operator = ["+", "-", "*", "/", "%"]
-            .iter()
-            .any(|operator| is_symbol(&token, operator));
-        // Only in `c = 1 + c` may something be added to a term.
-        let adds_column = is_symbol(&token, "+")
-            && self
-                .second()
-                .is_some_and(|next| matches!(next.kind, Kind::Word | Kind::QuotedName));
-        if is_operator && !adds_column {
-            return Err(self.error_here(format!(
-                "arithmetic is not supported: expected the end of the value, found '{}'",
-                token.text
-            )));
+        self.expression(|cursor| cursor.operations(Self::signed_term))
+    }
+
+    /// Parses a term without operators, which may be negated.
+    pub(super) fn signed_term(&mut self) -> Parse<Term> {
+        match self.negated()? {
+            true => {
+                let term = self.nested(Self::signed_term)?;
+                Ok(Term::negated(term))
+            }
+            false => self.term_here(),
         }
-        Ok(term)
     }
 
     fn term_here(&mut self) -> Parse<Term> {
@@ -235,14 +230,14 @@ impl Cursor<'_> {
     }
 
     /// Parses `(type) term` or `(term, ..)`. The token after the parenthesis decides which it is.
-    fn hint_or_tuple(&mut self) -> Parse<Term> {
+    pub(super) fn hint_or_tuple(&mut self) -> Parse<Term> {
         self.expect_symbol("(")?;
         if self.at_type() && !self.at_function() && !is_duration_word(&self.current()) {
             let data_type = self.data_type()?;
             self.expect_symbol(")")?;
             return Ok(Term::TypeHint {
                 data_type,
-                term: Box::new(self.term()?),
+                term: Box::new(self.nested(Self::signed_term)?),
             });
         }
         let elements = self.separated(Self::term)?;
@@ -257,7 +252,7 @@ impl Cursor<'_> {
             || is_symbol(&token, "-")
                 && self.second().is_some_and(|next| next.kind == Kind::Integer);
         if is_integer || self.at_marker() {
-            self.term()
+            self.signed_term()
         } else {
             Err(self.expected("an integer or a bind marker"))
         }

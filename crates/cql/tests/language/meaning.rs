@@ -230,6 +230,49 @@ fn fields_of_user_types_are_selected() {
 }
 
 #[test]
+fn products_come_before_sums() {
+    let text = |text: &str| selector(text);
+    assert_eq!(text("a + b * c"), text("a + (b * c)"));
+    assert_eq!(text("a - b - c"), text("(a - b) - c"));
+    assert_ne!(text("a - b - c"), text("a - (b - c)"));
+    assert_eq!(text("-a * b"), text("(-a) * b"));
+    assert_eq!(text("a-1"), text("a - 1"));
+    let chain = |operators: usize| {
+        let text = format!("INSERT INTO t (a) VALUES (1{})", " + 1".repeat(operators));
+        cql::parser::parse_statement(&text)
+    };
+    assert!(chain(cql::parser::MAX_OPERATORS).is_ok());
+    assert!(chain(cql::parser::MAX_OPERATORS + 1).is_err());
+    let signs = format!("INSERT INTO t (a) VALUES ({}a)", "- ".repeat(100_000));
+    assert!(cql::parser::parse_statement(&signs).is_err());
+}
+
+#[test]
+fn slices_have_one_bound_or_two() {
+    let one = || Term::Literal(Literal::Integer("1".to_owned()));
+    let slice = |from: Option<Term>, to: Option<Term>| Selector::Slice {
+        column: "s".to_owned(),
+        from: from.map(Box::new),
+        to: to.map(Box::new),
+    };
+    assert_eq!(selector("s[1..1]"), slice(Some(one()), Some(one())));
+    assert_eq!(selector("s[1 .. ]"), slice(Some(one()), None));
+    assert_eq!(selector("s[..1]"), slice(None, Some(one())));
+    assert_eq!(
+        selector("ttl(s[1..])"),
+        Selector::Time {
+            function: TimeFunction::Ttl,
+            column: "s".to_owned(),
+            part: Box::new(Part::Slice {
+                from: Some(one()),
+                to: None
+            })
+        }
+    );
+    assert!(cql::parser::parse_statement("SELECT s[..] FROM t").is_err());
+}
+
+#[test]
 fn selectors_have_forms_of_their_own() {
     assert_eq!(selector("count(*)"), Selector::CountAll);
     assert_eq!(selector("COUNT(1)"), Selector::CountAll);
@@ -243,18 +286,18 @@ fn selectors_have_forms_of_their_own() {
     );
     assert_eq!(
         selector("WriteTime(\"A\")"),
-        Selector::WriteTime {
+        Selector::Time {
+            function: TimeFunction::WriteTime,
             column: "A".to_owned(),
-            field: None,
-            is_max: false
+            part: Box::new(Part::Whole)
         }
     );
     assert_eq!(
-        selector("maxwritetime(a)"),
-        Selector::WriteTime {
+        selector("maxwritetime(a['k'])"),
+        Selector::Time {
+            function: TimeFunction::MaxWriteTime,
             column: "a".to_owned(),
-            field: None,
-            is_max: true
+            part: Box::new(Part::Element(string("k")))
         }
     );
     assert_eq!(selector("ttl"), column("ttl"));

@@ -84,12 +84,13 @@ fn columns_and_their_fields_have_times() {
     let Projection::Items(items) = select.projection else {
         panic!("no items");
     };
-    let time = |field: Option<&str>| Selector::Ttl {
+    let time = |part| Selector::Time {
+        function: TimeFunction::Ttl,
         column: "u".to_owned(),
-        field: field.map(str::to_owned),
+        part: Box::new(part),
     };
-    assert_eq!(items[0].selector, time(Some("F")));
-    assert_eq!(items[1].selector, time(None));
+    assert_eq!(items[0].selector, time(Part::Field("F".to_owned())));
+    assert_eq!(items[1].selector, time(Part::Whole));
 }
 
 #[test]

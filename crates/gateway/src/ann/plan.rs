@@ -209,9 +209,9 @@ fn is_aggregate(selector: &Selector) -> bool {
             is_aggregate(selector)
         }
         Selector::Column(_)
-        | Selector::WriteTime { .. }
-        | Selector::Ttl { .. }
+        | Selector::Time { .. }
         | Selector::Element { .. }
+        | Selector::Slice { .. }
         | Selector::Term(_) => false,
     }
 }

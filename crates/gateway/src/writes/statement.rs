@@ -341,8 +341,8 @@ mod tests {
 
     #[test]
     fn a_write_that_is_not_understood_is_refused_with_its_reason() {
-        let arithmetic = "UPDATE shop.products SET name = 1 * 2 WHERE id = 1";
-        let error = tables(arithmetic, None).unwrap_err();
+        let unfinished = "UPDATE shop.products SET name = 1 * WHERE id = 1";
+        let error = tables(unfinished, None).unwrap_err();
         assert!(
             error.message.contains("a write to shop.products"),
             "{error}"

@@ -1,19 +1,23 @@
 //! Expressions, which compute the selected values of a row.
 
+mod elements;
+mod times;
+
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use cql::error::CqlError;
+pub(super) use elements::{Brackets, Elements};
 use query::clock::StatementClock;
 use query::functions::{Cast, ScalarFunction};
 use storage::read::Row;
+pub(super) use times::{Form, TimedCells, TimedPart};
 use value::{
-    CqlType, UserType, compare, json_text, split_elements, split_entries,
+    CqlType, UserType, json_text,
     token::{Partitioner, routing_key},
 };
 
-use super::place::{Content, Place, Shape, put_bytes, put_null};
-use super::times::TimedCells;
+use super::place::{Place, Shape, put_bytes, put_null};
 
 /// A selected value, not yet computed.
 #[derive(Clone, Debug)]
@@ -46,13 +50,8 @@ pub(super) enum Expression {
         cast: Cast,
         argument: Box<Expression>,
     },
-    /// `map[key]` or `set[element]`.
-    Element {
-        place: Place,
-        key_type: CqlType,
-        is_map: bool,
-        key: Box<Expression>,
-    },
+    /// `map[key]`, `set[element]` or a slice of either.
+    Elements(Elements),
     /// `argument.field`, of a user type.
     Field {
         definition: Arc<UserType>,
@@ -98,8 +97,8 @@ impl Expression {
     pub(super) fn put(&self, scope: Scope<'_>, out: &mut BytesMut) -> Result<(), CqlError> {
         match (self, scope.row) {
             (Expression::Column { place, shape }, Some(row)) => place.content(row).put(*shape, out),
-            (Expression::WriteTime(TimedCells::Whole(place)), Some(row)) => {
-                match place.live_cell(row) {
+            (Expression::WriteTime(cells), Some(row)) if cells.is_whole() => {
+                match cells.place.live_cell(row) {
                     Some(cell) => {
                         out.put_i32(8);
                         out.put_i64(cell.timestamp);
@@ -124,8 +123,14 @@ impl Expression {
             Expression::Column { place, shape } => Ok(scope
                 .row
                 .and_then(|row| place.content(row).to_bytes(*shape))),
-            Expression::WriteTime(cells) => Ok(scope.row.and_then(|row| cells.written(row))),
-            Expression::Ttl(cells) => Ok(scope.row.and_then(|row| cells.left(row, scope.clock))),
+            Expression::WriteTime(cells) => match scope.row {
+                Some(row) => cells.written(row, scope),
+                None => Ok(None),
+            },
+            Expression::Ttl(cells) => match scope.row {
+                Some(row) => cells.left(row, scope, scope.clock),
+                None => Ok(None),
+            },
             Expression::Term(position) => Ok(scope.terms[*position].clone()),
             Expression::Function {
                 function,
@@ -142,17 +147,7 @@ impl Expression {
                 Some(value) => cast.apply(&value),
                 None => Ok(None),
             },
-            Expression::Element {
-                place,
-                key_type,
-                is_map,
-                key,
-            } => {
-                let (Some(row), Some(key)) = (scope.row, key.evaluate(scope)?) else {
-                    return Ok(None);
-                };
-                Ok(element(place.content(row), key_type, *is_map, &key))
-            }
+            Expression::Elements(elements) => elements.evaluate(scope),
             Expression::Field {
                 definition,
                 position,
@@ -207,25 +202,4 @@ fn token(
         key.map(|key| partitioner.token(&routing_key(&key)))
     };
     Ok(token.map(|token| Bytes::copy_from_slice(&token.0.to_be_bytes())))
-}
-
-/// The value under `key` in a map, or the element itself if a set has it.
-fn element(content: Content<'_>, key_type: &CqlType, is_map: bool, key: &Bytes) -> Option<Bytes> {
-    let is_wanted = |got: &Bytes| compare(key_type, got, key).is_eq();
-    match content {
-        Content::Null => None,
-        Content::Elements(elements) => {
-            let (path, cell) = elements.iter().find(|(path, _)| is_wanted(path))?;
-            Some(if is_map {
-                cell.value.clone()
-            } else {
-                path.clone()
-            })
-        }
-        Content::Value(frozen) if is_map => split_entries(frozen)
-            .ok()?
-            .into_iter()
-            .find_map(|(got, value)| is_wanted(&got).then_some(value)),
-        Content::Value(frozen) => split_elements(frozen).ok()?.into_iter().find(is_wanted),
-    }
 }

@@ -35,6 +35,7 @@ mod order;
 mod page;
 mod paging;
 mod partitions;
+mod parts;
 pub(crate) mod place;
 mod plan;
 mod positions;
@@ -45,7 +46,6 @@ mod ranks;
 mod selected_table;
 mod source;
 mod terms;
-mod times;
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The names of result columns, as Cassandra shows them.
 
-use cql::ast::Selector;
+use cql::ast::{FunctionCall, NEGATION, Operation, Part, Selector, Term};
 use query::functions::term_text;
 
 /// The name of a column that has no alias.
@@ -8,18 +8,17 @@ pub(super) fn selector_name(selector: &Selector) -> String {
     match selector {
         Selector::Column(name) => name.clone(),
         Selector::CountAll => "count".to_owned(),
-        Selector::WriteTime {
+        Selector::Time {
+            function,
             column,
-            field,
-            is_max,
-        } => {
-            let max = if *is_max { "max" } else { "" };
-            format!("{max}writetime({})", part_name(column, field.as_deref()))
-        }
-        Selector::Ttl { column, field } => format!("ttl({})", part_name(column, field.as_deref())),
+            part,
+        } => format!("{}({column}{})", function.name(), part_text(part)),
         Selector::Function(call) => {
             let keyspace = call.keyspace.as_deref().unwrap_or("system");
             let arguments: Vec<String> = call.arguments.iter().map(selector_name).collect();
+            if let Some(name) = operator_name(call, &arguments) {
+                return name;
+            }
             // Cassandra shows this function by its older name alone.
             let name = match call.name.as_str() {
                 "to_json" => "tojson",
@@ -31,14 +30,50 @@ pub(super) fn selector_name(selector: &Selector) -> String {
             format!("cast({} as {cql_type})", selector_name(selector))
         }
         Selector::Element { column, key } => format!("{column}[{}]", term_text(key)),
+        Selector::Slice { column, from, to } => {
+            format!("{column}{}", slice_text(from.as_deref(), to.as_deref()))
+        }
         Selector::Field { selector, field } => format!("{}.{field}", selector_name(selector)),
         Selector::Term(term) => term_text(term),
     }
 }
 
-fn part_name(column: &str, field: Option<&str>) -> String {
-    match field {
-        Some(field) => format!("{column}.{field}"),
-        None => column.to_owned(),
+/// The name of an operator and its operands, in parentheses where another operator would bind
+/// closer; `None` for other calls.
+fn operator_name(call: &FunctionCall<Selector>, arguments: &[String]) -> Option<String> {
+    let inner = |at: usize| match &call.arguments[at] {
+        Selector::Function(inner) => Operation::of_function(&inner.name),
+        _ => None,
+    };
+    let operand = |at: usize, is_looser: bool| match is_looser {
+        true => format!("({})", arguments[at]),
+        false => arguments[at].clone(),
+    };
+    match (Operation::of_function(&call.name), arguments) {
+        (Some(operation), [_, _]) => {
+            let is_product = operation.is_product();
+            let is_sum = |inner: Option<Operation>| inner.is_some_and(|inner| !inner.is_product());
+            let left = operand(0, is_product && is_sum(inner(0)));
+            let right = operand(1, is_sum(inner(1)) || is_product && inner(1).is_some());
+            Some(format!("{left} {} {right}", operation.symbol()))
+        }
+        (None, [_]) if call.name == NEGATION => {
+            Some(format!("-{}", operand(0, inner(0).is_some())))
+        }
+        _ => None,
     }
+}
+
+fn part_text(part: &Part) -> String {
+    match part {
+        Part::Whole => String::new(),
+        Part::Field(field) => format!(".{field}"),
+        Part::Element(key) => format!("[{}]", term_text(key)),
+        Part::Slice { from, to } => slice_text(from.as_ref(), to.as_ref()),
+    }
+}
+
+fn slice_text(from: Option<&Term>, to: Option<&Term>) -> String {
+    let text = |bound: Option<&Term>| bound.map_or_else(String::new, term_text);
+    format!("[{}..{}]", text(from), text(to))
 }

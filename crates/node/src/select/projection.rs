@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cql::ast::{self, FunctionCall, Selector, Term};
+use cql::ast::{self, FunctionCall, Selector, Term, TimeFunction};
 use cql::error::CqlError;
 use query::bind::{PrepareContext, PreparedTerm, prepare_term};
 use query::functions::{self, Argument, Cast, own_type, term_excerpt};
@@ -16,7 +16,6 @@ use super::aggregate::{AggregateCall, AggregateFunction};
 use super::expression::{Expression, JsonField};
 use super::names::selector_name;
 use super::place::{Place, Shape};
-use super::times::TimedCells;
 use crate::answer::ColumnSpec;
 
 /// The name of a bind marker in a selection, if its place has no name.
@@ -207,13 +206,13 @@ fn json_name(name: &str) -> String {
     json_string(&quoted)
 }
 
-struct Builder<'a> {
-    table: &'a Table,
+pub(super) struct Builder<'a> {
+    pub(super) table: &'a Table,
     ctx: &'a mut PrepareContext,
     terms: Vec<PreparedTerm>,
     aggregates: Vec<AggregateCall>,
     read: Vec<Column>,
-    reads_times: bool,
+    pub(super) reads_times: bool,
     /// Whether the argument of an aggregate is being resolved. No other aggregate may stand there.
     in_aggregate: bool,
 }
@@ -251,19 +250,18 @@ impl Builder<'_> {
                 Ok((self.column(column), column.cql_type.clone()))
             }
             Selector::CountAll => self.aggregate(AggregateFunction::CountRows, "count", &[]),
-            Selector::WriteTime {
+            Selector::Time {
+                function,
                 column,
-                field,
-                is_max,
+                part,
             } => {
-                let cells = self.cells(column, field.as_deref(), *is_max, "writetime")?;
+                let cells = self.cells(*function, column, part)?;
+                if *function == TimeFunction::Ttl {
+                    let cql_type = cells.result_type(CqlType::Int);
+                    return Ok((Expression::Ttl(cells), cql_type));
+                }
                 let cql_type = cells.result_type(CqlType::Bigint);
                 Ok((Expression::WriteTime(cells), cql_type))
-            }
-            Selector::Ttl { column, field } => {
-                let cells = self.cells(column, field.as_deref(), false, "ttl")?;
-                let cql_type = cells.result_type(CqlType::Int);
-                Ok((Expression::Ttl(cells), cql_type))
             }
             Selector::Function(call) => self.function(call),
             Selector::Cast { selector, cql_type } => {
@@ -275,6 +273,9 @@ impl Builder<'_> {
                 Ok((cast, cql_type.clone()))
             }
             Selector::Element { column, key } => self.element(column, key),
+            Selector::Slice { column, from, to } => {
+                self.slice(column, from.as_deref(), to.as_deref())
+            }
             Selector::Field { selector, field } => {
                 let (argument, cql_type) = self.selector(selector)?;
                 let (definition, position) =
@@ -299,7 +300,7 @@ impl Builder<'_> {
         }
     }
 
-    fn column(&mut self, column: &Column) -> Expression {
+    pub(super) fn column(&mut self, column: &Column) -> Expression {
         if !self.read.iter().any(|seen| seen.id == column.id) {
             self.read.push(column.clone());
         }
@@ -309,54 +310,11 @@ impl Builder<'_> {
         }
     }
 
-    /// The cells of a column, or of a field of it, whose times a function tells.
-    fn cells(
-        &mut self,
-        name: &str,
-        field: Option<&str>,
-        is_max: bool,
-        function: &str,
-    ) -> Result<TimedCells, CqlError> {
-        let column = resolve::column(self.table, name)?;
-        if matches!(
-            column.kind,
-            ColumnKind::PartitionKey { .. } | ColumnKind::Clustering { .. }
-        ) {
-            return Err(CqlError::invalid(format!(
-                "Cannot use selection function {function} on PRIMARY KEY part {name}"
-            )));
-        }
-        let is_multi_cell = column.cql_type.is_multi_cell();
-        if column.cql_type.is_collection() && is_multi_cell {
-            return Err(CqlError::invalid(format!(
-                "Cannot use selection function {function} on non-frozen collection {name}"
-            )));
-        }
-        let place = Place::of(column);
-        let cells = match (field, column.cql_type.user_type()) {
-            (Some(field), _) => {
-                let (definition, position) = field_of(&column.cql_type, field, || name.to_owned())?;
-                match is_multi_cell {
-                    true => TimedCells::Field(place, position),
-                    false => TimedCells::FrozenField(place, definition.clone(), position),
-                }
-            }
-            (None, Some(_)) if is_multi_cell && is_max => TimedCells::Newest(place),
-            (None, Some(definition)) if is_multi_cell => {
-                TimedCells::Fields(place, definition.field_names.len())
-            }
-            _ => TimedCells::Whole(place),
-        };
-        self.column(column);
-        self.reads_times = true;
-        Ok(cells)
-    }
-
     fn term(&mut self, term: &Term, cql_type: &CqlType) -> Result<Expression, CqlError> {
         self.named_term(term, cql_type, MARKER_NAME)
     }
 
-    fn named_term(
+    pub(super) fn named_term(
         &mut self,
         term: &Term,
         cql_type: &CqlType,
@@ -365,32 +323,6 @@ impl Builder<'_> {
         let prepared = prepare_term(term, cql_type, name, self.ctx)?;
         self.terms.push(prepared);
         Ok(Expression::Term(self.terms.len() - 1))
-    }
-
-    fn element(&mut self, name: &str, key: &Term) -> Result<(Expression, CqlType), CqlError> {
-        let column = resolve::column(self.table, name)?;
-        let (key_type, result_type, is_map, place_name) = match &column.cql_type {
-            CqlType::Map { key, value, .. } => (key, value, true, format!("key({name})")),
-            CqlType::Set { element, .. } => (element, element, false, format!("value({name})")),
-            CqlType::List { .. } => {
-                return Err(CqlError::invalid(format!(
-                    "Element selection is only allowed on sets and maps, but {name} is a list"
-                )));
-            }
-            other => {
-                return Err(CqlError::invalid(format!(
-                    "Invalid element selection: {name} is of type {other} is not a collection"
-                )));
-            }
-        };
-        self.column(column);
-        let element = Expression::Element {
-            place: Place::of(column),
-            key_type: (**key_type).clone(),
-            is_map,
-            key: Box::new(self.named_term(key, key_type, &place_name)?),
-        };
-        Ok((element, (**result_type).clone()))
     }
 
     fn function(
@@ -527,7 +459,7 @@ impl Builder<'_> {
 }
 
 /// The user type of a selected value, and the position of a field of it.
-fn field_of<'t>(
+pub(super) fn field_of<'t>(
     cql_type: &'t CqlType,
     field: &str,
     selected: impl Fn() -> String,

@@ -276,8 +276,8 @@ fn wrong_selections_are_explained() {
             "Cannot use selection function writetime on PRIMARY KEY part a",
         ),
         (
-            "SELECT ttl(m) FROM t",
-            "Cannot use selection function ttl on non-frozen collection m",
+            "SELECT l[0..1] FROM t",
+            "Slice selection is only allowed on sets and maps, but l is a list",
         ),
         ("SELECT nope(r) FROM t", "Unknown function 'nope'"),
         (

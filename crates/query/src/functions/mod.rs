@@ -1,15 +1,22 @@
 //! Scalar functions, which may be called in a selection and within a term.
 //!
-//! One table (`table.rs`) declares all of them. [`resolve`] picks the declaration that a call
-//! means, by the name and by the known types of its arguments, and settles the types. Terms are
-//! judged by [`assignability`], which needs the types of the functions that they call. The
-//! resulting [`ScalarFunction`] evaluates serialised values. `token()` depends on the table for
-//! which it is called, and `cast` is not a function in the grammar. So the selection handles both;
-//! [`Cast`] does the conversion of a cast.
+//! One table (`table.rs`) declares those with fixed types. The others are resolved by the types of
+//! their arguments: operators, and functions of collections and of masks. [`resolve`] picks the
+//! function that a call means, by the name and by the known types of its arguments, and settles the
+//! types. Terms are judged by [`assignability`], which needs the types of the functions that they
+//! call. The resulting [`ScalarFunction`] evaluates serialised values. `token()` depends on the
+//! table for which it is called, and `cast` is not a function in the grammar. So the selection
+//! handles both; [`Cast`] does the conversion of a cast.
 
 mod blob;
 mod cast;
+mod collections;
+mod floor;
 mod json;
+mod mask;
+mod math;
+mod numbers;
+mod operation;
 mod resolve;
 mod similarity;
 mod table;
@@ -18,8 +25,10 @@ mod time;
 
 use bytes::Bytes;
 pub use cast::Cast;
-use cql::ast::Term;
+use collections::CollectionFunction;
+use cql::ast::{Operation, Term};
 use cql::error::CqlError;
+use mask::Mask;
 pub use resolve::{
     Assignability, assignability, literal_assignability, natural_type, own_type, resolve,
     type_assignability,
@@ -66,16 +75,25 @@ enum Body {
     ToJson,
     /// Takes a text, and returns a value of the call's own type.
     FromJson,
+    /// Takes a collection.
+    OfCollection(CollectionFunction),
+    /// Masks its first argument. Any argument may be null.
+    Mask(Mask),
+    /// An operator between two values.
+    Operation(Operation),
+    /// The sign before a number.
+    Negation,
 }
 
 type OfValues = fn(&[&[u8]], &StatementClock) -> Result<Bytes, CqlError>;
 
 /// The most arguments of any declared function.
-const ARGUMENTS_MAX: usize = 2;
+const ARGUMENTS_MAX: usize = 3;
 
 impl ScalarFunction {
     /// Evaluates the function for serialised arguments. There must be one for each of the argument
-    /// types, valid for it; `None` is null. Any null argument gives null, except for `toJson`.
+    /// types, valid for it; `None` is null. Any null argument gives null, except for `toJson` and
+    /// masks.
     ///
     /// # Errors
     /// If there is no result for the arguments: a time is out of range, or bytes are no value of
@@ -90,6 +108,21 @@ impl ScalarFunction {
             Body::FromJson => {
                 let text = arguments.first().and_then(Option::as_deref);
                 return json::from_json(&self.return_type, text);
+            }
+            Body::OfCollection(function) => {
+                return match arguments.first().and_then(Option::as_deref) {
+                    Some(value) => function.evaluate(&self.argument_types[0], value),
+                    None => Ok(None),
+                };
+            }
+            Body::Mask(mask) => return mask.evaluate(&self.return_type, arguments),
+            Body::Operation(operation) => {
+                let types = &self.argument_types;
+                return operation::operate(operation, types, &self.return_type, arguments);
+            }
+            Body::Negation => {
+                let argument = arguments.first().and_then(Option::as_ref);
+                return operation::negate(&self.return_type, argument);
             }
             Body::ToJson => {
                 let value = arguments.first().and_then(Option::as_deref);

@@ -1,12 +1,15 @@
 //! Finds the function that a call means.
 
 mod assign;
+mod generic;
+mod operation;
 
 pub use assign::{
     Assignability, assignability, literal_assignability, natural_type, own_type, type_assignability,
 };
 use cql::ast::Term;
 use cql::error::CqlError;
+use operation::Fits;
 use value::CqlType;
 
 use super::table::{Declaration, Signature, overloads};
@@ -30,6 +33,12 @@ pub fn resolve(
         return Err(CqlError::invalid(format!(
             "Unknown function '{keyspace}.{name}'"
         )));
+    }
+    if let Some(resolved) = operation::resolve(name, arguments, receiver) {
+        return resolved;
+    }
+    if let Some(resolved) = generic::resolve(name, arguments) {
+        return resolved;
     }
     let candidates: Vec<&'static Declaration> = overloads(name).collect();
     match candidates.as_slice() {
@@ -110,6 +119,7 @@ fn choose(
     receiver: Option<&CqlType>,
 ) -> Result<&'static Declaration, CqlError> {
     let mut fitting = Vec::new();
+    let fits: Vec<Fits<'_>> = arguments.iter().map(Fits::of).collect();
     for declaration in candidates {
         let Signature::Fixed {
             arguments: types,
@@ -127,8 +137,8 @@ fn choose(
         }
         let worst = types
             .iter()
-            .zip(arguments)
-            .map(|(cql_type, argument)| argument.fits(cql_type))
+            .zip(&fits)
+            .map(|(cql_type, argument)| argument.fit(cql_type))
             .min()
             .unwrap_or(Assignability::Exact);
         match worst {
@@ -259,7 +269,7 @@ fn no_type(argument: &Argument<'_>, function: &str) -> CqlError {
 }
 
 impl Argument<'_> {
-    fn fits(&self, wanted: &CqlType) -> Assignability {
+    pub(super) fn fits(&self, wanted: &CqlType) -> Assignability {
         match self {
             Argument::Term(term) => assignability(term, wanted),
             Argument::Typed { cql_type, .. } => {
@@ -274,7 +284,7 @@ impl Argument<'_> {
         }
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         match self {
             Argument::Term(term) => term_excerpt(term),
             Argument::Typed { text, .. } => (*text).to_owned(),

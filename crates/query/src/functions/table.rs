@@ -2,7 +2,8 @@
 
 use value::CqlType::{self, *};
 
-use super::{Body, OfValues, blob, similarity, time};
+use super::math::{self, Math};
+use super::{Body, OfValues, blob, floor, similarity, time};
 
 /// One function with one signature. Several declarations of one name are overloads.
 pub(super) struct Declaration {
@@ -94,6 +95,7 @@ pub(super) fn overloads(name: &str) -> impl Iterator<Item = &'static Declaration
     DECLARATIONS
         .iter()
         .chain(BLOB_CONVERSIONS)
+        .chain(MATHS)
         .filter(move |declaration| declaration.name == name)
 }
 
@@ -165,6 +167,33 @@ static DECLARATIONS: &[Declaration] = &[
         Bigint,
         time::date_to_timestamp,
     ),
+    pure(
+        "floor",
+        &[Timestamp, Duration],
+        Timestamp,
+        floor::of_timestamp,
+    ),
+    pure(
+        "floor",
+        &[Timestamp, Duration, Timestamp],
+        Timestamp,
+        floor::of_timestamp,
+    ),
+    pure(
+        "floor",
+        &[Timeuuid, Duration],
+        Timestamp,
+        floor::of_timeuuid,
+    ),
+    pure(
+        "floor",
+        &[Timeuuid, Duration, Timestamp],
+        Timestamp,
+        floor::of_timeuuid,
+    ),
+    pure("floor", &[Date, Duration], Date, floor::of_date),
+    pure("floor", &[Date, Duration, Date], Date, floor::of_date),
+    pure("floor", &[Time, Duration], Time, floor::of_time),
     of_vectors("similarity_cosine", similarity::cosine),
     of_vectors("similarity_euclidean", similarity::euclidean),
     of_vectors("similarity_dot_product", similarity::dot_product),
@@ -211,6 +240,23 @@ static BLOB_CONVERSIONS: &[Declaration] = blob_conversions!(
     "uuid": Uuid,
     "varchar": Text,
     "varint": Varint,
+);
+
+/// Declares the functions of one number for each type of numbers.
+macro_rules! maths {
+    ($($type:ident),* $(,)?) => {
+        &[$(
+            pure("abs", &[$type], $type, |values, _| math::apply(Math::Abs, &$type, values)),
+            pure("exp", &[$type], $type, |values, _| math::apply(Math::Exp, &$type, values)),
+            pure("log", &[$type], $type, |values, _| math::apply(Math::Log, &$type, values)),
+            pure("log10", &[$type], $type, |values, _| math::apply(Math::Log10, &$type, values)),
+            pure("round", &[$type], $type, |values, _| math::apply(Math::Round, &$type, values)),
+        )*]
+    };
+}
+
+static MATHS: &[Declaration] = maths!(
+    Bigint, Counter, Decimal, Double, Float, Int, Smallint, Tinyint, Varint
 );
 
 #[cfg(test)]

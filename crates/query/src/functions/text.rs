@@ -7,10 +7,8 @@ use value::{Literal, Value};
 /// The text of a term in the form in which Cassandra prints it.
 pub fn term_text(term: &Term) -> String {
     match term {
-        Term::Marker(marker) => match &marker.name {
-            Some(name) => format!(":{name}"),
-            None => "?".to_owned(),
-        },
+        // A named marker has no name here, as in Cassandra.
+        Term::Marker(_) => "?".to_owned(),
         Term::Null => "NULL".to_owned(),
         Term::Literal(literal) => literal_text(literal),
         Term::List(terms) => format!("[{}]", joined(terms)),
@@ -32,7 +30,8 @@ pub fn term_text(term: &Term) -> String {
         Term::Tuple(terms) => format!("({})", joined(terms)),
         Term::Function(call) => {
             let keyspace = call.keyspace.as_deref().unwrap_or("system");
-            format!("{keyspace}.{}({})", call.name, joined(&call.arguments))
+            let name = Identifier(&call.name);
+            format!("{keyspace}.{name}({})", joined(&call.arguments))
         }
         Term::TypeHint { data_type, term } => format!("({data_type}){}", term_text(term)),
     }

@@ -1,7 +1,7 @@
 //! Rules for which terms may stand where a type is wanted. Functions are chosen by them, too.
 
-use cql::ast::Term;
 use cql::ast::data_type::no_user_types;
+use cql::ast::{Operation, Term};
 use value::{CqlType, Literal};
 
 use super::{is_of_receiver, resolve};
@@ -56,6 +56,13 @@ pub fn assignability(term: &Term, cql_type: &CqlType) -> Assignability {
             .unwrap_or(Weak),
         (Term::Tuple(terms), _) if terms.len() == 1 => assignability(&terms[0], cql_type),
         (Term::Function(call), _) if is_of_receiver(&call.name) => Weak,
+        (Term::Function(call), _) if Operation::is_operator(&call.name) => {
+            let arguments: Vec<Argument<'_>> = call.arguments.iter().map(Argument::Term).collect();
+            match resolve(None, &call.name, &arguments, Some(cql_type)) {
+                Ok(function) => type_assignability(&function.return_type, cql_type),
+                Err(_) => No,
+            }
+        }
         (Term::Function(_) | Term::TypeHint { .. }, _) => match natural_type(term) {
             Some(natural) => type_assignability(&natural, cql_type),
             None => No,

@@ -1,0 +1,176 @@
+//! Functions of collections: the keys and values of a map, and aggregates of elements.
+
+use bigdecimal::BigDecimal;
+use bytes::Bytes;
+use cql::ast::Operation;
+use cql::error::CqlError;
+use num_bigint::{BigInt, Sign};
+use value::{CqlType, Value, ValueError, compare, join_elements, split_elements, split_entries};
+
+use super::numbers;
+
+/// A function of a collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CollectionFunction {
+    MapKeys,
+    MapValues,
+    Count,
+    Min,
+    Max,
+    Sum,
+    Avg,
+}
+
+use CollectionFunction::{Avg, Count, MapKeys, MapValues, Max, Min, Sum};
+
+/// All such functions, by their names.
+const FUNCTIONS: [(&str, CollectionFunction); 7] = [
+    ("map_keys", MapKeys),
+    ("map_values", MapValues),
+    ("collection_count", Count),
+    ("collection_min", Min),
+    ("collection_max", Max),
+    ("collection_sum", Sum),
+    ("collection_avg", Avg),
+];
+
+impl CollectionFunction {
+    /// The function and its name.
+    pub(super) fn by_name(name: &str) -> Option<(&'static str, CollectionFunction)> {
+        FUNCTIONS.into_iter().find(|(known, _)| *known == name)
+    }
+
+    /// The collections that the function takes, in the words of Cassandra's messages.
+    pub(super) fn parameter(self) -> &'static str {
+        match self {
+            MapKeys | MapValues => "map",
+            Count => "collection",
+            Min | Max => "set or list",
+            Sum | Avg => "numeric set/list",
+        }
+    }
+
+    /// The type of the result; `None` if the function takes no such argument.
+    pub(super) fn result_type(self, argument: &CqlType) -> Option<CqlType> {
+        let element = match argument {
+            CqlType::List { element, .. } | CqlType::Set { element, .. } => Some(&**element),
+            _ => None,
+        };
+        match (self, argument) {
+            (MapKeys, CqlType::Map { key, .. }) => Some(CqlType::Set {
+                element: key.clone(),
+                frozen: false,
+            }),
+            (MapValues, CqlType::Map { value, .. }) => Some(CqlType::List {
+                element: value.clone(),
+                frozen: false,
+            }),
+            (Count, _) if argument.is_collection() => Some(CqlType::Int),
+            (Min | Max, _) => element.cloned(),
+            (Sum | Avg, _) => element.filter(|element| is_number(element)).cloned(),
+            _ => None,
+        }
+    }
+
+    /// Computes the function of a serialised collection; `None` for null.
+    ///
+    /// # Errors
+    /// Bytes that are no such collection, and sums that are too long for a value.
+    pub(super) fn evaluate(
+        self,
+        argument_type: &CqlType,
+        collection: &[u8],
+    ) -> Result<Option<Bytes>, CqlError> {
+        let invalid = |error: ValueError| CqlError::invalid(error.0);
+        if let CqlType::Map { .. } = argument_type {
+            let entries = split_entries(collection).map_err(invalid)?;
+            return Ok(Some(match self {
+                MapKeys => join_elements(entries.iter().map(|(key, _)| &key[..])),
+                MapValues => join_elements(entries.iter().map(|(_, value)| &value[..])),
+                _ => int(entries.len()),
+            }));
+        }
+        let elements = split_elements(collection).map_err(invalid)?;
+        let (CqlType::List { element, .. } | CqlType::Set { element, .. }) = argument_type else {
+            return Ok(None);
+        };
+        let element_type = &**element;
+        let order = |a: &Bytes, b: &Bytes| compare(element_type, a, b);
+        match self {
+            Min => Ok(elements.into_iter().min_by(order)),
+            Max => Ok(elements.into_iter().max_by(order)),
+            Sum | Avg => {
+                let numbers = elements
+                    .iter()
+                    .map(|bytes| Value::deserialize(element_type, bytes))
+                    .filter(|number| *number != Ok(Value::Empty))
+                    .collect::<Result<Vec<_>, _>>()
+                    .map_err(invalid)?;
+                let result = match self {
+                    Sum => sum(element_type, &numbers),
+                    _ => average(element_type, &numbers),
+                };
+                let result = result.map_err(CqlError::invalid)?;
+                Ok(Some(result.serialize()))
+            }
+            _ => Ok(Some(int(elements.len()))),
+        }
+    }
+}
+
+fn int(count: usize) -> Bytes {
+    Bytes::copy_from_slice(&(count as i32).to_be_bytes())
+}
+
+fn is_number(cql_type: &CqlType) -> bool {
+    numbers::zero(cql_type).is_some()
+}
+
+fn sum(cql_type: &CqlType, addends: &[Value]) -> Result<Value, String> {
+    let zero = numbers::zero(cql_type).ok_or("no numbers")?;
+    addends.iter().try_fold(zero, |sum, number| {
+        numbers::compute(Operation::Add, cql_type, &sum, number)
+    })
+}
+
+/// The average, cut to a whole number if the type has only such; zero of nothing.
+fn average(cql_type: &CqlType, addends: &[Value]) -> Result<Value, String> {
+    let count = addends.len() as i64;
+    match cql_type {
+        _ if addends.is_empty() => numbers::zero(cql_type).ok_or_else(|| "no numbers".to_owned()),
+        CqlType::Float | CqlType::Double => {
+            let sum: f64 = addends.iter().map(numbers::double).sum();
+            let average = sum / count as f64;
+            Ok(match cql_type {
+                CqlType::Float => Value::Float(average as f32),
+                _ => Value::Double(average),
+            })
+        }
+        CqlType::Decimal => match sum(cql_type, addends)? {
+            Value::Decimal(sum) => Ok(Value::Decimal(divided(&sum, count))),
+            other => Ok(other),
+        },
+        _ => {
+            let sum: BigInt = addends.iter().map(numbers::big).sum();
+            let average = Value::Varint(sum / count);
+            numbers::narrowed(&average, cql_type).ok_or_else(|| "no number".to_owned())
+        }
+    }
+}
+
+/// The decimal divided by a count, with as many digits behind the point, rounded half to even.
+fn divided(sum: &BigDecimal, count: i64) -> BigDecimal {
+    let (unscaled, scale) = sum.as_bigint_and_exponent();
+    let count = BigInt::from(count);
+    let mut quotient = &unscaled / &count;
+    let rest: BigInt = (&unscaled % &count) * 2;
+    let is_half = rest.magnitude() == count.magnitude();
+    let is_odd = &quotient % 2 != BigInt::ZERO;
+    if rest.magnitude() > count.magnitude() || is_half && is_odd {
+        match unscaled.sign() {
+            Sign::Minus => quotient -= 1,
+            _ => quotient += 1,
+        }
+    }
+    BigDecimal::new(quotient, scale)
+}
