@@ -9,7 +9,7 @@ use crate::key::{self, HEADER, ROW};
 use crate::layout::Schema;
 use crate::mutation::{Condition, RowPredicate};
 use crate::read::{Partition, Position, Row};
-use crate::record::{ColumnRecord, Liveness, Record};
+use crate::record::Liveness;
 
 /// The outcome of a check.
 pub(super) enum Checked {
@@ -86,7 +86,7 @@ fn standing_row(
         let cells = liveness.row(&record, &table.live);
         (key, record, deleted_to, cells)
     };
-    let newest = newest(&record).max(deleted_to);
+    let newest = record.newest().max(deleted_to);
     let row = cells.map(|cells| Row {
         partition: Arc::new(Partition {
             token,
@@ -103,22 +103,4 @@ fn standing_row(
         position: Position(key.into()),
     });
     Ok((row, newest))
-}
-
-/// The greatest timestamp in a record; `i64::MIN` for none.
-fn newest(record: &Record) -> i64 {
-    let marker = record.marker.map(|marker| marker.timestamp);
-    let deletion = record.deletion.map(|deletion| deletion.timestamp);
-    let mut newest = marker.max(deletion);
-    for (_, column) in &record.cells {
-        match column {
-            ColumnRecord::Simple(cell) => newest = newest.max(Some(cell.timestamp)),
-            ColumnRecord::Elements { deletion, cells } => {
-                let deletion = deletion.map(|deletion| deletion.timestamp);
-                let elements = cells.iter().map(|(_, cell)| cell.timestamp).max();
-                newest = newest.max(deletion).max(elements);
-            }
-        }
-    }
-    newest.unwrap_or(i64::MIN)
 }
