@@ -188,7 +188,6 @@ def test_the_connection_goes_on_after_every_kind_of_error(table):
         "CREATE FUNCTION f (x int) RETURNS NULL ON NULL INPUT RETURNS int LANGUAGE java AS 'return x;'",
         "CREATE ROLE someone",
         "GRANT SELECT ON t TO someone",
-        "CREATE TABLE u (k int PRIMARY KEY, c counter)",
         "UPDATE t SET n = 1 WHERE k = 1 IF n = 0",
         "DELETE FROM t WHERE k = 1 IF EXISTS",
     ],

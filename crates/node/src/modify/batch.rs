@@ -7,6 +7,7 @@ use cql::ast::{Batch, BatchEntry, BatchKind};
 use cql::error::CqlError;
 use query::bind::{PrepareContext, StatementClock};
 
+use super::counters;
 use super::plan::{BatchPlan, ModifyPlan, Work, WritePlan};
 use super::using::{UsingPlan, write_timestamp};
 use crate::answer::Answer;
@@ -20,7 +21,6 @@ pub(super) fn prepare(
     batch: &Batch,
     ctx: &mut PrepareContext,
 ) -> Result<BatchPlan, CqlError> {
-    check_kind(batch.kind)?;
     if batch.using.ttl.is_some() {
         return Err(CqlError::invalid(
             "Global TTL on the BATCH statement is not supported.",
@@ -39,6 +39,12 @@ pub(super) fn prepare(
             BatchEntry::Delete(delete) => super::prepare_delete(database, keyspace, delete, ctx),
         })
         .collect::<Result<Vec<WritePlan>, _>>()?;
+    counters::check_batch(batch.kind, writes.iter())?;
+    if using.timestamp.is_some() && writes.iter().any(|write| write.table.is_counter()) {
+        return Err(CqlError::invalid(
+            "Cannot provide custom timestamp for a BATCH containing counters",
+        ));
+    }
     for write in &writes {
         check_entry(write)?;
         if using.timestamp.is_some() && write.using.timestamp.is_some() {
@@ -65,10 +71,7 @@ pub async fn execute_batch(
     entries: Vec<(&ModifyPlan, Parameters)>,
     batch_timestamp: Option<i64>,
 ) -> Result<Answer, CqlError> {
-    check_kind(kind)?;
-    let mut mutations = Vec::new();
-    let clock = StatementClock::start(database.storage.clock());
-    let timestamp = write_timestamp(batch_timestamp, &clock)?;
+    let mut writes = Vec::with_capacity(entries.len());
     for (plan, parameters) in &entries {
         let Work::Write(write) = &plan.work else {
             return Err(CqlError::invalid(
@@ -77,18 +80,16 @@ pub async fn execute_batch(
             ));
         };
         check_entry(write)?;
+        writes.push((&**write, parameters));
+    }
+    counters::check_batch(kind, writes.iter().map(|(write, _)| *write))?;
+    let mut mutations = Vec::new();
+    let clock = StatementClock::start(database.storage.clock());
+    let timestamp = write_timestamp(batch_timestamp, &clock)?;
+    for (write, parameters) in writes {
         mutations.extend(write.mutations(parameters, &clock, timestamp)?);
     }
     super::execute::apply(database, mutations).await
-}
-
-fn check_kind(kind: BatchKind) -> Result<(), CqlError> {
-    match kind {
-        BatchKind::Logged | BatchKind::Unlogged => Ok(()),
-        BatchKind::Counter => Err(CqlError::invalid(
-            "Counter batches are not supported yet, as counters are not",
-        )),
-    }
 }
 
 fn check_entry(write: &WritePlan) -> Result<(), CqlError> {

@@ -40,7 +40,12 @@ impl WritePlan {
         timestamp: i64,
     ) -> Result<Vec<PartitionMutation>, CqlError> {
         let values = &parameters.values;
-        let timestamp = self.using.timestamp(values, clock)?.unwrap_or(timestamp);
+        let own = self.using.timestamp(values, clock)?;
+        let timestamp = match self.table.is_counter() {
+            // Whatever the client's clock says: see `super::counters`.
+            true => clock.next_write_micros(),
+            false => own.unwrap_or(timestamp),
+        };
         let ttl_s = match self.kind {
             WriteKind::DeleteCells | WriteKind::DeleteRows => None,
             _ => self.using.ttl_s(&self.table, values, clock)?,

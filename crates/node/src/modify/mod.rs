@@ -6,6 +6,7 @@
 
 mod batch;
 mod condition;
+mod counters;
 mod delete;
 mod execute;
 mod insert;
@@ -123,6 +124,7 @@ fn prepare_insert(
     ctx: &mut PrepareContext,
 ) -> Result<WritePlan, CqlError> {
     let table = table_of(database, keyspace, &insert.table, ctx)?;
+    counters::check_insert(&table)?;
     insert::prepare(table, insert, ctx)
 }
 
@@ -133,6 +135,7 @@ fn prepare_update(
     ctx: &mut PrepareContext,
 ) -> Result<WritePlan, CqlError> {
     let table = table_of(database, keyspace, &update.table, ctx)?;
+    counters::check_clauses(&table, &update.using, update.condition.is_some())?;
     update::prepare(table, update, ctx)
 }
 
@@ -143,6 +146,7 @@ fn prepare_delete(
     ctx: &mut PrepareContext,
 ) -> Result<WritePlan, CqlError> {
     let table = table_of(database, keyspace, &delete.table, ctx)?;
+    counters::check_clauses(&table, &delete.using, delete.condition.is_some())?;
     delete::prepare(table, delete, ctx)
 }
 
