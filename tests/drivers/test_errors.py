@@ -188,7 +188,6 @@ def test_the_connection_goes_on_after_every_kind_of_error(table):
         "CREATE FUNCTION f (x int) RETURNS NULL ON NULL INPUT RETURNS int LANGUAGE java AS 'return x;'",
         "CREATE ROLE someone",
         "GRANT SELECT ON t TO someone",
-        "CREATE TABLE u (k int PRIMARY KEY, c counter)",
     ],
 )
 def test_what_is_not_there_yet_says_so(table, statement):

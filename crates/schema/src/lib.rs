@@ -315,6 +315,20 @@ impl Table {
         self.columns.iter().find(|column| column.id == id)
     }
 
+    /// Whether it is a table of counters: beside the key it has no other columns. It stays one if
+    /// its last counter is dropped.
+    pub fn is_counter(&self) -> bool {
+        let beside_key =
+            |column: &&Column| matches!(column.kind, ColumnKind::Regular | ColumnKind::Static);
+        match self.columns.iter().find(beside_key) {
+            Some(column) => column.cql_type == CqlType::Counter,
+            None => {
+                let mut dropped = self.dropped_columns.values();
+                dropped.any(|column| column.cql_type == CqlType::Counter)
+            }
+        }
+    }
+
     /// The partition key columns in their order.
     pub fn partition_key(&self) -> Vec<&Column> {
         self.key_columns(|kind| match kind {

@@ -45,6 +45,8 @@ pub(crate) struct TableSchema {
     pub growth: Arc<Growth>,
     /// The secondary indexes.
     pub indexes: Vec<IndexSchema>,
+    /// Whether it is a table of counters ([`Table::is_counter`]).
+    pub is_counter: bool,
 }
 
 /// A secondary index of a table.
@@ -164,6 +166,7 @@ impl TableSchema {
             lease,
             growth,
             indexes,
+            is_counter: table.is_counter(),
             table: Arc::clone(table),
         }
     }

@@ -85,6 +85,9 @@ pub struct PartitionMutation {
 /// One change to a partition. Timestamps are microseconds since the epoch, and the greater one
 /// wins. At equal timestamps a deletion wins over a value, and the greater value over the smaller,
 /// as in Cassandra.
+///
+/// In a table of counters a change of a row, of its statics or of a whole row always wins: its
+/// timestamp is raised above those that it must win over. Changes take effect one after the other.
 #[derive(Clone, Debug)]
 pub enum Change {
     /// Cells of a row.
@@ -149,6 +152,9 @@ pub struct CellChange {
 pub enum CellOperation {
     /// Sets the whole value of a column that is one cell.
     Set(Bytes),
+    /// Adds to a counter; less than nothing takes away. The sum wraps round at 64 bits. A counter
+    /// that is null counts as 0.
+    AddToCounter(i64),
     /// Sets a column to null, or removes all elements of a non-frozen collection.
     Delete,
     /// Gives a non-frozen collection exactly these (path, value) elements.
@@ -234,6 +240,7 @@ impl CellChange {
             CellOperation::DeleteElements(values) | CellOperation::RemoveListValues(values) => {
                 total(values)
             }
+            CellOperation::AddToCounter(_) => size_of::<i64>(),
             CellOperation::Delete | CellOperation::DeleteListIndex { .. } => 0,
         }
     }

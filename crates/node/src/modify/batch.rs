@@ -8,6 +8,7 @@ use cql::error::CqlError;
 use query::bind::{PrepareContext, StatementClock};
 
 use super::conditional::{self, Conditional};
+use super::counters;
 use super::plan::{BatchPlan, ModifyPlan, Work, WritePlan};
 use super::using::{UsingPlan, write_timestamp};
 use crate::answer::Answer;
@@ -22,7 +23,6 @@ pub(super) fn prepare(
     batch: &Batch,
     ctx: &mut PrepareContext,
 ) -> Result<BatchPlan, CqlError> {
-    check_kind(batch.kind)?;
     if batch.using.ttl.is_some() {
         return Err(CqlError::invalid(
             "Global TTL on the BATCH statement is not supported.",
@@ -41,6 +41,7 @@ pub(super) fn prepare(
             BatchEntry::Delete(delete) => super::prepare_delete(database, keyspace, delete, ctx),
         })
         .collect::<Result<Vec<WritePlan>, _>>()?;
+    counters::check_batch(batch.kind, writes.iter())?;
     if using.timestamp.is_some() {
         check_timestamps(&writes)?;
     }
@@ -79,7 +80,6 @@ pub async fn execute_batch(
     entries: Vec<(&ModifyPlan, Vec<BoundValue>)>,
     parameters: &Parameters,
 ) -> Result<Answer, CqlError> {
-    check_kind(kind)?;
     let clock = StatementClock::start(database.storage.clock());
     let writes = entries.iter().map(|(plan, values)| match &plan.work {
         Work::Write(write) => Ok((&**write, &values[..])),
@@ -87,7 +87,8 @@ pub async fn execute_batch(
             "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.",
         )),
     });
-    let writes = writes.collect::<Result<_, _>>()?;
+    let writes = writes.collect::<Result<Vec<_>, _>>()?;
+    counters::check_batch(kind, writes.iter().map(|(write, _)| *write))?;
     execute_entries(database, writes, parameters, None, &clock).await
 }
 
@@ -126,11 +127,17 @@ fn is_conditional<'w>(mut writes: impl Iterator<Item = &'w WritePlan>) -> bool {
     writes.any(|write| write.condition.is_some())
 }
 
-/// Refuses statements that have a timestamp, or a condition, in a batch that has a timestamp.
+/// Refuses statements that have a timestamp or a condition, or are on counters, in a batch that has
+/// a timestamp.
 fn check_timestamps(writes: &[WritePlan]) -> Result<(), CqlError> {
     if is_conditional(writes.iter()) {
         return Err(CqlError::invalid(
             "Cannot provide custom timestamp for conditional BATCH",
+        ));
+    }
+    if writes.iter().any(|write| write.table.is_counter()) {
+        return Err(CqlError::invalid(
+            "Cannot provide custom timestamp for a BATCH containing counters",
         ));
     }
     match writes.iter().any(|write| write.using.timestamp.is_some()) {
@@ -138,14 +145,5 @@ fn check_timestamps(writes: &[WritePlan]) -> Result<(), CqlError> {
             "Timestamp must be set either on BATCH or individual statements",
         )),
         false => Ok(()),
-    }
-}
-
-fn check_kind(kind: BatchKind) -> Result<(), CqlError> {
-    match kind {
-        BatchKind::Logged | BatchKind::Unlogged => Ok(()),
-        BatchKind::Counter => Err(CqlError::invalid(
-            "Counter batches are not supported yet, as counters are not",
-        )),
     }
 }

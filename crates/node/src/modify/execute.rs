@@ -30,7 +30,11 @@ impl WritePlan {
         timestamp: i64,
     ) -> Result<Vec<PartitionMutation>, CqlError> {
         let using = self.using_values(values, clock)?;
-        let timestamp = using.timestamp.unwrap_or(timestamp);
+        let timestamp = match self.table.is_counter() {
+            // Whatever the client's clock says: see `super::counters`.
+            true => clock.next_write_micros(),
+            false => using.timestamp.unwrap_or(timestamp),
+        };
         match self.expanded(values, clock)? {
             Some((plan, values)) => plan.mutations_of(&values, clock, timestamp, using.ttl_s),
             None => self.mutations_of(values, clock, timestamp, using.ttl_s),

@@ -7,6 +7,7 @@
 mod batch;
 mod condition;
 mod conditional;
+mod counters;
 mod delete;
 mod execute;
 mod insert;
@@ -120,6 +121,7 @@ fn prepare_insert(
     ctx: &mut PrepareContext,
 ) -> Result<WritePlan, CqlError> {
     let table = table_of(database, keyspace, &insert.table, ctx)?;
+    counters::check_insert(&table)?;
     insert::prepare(table, insert, ctx)
 }
 
@@ -130,6 +132,7 @@ fn prepare_update(
     ctx: &mut PrepareContext,
 ) -> Result<WritePlan, CqlError> {
     let table = table_of(database, keyspace, &update.table, ctx)?;
+    counters::check_clauses(&table, &update.using, update.condition.is_some())?;
     update::prepare(table, update, ctx)
 }
 
@@ -140,6 +143,7 @@ fn prepare_delete(
     ctx: &mut PrepareContext,
 ) -> Result<WritePlan, CqlError> {
     let table = table_of(database, keyspace, &delete.table, ctx)?;
+    counters::check_clauses(&table, &delete.using, delete.condition.is_some())?;
     delete::prepare(table, delete, ctx)
 }
 

@@ -13,7 +13,7 @@ use value::identifier::Identifier;
 use super::column_type::check_column_type;
 use super::create_table::{check_column_count, useless_static};
 use super::table_options::TableOptions;
-use super::{Applied, cdc, names, user_type};
+use super::{Applied, cdc, counters, names, user_type};
 use crate::answer::SchemaChangeKind;
 
 /// A prepared ALTER TABLE.
@@ -134,6 +134,7 @@ impl AlterTablePlan {
                     cdc::check_alter(&table, new)?;
                 }
                 options.apply(&mut table)?;
+                counters::check_table(&table)?;
             }
         }
         if table == *before {
@@ -201,6 +202,7 @@ fn add_column(
             )));
         }
     }
+    counters::check_added(table, name, &cql_type)?;
     check_column_count(table.columns.len() + 1)?;
     // The column takes its former id. Cells under this id that are newer than the drop show again.
     let former = table

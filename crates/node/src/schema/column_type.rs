@@ -6,11 +6,6 @@ use value::CqlType;
 
 /// Checks the type of a new column.
 pub(super) fn check_column_type(name: &str, cql_type: &CqlType) -> Result<(), CqlError> {
-    if *cql_type == CqlType::Counter {
-        return Err(CqlError::invalid(format!(
-            "Counter columns are not supported yet (column {name})"
-        )));
-    }
     if let CqlType::UserType {
         definition,
         frozen: false,
@@ -35,6 +30,11 @@ pub(super) fn check_key_type(name: &str, cql_type: &CqlType) -> Result<(), CqlEr
         return Err(CqlError::invalid(format!(
             "Invalid non-frozen user-defined type \"{}.{}\" for PRIMARY KEY column '{name}'",
             definition.keyspace, definition.name
+        )));
+    }
+    if *cql_type == CqlType::Counter {
+        return Err(CqlError::invalid(format!(
+            "counter type is not supported for PRIMARY KEY column '{name}'"
         )));
     }
     if cql_type.is_multi_cell() {

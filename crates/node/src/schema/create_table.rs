@@ -11,7 +11,7 @@ use value::token::Partitioner;
 
 use super::column_type::{check_column_type, check_key_type};
 use super::table_options::{DEFAULT_GC_GRACE_S, TableOptions};
-use super::{Applied, names, user_type};
+use super::{Applied, counters, names, user_type};
 use crate::answer::SchemaChangeKind;
 
 /// The most columns of a table. Many places search the columns one by one, and a CDC log has twice
@@ -88,6 +88,7 @@ impl CreateTablePlan {
             truncated_at_ms: None,
         };
         self.options.apply(&mut table)?;
+        counters::check_table(&table)?;
         Ok(table)
     }
 

@@ -15,7 +15,7 @@ use schema::{Catalog, Column, ColumnKind, Index, SecondaryIndex, Table};
 use storage::clock::ServerClock;
 use value::CqlType;
 
-use super::{Applied, cdc};
+use super::{Applied, cdc, counters};
 use crate::answer::SchemaChangeKind;
 
 /// The name by which `USING` may ask for an index without a class, in upper or lower case.
@@ -69,6 +69,7 @@ impl CreateIndexPlan {
             return super::missing_table(catalog, &self.keyspace, &self.table, false);
         };
         super::refuse_log(table)?;
+        counters::check_index(table)?;
         let table = match self.secondary(table)? {
             Some(target) => self.with_secondary(catalog, table, &target, clock)?,
             None => self.with_vector_index(catalog, table, clock)?,

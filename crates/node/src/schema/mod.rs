@@ -9,6 +9,7 @@ mod cdc;
 mod column_type;
 mod compaction;
 mod compression;
+mod counters;
 mod create_table;
 mod index;
 mod keyspace;

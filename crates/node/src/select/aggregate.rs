@@ -99,16 +99,13 @@ impl AggregateFunction {
     pub(super) fn result_type(self, name: &str, argument: &CqlType) -> Result<CqlType, CqlError> {
         match self {
             AggregateFunction::CountRows | AggregateFunction::Count => Ok(CqlType::Bigint),
-            AggregateFunction::Min | AggregateFunction::Max => Ok(match argument {
-                CqlType::Counter => CqlType::Bigint,
-                _ => argument.clone(),
-            }),
+            AggregateFunction::Min | AggregateFunction::Max => Ok(argument.clone()),
             AggregateFunction::Sum | AggregateFunction::Avg => match argument {
-                CqlType::Counter => Ok(CqlType::Bigint),
                 CqlType::Tinyint
                 | CqlType::Smallint
                 | CqlType::Int
                 | CqlType::Bigint
+                | CqlType::Counter
                 | CqlType::Float
                 | CqlType::Double
                 | CqlType::Varint

@@ -164,7 +164,7 @@ fn tables(source: &Source<'_>) -> Vec<Record> {
                     Value::Int(seconds(table.default_ttl_s)),
                 ),
                 ("extensions", Value::Map(Vec::new())),
-                ("flags", Value::Set(vec![text("compound")])),
+                ("flags", flags(table)),
                 ("gc_grace_seconds", Value::Int(seconds(table.gc_grace_s))),
                 ("id", Value::Uuid(table.id.0)),
             ]);
@@ -172,6 +172,12 @@ fn tables(source: &Source<'_>) -> Vec<Record> {
             row
         })
         .collect()
+}
+
+fn flags(table: &Table) -> Value {
+    let counter = table.is_counter().then_some("counter");
+    let flags = std::iter::once("compound").chain(counter);
+    Value::Set(flags.map(text).collect())
 }
 
 fn seconds(value: u32) -> i32 {

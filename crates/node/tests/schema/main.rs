@@ -11,6 +11,7 @@ mod alter_table;
 mod cdc;
 mod changes;
 mod concurrent;
+mod counters;
 mod describe;
 mod keyspaces;
 mod protected;

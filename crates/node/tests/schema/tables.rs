@@ -200,8 +200,8 @@ fn wrong_names_and_columns_are_explained() {
                 "Duplicate column 'v' declaration for table 't'",
             ),
             (
-                "CREATE TABLE t (k int PRIMARY KEY, n counter)",
-                "Counter columns are not supported yet (column n)",
+                "CREATE TABLE t (k int PRIMARY KEY, n counter, v int)",
+                "Cannot mix counter and non counter columns in the same table",
             ),
             (
                 "CREATE TABLE t (k int PRIMARY KEY, \"cdc$time\" int)",

@@ -115,7 +115,7 @@ fn batches_that_cannot_be_are_refused() {
     for (batch, message) in [
         (
             "BEGIN COUNTER BATCH UPDATE t SET v = 1 WHERE k = 1; APPLY BATCH",
-            "Counter batches are not supported yet, as counters are not",
+            "Cannot include non-counter statement in a counter batch",
         ),
         (
             "BEGIN BATCH USING TIMESTAMP 1 INSERT INTO t (k) VALUES (1) USING TIMESTAMP 2; APPLY \
@@ -204,6 +204,6 @@ fn a_batch_of_the_protocol_takes_plain_writes_only() {
     );
     assert_eq!(
         refused("INSERT INTO t (k) VALUES (1)", BatchKind::Counter),
-        "Counter batches are not supported yet, as counters are not"
+        "Cannot include non-counter statement in a counter batch"
     );
 }

@@ -11,6 +11,7 @@ mod arbitrary_values;
 mod batches;
 mod collections;
 mod conditional;
+mod counters;
 mod deletes;
 mod inserts;
 mod log;

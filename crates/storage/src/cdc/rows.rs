@@ -236,6 +236,8 @@ impl Group<'_> {
                         row.set(&column::deleted_elements(name), set);
                     }
                 }
+                // Tables of counters have no log.
+                CellOperation::AddToCounter(_) => {}
                 // These were turned into operations by path before.
                 CellOperation::SetListIndex { .. }
                 | CellOperation::DeleteListIndex { .. }

@@ -12,7 +12,7 @@ use crate::key::{self, HEADER, ROW};
 use crate::layout::{Schema, TableSchema};
 use crate::mutation::{Change, Condition, PartitionMutation, RowPredicate, Write};
 use crate::read::{Cell, Partition, Position, Row};
-use crate::record::{ColumnRecord, Liveness, Record};
+use crate::record::{Liveness, Record};
 
 /// The most bytes of rows that a condition may look at, unless it looks at one row alone.
 const BYTES_MAX: usize = 64 << 20;
@@ -137,7 +137,7 @@ impl<'o> Found<'o> {
     /// static row.
     fn row(&mut self, clustering: &[Bytes]) -> Result<Option<&Row>, StorageError> {
         if clustering.is_empty() && self.table.keys.has_clustering() {
-            self.newest = self.newest.max(newest(&self.head));
+            self.newest = self.newest.max(self.head.newest());
             return Ok(self.static_row.as_ref());
         }
         let suffix = self.table.keys.clustering(clustering)?;
@@ -152,7 +152,7 @@ impl<'o> Found<'o> {
         let (overlay, table) = (self.overlay, self.table);
         let record = overlay.row(table, &self.partition, suffix)?;
         let deleted_to = overlay.deleted_to(table, &self.partition, &self.head, suffix)?;
-        self.newest = self.newest.max(newest(&record)).max(deleted_to);
+        self.newest = self.newest.max(record.newest()).max(deleted_to);
         let liveness = Liveness {
             deleted_to,
             now_s: self.moment.now_s,
@@ -197,22 +197,4 @@ fn size(cell: &Cell) -> usize {
                 .sum()
         }
     }
-}
-
-/// The greatest timestamp in a record; `i64::MIN` for none.
-fn newest(record: &Record) -> i64 {
-    let marker = record.marker.map(|marker| marker.timestamp);
-    let deletion = record.deletion.map(|deletion| deletion.timestamp);
-    let mut newest = marker.max(deletion);
-    for (_, column) in &record.cells {
-        match column {
-            ColumnRecord::Simple(cell) => newest = newest.max(Some(cell.timestamp)),
-            ColumnRecord::Elements { deletion, cells } => {
-                let deletion = deletion.map(|deletion| deletion.timestamp);
-                let elements = cells.iter().map(|(_, cell)| cell.timestamp).max();
-                newest = newest.max(deletion).max(elements);
-            }
-        }
-    }
-    newest.unwrap_or(i64::MIN)
 }

@@ -11,6 +11,7 @@
 mod apply;
 mod building;
 mod condition;
+mod counters;
 mod derived;
 mod expiring;
 mod lists;

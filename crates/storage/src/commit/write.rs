@@ -2,6 +2,7 @@
 
 use super::apply::{self, Moment};
 use super::condition::{self, Checked};
+use super::counters;
 use super::derived::{Derivation, DerivedRows, Grown};
 use super::overlay::{Changes, Overlay};
 use super::resolve::resolve;
@@ -50,14 +51,14 @@ pub(super) fn prepare(
         .collect::<Result<Vec<_>, _>>()?;
     let derivation = Derivation::begin(&mutations, &overlay, moment)?;
     for mutation in &mutations {
+        let (table, partition) = (mutation.table, &mutation.partition[..]);
         for change in &mutation.changes {
-            apply::apply(
-                &mut overlay,
-                mutation.table,
-                &mutation.partition,
-                change,
-                moment,
-            )?;
+            if table.is_counter {
+                let change = counters::resolve(&overlay, table, partition, change, moment)?;
+                apply::apply(&mut overlay, table, partition, &change, moment)?;
+            } else {
+                apply::apply(&mut overlay, table, partition, change, moment)?;
+            }
         }
     }
     let derived = derivation.finish(schema, gate, &mut overlay, moment)?;

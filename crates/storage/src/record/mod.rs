@@ -101,6 +101,24 @@ impl Record {
             && self.cells.is_empty()
             && !self.has_ranges
     }
+
+    /// The greatest timestamp in the record; `i64::MIN` for none.
+    pub(crate) fn newest(&self) -> i64 {
+        let marker = self.marker.map(|marker| marker.timestamp);
+        let deletion = self.deletion.map(|deletion| deletion.timestamp);
+        let mut newest = marker.max(deletion);
+        for (_, column) in &self.cells {
+            match column {
+                ColumnRecord::Simple(cell) => newest = newest.max(Some(cell.timestamp)),
+                ColumnRecord::Elements { deletion, cells } => {
+                    let deletion = deletion.map(|deletion| deletion.timestamp);
+                    let elements = cells.iter().map(|(_, cell)| cell.timestamp).max();
+                    newest = newest.max(deletion).max(elements);
+                }
+            }
+        }
+        newest.unwrap_or(i64::MIN)
+    }
 }
 
 /// Whether something with this lifetime is dead.

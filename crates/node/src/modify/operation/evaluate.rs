@@ -7,7 +7,7 @@ use query::bind::{Bound, PreparedTerm, StatementClock};
 use storage::mutation::{CellChange, CellOperation};
 use value::UserType;
 
-use super::{Action, Collection, Operation, collections};
+use super::{Action, Collection, Operation, Sign, collections};
 use crate::parameters::BoundValue;
 
 impl Operation {
@@ -36,6 +36,7 @@ impl Operation {
         let evaluate = |term: &PreparedTerm| term.evaluate(values, clock);
         Ok(match &self.action {
             Action::Delete => Some(CellOperation::Delete),
+            Action::Count { sign, term } => sign.change(&evaluate(term)?)?,
             Action::Set(term) => match evaluate(term)? {
                 Bound::Value(bytes) => Some(CellOperation::Set(bytes)),
                 Bound::Null => Some(CellOperation::Delete),
@@ -72,15 +73,7 @@ impl Operation {
                 Bound::Null | Bound::Unset => None,
             },
             Action::Remove(collection, term) => match evaluate(term)? {
-                Bound::Value(bytes) => {
-                    let elements = collections::elements(&bytes)?;
-                    (!elements.is_empty()).then_some(match collection {
-                        Collection::List => CellOperation::RemoveListValues(elements),
-                        Collection::Set | Collection::Map => {
-                            CellOperation::DeleteElements(elements)
-                        }
-                    })
-                }
+                Bound::Value(bytes) => collection.removal(collections::elements(&bytes)?),
                 Bound::Null | Bound::Unset => None,
             },
             Action::SetElement {
@@ -160,6 +153,48 @@ impl Collection {
             Collection::Set => collections::set_elements(bytes),
             Collection::Map => collections::map_entries(bytes),
         }
+    }
+
+    /// The removal of elements, from a list by value and else by path; `None` if there are none.
+    fn removal(self, elements: Vec<Bytes>) -> Option<CellOperation> {
+        (!elements.is_empty()).then_some(match self {
+            Collection::List => CellOperation::RemoveListValues(elements),
+            Collection::Set | Collection::Map => CellOperation::DeleteElements(elements),
+        })
+    }
+}
+
+impl Sign {
+    /// The change of a counter; `None` if the value was left unset.
+    fn change(self, bound: &Bound) -> Result<Option<CellOperation>, CqlError> {
+        match bound {
+            Bound::Value(bytes) => Ok(Some(CellOperation::AddToCounter(self.delta(bytes)?))),
+            Bound::Null => Err(self.refused("null")),
+            Bound::Unset => Ok(None),
+        }
+    }
+
+    /// The number that a serialised value adds to a counter.
+    fn delta(self, bytes: &[u8]) -> Result<i64, CqlError> {
+        let number = bytes.try_into().map(i64::from_be_bytes);
+        let number = number.map_err(|_| self.refused("empty"))?;
+        match self {
+            Sign::Plus => Ok(number),
+            Sign::Minus => number.checked_neg().ok_or_else(|| {
+                CqlError::invalid(format!(
+                    "The negation of {number} overflows supported counter precision (signed 8 \
+                     bytes integer)"
+                ))
+            }),
+        }
+    }
+
+    fn refused(self, value: &str) -> CqlError {
+        let what = match self {
+            Sign::Plus => "increment",
+            Sign::Minus => "decrement",
+        };
+        CqlError::invalid(format!("Invalid {value} value for counter {what}"))
     }
 }
 

@@ -33,6 +33,8 @@ enum Action {
     SetField(usize, PreparedTerm),
     /// `DELETE u.field`, with the field's position.
     DeleteField(usize),
+    /// Adds to a counter, or takes away.
+    Count { sign: Sign, term: PreparedTerm },
     /// Sets the column to null.
     Delete,
     /// Adds elements to the end of a list, or into a set or map.
@@ -49,6 +51,13 @@ enum Action {
     },
     /// `DELETE l[index]`, `DELETE m[key]` or `DELETE s[element]`.
     DeleteElement(Collection, PreparedTerm),
+}
+
+/// Whether a counter goes up or down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sign {
+    Plus,
+    Minus,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use query::resolve;
 use schema::{Column, Table};
 use value::{CqlType, UserType};
 
-use super::{Action, Collection, Operation, is_key};
+use super::{Action, Collection, Operation, Sign, is_key};
 
 impl Operation {
     /// Prepares `column = term`, of UPDATE or INSERT.
@@ -15,6 +15,13 @@ impl Operation {
     /// # Errors
     /// A term that does not fit the column.
     pub fn set(column: &Column, term: &Term, ctx: &mut PrepareContext) -> Result<Self, CqlError> {
+        if column.cql_type == CqlType::Counter {
+            return Err(CqlError::invalid(format!(
+                "Cannot set the value of counter column {} (counters can only be \
+                 incremented/decremented, not set)",
+                column.name
+            )));
+        }
         let term = prepare_term(term, &column.cql_type, &column.name, ctx)?;
         let action = match Collection::of(&column.cql_type) {
             Some(collection) if column.cql_type.is_multi_cell() => {
@@ -43,6 +50,12 @@ impl Operation {
             Assignment::Set { value, .. } => return Operation::set(column, value, ctx),
             Assignment::SetElement { key, value, .. } => set_element(column, key, value, ctx)?,
             Assignment::SetField { field, value, .. } => set_field(column, field, value, ctx)?,
+            Assignment::Add { value, .. } if column.cql_type == CqlType::Counter => {
+                count(column, Sign::Plus, value, ctx)?
+            }
+            Assignment::Subtract { value, .. } if column.cql_type == CqlType::Counter => {
+                count(column, Sign::Minus, value, ctx)?
+            }
             Assignment::Add { value, .. } => {
                 let collection = multi_cell(column, "+")?;
                 let term = prepare_term(value, &column.cql_type, &column.name, ctx)?;
@@ -113,6 +126,16 @@ impl Operation {
         };
         Ok(Operation::new(column, action))
     }
+}
+
+fn count(
+    column: &Column,
+    sign: Sign,
+    value: &Term,
+    ctx: &mut PrepareContext,
+) -> Result<Action, CqlError> {
+    let term = prepare_term(value, &column.cql_type, &column.name, ctx)?;
+    Ok(Action::Count { sign, term })
 }
 
 /// The kind of collection of a column whose elements can be changed one by one. Other columns are
