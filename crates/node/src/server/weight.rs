@@ -31,13 +31,14 @@ pub(super) fn while_parsed(text: &str) -> usize {
     2 * text.len() + TOKEN_PARSED_BYTES * tokens(text)
 }
 
-/// The number of words, values and signs, about. A string counts once. A list or tuple counts
-/// twice, since it has a vector of its own. Commas do not count.
+/// The number of words, values and signs, about. A string counts once, as does a UUID. A list or
+/// tuple counts twice, since it has a vector of its own. Commas do not count.
 fn tokens(text: &str) -> usize {
     let mut count = 0;
     let mut in_word = false;
+    let mut word_start = 0;
     let mut quote = None;
-    for byte in text.bytes() {
+    for (at, byte) in text.bytes().enumerate() {
         if let Some(open) = quote {
             if byte == open {
                 quote = None;
@@ -54,18 +55,32 @@ fn tokens(text: &str) -> usize {
                 count += 2;
                 in_word = false;
             }
-            b'?' | b'=' | b'<' | b'>' | b'*' => {
+            b'?' | b'=' | b'<' | b'>' | b'*' | b'+' | b'/' | b'%' => {
                 count += 1;
                 in_word = false;
             }
-            _ if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-' | 0x80..) => {
-                count += usize::from(!in_word);
+            b'-' if in_word && is_within_uuid(&text.as_bytes()[word_start..at]) => {}
+            b'-' => {
+                count += 1;
+                in_word = false;
+            }
+            _ if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | 0x80..) => {
+                if !in_word {
+                    word_start = at;
+                    count += 1;
+                }
                 in_word = true;
             }
             _ => in_word = false,
         }
     }
     count
+}
+
+/// Whether a dash behind this part of a word may belong to a UUID.
+fn is_within_uuid(part: &[u8]) -> bool {
+    let is_digit = |byte: &u8| byte.is_ascii_hexdigit() || *byte == b'-';
+    matches!(part.len(), 8 | 13 | 18 | 23) && part.iter().all(is_digit)
 }
 
 #[cfg(test)]

@@ -102,13 +102,11 @@ impl CollectionFunction {
             Sum | Avg => {
                 let numbers = elements
                     .iter()
-                    .map(|bytes| Value::deserialize(element_type, bytes))
-                    .filter(|number| *number != Ok(Value::Empty))
-                    .collect::<Result<Vec<_>, _>>()
-                    .map_err(invalid)?;
+                    .map(|bytes| Value::deserialize(element_type, bytes).map_err(|error| error.0))
+                    .filter(|number| *number != Ok(Value::Empty));
                 let result = match self {
-                    Sum => sum(element_type, &numbers),
-                    _ => average(element_type, &numbers),
+                    Sum => sum(element_type, numbers).map(|(sum, _)| sum),
+                    _ => average(element_type, numbers),
                 };
                 let result = result.map_err(CqlError::invalid)?;
                 Ok(Some(result.serialize()))
@@ -126,34 +124,51 @@ fn is_number(cql_type: &CqlType) -> bool {
     numbers::zero(cql_type).is_some()
 }
 
-fn sum(cql_type: &CqlType, addends: &[Value]) -> Result<Value, String> {
+/// The sum of the numbers, and how many there are.
+fn sum(
+    cql_type: &CqlType,
+    mut addends: impl Iterator<Item = Result<Value, String>>,
+) -> Result<(Value, i64), String> {
     let zero = numbers::zero(cql_type).ok_or("no numbers")?;
-    addends.iter().try_fold(zero, |sum, number| {
-        numbers::compute(Operation::Add, cql_type, &sum, number)
+    addends.try_fold((zero, 0), |(sum, count), number| {
+        let sum = numbers::compute(Operation::Add, cql_type, &sum, &number?)?;
+        Ok((sum, count + 1))
     })
 }
 
 /// The average, cut to a whole number if the type has only such; zero of nothing.
-fn average(cql_type: &CqlType, addends: &[Value]) -> Result<Value, String> {
-    let count = addends.len() as i64;
+fn average(
+    cql_type: &CqlType,
+    mut addends: impl Iterator<Item = Result<Value, String>>,
+) -> Result<Value, String> {
+    let nothing = || numbers::zero(cql_type).ok_or_else(|| "no numbers".to_owned());
     match cql_type {
-        _ if addends.is_empty() => numbers::zero(cql_type).ok_or_else(|| "no numbers".to_owned()),
         CqlType::Float | CqlType::Double => {
-            let sum: f64 = addends.iter().map(numbers::double).sum();
+            let (sum, count) = addends.try_fold((0.0, 0_i64), |(sum, count), number| {
+                Ok::<_, String>((sum + numbers::double(&number?), count + 1))
+            })?;
             let average = sum / count as f64;
-            Ok(match cql_type {
-                CqlType::Float => Value::Float(average as f32),
-                _ => Value::Double(average),
-            })
+            match cql_type {
+                _ if count == 0 => nothing(),
+                CqlType::Float => Ok(Value::Float(average as f32)),
+                _ => Ok(Value::Double(average)),
+            }
         }
         CqlType::Decimal => match sum(cql_type, addends)? {
-            Value::Decimal(sum) => Ok(Value::Decimal(divided(&sum, count))),
-            other => Ok(other),
+            (_, 0) => nothing(),
+            (Value::Decimal(sum), count) => Ok(Value::Decimal(divided(&sum, count))),
+            (other, _) => Ok(other),
         },
         _ => {
-            let sum: BigInt = addends.iter().map(numbers::big).sum();
-            let average = Value::Varint(sum / count);
-            numbers::narrowed(&average, cql_type).ok_or_else(|| "no number".to_owned())
+            let (sum, count) = addends
+                .try_fold((BigInt::ZERO, 0_i64), |(sum, count), number| {
+                    Ok::<_, String>((sum + numbers::big(&number?), count + 1))
+                })?;
+            match count {
+                0 => nothing(),
+                _ => numbers::narrowed(&Value::Varint(sum / count), cql_type)
+                    .ok_or_else(|| "no number".to_owned()),
+            }
         }
     }
 }

@@ -7,6 +7,10 @@ use value::{CqlType, Value, shift_date, shift_timestamp};
 
 use super::numbers;
 
+/// The longest text that `+` makes, in bytes. One statement can put a text behind itself many
+/// times.
+const TEXT_BYTES_MAX: usize = 16 << 20;
+
 /// Computes the result of an operator on two values, which are valid for their types; `None` for
 /// null.
 ///
@@ -22,9 +26,24 @@ pub(super) fn operate(
     let ([Some(left), Some(right)], [left_type, right_type]) = (arguments, types) else {
         return Ok(None);
     };
-    let is_text = matches!(result, CqlType::Text | CqlType::Ascii);
-    if is_text {
-        return Ok(Some([&left[..], right].concat().into()));
+    let failed = |why: String| {
+        let symbol = operation.symbol();
+        CqlError::new(
+            ErrorKind::FunctionFailure {
+                keyspace: "system".to_owned(),
+                function: operation.function().to_owned(),
+                argument_types: types.iter().map(CqlType::to_string).collect(),
+            },
+            format!("the operation '{left_type} {symbol} {right_type}' failed: {why}"),
+        )
+    };
+    if matches!(result, CqlType::Text | CqlType::Ascii) {
+        return match left.len() + right.len() {
+            0..=TEXT_BYTES_MAX => Ok(Some([&left[..], right].concat().into())),
+            length => Err(failed(format!(
+                "a text of {length} bytes is longer than the {TEXT_BYTES_MAX} allowed"
+            ))),
+        };
     }
     let read = |cql_type: &CqlType, bytes: &Bytes| {
         Value::deserialize(cql_type, bytes).map_err(|error| CqlError::invalid(error.0))
@@ -51,17 +70,7 @@ pub(super) fn operate(
     };
     computed
         .map(|value| Some(value.serialize()))
-        .map_err(|why| {
-            let symbol = operation.symbol();
-            CqlError::new(
-                ErrorKind::FunctionFailure {
-                    keyspace: "system".to_owned(),
-                    function: operation.function().to_owned(),
-                    argument_types: types.iter().map(CqlType::to_string).collect(),
-                },
-                format!("the operation '{left_type} {symbol} {right_type}' failed: {why}"),
-            )
-        })
+        .map_err(failed)
 }
 
 /// A time moved by months, days and nanoseconds, forwards or backwards.
@@ -109,4 +118,29 @@ pub(super) fn negate(
         Value::Empty => None,
         number => Some(numbers::negate(number).serialize()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_refused() {
+        let add = |left: usize, right: usize| {
+            let texts = [left, right].map(|length| Some(Bytes::from(vec![b'x'; length])));
+            operate(
+                Operation::Add,
+                &[CqlType::Text, CqlType::Text],
+                &CqlType::Text,
+                &texts,
+            )
+        };
+        let longest = add(TEXT_BYTES_MAX - 1, 1).unwrap().unwrap();
+        assert_eq!(longest.len(), TEXT_BYTES_MAX);
+        let message = add(TEXT_BYTES_MAX, 1).unwrap_err().message;
+        assert!(
+            message.contains("is longer than the 16777216 allowed"),
+            "{message}"
+        );
+    }
 }

@@ -62,6 +62,11 @@ fn statements(names: &[String]) -> Vec<String> {
         format!("SELECT {} FROM ks.wide", names.join(",")),
         format!("SELECT {} FROM ks.t", repeated("p")),
         format!("SELECT {} FROM ks.t", repeated("cast(p as text)")),
+        format!("SELECT {} FROM ks.t", repeated("p + 1")),
+        format!("SELECT {} FROM ks.t", repeated("p-c")),
+        format!("SELECT {} FROM ks.t", repeated("-p")),
+        format!("SELECT {} FROM ks.t", repeated("m[1..2]")),
+        format!("SELECT {} FROM ks.t", repeated("m[?]")),
         format!(
             "INSERT INTO ks.wide ({}, k) VALUES ({}, ?)",
             names.join(","),
