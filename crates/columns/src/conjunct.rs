@@ -215,6 +215,7 @@ fn lookup<'a>(column: &'a Column, predicate: &Predicate) -> Option<Candidates<'a
                 && column.terms.cql_type() == cql_type;
             fits.then(|| having(&column.terms, column.terms.equal(value)))
         }
+        Predicate::Like(_) => None,
         Predicate::ContainsKey { key_type, key } => {
             let keys = column.keys.as_ref()?;
             (keys.cql_type() == key_type).then(|| having(keys, keys.equal(key)))

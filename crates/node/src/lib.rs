@@ -23,6 +23,7 @@ pub mod select;
 pub mod server;
 pub mod slices;
 pub mod system;
+mod unsupported;
 
 #[cfg(test)]
 mod fixtures;

@@ -11,7 +11,7 @@ pub use crate::answer::{
 };
 pub use crate::database::Database;
 pub use crate::parameters::{BoundValue, Parameters};
-use crate::{describe, modify, schema, select};
+use crate::{describe, modify, schema, select, unsupported};
 
 /// A statement resolved against the catalog. A plan is valid for one version of the catalog. When
 /// the version has changed, the server prepares the statement again from its parsed form.
@@ -69,9 +69,7 @@ pub fn prepare(
                 keyspace: keyspace.clone(),
             })
         }
-        Statement::Unsupported(words) => Err(CqlError::invalid(format!(
-            "{words} is not supported by Annulus"
-        ))),
+        Statement::Unsupported(words) => Err(unsupported::refused(words)),
         _ => schema::prepare(database, keyspace, &parsed.statement).map(StatementPlan::Schema),
     }
 }

@@ -56,6 +56,19 @@ pub fn conditions(
             RelationKind::Tuple { .. } | RelationKind::Token { .. } => None,
         };
         let support_of = column.map_or(Support::Kept, &support);
+        if relation.is_like() {
+            // No index searches by patterns.
+            return match allow_filtering {
+                true => Ok(Condition {
+                    is_kept: false,
+                    relation,
+                }),
+                false => Err(CqlError::invalid(format!(
+                    "{} can't restrict a Vector ANN query without ALLOW FILTERING",
+                    relation.text
+                ))),
+            };
+        }
         match column {
             Some(column) if support_of == Support::None && !allow_filtering => {
                 Err(filter::not_kept(&column.name))

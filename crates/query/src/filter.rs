@@ -63,7 +63,8 @@ pub fn restriction(column: &str, predicate: &Predicate) -> Option<Restriction> {
             key: json(key_type, key)?,
             rhs: json(value_type, value)?,
         },
-        Predicate::NotEqual { .. } => return None,
+        // The index service knows no such conditions.
+        Predicate::NotEqual { .. } | Predicate::Like(_) => return None,
     })
 }
 

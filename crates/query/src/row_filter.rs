@@ -8,7 +8,7 @@ use cql::error::CqlError;
 use schema::Column;
 use store_api::types::Restriction;
 use value::predicate::{Collection, Comparison, Predicate, TuplePredicate};
-use value::{CqlType, token::Partitioner};
+use value::{CqlType, LikePattern, token::Partitioner};
 
 use crate::bind::{Bound, PreparedTerm};
 use crate::filter;
@@ -115,6 +115,11 @@ fn bind_test(column: &Column, test: &Test, values: Values<'_>) -> Result<Predica
                 .map(|bound| present(bound, column))
                 .collect::<Result<_, _>>()?,
         },
+        Test::Like(term) => {
+            let pattern = operand(values, term, column)?;
+            let pattern = LikePattern::new(&pattern);
+            Predicate::Like(pattern.map_err(|error| CqlError::invalid(error.0))?)
+        }
         Test::Contains(term) => Predicate::Contains {
             collection: match &column.cql_type {
                 CqlType::Set { element, .. } => Collection::Set((**element).clone()),

@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 use bytes::Bytes;
 
 use crate::elements::{Elements, Entries};
-use crate::{CqlType, ValueError, compare};
+use crate::{CqlType, LikePattern, ValueError, compare};
 
 /// A comparison that keeps one run of the values in their order: one value, or all up to or from a
 /// value.
@@ -57,6 +57,8 @@ pub enum Predicate {
         /// The values of which the column must have one.
         values: Vec<Bytes>,
     },
+    /// `column LIKE pattern`, of a text.
+    Like(LikePattern),
     /// `column CONTAINS value`: the value is an element of a list or set, or a value of a map.
     Contains {
         /// The kind of the column, which tells where elements lie.
@@ -185,6 +187,7 @@ impl Predicate {
                     .iter()
                     .any(|value| compare(cql_type, got, value).is_eq())
             }),
+            Predicate::Like(pattern) => column.value().is_some_and(|text| pattern.matches(text)),
             Predicate::Contains { collection, value } => collection.contains(column, value),
             Predicate::ContainsKey { key_type, key } => {
                 any_entry(column, |got, _| compare(key_type, got, key).is_eq())

@@ -405,6 +405,7 @@ fn fault_of(table: &Table, relation: &Relation, access: &ClusteringAccess) -> Cq
         .map_or("", |column| column.name.as_str());
     let bounded = access.bounds.first().and_then(Relation::first_column);
     CqlError::invalid(match bounded {
+        _ if relation.is_like() => format!("{} needs ALLOW FILTERING", relation.text),
         _ if !gives_values(relation) && !gives_bound(relation) => {
             "Clustering columns can only be restricted with CONTAINS with a secondary index or filtering"
                 .to_owned()

@@ -142,7 +142,9 @@ impl<'f> Wanted<'f> {
                 | Predicate::Contains { value, .. }
                 | Predicate::Entry { value, .. } => value,
                 Predicate::ContainsKey { key, .. } => key,
-                Predicate::NotEqual { .. } | Predicate::In { .. } => return None,
+                Predicate::NotEqual { .. } | Predicate::In { .. } | Predicate::Like(_) => {
+                    return None;
+                }
             },
             key: None,
             cql_type: None,

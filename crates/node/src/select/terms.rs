@@ -101,7 +101,10 @@ impl Analyser {
             }
             Predicate::ContainsKey { key, .. } => replace(key, self.path(&key.clone())),
             // No such index serves these.
-            Predicate::Entry { .. } | Predicate::NotEqual { .. } | Predicate::In { .. } => {}
+            Predicate::Entry { .. }
+            | Predicate::NotEqual { .. }
+            | Predicate::In { .. }
+            | Predicate::Like(_) => {}
         }
         predicate
     }

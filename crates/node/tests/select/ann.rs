@@ -340,7 +340,7 @@ fn other_restrictions_are_refused() {
         ),
         (
             "SELECT * FROM films WHERE title LIKE 'x' ORDER BY v ANN OF [1, 2, 3] LIMIT 3",
-            "LIKE restriction is only supported on properly indexed columns",
+            "title LIKE 'x' can't restrict a Vector ANN query without ALLOW FILTERING",
         ),
         (
             "SELECT * FROM films WHERE title = 'x' ORDER BY v ANN OF [1, 2, 3] LIMIT 3",

@@ -280,3 +280,48 @@ fn values_are_compared_by_their_type() {
         assert_eq!(rows.join(" "), *expected, "{condition}");
     }
 }
+
+#[test]
+fn patterns_filter_texts_wherever_they_stand() {
+    let f = Fixture::new().with(&[
+        "CREATE TABLE t (k text, c ascii, v text, n int, s text static, PRIMARY KEY (k, c))",
+        "INSERT INTO t (k, c, v, s) VALUES ('ab', 'x1', 'hello', 'one')",
+        "INSERT INTO t (k, c, v) VALUES ('ab', 'x2', 'help')",
+        "INSERT INTO t (k, c, v, s) VALUES ('cb', 'y1', 'yell', 'two')",
+        "INSERT INTO t (k, c) VALUES ('cb', 'y2')",
+    ]);
+    for (condition, found) in [
+        ("v LIKE 'hel%'", "x1 x2"),
+        ("v LIKE '%ll%'", "x1 y1"),
+        ("v LIKE 'hel_'", "x2"),
+        ("v LIKE '%'", "x1 x2 y1"),
+        ("v LIKE 'HEL%'", ""),
+        ("v LIKE 'h%' AND v LIKE '%p'", "x2"),
+        ("k LIKE 'a%'", "x1 x2"),
+        ("c LIKE '_1'", "x1 y1"),
+        ("s LIKE 't%'", "y1 y2"),
+        ("k = 'ab' AND c LIKE '%2'", "x2"),
+        ("k = 'ab' AND c > 'x1' AND v LIKE 'h%'", "x2"),
+    ] {
+        let query = format!("SELECT c FROM t WHERE {condition} ALLOW FILTERING");
+        let mut rows = f.rows(&query);
+        rows.sort();
+        let found: Vec<String> = found.split_whitespace().map(|c| format!("'{c}'")).collect();
+        assert_eq!(rows, found, "{condition}");
+        let refused = f.refused(&format!("SELECT c FROM t WHERE {condition}"), &[]);
+        assert!(
+            refused.contains("ALLOW FILTERING"),
+            "{condition}: {refused}"
+        );
+    }
+    let select = "SELECT c FROM t WHERE v LIKE ? ALLOW FILTERING";
+    assert_eq!(f.bound(select, &[text("%p")]), ["'x2'"]);
+    let of_number = "SELECT c FROM t WHERE n LIKE '1%' ALLOW FILTERING";
+    let message = "LIKE is allowed only on string types, which n is not";
+    assert_eq!(f.refused(of_number, &[]), message);
+    let indexed = f.with(&["CREATE CUSTOM INDEX ON t (v) USING 'sai'"]);
+    assert_eq!(
+        indexed.rows("SELECT c FROM t WHERE v LIKE 'y%' ALLOW FILTERING"),
+        ["'y1'"]
+    );
+}

@@ -120,7 +120,7 @@ fn narrowing(relation: &Relation) -> Narrowing {
             ..
         } => Narrowing::In,
         RelationKind::Column {
-            test: Test::Contains(_) | Test::ContainsKey(_),
+            test: Test::Contains(_) | Test::ContainsKey(_) | Test::Like(_),
             ..
         }
         | RelationKind::Entry { .. } => Narrowing::Holds,

@@ -70,6 +70,8 @@ pub enum Test {
     Compare(Comparison, PreparedTerm),
     /// `column IN (...)`.
     In(PreparedInList),
+    /// `column LIKE pattern`, of a text.
+    Like(PreparedTerm),
     /// `column CONTAINS value`.
     Contains(PreparedTerm),
     /// `column CONTAINS KEY key`.
@@ -129,6 +131,12 @@ impl Relation {
     /// together with those of other relations.
     pub fn is_served_together(&self) -> bool {
         self.is_served() && served::are_storage_attached(&self.indexes)
+    }
+
+    /// Whether the relation is `column LIKE pattern`.
+    pub fn is_like(&self) -> bool {
+        let kind = &self.kind;
+        matches!(kind, RelationKind::Column { test, .. } if matches!(test, Test::Like(_)))
     }
 
     /// Whether the relation restricts this column, alone or within a tuple.

@@ -60,9 +60,6 @@ fn refuse_operator(operator: Operator, text: &str) -> Result<(), CqlError> {
         Operator::NotEq | Operator::NotIn => {
             format!("Unsupported \"{}\" relation: {text}", operator.as_str())
         }
-        Operator::Like => format!(
-            "LIKE restriction is only supported on properly indexed columns. {text} is not valid."
-        ),
         Operator::IsNotNull => format!("Unsupported restriction: {text}"),
         _ => return Ok(()),
     };
@@ -100,6 +97,14 @@ fn column_test(
         _ => {}
     }
     match operator.comparison() {
+        None if operator == Operator::Like => {
+            if !matches!(cql_type, CqlType::Text | CqlType::Ascii) {
+                return Err(CqlError::invalid(format!(
+                    "LIKE is allowed only on string types, which {name} is not"
+                )));
+            }
+            prepare_term(single_term(relation, name)?, cql_type, name, ctx).map(Test::Like)
+        }
         None => prepare_in_list(&relation.comparand, cql_type, name, ctx).map(Test::In),
         Some(comparison) => {
             if comparison != Comparison::Eq && cql_type.holds_durations() {

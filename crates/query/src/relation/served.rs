@@ -22,7 +22,7 @@ pub(super) fn serving(table: &Table, kind: &RelationKind) -> Vec<Arc<SecondaryIn
             Test::Compare(comparison, _) => one(column, Part::Whole(*comparison)),
             Test::Contains(_) => one(column, Part::Of(IndexedPart::Values)),
             Test::ContainsKey(_) => one(column, Part::Of(IndexedPart::Keys)),
-            Test::In(_) => Vec::new(),
+            Test::In(_) | Test::Like(_) => Vec::new(),
         },
         RelationKind::Entry { column, .. } => one(column, Part::Of(IndexedPart::Entries)),
         RelationKind::Tuple {

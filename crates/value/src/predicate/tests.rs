@@ -283,6 +283,7 @@ fn one_of_each() -> Vec<Predicate> {
             value: text("a"),
         });
     }
+    all.push(Predicate::Like(LikePattern::new(b"%").unwrap()));
     all.push(contains_key(1));
     all.push(has_entry(1, "a"));
     all

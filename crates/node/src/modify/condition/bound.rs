@@ -11,7 +11,7 @@ use query::bind::{Bound, PreparedInList, PreparedTerm, StatementClock};
 use storage::mutation::{RowPredicate, RowTest};
 use storage::read::Row;
 use value::predicate::{Collection, Comparison, Predicate};
-use value::{CqlType, UserType, compare, split_elements, split_entries};
+use value::{CqlType, LikePattern, UserType, compare, split_elements, split_entries};
 
 use super::{ColumnCondition, Part, Predicates, Test};
 use crate::parameters::BoundValue;
@@ -80,6 +80,7 @@ enum BoundTest {
     NotEqual(CqlType, Option<Bytes>),
     Order(CqlType, Comparison, Bytes),
     In(CqlType, Vec<Option<Bytes>>),
+    Like(LikePattern),
     Contains(Predicate),
 }
 
@@ -111,6 +112,10 @@ impl BoundCondition {
             BoundTest::Order(cql_type, comparison, value) => self
                 .value(content)
                 .is_some_and(|got| comparison.accepts(compare(cql_type, &got, value))),
+            BoundTest::Like(pattern) => {
+                let text = self.value(content);
+                text.is_some_and(|text| pattern.matches(&text))
+            }
             BoundTest::In(cql_type, values) => {
                 let got = self.value(content);
                 let mut values = values.iter();
@@ -218,6 +223,11 @@ impl Binding<'_> {
                 BoundTest::Order(term.cql_type.clone(), *comparison, value)
             }
             Test::In(list) => self.one_of(list)?,
+            Test::Like(term) => {
+                let pattern = not_null(self.compared(term)?, "LIKE")?;
+                let pattern = LikePattern::new(&pattern);
+                BoundTest::Like(pattern.map_err(|error| CqlError::invalid(error.0))?)
+            }
             Test::Contains(term) => BoundTest::Contains(Predicate::Contains {
                 collection: match column_type {
                     CqlType::Set { element, .. } => Collection::Set((**element).clone()),

@@ -56,6 +56,7 @@ enum Test {
     /// `<`, `<=`, `>` or `>=`.
     Order(Comparison, PreparedTerm),
     In(PreparedInList),
+    Like(PreparedTerm),
     Contains(PreparedTerm),
     ContainsKey(PreparedTerm),
 }

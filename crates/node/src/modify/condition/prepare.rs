@@ -172,13 +172,18 @@ impl Tested {
                 };
                 Ok(Test::ContainsKey(self.element(relation, key, "key", ctx)?))
             }
-            Operator::NotIn | Operator::Like | Operator::IsNotNull => {
-                Err(CqlError::syntax(format!(
-                    "{} cannot be used in IF; compare with =, !=, <, <=, >, >=, IN, CONTAINS or \
-                     CONTAINS KEY",
-                    operator.as_str()
-                )))
+            Operator::Like if matches!(self.cql_type, CqlType::Text | CqlType::Ascii) => {
+                Ok(Test::Like(self.term(relation, &self.cql_type, ctx)?))
             }
+            Operator::Like => Err(CqlError::invalid(format!(
+                "LIKE is allowed only on string types, which {} is not",
+                self.name
+            ))),
+            Operator::NotIn | Operator::IsNotNull => Err(CqlError::syntax(format!(
+                "{} cannot be used in IF; compare with =, !=, <, <=, >, >=, IN, LIKE, CONTAINS \
+                     or CONTAINS KEY",
+                operator.as_str()
+            ))),
         }
     }
 

@@ -1,0 +1,54 @@
+//! Statements that are known but not supported: why, and the way round.
+
+use cql::error::CqlError;
+
+/// The error for a statement that begins with these words, such as `CREATE MATERIALIZED VIEW`.
+pub(crate) fn refused(words: &str) -> CqlError {
+    CqlError::invalid(format!(
+        "{words} is not supported by Annulus: {}",
+        remedy(words)
+    ))
+}
+
+/// The reason and the way round, by the thing that the statement is about.
+fn remedy(words: &str) -> &'static str {
+    let is_about = |things: &[&str]| things.iter().any(|thing| words.contains(thing));
+    if is_about(&["MATERIALIZED VIEW"]) {
+        "create an index on the column, or write a second table in the same batch"
+    } else if is_about(&["FUNCTION", "AGGREGATE"]) {
+        "it runs no code of clients; use a built-in function, or compute in the application"
+    } else if is_about(&["TRIGGER"]) {
+        "it runs no code of clients; follow the CDC log of the table"
+    } else if is_about(&["SERVICE"]) {
+        "one node has no service levels; --search-share and --ingest-share divide its processors"
+    } else if is_about(&["INDEX"]) {
+        "drop the index and create it again"
+    } else {
+        "there are no roles yet; listen on a loopback address, or put a firewall before it"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_round_fits_the_statement() {
+        for (words, part) in [
+            ("CREATE MATERIALIZED VIEW", "second table"),
+            ("CREATE OR REPLACE FUNCTION", "built-in"),
+            ("DROP TRIGGER", "CDC log"),
+            ("ATTACH SERVICE", "--search-share"),
+            ("REBUILD INDEX", "create it again"),
+            ("GRANT", "no roles yet"),
+            ("LIST", "no roles yet"),
+        ] {
+            let message = refused(words).message;
+            assert!(
+                message.starts_with(&format!("{words} is not supported")),
+                "{message}"
+            );
+            assert!(message.contains(part), "{message}");
+        }
+    }
+}
