@@ -72,7 +72,7 @@ fn conditions_look_at_so_many_bytes_of_rows() {
     let storage = open(directory.path());
     let table = simple_table();
     create(&storage, &table, true);
-    let large = "x".repeat(40 << 20);
+    let large = "x".repeat(10 << 20);
     for key in [1, 2] {
         let row = insert(vec![int(key)], vec![set(V, text(&large))], 1);
         write(&storage, &table, vec![int(1)], vec![row]);
@@ -93,7 +93,40 @@ fn conditions_look_at_so_many_bytes_of_rows() {
         }))
     };
     let error = outcome(vec![exists(1), exists(2)]).unwrap_err().to_string();
-    assert!(error.contains("more than 64 MiB"), "{error}");
+    assert!(error.contains("more than 16 MiB"), "{error}");
     let applied = outcome(vec![exists(1)]);
     assert!(matches!(applied, Ok(WriteOutcome::Applied)));
+}
+
+#[test]
+fn refused_writes_that_show_large_rows_are_all_answered() {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = open(directory.path());
+    let table = simple_table();
+    create(&storage, &table, true);
+    let large = "x".repeat(12 << 20);
+    let row = insert(vec![int(1)], vec![set(V, text(&large))], 1);
+    write(&storage, &table, vec![int(1)], vec![row]);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .build()
+        .unwrap();
+    // More than one batch may show.
+    let refused = runtime.block_on(async {
+        let tasks: Vec<_> = (0..16)
+            .map(|_| {
+                let (storage, write) = (storage.clone(), insert_once(&table, "late", 5));
+                tokio::spawn(async move { storage.write(write).await.unwrap() })
+            })
+            .collect();
+        let mut refused = 0;
+        for task in tasks {
+            match task.await.unwrap() {
+                WriteOutcome::NotApplied { standing } => refused += standing.len(),
+                WriteOutcome::Applied => {}
+            }
+        }
+        refused
+    });
+    assert_eq!(refused, 16);
 }

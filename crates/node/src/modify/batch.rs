@@ -113,7 +113,7 @@ async fn execute_entries(
         for (write, values) in entries {
             conditional.add(write, values, clock, timestamp)?;
         }
-        return conditional.execute(database).await;
+        return conditional.execute(database, &parameters.memory).await;
     }
     let timestamp = write_timestamp(given, clock)?;
     let mut mutations = Vec::new();

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
+use client_memory::Account;
 use cql::error::CqlError;
 use query::bind::StatementClock;
 use schema::{Column, ColumnKind, Table};
@@ -24,6 +25,7 @@ use crate::answer::{Answer, ColumnSpec, Outcome, Rows};
 use crate::database::Database;
 use crate::failure::storage_error;
 use crate::parameters::BoundValue;
+use crate::select::page::no_room;
 use crate::select::place::{Content, Place, Shape, put_bytes};
 
 /// The name of the column that tells whether a conditional write was applied.
@@ -204,11 +206,15 @@ impl Conditional {
         Ok(())
     }
 
-    /// Applies the writes if the conditions hold.
+    /// Applies the writes if the conditions hold. The answer is charged to `memory`.
     ///
     /// # Errors
-    /// Failures of the storage.
-    pub async fn execute(mut self, database: &Database) -> Result<Answer, CqlError> {
+    /// Failures of the storage, and no room for the answer.
+    pub async fn execute(
+        mut self,
+        database: &Database,
+        memory: &Account,
+    ) -> Result<Answer, CqlError> {
         let partition_key = self.partition_key.clone().unwrap_or_default();
         let write = Write {
             mutations: std::mem::take(&mut self.mutations),
@@ -220,14 +226,19 @@ impl Conditional {
         };
         let outcome = database.storage.write(write).await.map_err(storage_error)?;
         match outcome {
-            WriteOutcome::Applied => Ok(self.answer(true, &[], &[])),
-            WriteOutcome::NotApplied { standing } => self.refused(database, standing),
+            WriteOutcome::Applied => self.answer(true, &[], &[], memory),
+            WriteOutcome::NotApplied { standing } => self.refused(database, standing, memory),
         }
     }
 
     /// The answer if a condition failed. It shows the rows that the conditions were checked
     /// against.
-    fn refused(&self, database: &Database, standing: Vec<Row>) -> Result<Answer, CqlError> {
+    fn refused(
+        &self,
+        database: &Database,
+        standing: Vec<Row>,
+        memory: &Account,
+    ) -> Result<Answer, CqlError> {
         let has_clustering = !self.table.clustering_key().is_empty();
         let are_of_statics = has_clustering && self.kinds.keys().all(Vec::is_empty);
         let rows = match are_of_statics {
@@ -252,7 +263,7 @@ impl Conditional {
                 keys.chain(&self.shown).collect()
             }
         };
-        Ok(self.answer(false, &columns, &rows))
+        self.answer(false, &columns, &rows, memory)
     }
 
     /// Conditions on static columns alone show the static row beside the first row of the
@@ -286,7 +297,13 @@ impl Conditional {
     }
 
     /// The answer: `[applied]`, and these columns of the rows if there are any.
-    fn answer(&self, applied: bool, columns: &[&Column], rows: &[Row]) -> Answer {
+    fn answer(
+        &self,
+        applied: bool,
+        columns: &[&Column],
+        rows: &[Row],
+        memory: &Account,
+    ) -> Result<Answer, CqlError> {
         let keyspace: Arc<str> = self.table.keyspace.as_str().into();
         let table: Arc<str> = self.table.name.as_str().into();
         let spec = |name: &str, cql_type: &CqlType| ColumnSpec {
@@ -297,27 +314,29 @@ impl Conditional {
         };
         let mut specs = vec![spec(APPLIED, &CqlType::Boolean)];
         let mut body = BytesMut::new();
+        let mut charge = memory.charge();
         for row in rows {
             put_bytes(&mut body, &[u8::from(applied)]);
             for column in columns {
                 let content: Content<'_> = Place::of(column).content(row);
                 content.put(Shape::of(&column.cql_type), &mut body);
             }
+            charge.resize(body.len()).map_err(|_| no_room(body.len()))?;
         }
         match rows.is_empty() {
             true => put_bytes(&mut body, &[u8::from(applied)]),
             false => specs.extend(columns.iter().map(|c| spec(&c.name, &c.cql_type))),
         }
-        Answer {
+        Ok(Answer {
             outcome: Outcome::Rows(Rows {
                 columns: specs.into(),
                 body,
                 count: rows.len().max(1) as u32,
                 paging_state: None,
-                charge: None,
+                charge: Some(charge),
             }),
             warnings: Vec::new(),
-        }
+        })
     }
 }
 

@@ -198,7 +198,7 @@ pub(super) async fn execute_conditional(
     let timestamp = clock.next_write_micros();
     let mut conditional = Conditional::new(&write.table, false);
     conditional.add(write, &parameters.values, &clock, timestamp)?;
-    conditional.execute(database).await
+    conditional.execute(database, &parameters.memory).await
 }
 
 /// Executes one write that has no condition.

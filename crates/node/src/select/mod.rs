@@ -32,7 +32,7 @@ mod names;
 mod nearest;
 mod neighbours;
 mod order;
-mod page;
+pub(crate) mod page;
 mod paging;
 mod partitions;
 mod parts;

@@ -93,7 +93,7 @@ impl Page {
     }
 }
 
-fn no_room(bytes: usize) -> CqlError {
+pub(crate) fn no_room(bytes: usize) -> CqlError {
     let message = format!(
         "Overloaded: after {} KiB there is no memory for more of this answer, as others are not read yet; read them first, \
          use paging or a LIMIT, or start the server with a larger --memory-limit",

@@ -212,6 +212,7 @@ impl Statements {
             timestamp_micros: batch.timestamp,
             consistency: batch.consistency,
             serial_consistency: batch.serial_consistency,
+            memory: memory.clone(),
             ..Parameters::default()
         };
         let answer = modify::execute_batch(&self.database, kind, entries, &parameters).await?;

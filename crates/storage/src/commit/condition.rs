@@ -15,7 +15,7 @@ use crate::read::{Cell, Partition, Position, Row};
 use crate::record::{Liveness, Record};
 
 /// The most bytes of rows that a condition may look at, unless it looks at one row alone.
-const BYTES_MAX: usize = 64 << 20;
+const BYTES_MAX: usize = 16 << 20;
 
 /// The outcome of a check.
 pub(super) enum Checked {
@@ -23,8 +23,8 @@ pub(super) enum Checked {
     /// which are checked or written.
     Holds { floor: i64 },
     /// The condition fails. `standing` are the rows that
-    /// [`crate::mutation::WriteOutcome::NotApplied`] tells.
-    Fails { standing: Vec<Row> },
+    /// [`crate::mutation::WriteOutcome::NotApplied`] tells, and hold so many `bytes`.
+    Fails { standing: Vec<Row>, bytes: usize },
 }
 
 /// Checks the condition of a write, all predicates of which must hold.
@@ -48,6 +48,7 @@ pub(super) fn check(
     }
     if !holds {
         return Ok(Checked::Fails {
+            bytes: found.bytes,
             standing: found.standing(),
         });
     }
@@ -56,11 +57,9 @@ pub(super) fn check(
     for change in write.mutations.iter().filter(own).flat_map(|m| &m.changes) {
         match change {
             Change::Row { clustering, .. } | Change::DeleteRow { clustering, .. } => {
-                found.row(clustering)?;
+                found.note(clustering)?;
             }
-            Change::Static { .. } => {
-                found.row(&[])?;
-            }
+            Change::Static { .. } => found.note(&[])?,
             Change::DeleteRange { .. } | Change::DeletePartition { .. } => {}
         }
     }
@@ -148,11 +147,28 @@ impl<'o> Found<'o> {
         Ok(self.rows[&suffix].as_ref())
     }
 
-    fn read(&mut self, clustering: &[Bytes], suffix: &[u8]) -> Result<Option<Row>, StorageError> {
+    /// Notes the timestamps of a row that is written, as [`Found::row`] does.
+    fn note(&mut self, clustering: &[Bytes]) -> Result<(), StorageError> {
+        if clustering.is_empty() && self.table.keys.has_clustering() {
+            self.newest = self.newest.max(self.head.newest());
+            return Ok(());
+        }
+        let suffix = self.table.keys.clustering(clustering)?;
+        self.record(&suffix).map(drop)
+    }
+
+    /// The record of a row, and the timestamp up to which a wider deletion covers it.
+    fn record(&mut self, suffix: &[u8]) -> Result<(Record, i64), StorageError> {
         let (overlay, table) = (self.overlay, self.table);
         let record = overlay.row(table, &self.partition, suffix)?;
         let deleted_to = overlay.deleted_to(table, &self.partition, &self.head, suffix)?;
         self.newest = self.newest.max(record.newest()).max(deleted_to);
+        Ok((record, deleted_to))
+    }
+
+    fn read(&mut self, clustering: &[Bytes], suffix: &[u8]) -> Result<Option<Row>, StorageError> {
+        let table = self.table;
+        let (record, deleted_to) = self.record(suffix)?;
         let liveness = Liveness {
             deleted_to,
             now_s: self.moment.now_s,

@@ -55,6 +55,10 @@ const BATCH_WRITES_MAX: usize = 1024;
 /// Bytes of writes after which a batch takes no more. The last write may exceed them.
 const BATCH_BYTES_MAX: usize = 8 << 20;
 
+/// Bytes of rows that refused writes show, after which a batch takes no more. The last write may
+/// exceed them.
+const BATCH_SHOWN_BYTES_MAX: usize = 64 << 20;
+
 /// A request to the committer.
 pub(crate) enum Request {
     Write {
@@ -338,10 +342,21 @@ impl Committer {
         }
     }
 
+    /// Commits writes, in several batches if refused ones hold many bytes of rows.
     async fn commit(&mut self, writes: Vec<PendingWrite>, turn: Turn) {
+        let mut rest = VecDeque::from(writes);
+        self.commit_batch(&mut rest, turn).await;
+        while !rest.is_empty() {
+            let turn = self.turns.take(Class::Write).await;
+            self.commit_batch(&mut rest, turn).await;
+        }
+    }
+
+    /// Commits the first of these writes, and takes them out.
+    async fn commit_batch(&mut self, writes: &mut VecDeque<PendingWrite>, turn: Turn) {
         let started = Instant::now();
         if let Err(error) = self.shared.check_writable() {
-            for pending in writes {
+            for pending in writes.drain(..) {
                 let _ = pending.reply.send(Err(error.clone()));
             }
             return;
@@ -354,11 +369,13 @@ impl Committer {
         let mut derived_rows = Batch::new();
         let mut grown = Vec::new();
         let mut waiting = Vec::with_capacity(writes.len());
-        for PendingWrite {
-            write,
-            reply,
-            _permit: permit,
-        } in writes
+        let mut held = 0;
+        while held < BATCH_SHOWN_BYTES_MAX
+            && let Some(PendingWrite {
+                write,
+                reply,
+                _permit: permit,
+            }) = writes.pop_front()
         {
             let prepared = write::prepare(
                 &self.shared.engine,
@@ -370,6 +387,7 @@ impl Committer {
             );
             match prepared {
                 Ok(prepared) => {
+                    held += prepared.held;
                     changes.absorb(prepared.changes);
                     derived_rows.extend(prepared.derived.batch);
                     grown.extend(prepared.derived.grown);

@@ -15,6 +15,8 @@ use crate::mutation::{Write, WriteOutcome};
 /// The parts that a write adds to its batch, with its outcome.
 pub(super) struct Prepared {
     pub outcome: WriteOutcome,
+    /// Bytes of rows in the outcome.
+    pub held: usize,
     pub changes: Changes,
     pub derived: DerivedRows,
 }
@@ -31,9 +33,10 @@ pub(super) fn prepare(
     let floor = match &write.condition {
         Some(condition) => match condition::check(&overlay, schema, condition, &write, moment)? {
             Checked::Holds { floor } => floor,
-            Checked::Fails { standing } => {
+            Checked::Fails { standing, bytes } => {
                 return Ok(Prepared {
                     outcome: WriteOutcome::NotApplied { standing },
+                    held: bytes,
                     changes: Changes::default(),
                     derived: DerivedRows {
                         batch: Batch::new(),
@@ -64,6 +67,7 @@ pub(super) fn prepare(
     let derived = derivation.finish(schema, gate, &mut overlay, moment)?;
     Ok(Prepared {
         outcome: WriteOutcome::Applied,
+        held: 0,
         changes: overlay.write,
         derived,
     })
