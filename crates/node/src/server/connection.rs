@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::admission::{charge_plain, semaphore};
 use super::outbox::{Outbox, encode, outbox};
+use super::peer::Peer;
 use super::request::{self, Of};
 use super::service::Service;
 use super::shared::Shared;
@@ -73,7 +74,7 @@ struct Connection<S: Service> {
 
 /// Serves a connection until it ends.
 pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>) {
-    let Ok(address) = stream.local_addr() else {
+    let (Ok(local), Ok(remote)) = (stream.local_addr(), stream.peer_addr()) else {
         // The client has gone already.
         return;
     };
@@ -82,12 +83,17 @@ pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>)
         tracing::warn!("clients hold all the memory that they may: a connection is refused");
         return;
     };
+    let peer = Peer {
+        local,
+        remote,
+        certificate_identity: None,
+    };
     let (reader, writer_half) = stream.into_split();
     let unread_bytes_max = shared.options.connection.unread_bytes_max;
     let (outbox, writer) = outbox(unread_bytes_max.min(account.bytes_max() / 2));
     let closing = shared.shutdown.stop.child_token();
     let connection = Connection {
-        session: Arc::new(shared.service.open_session(address)),
+        session: Arc::new(shared.service.open_session(peer)),
         account,
         in_flight: semaphore(shared.options.connection.requests_max),
         outbox,

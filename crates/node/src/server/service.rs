@@ -1,12 +1,13 @@
 //! The service behind a connection, which answers its statements.
 
 use std::future::Future;
-use std::net::SocketAddr;
 
 use client_memory::{Account, Charge};
 use cql::error::CqlError;
 use cql::wire::{Event, Request, Response};
 use tokio::sync::broadcast;
+
+use super::peer::Peer;
 
 /// Answers the requests of connections. The connection handles the handshake, admission and
 /// framing. A service sees only `QUERY`, `PREPARE`, `EXECUTE` and `BATCH`, many of them at once.
@@ -14,9 +15,8 @@ pub trait Service: Send + Sync + 'static {
     /// The state that lives as long as a connection, such as the keyspace in use.
     type Session: Send + Sync + 'static;
 
-    /// Makes the session of a new connection. `address` is the address of this server to which the
-    /// client connected.
-    fn open_session(&self, address: SocketAddr) -> Self::Session;
+    /// Makes the session of a new connection.
+    fn open_session(&self, peer: Peer) -> Self::Session;
 
     /// The answer to `OPTIONS`.
     fn supported(&self) -> Vec<(String, Vec<String>)>;

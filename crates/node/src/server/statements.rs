@@ -15,6 +15,7 @@ use tokio::sync::broadcast;
 
 use super::convert;
 use super::events::SchemaEvents;
+use super::peer::Peer;
 use super::prepared::{Prepared, PreparedStatements};
 use super::service::{Reply, Service};
 use super::values;
@@ -239,9 +240,9 @@ impl Statements {
 impl Service for Statements {
     type Session = Session;
 
-    fn open_session(&self, address: SocketAddr) -> Session {
+    fn open_session(&self, peer: Peer) -> Session {
         Session {
-            address,
+            address: peer.local,
             keyspace: ArcSwapOption::empty(),
         }
     }

@@ -11,7 +11,7 @@ use cql::wire::{
     SchemaTarget,
 };
 use node::ListenerOptions;
-use node::server::{BoundListener, Reply, Server, Service, serve};
+use node::server::{BoundListener, Peer, Reply, Server, Service, serve};
 use tokio::sync::{Semaphore, broadcast};
 use value::CqlType;
 
@@ -63,7 +63,7 @@ impl Echo {
 impl Service for Echo {
     type Session = ();
 
-    fn open_session(&self, _address: std::net::SocketAddr) {}
+    fn open_session(&self, _peer: Peer) {}
 
     fn supported(&self) -> Vec<(String, Vec<String>)> {
         vec![("COMPRESSION".to_owned(), vec!["lz4".to_owned()])]
