@@ -3,7 +3,8 @@ anew, values as bytes."""
 
 import concurrent.futures
 
-from cassandra import ConsistencyLevel
+from cassandra import AuthenticationFailed, ConsistencyLevel
+from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import Cluster
 from cassandra.connection import DefaultEndPoint
 from cassandra.cqltypes import _cqltypes, apache_cassandra_type_prefix
@@ -59,18 +60,35 @@ class Client:
     """A connection. Its answers are the driver's messages: a `Result`, or an `ErrorMessage`, which
     is returned and not raised."""
 
-    def __init__(self, host, port, handler=Handler):
-        self._handler = handler
-        self._cluster = Cluster([host], port=port, protocol_version=PROTOCOL, compression=False)
+    def __init__(self, host, port, handler=Handler, login=None):
+        self._host, self._port, self._handler = host, port, handler
+        self._others = {}
+        provider = PlainTextAuthProvider(*login) if login else None
+        self._cluster = Cluster(
+            [host], port=port, protocol_version=PROTOCOL, compression=False, auth_provider=provider
+        )
         self._cluster.connection_class.initialize_reactor()
-        self._connection = self._cluster.connection_factory(DefaultEndPoint(host, port))
+        try:
+            self._connection = self._cluster.connection_factory(DefaultEndPoint(host, port))
+        except AuthenticationFailed:
+            self._cluster.shutdown()
+            raise
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
+        for other in self._others.values():
+            other.__exit__()
         self._connection.close()
         self._cluster.shutdown()
+
+    def of(self, user, password):
+        """A connection of another user, the same one each time. Raises `AuthenticationFailed`."""
+        login = (user, password)
+        if login not in self._others:
+            self._others[login] = Client(self._host, self._port, self._handler, login)
+        return self._others[login]
 
     def query(self, statement, values=None, page_size=None, paging_state=None):
         message = QueryMessage(statement, ConsistencyLevel.ONE, fetch_size=page_size, paging_state=paging_state)

@@ -11,6 +11,7 @@ import sys
 import time
 import uuid
 
+from cassandra import AuthenticationFailed
 from cassandra.protocol import ErrorMessage
 from cassandra.query import UNSET_VALUE
 from cassandra.util import Date, Duration, Time
@@ -60,6 +61,11 @@ def begin(client, area):
 def answer(client, step):
     """The rendered answer, or answers, to a step."""
     wait(step)
+    for login in step.directive("as"):
+        try:
+            client = client.of(*login.split(" "))
+        except AuthenticationFailed as refused:
+            return f"login refused: {str(refused).partition(': ')[2]}"
     page_size = next(map(int, step.directive("page")), None)
     if step.directive("prepare") or step.directive("bind"):
         prepared = client.prepare(step.statement)

@@ -9,6 +9,7 @@ Lines that begin with `@` belong to the statement after them:
                             several are executed in turn
     @send [typed('int', 1)] send it unprepared with these values
     @wait 2                 wait that many seconds first
+    @as alice secret        as another user, with this password
 
 A golden file repeats each step, every line after `> `, and has the answer below it. differences.txt
 has the same form with Annulus's own answers, below a heading for each reason: `# area: why`.
@@ -18,7 +19,9 @@ import dataclasses
 import pathlib
 
 HERE = pathlib.Path(__file__).resolve().parent
-DIRECTIVES = {"page", "prepare", "bind", "send", "wait"}
+DIRECTIVES = {"page", "prepare", "bind", "send", "wait", "as"}
+# Areas that need a server that asks for logins; all others need one that asks for none.
+WITH_LOGIN = {"roles"}
 QUOTE = "> "
 
 

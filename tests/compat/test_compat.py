@@ -7,16 +7,30 @@ import compare
 import replay
 import script
 from client import Client
+from server import Server
+
+FIRST_SUPERUSER = ("cassandra", "not cassandra")
 
 
 @pytest.fixture(scope="module")
-def client(server):
+def without_login(server):
     with Client(server.host, server.cql_port) as client:
         yield client
 
 
+@pytest.fixture(scope="module")
+def with_login(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("login")
+    superuser = directory / "superuser"
+    superuser.write_text("\n".join(FIRST_SUPERUSER))
+    with Server(directory / "data", "--login", "--superuser-file", superuser) as server:
+        with Client(server.host, server.cql_port, login=FIRST_SUPERUSER) as client:
+            yield client
+
+
 @pytest.mark.parametrize("area", script.areas())
-def test_answers_are_those_of_cassandra(client, area):
+def test_answers_are_those_of_cassandra(request, area):
+    client = request.getfixturevalue("with_login" if area in script.WITH_LOGIN else "without_login")
     golden = script.read_golden(area)
     assert [text for text, _ in golden] == [step.text for step in script.read_statements(area)], "make record-compat"
     deliberate = [difference for difference in script.read_differences() if difference.area == area]

@@ -186,8 +186,7 @@ def test_the_connection_goes_on_after_every_kind_of_error(table):
     [
         "CREATE MATERIALIZED VIEW m AS SELECT * FROM t WHERE k IS NOT NULL PRIMARY KEY (k)",
         "CREATE FUNCTION f (x int) RETURNS NULL ON NULL INPUT RETURNS int LANGUAGE java AS 'return x;'",
-        "CREATE ROLE someone",
-        "GRANT SELECT ON t TO someone",
+        "CREATE SERVICE LEVEL s WITH SHARES = 100",
     ],
 )
 def test_what_is_not_there_yet_says_so(table, statement):

@@ -9,6 +9,7 @@ use crate::operator::repair::RepairArguments;
 use crate::operator::status::StatusArguments;
 use crate::operator::tasks::TasksArguments;
 use crate::recover::RecoverArguments;
+use crate::role::RoleArguments;
 use crate::scrub::ScrubArguments;
 use crate::serve::ServeArguments;
 use crate::store_service::StoreSettings;
@@ -98,6 +99,11 @@ pub enum Command {
     /// cut at the damage, and the cut part is kept in a file beside it. Exit code 5 means that the
     /// journal is damaged and nothing was changed.
     Recover(RecoverArguments),
+
+    /// Let the owner of a stopped `annulus serve` in again who has lost the superuser's password
+    ///
+    /// While the server runs, roles are changed by CQL: CREATE ROLE, ALTER ROLE, GRANT.
+    Role(RoleArguments),
 
     /// Read all files and check every checksum, of a running service or of a stopped
     /// `annulus serve`

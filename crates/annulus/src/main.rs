@@ -18,6 +18,7 @@ mod memory_limit;
 mod open_files;
 mod operator;
 mod recover;
+mod role;
 mod sample;
 mod scrub;
 mod serve;
@@ -56,6 +57,7 @@ fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
         // the start.
         cli::Command::Store(_) => store_service::run(),
         cli::Command::Recover(arguments) => recover::run(arguments),
+        cli::Command::Role(arguments) => role::run(arguments),
         cli::Command::Scrub(arguments) => scrub::run(*arguments),
         cli::Command::Bench { arguments } => bench::run(&arguments),
         cli::Command::Licences => licences::run(),

@@ -25,6 +25,7 @@ use crate::exit::Failure;
 use crate::heap;
 use crate::logging;
 use crate::open_files;
+use crate::role;
 use crate::sample;
 use crate::settings::{Resolved, Sample, Settings};
 use crate::settings_file;
@@ -73,7 +74,13 @@ async fn serve(settings: Resolved) -> anyhow::Result<()> {
     let turns = Turns::of_shares(settings.search_threads, settings.shares);
     let tasks = Registry::default();
     let storage = open(&settings, turns.clone(), tasks.clone()).await?;
-    let servers = match Servers::start(&settings, storage.clone(), turns, tasks).await {
+    let started = async {
+        if settings.login {
+            role::make_first(&storage, settings.superuser_file.as_deref()).await?;
+        }
+        Servers::start(&settings, storage.clone(), turns, tasks).await
+    };
+    let servers = match started.await {
         Ok(servers) => servers,
         Err(error) => {
             storage.close().await.context("closing the storage")?;
@@ -157,6 +164,7 @@ impl Servers {
                 listeners: vec![public],
                 prepared_bytes_max: shares.prepared as u64,
                 data_center: settings.datacenter.clone(),
+                login: settings.login,
             },
         )
         .await

@@ -49,7 +49,18 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_HTTP_HOST", value_name = "NAME,...")]
     pub http_host: Option<String>,
 
-    /// Allow a listen address that is not loopback, although there is no authentication yet
+    /// Let in only clients that log in, by CQL and HTTP. The first superuser comes from
+    /// --superuser-file, or is made and printed once; it makes other roles with CREATE ROLE and
+    /// GRANT [default: false]
+    #[arg(long, env = "ANNULUS_LOGIN", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub login: Option<bool>,
+
+    /// File with the name of the first superuser in its first line and its password in the second;
+    /// read with --login while there is no superuser
+    #[arg(long, env = "ANNULUS_SUPERUSER_FILE", value_name = "FILE")]
+    pub superuser_file: Option<PathBuf>,
+
+    /// Allow a listen address that is not loopback without --login
     #[arg(long, env = "ANNULUS_INSECURE", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub insecure: Option<bool>,
 
@@ -202,6 +213,8 @@ pub struct Resolved {
     pub http_port: u16,
     pub http_hosts: Vec<String>,
     /// Whether the server may listen where others reach it, although it does not authenticate them.
+    pub login: bool,
+    pub superuser_file: Option<PathBuf>,
     pub insecure: bool,
     pub datacenter: String,
     pub sample: Option<Sample>,
@@ -233,6 +246,8 @@ impl Settings {
             cql_port: self.cql_port.or(other.cql_port),
             http_port: self.http_port.or(other.http_port),
             http_host: self.http_host.or(other.http_host),
+            login: self.login.or(other.login),
+            superuser_file: self.superuser_file.or(other.superuser_file),
             insecure: self.insecure.or(other.insecure),
             datacenter: self.datacenter.or(other.datacenter),
             sample: self.sample.or(other.sample),
@@ -265,12 +280,20 @@ impl Settings {
     /// If a setting can't be used.
     pub fn resolve(self) -> Result<Resolved, Failure> {
         let listen = self.listen.unwrap_or(IpAddr::from([127, 0, 0, 1]));
-        if !listen.is_loopback() && !self.insecure.unwrap_or(false) {
+        let login = self.login.unwrap_or(false);
+        if !listen.is_loopback() && !login && !self.insecure.unwrap_or(false) {
             return Err(Failure::Configuration(format!(
-                "refusing to listen on {listen}: there is no authentication yet, so anyone who \
-                 reaches this address could read and change everything; listen on 127.0.0.1, or \
+                "refusing to listen on {listen} without --login, as anyone who reaches this \
+                 address could read and change everything; add --login, listen on 127.0.0.1, or \
                  add --insecure if the network is trusted"
             )));
+        }
+        if login && self.sample.is_some() {
+            return Err(Failure::Configuration(
+                "a sample is loaded without a login: load it first without --login, then start \
+                 with --login and without --sample"
+                    .to_owned(),
+            ));
         }
         let sync_interval_ms = self.sync_interval_ms.unwrap_or(1_000);
         if sync_interval_ms == 0 {
@@ -292,6 +315,8 @@ impl Settings {
             cql_port: self.cql_port.unwrap_or(9042),
             http_port: self.http_port.unwrap_or(6080),
             http_hosts: names(self.http_host.as_deref()),
+            login,
+            superuser_file: self.superuser_file,
             insecure: self.insecure.unwrap_or(false),
             datacenter: datacenter(self.datacenter)?,
             sample: self.sample,

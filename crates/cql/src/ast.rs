@@ -6,6 +6,7 @@
 pub mod data_type;
 mod describe;
 mod operation;
+mod role;
 mod user_type;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use value::{CqlType, Literal};
 pub use data_type::DataType;
 pub use describe::{Describe, DescribeTarget};
 pub use operation::{NEGATION, Operand, Operation};
+pub use role::{PermissionNames, ResourceName, RoleAttributes, RolePassword, RoleStatement};
 pub use user_type::{AlterType, AlterTypeChange, CreateType, FieldDefinition};
 
 /// A parsed statement with its bind markers.
@@ -104,9 +106,11 @@ pub enum Statement {
     },
     /// `DESCRIBE` or `DESC`.
     Describe(Describe),
-    /// A statement of CQL that Annulus knows by its first words only (roles, functions,
-    /// views, ...). The planner answers that it is not supported. The string holds those words in
-    /// capitals (`CREATE ROLE`).
+    /// A statement about roles and permissions. It is in a box, as it is rare and large.
+    Role(Box<RoleStatement>),
+    /// A statement of CQL that Annulus knows by its first words only (functions, views, ...). The
+    /// planner answers that it is not supported. The string holds those words in capitals
+    /// (`CREATE TRIGGER`).
     Unsupported(String),
 }
 

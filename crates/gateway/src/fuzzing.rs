@@ -45,6 +45,8 @@ pub fn recognition(bytes: &[u8]) {
         | Statement::DropTable { .. }
         | Statement::DropIndex { .. } => Verb::Drop,
         Statement::Describe(_) => Verb::Describe,
+        // The verbs of statements about roles are not told apart.
+        Statement::Role(_) => seen,
         // Its first words are in the text that it holds.
         Statement::Unsupported(words) => verb(words.as_bytes()),
     };

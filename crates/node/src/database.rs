@@ -3,6 +3,7 @@
 use storage::Storage;
 use store_api::Stores;
 
+use crate::access::Access;
 use crate::system::SystemTables;
 
 /// The data and services that statements use.
@@ -14,4 +15,6 @@ pub struct Database {
     pub system: SystemTables,
     /// The index services that `ANN OF` asks.
     pub stores: Stores,
+    /// The logins of clients, and the rights of roles.
+    pub access: Access,
 }

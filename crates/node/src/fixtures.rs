@@ -40,6 +40,7 @@ pub fn catalog() -> Catalog {
         .into_iter()
         .map(|keyspace| (keyspace.name.clone(), Arc::new(keyspace)))
         .collect(),
+        roles: Default::default(),
     }
 }
 

@@ -8,6 +8,7 @@
 
 #![warn(clippy::unwrap_used)]
 
+pub mod access;
 mod answer;
 mod consistency;
 mod database;
@@ -18,6 +19,7 @@ pub mod node;
 mod parameters;
 pub mod query;
 pub mod resolve;
+pub mod roles;
 pub mod schema;
 pub mod select;
 pub mod server;

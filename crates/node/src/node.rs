@@ -8,6 +8,7 @@ use net::listener::BindError;
 use storage::Storage;
 use store_api::Stores;
 
+use crate::access::Access;
 use crate::database::Database;
 use crate::server::{
     BoundListener, CounterValues, ListenerOptions, NodeOptions, Server, Statements, serve,
@@ -37,6 +38,10 @@ impl Node {
             storage,
             system: SystemTables::new().in_data_center(&options.data_center),
             stores: stores.into(),
+            access: match options.login {
+                true => Access::by_login(),
+                false => Access::default(),
+            },
         });
         let service = Arc::new(Statements::new(database, options.prepared_bytes_max));
         Ok(Node {

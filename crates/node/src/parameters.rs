@@ -6,6 +6,8 @@ use bytes::Bytes;
 use client_memory::Account;
 pub use cql::wire::{BoundValue, Consistency};
 
+use crate::access::Actor;
+
 /// The values and settings of one execution.
 #[derive(Clone, Debug, Default)]
 pub struct Parameters {
@@ -27,4 +29,6 @@ pub struct Parameters {
     pub server_address: Option<SocketAddr>,
     /// The account that is charged for the answer while it grows.
     pub memory: Account,
+    /// The role behind the statement.
+    pub actor: Actor,
 }

@@ -1,5 +1,7 @@
 //! Statements of all kinds: a parsed statement becomes a plan of its own module, which executes it.
 
+mod needs;
+
 use std::sync::Arc;
 
 use ::schema::TableId;
@@ -11,7 +13,7 @@ pub use crate::answer::{
 };
 pub use crate::database::Database;
 pub use crate::parameters::{BoundValue, Parameters};
-use crate::{describe, modify, schema, select, unsupported};
+use crate::{describe, modify, roles, schema, select, unsupported};
 
 /// A statement resolved against the catalog. A plan is valid for one version of the catalog. When
 /// the version has changed, the server prepares the statement again from its parsed form.
@@ -21,8 +23,10 @@ pub enum StatementPlan {
     Select(select::SelectPlan),
     /// INSERT, UPDATE, DELETE, BATCH or TRUNCATE.
     Modify(modify::ModifyPlan),
-    /// CREATE, ALTER or DROP.
+    /// CREATE, ALTER or DROP of what the schema has.
     Schema(schema::SchemaPlan),
+    /// Statements about roles and permissions.
+    Roles(roles::RolesPlan),
     /// DESCRIBE.
     Describe(describe::DescribePlan),
     /// USE.
@@ -69,6 +73,7 @@ pub fn prepare(
                 keyspace: keyspace.clone(),
             })
         }
+        Statement::Role(statement) => roles::prepare(keyspace, statement).map(StatementPlan::Roles),
         Statement::Unsupported(words) => Err(unsupported::refused(words)),
         _ => schema::prepare(database, keyspace, &parsed.statement).map(StatementPlan::Schema),
     }
@@ -80,9 +85,10 @@ impl StatementPlan {
         match self {
             StatementPlan::Select(plan) => plan.variables(),
             StatementPlan::Modify(plan) => plan.variables(),
-            StatementPlan::Schema(_) | StatementPlan::Describe(_) | StatementPlan::Use { .. } => {
-                &[]
-            }
+            StatementPlan::Schema(_)
+            | StatementPlan::Roles(_)
+            | StatementPlan::Describe(_)
+            | StatementPlan::Use { .. } => &[],
         }
     }
 
@@ -92,9 +98,10 @@ impl StatementPlan {
         match self {
             StatementPlan::Select(plan) => plan.partition_key_variables(),
             StatementPlan::Modify(plan) => plan.partition_key_variables(),
-            StatementPlan::Schema(_) | StatementPlan::Describe(_) | StatementPlan::Use { .. } => {
-                &[]
-            }
+            StatementPlan::Schema(_)
+            | StatementPlan::Roles(_)
+            | StatementPlan::Describe(_)
+            | StatementPlan::Use { .. } => &[],
         }
     }
 
@@ -104,9 +111,10 @@ impl StatementPlan {
         match self {
             StatementPlan::Select(plan) => vec![plan.table()],
             StatementPlan::Modify(plan) => plan.tables(),
-            StatementPlan::Schema(_) | StatementPlan::Describe(_) | StatementPlan::Use { .. } => {
-                Vec::new()
-            }
+            StatementPlan::Schema(_)
+            | StatementPlan::Roles(_)
+            | StatementPlan::Describe(_)
+            | StatementPlan::Use { .. } => Vec::new(),
         }
     }
 
@@ -116,7 +124,10 @@ impl StatementPlan {
         match self {
             StatementPlan::Select(plan) => Some(plan.result_columns()),
             StatementPlan::Describe(plan) => Some(plan.result_columns()),
-            StatementPlan::Modify(_) | StatementPlan::Schema(_) | StatementPlan::Use { .. } => None,
+            StatementPlan::Modify(_)
+            | StatementPlan::Schema(_)
+            | StatementPlan::Roles(_)
+            | StatementPlan::Use { .. } => None,
         }
     }
 
@@ -129,15 +140,21 @@ impl StatementPlan {
     }
 
     /// Executes the statement.
+    ///
+    /// # Errors
+    /// Unauthorized where the actor has no right to it, and all errors of the statement's kind.
     pub async fn execute(
         &self,
         database: &Database,
         parameters: Parameters,
     ) -> Result<Answer, CqlError> {
+        let catalog = database.storage.catalog();
+        self.check_rights(&database.access, &catalog, &parameters.actor)?;
         match self {
             StatementPlan::Select(plan) => select::execute(database, plan, parameters).await,
             StatementPlan::Modify(plan) => modify::execute(database, plan, parameters).await,
-            StatementPlan::Schema(plan) => schema::execute(database, plan).await,
+            StatementPlan::Schema(plan) => schema::execute(database, plan, parameters.actor).await,
+            StatementPlan::Roles(plan) => roles::execute(database, plan, parameters).await,
             StatementPlan::Describe(plan) => describe::execute(database, plan),
             StatementPlan::Use { keyspace } => Ok(Answer {
                 outcome: Outcome::SetKeyspace(keyspace.clone()),

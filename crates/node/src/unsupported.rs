@@ -21,10 +21,8 @@ fn remedy(words: &str) -> &'static str {
         "it runs no code of clients; follow the CDC log of the table"
     } else if is_about(&["SERVICE"]) {
         "one node has no service levels; --search-share and --ingest-share divide its processors"
-    } else if is_about(&["INDEX"]) {
-        "drop the index and create it again"
     } else {
-        "there are no roles yet; listen on a loopback address, or put a firewall before it"
+        "drop the index and create it again"
     }
 }
 
@@ -40,8 +38,6 @@ mod tests {
             ("DROP TRIGGER", "CDC log"),
             ("ATTACH SERVICE", "--search-share"),
             ("REBUILD INDEX", "create it again"),
-            ("GRANT", "no roles yet"),
-            ("LIST", "no roles yet"),
         ] {
             let message = refused(words).message;
             assert!(

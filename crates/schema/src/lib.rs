@@ -1,12 +1,12 @@
 //! The schema: keyspaces, tables, columns, indexes, and CDC streams, as plain data.
 //!
 //! A [`Catalog`] is an immutable snapshot behind an `Arc`; a change makes a new one. The storage
-//! keeps it on disk, and everything that plans a statement or reads rows goes by it. Roles will be
-//! a further member of [`Catalog`].
+//! keeps it on disk, and everything that plans a statement or reads rows goes by it.
 
 #![warn(clippy::unwrap_used)]
 
 pub mod log_table;
+mod roles;
 mod secondary;
 mod streams;
 mod user_types;
@@ -22,6 +22,7 @@ use value::{
 };
 
 pub use index::IndexedPart;
+pub use roles::{Permission, Permissions, Resource, Role};
 pub use secondary::SecondaryIndex;
 
 /// The identity of a table: a dropped and recreated table gets another.
@@ -49,6 +50,8 @@ pub struct Catalog {
     pub vnode_streams: StreamGeneration,
     /// The user keyspaces by name. System keyspaces are not here; the node defines them.
     pub keyspaces: BTreeMap<String, Arc<Keyspace>>,
+    /// The roles by name.
+    pub roles: BTreeMap<String, Arc<Role>>,
 }
 
 /// A keyspace with its tables.
@@ -288,8 +291,11 @@ impl Catalog {
         keyspace.tables.insert(table.name.clone(), Arc::new(table));
     }
 
-    /// Removes a table and its CDC log.
+    /// Removes a table, its CDC log and what roles may do with them.
     pub fn remove_table(&mut self, keyspace: &str, name: &str) {
+        let table = |name: String| Resource::Table(keyspace.to_owned(), name);
+        self.forget_grants(&table(name.to_owned()));
+        self.forget_grants(&table(log_table_name(name)));
         if let Some(keyspace) = self.keyspaces.get_mut(keyspace) {
             let keyspace = Arc::make_mut(keyspace);
             if let Some(table) = keyspace.tables.remove(name) {

@@ -537,6 +537,7 @@ fn make(engine: &Engine, now_micros: i64) -> Result<(), StorageError> {
         created_at_ms: now_ms,
         vnode_streams: StreamGeneration::of_vnodes(now_ms),
         keyspaces: Default::default(),
+        roles: Default::default(),
     };
     commit::store_first(engine, &catalog, now_micros)?;
     engine.mark_made()

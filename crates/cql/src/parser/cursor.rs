@@ -30,6 +30,8 @@ pub(super) struct Cursor<'a> {
     operators: usize,
     /// The number of tokens taken, at most [`MAX_TOKENS`].
     tokens: usize,
+    /// Whether errors leave out what stands at the current token, which may be a password.
+    hides_strings: bool,
 }
 
 /// The end of the statement, as messages name it.
@@ -50,7 +52,13 @@ impl<'a> Cursor<'a> {
             open_expressions: 0,
             operators: 0,
             tokens: 0,
+            hides_strings: false,
         })
+    }
+
+    /// Makes the errors from here on quote no strings and no words.
+    pub(super) fn hide_strings(&mut self) {
+        self.hides_strings = true;
     }
 
     pub(super) fn current(&self) -> Token<'a> {
@@ -261,10 +269,13 @@ impl<'a> Cursor<'a> {
 
     /// The error for a current token that is nothing of what was expected.
     pub(super) fn unexpected(&self) -> CqlError {
+        let found = match self.hides_strings {
+            true => found_kind(&self.current).to_owned(),
+            false => found(&self.current),
+        };
         self.error_here(format!(
-            "expected {}, found {}",
-            alternatives(&self.expected),
-            found(&self.current)
+            "expected {}, found {found}",
+            alternatives(&self.expected)
         ))
     }
 
@@ -338,6 +349,17 @@ fn alternatives(expected: &[&'static str]) -> String {
         None => "something else".to_owned(),
         Some((last, [])) => last.clone(),
         Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+    }
+}
+
+/// The kind of a token, without its text.
+fn found_kind(token: &Token<'_>) -> &'static str {
+    match token.kind {
+        Kind::End => END,
+        Kind::String | Kind::DollarString => "a string",
+        Kind::QuotedName | Kind::Word => "a word",
+        Kind::Symbol => "a sign",
+        _ => "a value",
     }
 }
 

@@ -16,6 +16,7 @@ mod operations;
 mod options;
 mod outline;
 mod relation;
+mod role;
 mod select;
 mod selector;
 mod statement;

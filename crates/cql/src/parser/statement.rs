@@ -6,9 +6,7 @@ use crate::ast::{Statement, Term};
 
 /// First words of statements that are known but not supported: enough words to name the kind of
 /// thing that the statement is about.
-const UNSUPPORTED: [&[&str]; 33] = [
-    &["CREATE", "ROLE"],
-    &["CREATE", "USER"],
+const UNSUPPORTED: [&[&str]; 22] = [
     &["CREATE", "FUNCTION"],
     &["CREATE", "OR", "REPLACE", "FUNCTION"],
     &["CREATE", "AGGREGATE"],
@@ -17,25 +15,16 @@ const UNSUPPORTED: [&[&str]; 33] = [
     &["CREATE", "MATERIALIZED", "VIEW"],
     &["CREATE", "SERVICE", "LEVEL"],
     &["CREATE", "SERVICE_LEVEL"],
-    &["ALTER", "ROLE"],
-    &["ALTER", "USER"],
     &["ALTER", "MATERIALIZED", "VIEW"],
     &["ALTER", "SERVICE", "LEVEL"],
     &["ALTER", "SERVICE_LEVEL"],
     &["ALTER", "INDEX"],
-    &["DROP", "ROLE"],
-    &["DROP", "USER"],
     &["DROP", "FUNCTION"],
     &["DROP", "AGGREGATE"],
     &["DROP", "TRIGGER"],
     &["DROP", "MATERIALIZED", "VIEW"],
     &["DROP", "SERVICE", "LEVEL"],
     &["DROP", "SERVICE_LEVEL"],
-    &["DROP", "IDENTITY"],
-    &["ADD", "IDENTITY"],
-    &["GRANT"],
-    &["REVOKE"],
-    &["LIST"],
     &["ATTACH", "SERVICE"],
     &["DETACH", "SERVICE"],
     &["PRUNE", "MATERIALIZED", "VIEW"],
@@ -51,7 +40,10 @@ impl Cursor<'_> {
             }
             return Ok(Statement::Unsupported(words.join(" ")));
         }
-        let statement = self.supported_statement()?;
+        let statement = match self.at_role_statement() {
+            true => self.role_statement()?,
+            false => self.supported_statement()?,
+        };
         self.expect_end()?;
         Ok(statement)
     }

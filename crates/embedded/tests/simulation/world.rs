@@ -314,6 +314,7 @@ impl World {
             storage: storage.clone(),
             system: SystemTables::new(),
             stores: Stores::Local(local.clone()),
+            access: Default::default(),
         };
         Ok(Process {
             storage,

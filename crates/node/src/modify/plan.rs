@@ -98,6 +98,15 @@ impl WriteKind {
     }
 }
 
+/// A table that a statement writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Written<'a> {
+    /// The table.
+    pub table: &'a Table,
+    /// Whether the write has a condition, whose answer may show rows.
+    pub is_conditional: bool,
+}
+
 /// The plan of `BEGIN BATCH ... APPLY BATCH`.
 #[derive(Debug)]
 pub(super) struct BatchPlan {
@@ -111,6 +120,23 @@ impl ModifyPlan {
     /// The spec of each bind marker, in the order of the markers.
     pub fn variables(&self) -> &[ColumnSpec] {
         &self.variables
+    }
+
+    /// The tables that are written, in the order of the statements.
+    pub(crate) fn written_tables(&self) -> impl Iterator<Item = Written<'_>> {
+        let (writes, truncated) = match &self.work {
+            Work::Write(write) => (std::slice::from_ref(&**write), None),
+            Work::Batch(batch) => (&batch.writes[..], None),
+            Work::Truncate(table) => (&[][..], Some(table)),
+        };
+        let writes = writes.iter().map(|write| Written {
+            table: &write.table,
+            is_conditional: write.condition.is_some(),
+        });
+        writes.chain(truncated.map(|table| Written {
+            table,
+            is_conditional: false,
+        }))
     }
 
     /// The table of each statement, in the order of the statements.

@@ -51,6 +51,11 @@ enum Change {
 }
 
 impl AlterTablePlan {
+    /// The keyspace and the name of the table.
+    pub fn table(&self) -> (&str, &str) {
+        (&self.keyspace, &self.name)
+    }
+
     pub fn prepare(keyspace: &str, alter: &AlterTable) -> Result<Self, CqlError> {
         let change = match &alter.change {
             AlterTableChange::AddColumns {

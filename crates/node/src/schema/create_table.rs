@@ -27,6 +27,11 @@ pub(super) struct CreateTablePlan {
 }
 
 impl CreateTablePlan {
+    /// The keyspace of the table.
+    pub fn keyspace(&self) -> &str {
+        &self.keyspace
+    }
+
     pub fn prepare(keyspace: &str, create: &CreateTable) -> Result<Self, CqlError> {
         let name = &create.table.name;
         names::check_table(name)?;

@@ -48,6 +48,11 @@ pub(super) struct DropIndexPlan {
 }
 
 impl CreateIndexPlan {
+    /// The keyspace and the name of the table.
+    pub fn table(&self) -> (&str, &str) {
+        (&self.keyspace, &self.table)
+    }
+
     pub fn prepare(keyspace: &str, create: &CreateIndex) -> Result<Self, CqlError> {
         let class = known_class(create)?;
         if let Some(name) = &create.name {

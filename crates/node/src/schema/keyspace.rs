@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cql::ast::{CreateKeyspace, OptionValue};
 use cql::error::{CqlError, ErrorKind};
-use schema::{Catalog, Keyspace};
+use schema::{Catalog, Keyspace, Resource};
 
 use super::{Applied, names, properties, replication};
 use crate::answer::SchemaChangeKind;
@@ -89,6 +89,11 @@ impl CreateKeyspacePlan {
 }
 
 impl AlterKeyspacePlan {
+    /// The keyspace that is altered.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     pub fn prepare(
         name: &str,
         if_exists: bool,
@@ -138,6 +143,8 @@ impl DropKeyspacePlan {
         if catalog.keyspaces.remove(&self.name).is_none() {
             return super::missing_keyspace(&self.name, self.if_exists);
         }
+        catalog.forget_grants(&Resource::Keyspace(self.name.clone()));
+        catalog.forget_grants(&Resource::FunctionsOf(self.name.clone()));
         Ok(Applied::keyspace(SchemaChangeKind::Dropped, &self.name))
     }
 }

@@ -14,6 +14,7 @@ mod create_table;
 mod index;
 mod keyspace;
 mod names;
+mod needs;
 mod properties;
 mod replication;
 mod retry;
@@ -29,16 +30,17 @@ use cql::error::{CqlError, ErrorKind};
 use create_table::CreateTablePlan;
 use index::{CreateIndexPlan, DropIndexPlan};
 use keyspace::{AlterKeyspacePlan, CreateKeyspacePlan, DropKeyspacePlan};
-use schema::{Catalog, Table};
+use schema::{Catalog, Resource, Table};
 use storage::ChangeError;
 use storage::clock::ServerClock;
 use user_type::{AlterTypePlan, CreateTypePlan, DropTypePlan};
 use value::timeuuid;
 
+use crate::access::Actor;
 use crate::answer::{Answer, ChangedObject, Outcome, SchemaChange, SchemaChangeKind};
 use crate::database::Database;
 use crate::failure::storage_error;
-use crate::resolve;
+use crate::{resolve, roles};
 
 /// The longest time that CREATE INDEX waits for a secondary index to be built, as for one on
 /// vectors.
@@ -89,6 +91,24 @@ impl Applied {
             keyspace: keyspace.to_owned(),
             object: ChangedObject::Table(table.to_owned()),
         })
+    }
+
+    /// The resource that is new, which belongs to the role that has made it.
+    fn made(&self) -> Option<Resource> {
+        match self {
+            Applied::Changed(SchemaChange {
+                kind: SchemaChangeKind::Created,
+                keyspace,
+                object,
+            }) => match object {
+                ChangedObject::Keyspace => Some(Resource::Keyspace(keyspace.clone())),
+                ChangedObject::Table(table) => {
+                    Some(Resource::Table(keyspace.clone(), table.clone()))
+                }
+                ChangedObject::Type(_) => None,
+            },
+            _ => None,
+        }
     }
 
     fn user_type(kind: SchemaChangeKind, keyspace: &str, name: &str) -> Self {
@@ -201,14 +221,24 @@ fn prepare_user_type(
 ///
 /// # Errors
 /// Changes that the present schema does not allow, and errors of the storage.
-pub async fn execute(database: &Database, plan: &SchemaPlan) -> Result<Answer, CqlError> {
+pub async fn execute(
+    database: &Database,
+    plan: &SchemaPlan,
+    actor: Actor,
+) -> Result<Answer, CqlError> {
     let plan = plan.clone();
     let warning = plan.warning();
     let clock = Arc::clone(database.storage.clock());
     let creates_index = matches!(plan.work, Work::CreateIndex(_));
     let applied = database
         .storage
-        .change_catalog(move |catalog| plan.apply(catalog, &clock))
+        .change_catalog(move |catalog| {
+            let applied = plan.apply(catalog, &clock)?;
+            if let (Actor::Role(role), Some(made)) = (&actor, applied.made()) {
+                roles::own(catalog, role, made);
+            }
+            Ok(applied)
+        })
         .await
         .map_err(|error| match error {
             ChangeError::Refused(error) => error,

@@ -46,6 +46,11 @@ pub(super) fn resolve(data_type: &DataType, keyspace: &Keyspace) -> Result<CqlTy
 }
 
 impl CreateTypePlan {
+    /// The keyspace of the type.
+    pub fn keyspace(&self) -> &str {
+        &self.keyspace
+    }
+
     pub fn prepare(keyspace: &str, create: &CreateType) -> Result<Self, CqlError> {
         let name = &create.name.name;
         check_name(name)?;
@@ -103,6 +108,11 @@ impl CreateTypePlan {
 }
 
 impl AlterTypePlan {
+    /// The keyspace of the type.
+    pub fn keyspace(&self) -> &str {
+        &self.keyspace
+    }
+
     pub fn prepare(keyspace: &str, alter: &AlterType) -> Result<Self, CqlError> {
         match &alter.change {
             AlterTypeChange::AddField { field, .. } => check_name(&field.name)?,

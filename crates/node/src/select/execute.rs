@@ -489,6 +489,7 @@ mod tests {
             storage: Storage::open(directory, StorageOptions::default()).unwrap(),
             system: SystemTables::new(),
             stores: store_api::Stores::disabled(),
+            access: Default::default(),
         };
         run(&database, "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}").await;
         run(

@@ -54,7 +54,7 @@ use cql::error::CqlError;
 use order::Order;
 use plan::Resolved;
 use query::bind::StatementClock;
-use schema::TableId;
+use schema::{Table, TableId};
 
 use crate::answer::{Answer, ColumnSpec};
 use crate::consistency;
@@ -82,6 +82,11 @@ impl SelectPlan {
     /// The table that is read.
     pub fn table(&self) -> TableId {
         self.resolved.selected.table.id
+    }
+
+    /// The table that is read.
+    pub(crate) fn selected_table(&self) -> &Table {
+        &self.resolved.selected.table
     }
 
     /// The number of selected values, which one column may hold as JSON.

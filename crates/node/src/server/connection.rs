@@ -7,9 +7,10 @@
 use std::io;
 use std::sync::Arc;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use client_memory::{Account, Charge, FLOOR_BYTES};
 use cql::error::{CqlError, ErrorKind};
+use cql::secret::Secret;
 use cql::wire::{
     Compression, Direction, EVENT_STREAM, EventKind, Frame, FrameDecoder, Opcode, Request,
     Response, ResponseContext, Startup,
@@ -38,6 +39,9 @@ const READ_BYTES_MIN: usize = 2 << 10;
 /// The longest body of a frame before STARTUP, in bytes. A client that has not begun may use little
 /// memory here.
 const STRANGERS_BODY_MAX: usize = 16 << 10;
+
+/// The authenticator by the Java name that drivers know: SASL PLAIN.
+const AUTHENTICATOR: &str = "org.apache.cassandra.auth.PasswordAuthenticator";
 
 /// The longest time for which an unfinished frame waits for memory.
 const ROOM_WITHIN: std::time::Duration = std::time::Duration::from_secs(5);
@@ -68,6 +72,8 @@ struct Connection<S: Service> {
     /// Cancelled when the reader has ended or must end.
     closing: CancellationToken,
     started: bool,
+    /// Holds one permit, which a login under way takes.
+    logging_in: Arc<Semaphore>,
     compression: Option<Compression>,
     following_schema: bool,
 }
@@ -99,6 +105,7 @@ pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>)
         outbox,
         closing: closing.clone(),
         started: false,
+        logging_in: semaphore(1),
         compression: None,
         following_schema: false,
         shared: shared.clone(),
@@ -174,7 +181,7 @@ impl<S: Service> Connection<S> {
                     continue;
                 }
             }
-            let deadline = if !self.started {
+            let deadline = if !self.is_open() {
                 Some(handshake_deadline)
             } else if !input.is_empty() {
                 let now = Instant::now();
@@ -216,7 +223,7 @@ impl<S: Service> Connection<S> {
     /// The longest body of a frame that is accepted now, in bytes.
     fn body_max(&self) -> usize {
         let options = &self.shared.options.connection;
-        match self.started {
+        match self.is_open() {
             true => options.frame_body_max.min(self.account.bytes_max()),
             false => options.frame_body_max.min(STRANGERS_BODY_MAX),
         }
@@ -236,48 +243,110 @@ impl<S: Service> Connection<S> {
                 let limit = self.shared.options.connection.frame_body_max;
                 let answer = Request::decode(&frame, self.compression, limit)
                     .map_err(CqlError::from)
-                    .and_then(|request| self.control(request));
+                    .and_then(|request| self.control(request, stream));
                 match answer {
-                    Ok(()) => self.send(stream, &Response::Ready),
+                    Ok(Some(answer)) => self.send(stream, &answer),
+                    Ok(None) => {}
                     Err(error) => self.refuse(stream, error),
                 }
             }
-            opcode if !self.started => self.refuse(
-                stream,
-                CqlError::protocol(format!(
-                    "Unexpected message {opcode:?}, expecting STARTUP or OPTIONS"
-                )),
-            ),
+            opcode if !self.is_open() => {
+                let expected = match self.started {
+                    true => "SASL_RESPONSE",
+                    false => "STARTUP or OPTIONS",
+                };
+                self.refuse(
+                    stream,
+                    CqlError::protocol(format!(
+                        "Unexpected message {opcode:?}, expecting {expected}"
+                    )),
+                );
+            }
             _ => self.spawn(frame, charge),
         }
     }
 
-    /// Carries out a request that changes the connection. If it succeeds, the answer is READY.
-    fn control(&mut self, request: Request) -> Result<(), CqlError> {
+    /// Whether statements are answered: the client has begun, and has logged in if it must.
+    fn is_open(&self) -> bool {
+        self.started && !self.shared.service.must_log_in(&self.session)
+    }
+
+    /// Carries out a request that changes the connection. Returns its answer, unless that comes
+    /// later.
+    fn control(&mut self, request: Request, stream: i16) -> Result<Option<Response>, CqlError> {
         match request {
             Request::Startup(startup) if !self.started => {
                 check_version(&startup)?;
                 self.compression = startup.compression()?;
                 self.started = true;
-                Ok(())
+                Ok(Some(match self.is_open() {
+                    true => Response::Ready,
+                    false => Response::Authenticate {
+                        authenticator: AUTHENTICATOR.to_owned(),
+                    },
+                }))
             }
             Request::Startup(_) => Err(CqlError::protocol(
                 "Unexpected message STARTUP, the connection is open already",
             )),
-            Request::Register { events } if self.started => {
+            Request::Register { events } if self.is_open() => {
                 if events.contains(&EventKind::SchemaChange) && !self.following_schema {
                     self.following_schema = true;
                     self.follow_schema();
                 }
-                Ok(())
+                Ok(Some(Response::Ready))
+            }
+            Request::AuthResponse { token } if self.started && !self.is_open() => {
+                self.log_in(stream, token)?;
+                Ok(None)
             }
             Request::AuthResponse { .. } if self.started => Err(CqlError::protocol(
                 "Unexpected message AUTH_RESPONSE, no authentication was asked for",
             )),
-            _ => Err(CqlError::protocol(
-                "Unexpected message, expecting STARTUP or OPTIONS",
-            )),
+            _ => Err(CqlError::protocol(match self.started {
+                true => "Unexpected message, expecting SASL_RESPONSE",
+                false => "Unexpected message, expecting STARTUP or OPTIONS",
+            })),
         }
+    }
+
+    /// Has a token checked, and answers when that is done. A client that is refused is told so, and
+    /// the connection ends.
+    fn log_in(&self, stream: i16, token: Secret<Option<Bytes>>) -> Result<(), CqlError> {
+        // One attempt at a time, and one for each connection if it fails.
+        let Ok(place) = self.logging_in.clone().try_acquire_owned() else {
+            return Err(CqlError::protocol("a login is under way already"));
+        };
+        let (shared, session) = (self.shared.clone(), self.session.clone());
+        let (outbox, charge) = (self.outbox.clone(), self.account.charge());
+        let closing = self.closing.clone();
+        self.shared.shutdown.tasks.spawn(async move {
+            let checked = tokio::select! {
+                checked = shared.service.log_in(&session, token) => checked,
+                () = closing.cancelled() => return,
+            };
+            let (answer, is_refused) = match checked {
+                Ok(()) => (
+                    Response::AuthSuccess {
+                        token: Secret::new(None),
+                    },
+                    false,
+                ),
+                Err(error) => {
+                    shared.counters.requests_failed.add(1);
+                    (Response::Error(error), true)
+                }
+            };
+            let frame = encode(&answer, &ResponseContext::new(stream), None);
+            if let Ok(frame) = frame.charged(charge, None) {
+                outbox.send(frame);
+            }
+            if is_refused {
+                closing.cancel();
+            }
+            drop(place);
+        });
+        Ok(())
     }
 
     /// Sends schema events to the client until the connection closes.

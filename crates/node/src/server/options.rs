@@ -16,6 +16,8 @@ pub struct NodeOptions {
     pub prepared_bytes_max: u64,
     /// The name of the data center of the node.
     pub data_center: String,
+    /// Whether clients have to log in.
+    pub login: bool,
 }
 
 impl Default for NodeOptions {
@@ -24,6 +26,7 @@ impl Default for NodeOptions {
             listeners: vec![ListenerOptions::default()],
             prepared_bytes_max: Shares::default().prepared as u64,
             data_center: crate::system::DATA_CENTER.to_owned(),
+            login: false,
         }
     }
 }

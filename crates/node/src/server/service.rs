@@ -2,8 +2,10 @@
 
 use std::future::Future;
 
+use bytes::Bytes;
 use client_memory::{Account, Charge};
 use cql::error::CqlError;
+use cql::secret::Secret;
 use cql::wire::{Event, Request, Response};
 use tokio::sync::broadcast;
 
@@ -17,6 +19,16 @@ pub trait Service: Send + Sync + 'static {
 
     /// Makes the session of a new connection.
     fn open_session(&self, peer: Peer) -> Self::Session;
+
+    /// Whether the client has to log in before it may ask anything.
+    fn must_log_in(&self, session: &Self::Session) -> bool;
+
+    /// Checks a token of SASL PLAIN. If it is right, the session belongs to its role from now on.
+    fn log_in(
+        &self,
+        session: &Self::Session,
+        token: Secret<Option<Bytes>>,
+    ) -> impl Future<Output = Result<(), CqlError>> + Send;
 
     /// The answer to `OPTIONS`.
     fn supported(&self) -> Vec<(String, Vec<String>)>;

@@ -1,12 +1,13 @@
 //! The [`Service`] of a node with embedded storage: it parses, prepares and executes statements.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwapOption;
+use bytes::Bytes;
 use client_memory::{Account, Charge};
 use cql::ast::{BatchKind, Parsed};
 use cql::error::{CqlError, ErrorKind};
+use cql::secret::Secret;
 use cql::wire::{
     Batch, BatchStatement, BatchedStatement, BoundValue, Compression, Event, QueryParameters,
     Request, Response, Values,
@@ -20,6 +21,8 @@ use super::prepared::{Prepared, PreparedStatements};
 use super::service::{Reply, Service};
 use super::values;
 use super::weight;
+use crate::access::Actor;
+use crate::access::login::Credentials;
 use crate::modify;
 use crate::query::{self, Answer, Database, Outcome, Parameters, StatementPlan};
 use crate::system::CQL_VERSION;
@@ -41,13 +44,22 @@ pub(crate) struct Statements {
 
 /// The state of a connection: the address to which the client connected, and the keyspace in use.
 pub(crate) struct Session {
-    address: SocketAddr,
+    peer: Peer,
     keyspace: ArcSwapOption<String>,
+    /// The role that has logged in.
+    role: OnceLock<Arc<str>>,
 }
 
 impl Session {
     fn keyspace(&self) -> Option<Arc<String>> {
         self.keyspace.load_full()
+    }
+
+    fn actor(&self) -> Actor {
+        match self.role.get() {
+            Some(role) => Actor::Role(role.clone()),
+            None => Actor::Anybody,
+        }
     }
 }
 
@@ -115,7 +127,7 @@ impl Statements {
     async fn execute(
         &self,
         session: &Session,
-        id: bytes::Bytes,
+        id: Bytes,
         parameters: QueryParameters,
         memory: &Account,
     ) -> Result<Reply, CqlError> {
@@ -204,6 +216,11 @@ impl Statements {
             }
         });
         let entries = entries.collect::<Result<Vec<_>, CqlError>>()?;
+        let actor = session.actor();
+        let catalog = self.database.storage.catalog();
+        for plan in &plans {
+            plan.check_rights(&self.database.access, &catalog, &actor)?;
+        }
         let kind = match batch.kind {
             cql::wire::BatchKind::Logged => BatchKind::Logged,
             cql::wire::BatchKind::Unlogged => BatchKind::Unlogged,
@@ -214,6 +231,7 @@ impl Statements {
             consistency: batch.consistency,
             serial_consistency: batch.serial_consistency,
             memory: memory.clone(),
+            actor,
             ..Parameters::default()
         };
         let answer = modify::execute_batch(&self.database, kind, entries, &parameters).await?;
@@ -241,10 +259,42 @@ impl Service for Statements {
     type Session = Session;
 
     fn open_session(&self, peer: Peer) -> Session {
-        Session {
-            address: peer.local,
-            keyspace: ArcSwapOption::empty(),
+        let role = OnceLock::new();
+        if self.database.access.asks_for_login()
+            && let Some(identity) = &peer.certificate_identity
+        {
+            let catalog = self.database.storage.catalog();
+            let known = catalog.role_of_identity(identity);
+            if let Some(known) = known.filter(|role| catalog.roles[*role].can_login) {
+                let _ = role.set(Arc::from(known));
+            }
         }
+        Session {
+            peer,
+            keyspace: ArcSwapOption::empty(),
+            role,
+        }
+    }
+
+    fn must_log_in(&self, session: &Session) -> bool {
+        self.database.access.asks_for_login() && session.role.get().is_none()
+    }
+
+    async fn log_in(
+        &self,
+        session: &Session,
+        token: Secret<Option<Bytes>>,
+    ) -> Result<(), CqlError> {
+        let token = token.expose().as_deref().unwrap_or_default();
+        let credentials = Credentials::of_token(token)?;
+        let address = session.peer.remote.ip();
+        let access = &self.database.access;
+        // The catalog is read after the wait, too: a role that was dropped meanwhile is refused by
+        // the check of its first statement.
+        let catalog = self.database.storage.catalog();
+        let role = access.logins.log_in(&catalog, credentials, address).await?;
+        let _ = session.role.set(role);
+        Ok(())
     }
 
     fn supported(&self) -> Vec<(String, Vec<String>)> {
@@ -324,8 +374,9 @@ fn bind(
         timestamp_micros: parameters.timestamp,
         consistency: parameters.consistency,
         serial_consistency: parameters.serial_consistency,
-        server_address: Some(session.address),
+        server_address: Some(session.peer.local),
         memory: memory.clone(),
+        actor: session.actor(),
     };
     Ok((bound, parameters.skip_metadata))
 }

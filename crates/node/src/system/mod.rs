@@ -1,5 +1,5 @@
-//! The tables of `system`, `system_schema`, `system_distributed`, `system_traces` and
-//! `system_virtual_schema`. They are made from the catalog when they are read, and can't be
+//! The tables of `system`, `system_schema`, `system_auth`, `system_distributed`, `system_traces`
+//! and `system_virtual_schema`. They are made from the catalog when they are read, and can't be
 //! written.
 //!
 //! Drivers, `cqlsh` and CDC readers learn from them everything about a node. So their names and
@@ -7,6 +7,7 @@
 //! a [`definition::Declaration`] in the file of its kind: its `CREATE TABLE` statement beside the
 //! function that makes its rows.
 
+mod auth;
 mod cdc;
 mod definition;
 mod local;
@@ -98,6 +99,7 @@ impl SystemTables {
             schema_empty::TABLES,
             virtual_schema::TABLES,
             cdc::TABLES,
+            auth::TABLES,
             traces::TABLES,
         ];
         for declaration in declarations.into_iter().flatten() {
@@ -227,7 +229,7 @@ fn named<'m, V>(
 }
 
 fn keyspace(name: &str) -> Keyspace {
-    let replicated = matches!(name, "system_distributed" | "system_traces");
+    let replicated = matches!(name, "system_auth" | "system_distributed" | "system_traces");
     let mut replication = BTreeMap::new();
     if replicated {
         replication.insert("class".to_owned(), SIMPLE_STRATEGY.to_owned());

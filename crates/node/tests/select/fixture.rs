@@ -56,6 +56,7 @@ impl Fixture {
                 storage,
                 system,
                 stores: stores.into(),
+                access: Default::default(),
             },
             runtime: tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(1)

@@ -4,8 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use bytes::Bytes;
 use client_memory::Account;
 use cql::error::CqlError;
+use cql::secret::Secret;
 use cql::wire::{
     ColumnSpec, Event, Metadata, Request, Response, RowsEncoder, SchemaChange, SchemaChangeKind,
     SchemaTarget,
@@ -64,6 +66,18 @@ impl Service for Echo {
     type Session = ();
 
     fn open_session(&self, _peer: Peer) {}
+
+    fn must_log_in(&self, _session: &Self::Session) -> bool {
+        false
+    }
+
+    async fn log_in(
+        &self,
+        _session: &Self::Session,
+        _token: Secret<Option<Bytes>>,
+    ) -> Result<(), CqlError> {
+        Ok(())
+    }
 
     fn supported(&self) -> Vec<(String, Vec<String>)> {
         vec![("COMPRESSION".to_owned(), vec!["lz4".to_owned()])]

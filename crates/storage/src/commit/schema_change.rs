@@ -197,7 +197,10 @@ fn next_version(last: Uuid, now_micros: i64) -> Uuid {
 
 fn same(a: &Catalog, b: &Catalog) -> bool {
     let mut keyspaces = a.keyspaces.values().zip(b.keyspaces.values());
-    a.keyspaces.len() == b.keyspaces.len()
+    let mut roles = a.roles.iter().zip(&b.roles);
+    roles.all(|(a, b)| a.0 == b.0 && (Arc::ptr_eq(a.1, b.1) || a.1 == b.1))
+        && a.roles.len() == b.roles.len()
+        && a.keyspaces.len() == b.keyspaces.len()
         && keyspaces.all(|(a, b)| Arc::ptr_eq(a, b) || same_keyspace(a, b))
         && a.cluster_name == b.cluster_name
         && a.vnode_streams == b.vnode_streams

@@ -10,13 +10,19 @@
 //!
 //! key       "catalog/table/" and its id as UUID text
 //! value     {"keyspace": ..., "generation": ..., "name": ..., ...}
+//!
+//! key       "catalog/role/" and its name
+//! value     {"name": ..., ...}
 //! ```
+//!
+//! A catalog with roles has format 3: a version that knows none would let everybody in.
 //!
 //! Format 1 had the whole catalog under the first key (`format1`). Such a directory is converted
 //! when it is opened, in one batch.
 
 mod format1;
 mod records;
+mod roles;
 #[cfg(test)]
 mod tests;
 
@@ -26,16 +32,20 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use records::{KeyspaceRecord, StreamsRecord, TableRecord};
-use schema::{Catalog, Keyspace, Table, TableId};
+use roles::RoleRecord;
+use schema::{Catalog, Keyspace, Role, Table, TableId};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::StorageError;
 
-/// The version of the records. A greater one is refused.
+/// The version of the records of a catalog without roles.
 const FORMAT: u32 = 2;
+/// The version of those of a catalog with roles. A greater one is refused.
+const FORMAT_WITH_ROLES: u32 = 3;
 const HEAD: &[u8] = b"catalog";
 const KEYSPACE: &[u8] = b"catalog/keyspace/";
+const ROLE: &[u8] = b"catalog/role/";
 const TABLE: &[u8] = b"catalog/table/";
 /// The first key behind all keys of the catalog.
 const END: &[u8] = b"catalog0";
@@ -115,7 +125,26 @@ pub(crate) fn changes(
         let ids = keyspace.tables.values().map(|table| table.id);
         changes.extend(ids.map(|id| (table_key(id), None)));
     }
+    put_roles(&new.0.roles, old.map(|old| &old.roles), &mut changes);
     changes
+}
+
+/// Adds the changes for the roles that differ from before.
+fn put_roles(
+    roles: &BTreeMap<String, Arc<Role>>,
+    old: Option<&BTreeMap<String, Arc<Role>>>,
+    changes: &mut Changes,
+) {
+    for (name, role) in roles {
+        let before = old.and_then(|old| old.get(name));
+        if before.is_none_or(|before| !Arc::ptr_eq(before, role)) {
+            let record = json(&roles::role_record(name, role));
+            changes.push((role_key(name), Some(record)));
+        }
+    }
+    let gone = old.into_iter().flat_map(BTreeMap::keys);
+    let gone = gone.filter(|name| !roles.contains_key(*name));
+    changes.extend(gone.map(|name| (role_key(name), None)));
 }
 
 /// Adds the changes for the tables of a keyspace that differ from before.
@@ -151,6 +180,7 @@ pub(crate) fn load(
 ) -> Result<Option<Loaded>, StorageError> {
     let mut head = None;
     let mut keyspaces = BTreeMap::new();
+    let mut roles = BTreeMap::new();
     let mut stored = Vec::new();
     for entry in entries {
         let (key, value) = entry?;
@@ -160,6 +190,10 @@ pub(crate) fn load(
         } else if key.starts_with(KEYSPACE) {
             let keyspace = records::keyspace_of(parse::<KeyspaceRecord>(&value)?)?;
             keyspaces.insert(keyspace.name.clone(), keyspace);
+        } else if key.starts_with(ROLE) {
+            let record = parse::<RoleRecord>(&value)?;
+            let name = record.name.clone();
+            roles.insert(name, Arc::new(roles::role_of(record)?));
         } else if key.starts_with(TABLE) {
             stored.push(parse::<StoredTable>(&value)?);
         }
@@ -191,7 +225,10 @@ pub(crate) fn load(
     }
     let record: HeadRecord = parse(&head)?;
     Ok(Some(Loaded {
-        catalog: catalog(record, keyspaces),
+        catalog: Catalog {
+            roles,
+            ..catalog(record, keyspaces)
+        },
         generations,
         conversion: Changes::new(),
     }))
@@ -218,10 +255,10 @@ pub(crate) fn note_names(key: &[u8], value: &[u8], names: &mut HashMap<TableId, 
 
 fn check_format(head: &[u8]) -> Result<(), StorageError> {
     let FormatOnly { format } = parse(head)?;
-    if format > FORMAT {
+    if format > FORMAT_WITH_ROLES {
         return Err(StorageError::NewerFormat(format!(
             "the schema was written by a newer version of Annulus (format {format}, this one knows \
-             up to {FORMAT}): use that version"
+             up to {FORMAT_WITH_ROLES}): use that version"
         )));
     }
     Ok(())
@@ -238,12 +275,16 @@ fn catalog(head: HeadRecord, keyspaces: BTreeMap<String, Keyspace>) -> Catalog {
             .into_iter()
             .map(|(name, keyspace)| (name, Arc::new(keyspace)))
             .collect(),
+        roles: BTreeMap::new(),
     }
 }
 
 fn head(catalog: &Catalog) -> Bytes {
     json(&HeadRecord {
-        format: FORMAT,
+        format: match catalog.roles.is_empty() {
+            true => FORMAT,
+            false => FORMAT_WITH_ROLES,
+        },
         version: catalog.version,
         host_id: catalog.host_id,
         cluster_name: catalog.cluster_name.clone(),
@@ -262,6 +303,10 @@ fn stored_table(table: &Table, generation: u64) -> Bytes {
 
 fn keyspace_key(name: &str) -> Bytes {
     [KEYSPACE, name.as_bytes()].concat().into()
+}
+
+fn role_key(name: &str) -> Bytes {
+    [ROLE, name.as_bytes()].concat().into()
 }
 
 fn table_key(id: TableId) -> Bytes {

@@ -1,6 +1,7 @@
+use cql::secret::Secret;
 use schema::{
     CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, DroppedColumn, ImageMode, Index,
-    IndexedPart, RING_TOKENS, SecondaryIndex, StreamGeneration,
+    IndexedPart, Permission, RING_TOKENS, Resource, SecondaryIndex, StreamGeneration,
 };
 use value::{CqlType, UserType, token::Partitioner};
 
@@ -136,6 +137,30 @@ fn catalog() -> Catalog {
         created_at_ms: 10,
         vnode_streams: streams(RING_TOKENS[0].0 as u8),
         keyspaces: BTreeMap::from([("ks".to_owned(), Arc::new(keyspace))]),
+        roles: BTreeMap::from([("The \"role\"".to_owned(), Arc::new(role()))]),
+    }
+}
+
+fn role() -> Role {
+    let table = Resource::Table("ks".to_owned(), "t".to_owned());
+    Role {
+        is_superuser: true,
+        can_login: true,
+        salted_hash: Some(Secret::new("$2a$10$hash".to_owned())),
+        member_of: ["another".to_owned()].into(),
+        grants: BTreeMap::from([
+            (
+                table,
+                [Permission::Select, Permission::Modify]
+                    .into_iter()
+                    .collect(),
+            ),
+            (
+                Resource::AllRoles,
+                [Permission::Describe].into_iter().collect(),
+            ),
+        ]),
+        identities: ["spiffe://x".to_owned()].into(),
     }
 }
 
@@ -217,6 +242,8 @@ fn read(disk: &Disk) -> Loaded {
 fn check(disk: &Disk, catalog: &Catalog, generations: &Generations) {
     let loaded = read(disk);
     assert_eq!(format!("{:?}", loaded.catalog), format!("{catalog:?}"));
+    // A hash is no part of its Debug form.
+    assert_eq!(loaded.catalog.roles, catalog.roles);
     assert_eq!(&loaded.generations, generations);
     assert!(loaded.conversion.is_empty());
 }
@@ -334,9 +361,34 @@ fn a_newer_format_is_refused_though_it_can_not_be_read() {
     let read = |head: &'static [u8]| {
         load([Ok((Bytes::from_static(HEAD), Bytes::from_static(head)))].into_iter()).err()
     };
-    let newer = read(br#"{"format": 3, "what": "unknown"}"#);
+    let newer = read(br#"{"format": 4, "what": "unknown"}"#);
     assert!(matches!(newer, Some(StorageError::NewerFormat(_))));
     for damaged in [&b""[..], b"{}", br#"{"format": 1}"#, br#"{"format": 2}"#] {
         assert!(matches!(read(damaged), Some(StorageError::Corrupt(_))));
     }
+}
+
+#[test]
+fn a_version_without_roles_refuses_a_catalog_that_has_some() {
+    let format = |catalog: &Catalog| {
+        let changes = changes(None, (catalog, &Generations::new()));
+        let head = changes.iter().find(|(key, _)| key == HEAD);
+        let head = head.and_then(|(_, value)| value.clone()).unwrap();
+        parse::<FormatOnly>(&head).unwrap().format
+    };
+    let with_roles = catalog();
+    assert_eq!(format(&with_roles), 3);
+    let without = Catalog {
+        roles: BTreeMap::new(),
+        ..with_roles.clone()
+    };
+    assert_eq!(format(&without), 2);
+    let generations = Generations::new();
+    let mut disk = Disk::new();
+    write(&mut disk, changes(None, (&with_roles, &generations)));
+    write(
+        &mut disk,
+        changes(Some((&with_roles, &generations)), (&without, &generations)),
+    );
+    check(&disk, &without, &generations);
 }

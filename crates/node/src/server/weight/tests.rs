@@ -124,6 +124,7 @@ async fn estimates_are_about_what_the_allocator_says() {
         storage: Storage::open(directory.path(), StorageOptions::default()).unwrap(),
         system: SystemTables::new(),
         stores: store_api::Stores::disabled(),
+        access: Default::default(),
     };
     run(&database, "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}").await;
     let names: Vec<String> = (0..300).map(|n| format!("column_{n}")).collect();

@@ -1,0 +1,121 @@
+//! The roles behind connections, and what they may do.
+//!
+//! A node may ask for logins. Then each connection belongs to a role, which proves itself by a
+//! password ([`login`]) or a client's certificate. Every statement needs some permissions
+//! (`query::needs`), and is refused if the role does not have them ([`rights`]). Rights are worked
+//! out from the catalog, once for each role and version of the catalog. So a change of roles or
+//! grants holds for the next statement of every connection.
+//!
+//! Roles and grants are a part of the catalog (`schema::roles`); the statements that change them
+//! are in [`crate::roles`].
+
+pub mod first_superuser;
+pub mod login;
+mod password;
+mod rights;
+mod slowing;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cql::error::{CqlError, ErrorKind};
+use login::Logins;
+pub(crate) use password::check_hash;
+pub use password::hash_of_new;
+pub use rights::Rights;
+use schema::{Catalog, Permission, Resource};
+use uuid::Uuid;
+
+/// The role behind a statement.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Actor {
+    /// Anybody: the node asks for no login, and everything is allowed but to manage roles.
+    #[default]
+    Anybody,
+    /// This role, which has logged in.
+    Role(Arc<str>),
+}
+
+impl Actor {
+    /// The name of the role.
+    ///
+    /// # Errors
+    /// Unauthorized if the node asks for no login.
+    pub fn role(&self) -> Result<&Arc<str>, CqlError> {
+        match self {
+            Actor::Role(role) => Ok(role),
+            Actor::Anybody => Err(unauthorized(
+                "You have to be logged in and not anonymous to perform this request: start annulus serve with --login",
+            )),
+        }
+    }
+}
+
+/// The logins of a node, and the rights of its roles.
+#[derive(Default)]
+pub struct Access {
+    asks_for_login: bool,
+    /// Checks passwords.
+    pub logins: Logins,
+    rights: Mutex<Known>,
+}
+
+/// The rights of roles by one version of the catalog.
+#[derive(Default)]
+struct Known {
+    version: Uuid,
+    by_role: HashMap<Arc<str>, Arc<Rights>>,
+}
+
+impl Access {
+    /// The access to a node that asks for logins.
+    pub fn by_login() -> Access {
+        Access {
+            asks_for_login: true,
+            ..Access::default()
+        }
+    }
+
+    /// Whether clients have to log in.
+    pub fn asks_for_login(&self) -> bool {
+        self.asks_for_login
+    }
+
+    /// The rights of a role.
+    ///
+    /// # Errors
+    /// Unauthorized if the role is gone or may not log in any more.
+    pub fn rights(&self, catalog: &Catalog, role: &Arc<str>) -> Result<Arc<Rights>, CqlError> {
+        let mut known = self.rights.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.version != catalog.version {
+            // Of two versions the one in use last is kept. Requests that began before a change are
+            // few, and go on with rights of their own version.
+            *known = Known {
+                version: catalog.version,
+                by_role: HashMap::new(),
+            };
+        }
+        if let Some(rights) = known.by_role.get(role) {
+            return Ok(rights.clone());
+        }
+        let rights = Arc::new(Rights::of(catalog, role).ok_or_else(|| {
+            unauthorized(format!(
+                "The role {role} does not exist any more or may not log in: log in again"
+            ))
+        })?);
+        known.by_role.insert(role.clone(), rights.clone());
+        Ok(rights)
+    }
+}
+
+/// An `Unauthorized` error.
+pub(crate) fn unauthorized(message: impl Into<String>) -> CqlError {
+    CqlError::new(ErrorKind::Unauthorized, message)
+}
+
+/// The error for a permission that a role does not have.
+pub(crate) fn no_permission(role: &str, permission: Permission, resource: &Resource) -> CqlError {
+    unauthorized(format!(
+        "User {role} has no {permission} permission on {resource} or any of its parents"
+    ))
+}

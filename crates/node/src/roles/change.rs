@@ -1,0 +1,356 @@
+//! Changes of roles, checked and applied in one step of the catalog.
+//!
+//! Stricter than Cassandra: only superusers alter a role that is one, and only they give it an
+//! identity. A role that was dropped, or may not log in any more, changes nothing.
+
+use std::sync::Arc;
+
+use cql::ast::RoleStatement;
+use cql::error::CqlError;
+use schema::{Catalog, Permission, Permissions, Resource, Role};
+
+use super::attributes::Attributes;
+use super::{insufficient, own};
+use crate::access::{Rights, unauthorized};
+
+/// The most roles. Each change of the schema copies their list.
+const ROLES_MAX: usize = 10_000;
+/// The longest name of a role or an identity, in bytes.
+const NAME_BYTES_MAX: usize = 1_024;
+
+/// A change of roles, with what it was resolved to.
+pub(super) struct Change {
+    pub statement: RoleStatement,
+    pub attributes: Attributes,
+    pub resource: Option<Resource>,
+    pub permissions: Permissions,
+    /// Whether the resource belongs to the system, so that the catalog does not list it.
+    pub resource_is_of_system: bool,
+    /// The role that executes the statement.
+    pub actor: Arc<str>,
+}
+
+impl Change {
+    /// Applies the change. Returns warnings.
+    pub fn apply(&self, catalog: &mut Catalog) -> Result<Vec<String>, CqlError> {
+        let rights = Rights::of(catalog, &self.actor).ok_or_else(|| insufficient(&self.actor))?;
+        match &self.statement {
+            RoleStatement::Create {
+                role,
+                if_not_exists,
+                ..
+            } => self.create(catalog, &rights, role, *if_not_exists)?,
+            RoleStatement::Alter {
+                role, if_exists, ..
+            } => self.alter(catalog, &rights, role, *if_exists)?,
+            RoleStatement::Drop { role, if_exists } => {
+                self.drop_role(catalog, &rights, role, *if_exists)?;
+            }
+            RoleStatement::GrantRole { role, member } => {
+                self.grant_role(catalog, &rights, role, member)?;
+            }
+            RoleStatement::RevokeRole { role, member } => {
+                self.revoke_role(catalog, &rights, role, member)?;
+            }
+            RoleStatement::Grant { role, .. } => return self.grant(catalog, &rights, role, true),
+            RoleStatement::Revoke { role, .. } => return self.grant(catalog, &rights, role, false),
+            RoleStatement::AddIdentity {
+                identity,
+                role,
+                if_not_exists,
+            } => self.add_identity(catalog, &rights, identity, role, *if_not_exists)?,
+            RoleStatement::DropIdentity {
+                identity,
+                if_exists,
+            } => self.drop_identity(catalog, &rights, identity, *if_exists)?,
+            RoleStatement::ListRoles { .. }
+            | RoleStatement::ListUsers
+            | RoleStatement::ListPermissions { .. } => {}
+        }
+        Ok(Vec::new())
+    }
+
+    fn need(&self, rights: &Rights, permission: Permission, on: &Resource) -> Result<(), CqlError> {
+        match rights.allow(permission, on) {
+            true => Ok(()),
+            false => Err(insufficient(&self.actor)),
+        }
+    }
+
+    fn create(
+        &self,
+        catalog: &mut Catalog,
+        rights: &Rights,
+        name: &str,
+        if_not_exists: bool,
+    ) -> Result<(), CqlError> {
+        self.need(rights, Permission::Create, &Resource::AllRoles)?;
+        if self.attributes.superuser == Some(true) && !rights.is_superuser() {
+            return Err(unauthorized(
+                "Only superusers can create a role with superuser status",
+            ));
+        }
+        check_name(name)?;
+        if catalog.roles.contains_key(name) {
+            return if_not_exists
+                .then_some(())
+                .ok_or_else(|| CqlError::invalid(format!("{name} already exists")));
+        }
+        if catalog.roles.len() >= ROLES_MAX {
+            return Err(CqlError::invalid(format!(
+                "There are {ROLES_MAX} roles already, which is the most: drop some, or let applications share a role"
+            )));
+        }
+        let role = Role {
+            is_superuser: self.attributes.superuser.unwrap_or(false),
+            can_login: self.attributes.login.unwrap_or(false),
+            salted_hash: self.attributes.salted_hash.clone(),
+            ..Role::default()
+        };
+        catalog.roles.insert(name.to_owned(), Arc::new(role));
+        own(catalog, &self.actor, Resource::Role(name.to_owned()));
+        Ok(())
+    }
+
+    fn alter(
+        &self,
+        catalog: &mut Catalog,
+        rights: &Rights,
+        name: &str,
+        if_exists: bool,
+    ) -> Result<(), CqlError> {
+        self.may_alter(catalog, rights, name)?;
+        if self.attributes.is_empty() {
+            return Err(CqlError::invalid("ALTER [ROLE|USER] can't be empty"));
+        }
+        let Some(role) = catalog.roles.get_mut(name) else {
+            return if_exists
+                .then_some(())
+                .ok_or_else(|| CqlError::invalid(format!("Role {name} doesn't exist")));
+        };
+        let role = Arc::make_mut(role);
+        role.is_superuser = self.attributes.superuser.unwrap_or(role.is_superuser);
+        role.can_login = self.attributes.login.unwrap_or(role.can_login);
+        if let Some(hash) = &self.attributes.salted_hash {
+            role.salted_hash = Some(hash.clone());
+        }
+        Ok(())
+    }
+
+    fn may_alter(&self, catalog: &Catalog, rights: &Rights, name: &str) -> Result<(), CqlError> {
+        if self.attributes.superuser.is_some() {
+            if rights.has_role(name) {
+                return Err(unauthorized(
+                    "You aren't allowed to alter your own superuser status or that of a role granted to you",
+                ));
+            }
+            if !rights.is_superuser() {
+                return Err(unauthorized(
+                    "Only superusers are allowed to alter superuser status",
+                ));
+            }
+        }
+        if rights.is_superuser() {
+            return Ok(());
+        }
+        if name == &*self.actor {
+            // A role changes nothing of itself but its password.
+            return match self.attributes.login {
+                Some(_) => Err(unauthorized("You aren't allowed to alter LOGIN")),
+                None => Ok(()),
+            };
+        }
+        self.need(rights, Permission::Alter, &Resource::Role(name.to_owned()))?;
+        refuse_superuser(catalog, name, "alter a role")
+    }
+
+    fn drop_role(
+        &self,
+        catalog: &mut Catalog,
+        rights: &Rights,
+        name: &str,
+        if_exists: bool,
+    ) -> Result<(), CqlError> {
+        self.need(rights, Permission::Drop, &Resource::Role(name.to_owned()))?;
+        if !rights.is_superuser() {
+            refuse_superuser(catalog, name, "drop a role")?;
+        }
+        if !catalog.roles.contains_key(name) {
+            return if_exists.then_some(()).ok_or_else(|| missing(name));
+        }
+        if name == &*self.actor {
+            return Err(CqlError::invalid(
+                "Cannot DROP primary role for current login",
+            ));
+        }
+        catalog.remove_role(name);
+        Ok(())
+    }
+
+    fn grant_role(
+        &self,
+        catalog: &mut Catalog,
+        rights: &Rights,
+        role: &str,
+        member: &str,
+    ) -> Result<(), CqlError> {
+        self.need(
+            rights,
+            Permission::Authorize,
+            &Resource::Role(role.to_owned()),
+        )?;
+        for name in [role, member] {
+            if !catalog.roles.contains_key(name) {
+                return Err(missing(name));
+            }
+        }
+        for (one, other) in [(member, role), (role, member)] {
+            if catalog.roles_of(one).contains_key(other) {
+                return Err(CqlError::invalid(format!("{one} is a member of {other}")));
+            }
+        }
+        if let Some(member) = catalog.roles.get_mut(member) {
+            Arc::make_mut(member).member_of.insert(role.to_owned());
+        }
+        Ok(())
+    }
+
+    fn revoke_role(
+        &self,
+        catalog: &mut Catalog,
+        rights: &Rights,
+        role: &str,
+        member: &str,
+    ) -> Result<(), CqlError> {
+        self.need(
+            rights,
+            Permission::Authorize,
+            &Resource::Role(role.to_owned()),
+        )?;
+        for name in [role, member] {
+            if !catalog.roles.contains_key(name) {
+                return Err(missing(name));
+            }
+        }
+        let of = catalog.roles.get_mut(member).map(Arc::make_mut);
+        if !of.is_some_and(|of| of.member_of.remove(role)) {
+            return Err(CqlError::invalid(format!(
+                "{member} is not a member of {role}"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Gives or takes permissions. Returns a warning of those that were there, or were not there.
+    fn grant(
+        &self,
+        catalog: &mut Catalog,
+        rights: &Rights,
+        role: &str,
+        gives: bool,
+    ) -> Result<Vec<String>, CqlError> {
+        let resource = self.resource.clone().unwrap_or(Resource::AllKeyspaces);
+        rights.need(Permission::Authorize, &resource)?;
+        for permission in self.permissions.iter() {
+            rights.need(permission, &resource)?;
+        }
+        if !catalog.roles.contains_key(role) {
+            return Err(CqlError::invalid(format!("Role {role} doesn't exist")));
+        }
+        if !self.resource_is_of_system && !catalog.has_resource(&resource) {
+            return Err(CqlError::invalid(format!(
+                "Resource {resource} doesn't exist"
+            )));
+        }
+        let changed = match gives {
+            true => catalog.grant(role, resource.clone(), self.permissions),
+            false => catalog.revoke(role, &resource, self.permissions),
+        };
+        let others = self.permissions.without(changed);
+        if others.is_empty() {
+            return Ok(Vec::new());
+        }
+        let names: Vec<&str> = others.iter().map(Permission::name).collect();
+        let was = match gives {
+            true => "already granted",
+            false => "not granted",
+        };
+        Ok(vec![format!(
+            "Role '{role}' was {was} {} on {resource}",
+            names.join(", ")
+        )])
+    }
+
+    fn add_identity(
+        &self,
+        catalog: &mut Catalog,
+        rights: &Rights,
+        identity: &str,
+        role: &str,
+        if_not_exists: bool,
+    ) -> Result<(), CqlError> {
+        self.need(rights, Permission::Create, &Resource::AllRoles)?;
+        if !rights.is_superuser() {
+            refuse_superuser(catalog, role, "add an identity to a role")?;
+        }
+        check_name(identity)?;
+        if !catalog.roles.contains_key(role) {
+            return Err(CqlError::invalid(format!(
+                "Can not add identity for non-existent role '{role}'"
+            )));
+        }
+        if catalog.role_of_identity(identity).is_some() {
+            return if_not_exists
+                .then_some(())
+                .ok_or_else(|| CqlError::invalid(format!("{identity} already exists")));
+        }
+        if let Some(role) = catalog.roles.get_mut(role) {
+            Arc::make_mut(role).identities.insert(identity.to_owned());
+        }
+        Ok(())
+    }
+
+    fn drop_identity(
+        &self,
+        catalog: &mut Catalog,
+        rights: &Rights,
+        identity: &str,
+        if_exists: bool,
+    ) -> Result<(), CqlError> {
+        self.need(rights, Permission::Drop, &Resource::AllRoles)?;
+        let Some(role) = catalog.role_of_identity(identity).map(str::to_owned) else {
+            return if_exists
+                .then_some(())
+                .ok_or_else(|| CqlError::invalid(format!("identity '{identity}' doesn't exist")));
+        };
+        if let Some(role) = catalog.roles.get_mut(&role) {
+            Arc::make_mut(role).identities.remove(identity);
+        }
+        Ok(())
+    }
+}
+
+fn missing(role: &str) -> CqlError {
+    CqlError::invalid(format!("{role} doesn't exist"))
+}
+
+fn check_name(name: &str) -> Result<(), CqlError> {
+    match name.len() {
+        0 => Err(CqlError::invalid("Role name can't be an empty string")),
+        1..=NAME_BYTES_MAX => Ok(()),
+        _ => Err(CqlError::invalid(format!(
+            "The name of a role or an identity has at most {NAME_BYTES_MAX} bytes"
+        ))),
+    }
+}
+
+/// Refuses to a role without superuser status what it would do to a role that has it.
+fn refuse_superuser(catalog: &Catalog, name: &str, what: &str) -> Result<(), CqlError> {
+    let mut roles = catalog.roles_of(name).into_values();
+    match roles.any(|role| role.is_superuser) {
+        true => Err(unauthorized(format!(
+            "Only superusers can {what} with superuser status"
+        ))),
+        false => Ok(()),
+    }
+}

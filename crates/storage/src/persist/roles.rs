@@ -1,0 +1,67 @@
+//! A role as JSON: resources by their paths, permissions by their names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cql::secret::Secret;
+use schema::{Permission, Permissions, Resource, Role};
+use serde::{Deserialize, Serialize};
+
+use crate::StorageError;
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct RoleRecord {
+    pub name: String,
+    is_superuser: bool,
+    can_login: bool,
+    salted_hash: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    member_of: BTreeSet<String>,
+    /// Names of permissions by the path of their resource.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    grants: BTreeMap<String, Vec<String>>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    identities: BTreeSet<String>,
+}
+
+pub(super) fn role_record(name: &str, role: &Role) -> RoleRecord {
+    let names = |permissions: &Permissions| {
+        let permissions = permissions.iter();
+        permissions.map(|each| each.name().to_owned()).collect()
+    };
+    let grants = role.grants.iter();
+    RoleRecord {
+        name: name.to_owned(),
+        is_superuser: role.is_superuser,
+        can_login: role.can_login,
+        salted_hash: role.salted_hash.as_ref().map(|hash| hash.expose().clone()),
+        member_of: role.member_of.clone(),
+        grants: grants
+            .map(|(resource, permissions)| (resource.path(), names(permissions)))
+            .collect(),
+        identities: role.identities.clone(),
+    }
+}
+
+pub(super) fn role_of(record: RoleRecord) -> Result<Role, StorageError> {
+    let unknown = |what: &str| {
+        StorageError::Corrupt(format!(
+            "the stored role {} has an unknown {what}",
+            record.name
+        ))
+    };
+    let mut grants = BTreeMap::new();
+    for (path, names) in &record.grants {
+        let resource = Resource::from_path(path).ok_or_else(|| unknown("resource"))?;
+        let permissions = names.iter().map(|name| Permission::from_name(name));
+        let permissions = permissions.collect::<Option<Permissions>>();
+        grants.insert(resource, permissions.ok_or_else(|| unknown("permission"))?);
+    }
+    Ok(Role {
+        is_superuser: record.is_superuser,
+        can_login: record.can_login,
+        salted_hash: record.salted_hash.map(Secret::new),
+        member_of: record.member_of,
+        grants,
+        identities: record.identities,
+    })
+}
