@@ -4,6 +4,7 @@
 #![warn(clippy::unwrap_used)]
 
 mod bench;
+mod certificate;
 mod cli;
 mod exit;
 mod files;
@@ -18,6 +19,7 @@ mod memory_limit;
 mod open_files;
 mod operator;
 mod recover;
+mod renewal;
 mod sample;
 mod scrub;
 mod serve;
@@ -27,6 +29,7 @@ mod size;
 mod span;
 mod stop;
 mod store_service;
+mod tls_files;
 mod vector_stores;
 
 use std::process::ExitCode;
@@ -57,6 +60,7 @@ fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
         cli::Command::Store(_) => store_service::run(),
         cli::Command::Recover(arguments) => recover::run(arguments),
         cli::Command::Scrub(arguments) => scrub::run(*arguments),
+        cli::Command::Certificate(arguments) => certificate::run(&arguments),
         cli::Command::Bench { arguments } => bench::run(&arguments),
         cli::Command::Licences => licences::run(),
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use net::tls::TlsOptions;
 use serde::Deserialize;
 use storage::Durability;
 use store::{
@@ -18,6 +19,7 @@ use crate::logging::LogFormat;
 use crate::memory_limit::MemoryLimit;
 use crate::size::Size;
 use crate::span::{Span, bounded};
+use crate::tls_files::{TlsFiles, check_interval};
 
 /// The default log filter: facts of our own crates, and warnings of libraries. Of the driver only
 /// errors are logged, as it warns of failures that its callers report themselves.
@@ -52,6 +54,24 @@ pub struct Settings {
     /// Allow a listen address that is not loopback, although there is no authentication yet
     #[arg(long, env = "ANNULUS_INSECURE", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub insecure: Option<bool>,
+
+    /// Certificate of this server, PEM; with it CQL and HTTP are served under TLS only
+    #[arg(long, env = "ANNULUS_TLS_CERT_PATH", value_name = "FILE")]
+    pub tls_cert_path: Option<PathBuf>,
+
+    /// Key of the certificate, PEM
+    #[arg(long, env = "ANNULUS_TLS_KEY_PATH", value_name = "FILE")]
+    pub tls_key_path: Option<PathBuf>,
+
+    /// Authorities that sign clients' certificates, PEM; with it only clients with such a
+    /// certificate are served, of CQL and of HTTP
+    #[arg(long, env = "ANNULUS_TLS_CLIENT_CA_CERT_PATH", value_name = "FILE")]
+    pub tls_client_ca_cert_path: Option<PathBuf>,
+
+    /// Interval at which the files of certificates are checked for changes; SIGHUP does it at once
+    /// [default: 30s]
+    #[arg(long, env = "ANNULUS_TLS_FILE_CHECK_INTERVAL", value_name = "DURATION")]
+    pub tls_file_check_interval: Option<Span>,
 
     /// Name of the data center, as drivers see it and replication options may give it [default:
     /// datacenter1]
@@ -193,6 +213,33 @@ impl IndexVectors {
     }
 }
 
+/// TLS of `annulus serve`.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    certificate: PathBuf,
+    key: PathBuf,
+    client_authorities: Option<PathBuf>,
+    /// The contents of the files at the start.
+    pub options: TlsOptions,
+    /// The interval at which the files are read again.
+    pub check_interval: Duration,
+}
+
+impl Tls {
+    /// Reads the files again.
+    ///
+    /// # Errors
+    /// If one of them can't be read.
+    pub fn read(&self) -> Result<Option<TlsOptions>, Failure> {
+        let files = TlsFiles {
+            certificate: Some(&self.certificate),
+            key: Some(&self.key),
+            client_authorities: self.client_authorities.as_deref(),
+        };
+        files.read()
+    }
+}
+
 /// The settings, checked, with every default filled in.
 #[derive(Clone, Debug)]
 pub struct Resolved {
@@ -203,6 +250,8 @@ pub struct Resolved {
     pub http_hosts: Vec<String>,
     /// Whether the server may listen where others reach it, although it does not authenticate them.
     pub insecure: bool,
+    /// TLS of both listeners. `None` for none.
+    pub tls: Option<Tls>,
     pub datacenter: String,
     pub sample: Option<Sample>,
     pub durability: Durability,
@@ -234,6 +283,14 @@ impl Settings {
             http_port: self.http_port.or(other.http_port),
             http_host: self.http_host.or(other.http_host),
             insecure: self.insecure.or(other.insecure),
+            tls_cert_path: self.tls_cert_path.or(other.tls_cert_path),
+            tls_key_path: self.tls_key_path.or(other.tls_key_path),
+            tls_client_ca_cert_path: self
+                .tls_client_ca_cert_path
+                .or(other.tls_client_ca_cert_path),
+            tls_file_check_interval: self
+                .tls_file_check_interval
+                .or(other.tls_file_check_interval),
             datacenter: self.datacenter.or(other.datacenter),
             sample: self.sample.or(other.sample),
             durability: self.durability.or(other.durability),
@@ -264,6 +321,7 @@ impl Settings {
     /// # Errors
     /// If a setting can't be used.
     pub fn resolve(self) -> Result<Resolved, Failure> {
+        let tls = self.tls()?;
         let listen = self.listen.unwrap_or(IpAddr::from([127, 0, 0, 1]));
         if !listen.is_loopback() && !self.insecure.unwrap_or(false) {
             return Err(Failure::Configuration(format!(
@@ -293,6 +351,7 @@ impl Settings {
             http_port: self.http_port.unwrap_or(6080),
             http_hosts: names(self.http_host.as_deref()),
             insecure: self.insecure.unwrap_or(false),
+            tls,
             datacenter: datacenter(self.datacenter)?,
             sample: self.sample,
             durability: match self.durability.unwrap_or(DurabilityName::Synced) {
@@ -324,6 +383,36 @@ impl Settings {
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
         })
+    }
+
+    /// Reads the files of the certificate, if there are any.
+    fn tls(&self) -> Result<Option<Tls>, Failure> {
+        let check_interval = check_interval(self.tls_file_check_interval)?;
+        let files = TlsFiles {
+            certificate: self.tls_cert_path.as_deref(),
+            key: self.tls_key_path.as_deref(),
+            client_authorities: self.tls_client_ca_cert_path.as_deref(),
+        };
+        let read = files.read()?;
+        if read.is_some() && self.sample.is_some() {
+            return Err(Failure::Configuration(
+                "the sample is loaded over CQL without TLS: start once with --sample and without \
+                 --tls-cert-path, then with TLS and without --sample; the sample stays"
+                    .to_owned(),
+            ));
+        }
+        let (Some(options), Some(certificate), Some(key)) =
+            (read, &self.tls_cert_path, &self.tls_key_path)
+        else {
+            return Ok(None);
+        };
+        Ok(Some(Tls {
+            certificate: certificate.clone(),
+            key: key.clone(),
+            client_authorities: self.tls_client_ca_cert_path.clone(),
+            options,
+            check_interval,
+        }))
     }
 }
 
@@ -425,11 +514,6 @@ fn schedule(interval_h: u32) -> Result<RepairSchedule, Failure> {
         parallel: 0,
         intensity: 1,
     })
-}
-
-/// The error for two settings that need each other, of which only one is set.
-pub fn lacks(given: &str, missing: &str) -> Failure {
-    Failure::Configuration(format!("{given} is set, but {missing} is not: set both"))
 }
 
 /// Refuses 0, with an error that names the setting.

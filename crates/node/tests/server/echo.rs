@@ -1,8 +1,8 @@
 //! A service that answers a text with the text itself, except for a few commands.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use client_memory::Account;
 use cql::error::CqlError;
@@ -22,6 +22,8 @@ pub struct Echo {
     pub release: Semaphore,
     pub waiting: AtomicUsize,
     pub answered: AtomicUsize,
+    /// The peers of all connections so far.
+    pub peers: Mutex<Vec<Peer>>,
     events: broadcast::Sender<Event>,
 }
 
@@ -31,6 +33,7 @@ impl Echo {
             release: Semaphore::new(0),
             waiting: AtomicUsize::new(0),
             answered: AtomicUsize::new(0),
+            peers: Mutex::default(),
             events: broadcast::Sender::new(4),
         })
     }
@@ -63,7 +66,9 @@ impl Echo {
 impl Service for Echo {
     type Session = ();
 
-    fn open_session(&self, _peer: Peer) {}
+    fn open_session(&self, peer: Peer) {
+        self.peers.lock().unwrap().push(peer);
+    }
 
     fn supported(&self) -> Vec<(String, Vec<String>)> {
         vec![("COMPRESSION".to_owned(), vec!["lz4".to_owned()])]
