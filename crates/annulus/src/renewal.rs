@@ -52,7 +52,6 @@ impl Failures {
             None if is_new => {
                 tracing::info!("{what} changed, and is in effect for new connections");
             }
-            None if asked_for => tracing::info!("{what} was read again, and is as it was"),
             Some(error) if asked_for || failure != self.last => {
                 tracing::error!(error, "{what} can't be used; all stays as it was");
             }

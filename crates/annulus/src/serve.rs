@@ -276,6 +276,9 @@ impl Certificate {
                 }
                 _ => Ok(false),
             });
+            if asked_for && matches!(renewed, Ok(false)) {
+                tracing::info!("the certificate was read again, and is as it was");
+            }
             failures.tell(renewed, asked_for, "the certificate");
         }
     }

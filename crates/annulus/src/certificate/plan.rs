@@ -4,6 +4,8 @@ use std::fmt;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use rustls::pki_types::ServerName;
+
 use super::CertificateArguments;
 use crate::exit::Failure;
 
@@ -72,6 +74,10 @@ impl Plan {
             (false, true) => return Err(half(directory, "ca.key", "ca.pem")),
         };
         let has_server = is_there("server.pem") || is_there("server.key");
+        arguments
+            .names
+            .iter()
+            .try_for_each(|name| check_name(name))?;
         if has_server && arguments.names.is_empty() && arguments.clients.is_empty() {
             return Err(Failure::Configuration(format!(
                 "{} has the certificate of a server already: to make it anew give its names (--name) and --force, \
@@ -165,6 +171,17 @@ fn half(directory: &Path, there: &str, missing: &str) -> Failure {
          new one",
         directory.display()
     ))
+}
+
+/// Refuses a name by which no client could reach a server. A whole label may be a `*`.
+fn check_name(name: &str) -> Result<(), Failure> {
+    let host = name.strip_prefix("*.").unwrap_or(name);
+    match ServerName::try_from(host) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Failure::Configuration(format!(
+            "--name '{name}' is neither a host name nor an IP address, such as db.example or 10.0.0.5"
+        ))),
+    }
 }
 
 /// Refuses a name that would be no file's, or one of the other files'.

@@ -102,7 +102,7 @@ fn an_authority_without_its_key_is_not_replaced() {
 }
 
 #[test]
-fn a_client_has_a_name_that_is_a_file_and_no_other_file() {
+fn names_that_can_not_be_used_are_refused_before_a_file_is_written() {
     let directory = tempfile::tempdir().unwrap();
     for name in [
         "",
@@ -116,6 +116,10 @@ fn a_client_has_a_name_that_is_a_file_and_no_other_file() {
     ] {
         let error = make(directory.path(), &[&format!("--client={name}")]).unwrap_err();
         assert!(error.contains("--client"), "{name}: {error}");
+    }
+    for name in ["", "a b", "https://db.example", "10.0.0.5:9042"] {
+        let error = make(directory.path(), &[&format!("--name={name}")]).unwrap_err();
+        assert!(error.contains("--name"), "{name}: {error}");
     }
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
