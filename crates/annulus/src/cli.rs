@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 
+use crate::certificate::CertificateArguments;
 use crate::gateway::GatewayArguments;
 use crate::operator::repair::RepairArguments;
 use crate::operator::status::StatusArguments;
@@ -35,6 +36,10 @@ pub enum Command {
     /// Any Cassandra or ScyllaDB driver connects to the CQL port. Every setting may also stand in a
     /// TOML file (--config) under its long name, or in the environment under the name shown. A flag
     /// wins over the environment, and the environment over the file.
+    ///
+    /// With --tls-cert-path and --tls-key-path both ports speak TLS alone (`annulus certificate`
+    /// makes the files). On SIGHUP, and every --tls-file-check-interval, the certificates are read
+    /// again. All other settings need a restart.
     Serve(Box<ServeArguments>),
 
     /// Run the index service alone, beside a ScyllaDB cluster (or another that speaks its CDC)
@@ -90,6 +95,21 @@ pub enum Command {
     /// Exit code 0 means that they are equal now. The counters say how many ranges and rows
     /// differed.
     Repair(Box<RepairArguments>),
+
+    /// Make certificates for TLS: an authority of your own, and what it signs for this server and
+    /// its clients
+    ///
+    /// The directory then holds ca.pem, which clients are given so that they believe the server;
+    /// server.pem and server.key, for `annulus serve`; and NAME.pem and NAME.key for each --client,
+    /// which prove to the server who a client is. ca.key signs them all: whoever has it can pass
+    /// for the server and for every client, so keep it off the server. Keys are readable for you
+    /// alone.
+    ///
+    /// An authority that is in the directory already is used again, so that a certificate can be
+    /// renewed, or made for another client, and nobody needs another ca.pem. Other files are
+    /// replaced only with --force.
+    #[command(after_help = crate::certificate::EXAMPLES)]
+    Certificate(CertificateArguments),
 
     /// Show the writes that a damaged journal of a stopped `annulus serve` would lose, and go on
     /// without them

@@ -18,6 +18,11 @@ pub enum Failure {
     TimedOut(String),
 }
 
+/// The error for two settings that need each other, of which only one is set.
+pub fn lacks(given: &str, missing: &str) -> Failure {
+    Failure::Configuration(format!("{given} is set, but {missing} is not: set both"))
+}
+
 /// The exit code of a failure (listed in `annulus --help`).
 pub fn code_of(error: &anyhow::Error) -> ExitCode {
     for cause in error.chain() {

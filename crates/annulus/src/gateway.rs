@@ -13,17 +13,16 @@ use anyhow::Context;
 use clap::Args;
 use gateway::{Gateway, GatewayOptions};
 use net::reactors::Reactors;
-use net::tls::RenewableClient;
+use net::tls::{RenewableClient, ServerTls};
 use tokio::net::TcpStream;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::MissedTickBehavior;
 
 use crate::exit::Failure;
 use crate::gateway_settings::{GatewaySettings, Resolved};
-use crate::gateway_tls::{ForCassandra, ForClients, GatewayTls};
+use crate::gateway_tls::{ForCassandra, GatewayTls};
 use crate::heap;
 use crate::logging;
 use crate::open_files;
+use crate::renewal::{Checks, Failures};
 use crate::settings_file;
 use crate::stop::Stop;
 use crate::store_service::{self, Asks, Bound, Host, OfGateway, READING_ENDS_WITHIN};
@@ -167,7 +166,7 @@ async fn serve(settings: Resolved, store: Option<store_service::Settings>) -> an
 struct Certificates {
     settings: GatewayTls,
     /// The certificate for clients that is in effect.
-    for_clients: Option<ForClients>,
+    for_clients: Option<ServerTls>,
     for_cassandra: Option<(ForCassandra, RenewableClient)>,
     check_interval: Duration,
 }
@@ -176,15 +175,10 @@ impl Certificates {
     /// Reads the files again and again, and puts changes into effect. A file that can't be used
     /// changes nothing. Ends only if signals can't be received.
     async fn keep(mut self, gateway: &Gateway) -> anyhow::Result<&'static str> {
-        let mut hang_up = signal(SignalKind::hangup())?;
-        let mut checks = tokio::time::interval(self.check_interval);
-        checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut checks = Checks::start(self.check_interval)?;
         let (mut of_clients, mut of_cassandra) = (Failures::default(), Failures::default());
         loop {
-            let asked_for = tokio::select! {
-                _ = hang_up.recv() => true,
-                _ = checks.tick() => false,
-            };
+            let asked_for = checks.next().await;
             let settings = self.settings.clone();
             let read = move || (settings.for_clients(), settings.for_cassandra());
             let (clients, cassandra) = tokio::task::spawn_blocking(read).await?;
@@ -196,7 +190,7 @@ impl Certificates {
     }
 
     /// Puts another certificate into effect. Returns whether there was one.
-    fn renew_for_clients(&mut self, read: Option<ForClients>, gateway: &Gateway) -> bool {
+    fn renew_for_clients(&mut self, read: Option<ServerTls>, gateway: &Gateway) -> bool {
         match &read {
             Some(tls) if read != self.for_clients => {
                 gateway.renew_client_tls(tls.config.clone());
@@ -217,30 +211,6 @@ impl Certificates {
             }
             _ => Ok(false),
         }
-    }
-}
-
-/// The fault of some files at the last check, so that it is logged once and not at every check.
-#[derive(Default)]
-struct Failures {
-    last: Option<String>,
-}
-
-impl Failures {
-    /// Logs the result of a check.
-    fn tell(&mut self, renewed: Result<bool, Failure>, asked_for: bool, what: &str) {
-        let is_new = matches!(renewed, Ok(true));
-        let failure = renewed.err().map(|error| error.to_string());
-        match &failure {
-            None if is_new => {
-                tracing::info!("{what} changed, and is in effect for new connections");
-            }
-            Some(error) if asked_for || failure != self.last => {
-                tracing::error!(error, "{what} can't be used; all stays as it was");
-            }
-            _ => {}
-        }
-        self.last = failure;
     }
 }
 

@@ -12,17 +12,17 @@ use clap::{Args, ValueEnum};
 use client_memory::Budget;
 use clock::OffsetClock;
 use gateway::{CatalogOptions, FreshnessOptions, GatewayOptions, Ring, WhenBehind};
-use net::tls::RenewableClient;
+use net::tls::{RenewableClient, ServerTls};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use store::Secret;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, lacks};
 use crate::files::password;
-use crate::gateway_tls::{ForCassandra, ForClients, GatewayTls};
+use crate::gateway_tls::{ForCassandra, GatewayTls};
 use crate::logging::LogFormat;
 use crate::memory_limit::MemoryLimit;
-use crate::settings::{at_least_one, lacks};
+use crate::settings::at_least_one;
 use crate::size::Size;
 use crate::vector_stores::VectorStores;
 
@@ -265,7 +265,7 @@ pub struct Resolved {
     /// The TLS settings, whose files are read again.
     pub tls: GatewayTls,
     /// The certificate for clients; `None` for no TLS.
-    pub tls_for_clients: Option<ForClients>,
+    pub tls_for_clients: Option<ServerTls>,
     /// The certificates for Cassandra, with the client that `options` connect with.
     pub tls_for_cassandra: Option<(ForCassandra, RenewableClient)>,
     /// The interval at which certificates are checked for changes.

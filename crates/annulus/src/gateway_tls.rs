@@ -1,19 +1,16 @@
 //! TLS of a gateway, towards clients and towards Cassandra: its settings and their files.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use net::tls::RenewableClient;
-use net::tls::{self, Pem, TlsClients, TlsOptions};
-use rustls::ServerConfig;
+use net::tls::{self, Pem, RenewableClient, ServerTls};
 use serde::Deserialize;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, lacks};
 use crate::files::pem;
-use crate::settings::lacks;
-use crate::span::{Span, interval};
+use crate::span::Span;
+use crate::tls_files::{TlsFiles, check_interval};
 
 /// The TLS settings. Without any of them nothing is encrypted.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
@@ -52,21 +49,6 @@ pub struct GatewayTls {
     /// Key of that certificate, PEM
     #[arg(long, env = "ANNULUS_CASSANDRA_CLIENT_KEY_PATH", value_name = "FILE")]
     pub cassandra_client_key_path: Option<PathBuf>,
-}
-
-/// The checked certificate for clients, with its configuration.
-#[derive(Clone, Debug)]
-pub struct ForClients {
-    options: TlsOptions,
-    /// The rustls configuration made of the options.
-    pub config: Arc<ServerConfig>,
-}
-
-impl PartialEq for ForClients {
-    /// Compares the options, as the configuration follows from them.
-    fn eq(&self, other: &ForClients) -> bool {
-        self.options == other.options
-    }
 }
 
 /// The certificates for Cassandra, as they are in the files.
@@ -120,26 +102,16 @@ impl GatewayTls {
     }
 
     /// Reads the certificate for clients; `None` for no TLS towards clients.
-    pub fn for_clients(&self) -> Result<Option<ForClients>, Failure> {
-        let (certificates, key) = match (&self.tls_cert_path, &self.tls_key_path) {
-            (Some(certificate), Some(key)) => (pem(certificate)?, pem(key)?),
-            (Some(_), None) => return Err(lacks("tls-cert-path", "tls-key-path")),
-            (None, Some(_)) => return Err(lacks("tls-key-path", "tls-cert-path")),
-            (None, None) if self.tls_client_ca_cert_path.is_some() => {
-                return Err(lacks("tls-client-ca-cert-path", "tls-cert-path"));
-            }
-            (None, None) => return Ok(None),
+    pub fn for_clients(&self) -> Result<Option<ServerTls>, Failure> {
+        let files = TlsFiles {
+            certificate: self.tls_cert_path.as_deref(),
+            key: self.tls_key_path.as_deref(),
+            client_authorities: self.tls_client_ca_cert_path.as_deref(),
         };
-        let options = TlsOptions {
-            certificates,
-            key,
-            clients: match &self.tls_client_ca_cert_path {
-                Some(authorities) => TlsClients::SignedBy(pem(authorities)?),
-                None => TlsClients::Anyone,
-            },
+        let Some(options) = files.read()? else {
+            return Ok(None);
         };
-        let config = tls::server(&options, &[]).map_err(unusable)?;
-        Ok(Some(ForClients { options, config }))
+        ServerTls::new(options, &[]).map(Some).map_err(unusable)
     }
 
     /// Reads the certificates for Cassandra; `None` for no TLS towards Cassandra.
@@ -167,11 +139,7 @@ impl GatewayTls {
 
     /// The interval at which the files are read again.
     pub fn check_interval(&self) -> Result<Duration, Failure> {
-        interval(
-            "tls-file-check-interval",
-            self.tls_file_check_interval,
-            Duration::from_secs(30),
-        )
+        check_interval(self.tls_file_check_interval)
     }
 }
 

@@ -4,6 +4,7 @@
 #![warn(clippy::unwrap_used)]
 
 mod bench;
+mod certificate;
 mod cli;
 mod exit;
 mod files;
@@ -18,6 +19,7 @@ mod memory_limit;
 mod open_files;
 mod operator;
 mod recover;
+mod renewal;
 mod role;
 mod sample;
 mod scrub;
@@ -28,6 +30,7 @@ mod size;
 mod span;
 mod stop;
 mod store_service;
+mod tls_files;
 mod vector_stores;
 
 use std::process::ExitCode;
@@ -59,6 +62,7 @@ fn run(command_line: cli::CommandLine) -> anyhow::Result<()> {
         cli::Command::Recover(arguments) => recover::run(arguments),
         cli::Command::Role(arguments) => role::run(arguments),
         cli::Command::Scrub(arguments) => scrub::run(*arguments),
+        cli::Command::Certificate(arguments) => certificate::run(&arguments),
         cli::Command::Bench { arguments } => bench::run(&arguments),
         cli::Command::Licences => licences::run(),
     }

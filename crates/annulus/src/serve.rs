@@ -14,20 +14,24 @@ use anyhow::Context;
 use clap::Args;
 use client_memory::Budget;
 use embedded::Embedded;
+use net::tls::{TlsClients, TlsOptions};
 use node::{ListenerOptions, Node, NodeOptions};
+use rustls::ServerConfig;
 use storage::{Storage, StorageOptions};
 use store::{IndexesOptions, MemoryOptions, StartError, Store, StoreHandle, StoreOptions};
 use store_api::types::NodeStatus;
 use tasks::Registry;
+use tokio::sync::watch;
 use turns::Turns;
 
 use crate::exit::Failure;
 use crate::heap;
 use crate::logging;
 use crate::open_files;
+use crate::renewal::{Checks, Failures};
 use crate::role;
 use crate::sample;
-use crate::settings::{Resolved, Sample, Settings};
+use crate::settings::{Resolved, Sample, Settings, Tls};
 use crate::settings_file;
 use crate::stop::Stop;
 
@@ -55,17 +59,36 @@ pub fn run(arguments: ServeArguments) -> anyhow::Result<()> {
     logging::start(&settings.log, settings.log_format, true)?;
     open_files::raise_limit();
     if settings.insecure {
-        tracing::warn!(
-            listen = %settings.listen,
-            "--insecure: whoever reaches this address can read and change everything, and nothing is encrypted; put a \
-             firewall before it, or listen on 127.0.0.1"
-        );
+        warn_of_insecurity(&settings);
     }
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("starting the threads")?
         .block_on(serve(settings))
+}
+
+fn warn_of_insecurity(settings: &Resolved) {
+    let clients = settings.tls.as_ref().map(|tls| &tls.options.clients);
+    let text = match clients {
+        None if settings.login => {
+            "--insecure: passwords and rows cross the network in clear; set --tls-cert-path, or listen on 127.0.0.1"
+        }
+        Some(_) if settings.login => return,
+        None => {
+            "--insecure: whoever reaches this address can read and change everything, and nothing is encrypted; put a \
+             firewall before it, or listen on 127.0.0.1"
+        }
+        Some(TlsClients::Anyone) => {
+            "--insecure: whoever reaches this address can read and change everything, as TLS asks clients for no \
+             certificate; set --tls-client-ca-cert-path, put a firewall before it, or listen on 127.0.0.1"
+        }
+        Some(TlsClients::SignedBy(_)) => {
+            "--insecure: whoever reaches this address with a certificate of the client authorities can read and change \
+             everything"
+        }
+    };
+    tracing::warn!(listen = %settings.listen, "{text}");
 }
 
 async fn serve(settings: Resolved) -> anyhow::Result<()> {
@@ -75,24 +98,35 @@ async fn serve(settings: Resolved) -> anyhow::Result<()> {
     let tasks = Registry::default();
     let storage = open(&settings, turns.clone(), tasks.clone()).await?;
     let started = async {
+        let certificate = settings.tls.clone().map(Certificate::keep).transpose()?;
         if settings.login {
             role::make_first(&storage, settings.superuser_file.as_deref()).await?;
         }
-        Servers::start(&settings, storage.clone(), turns, tasks).await
+        let servers = Servers::start(&settings, storage.clone(), turns, tasks).await?;
+        Ok((servers, certificate))
     };
-    let servers = match started.await {
+    let (mut servers, certificate) = match started.await {
         Ok(servers) => servers,
         Err(error) => {
             storage.close().await.context("closing the storage")?;
             return Err(error);
         }
     };
+    let ready = get_ready(&settings, servers.addresses(), servers.store.status());
+    let running = async {
+        ready.await?;
+        std::future::pending().await
+    };
+    let renewing = async {
+        match certificate {
+            Some(certificate) => certificate.renew(&mut servers).await,
+            None => std::future::pending().await,
+        }
+    };
     let outcome = tokio::select! {
         signal = stop.asked_for() => Ok(signal),
-        error = get_ready(&settings, &servers) => match error {
-            Ok(()) => Ok(stop.asked_for().await),
-            Err(error) => Err(error),
-        },
+        failed = running => failed,
+        failed = renewing => failed,
     };
     if let Ok(signal) = outcome {
         tracing::info!(signal, "stopping");
@@ -135,8 +169,11 @@ impl Servers {
     ) -> anyhow::Result<Servers> {
         let shares = settings.memory.shares();
         let http = SocketAddr::new(settings.listen, settings.http_port);
+        let tls = settings.tls.as_ref().map(|tls| &tls.options);
         let mut http = store::ListenerOptions {
             names: settings.http_hosts.clone(),
+            tls: tls.cloned(),
+            tls_alone: true,
             ..store::ListenerOptions::new(http).with_memory(shares, 1)
         };
         let memory = Budget::new(shares.cql);
@@ -146,6 +183,7 @@ impl Servers {
             name: "public",
             address: SocketAddr::new(settings.listen, settings.cql_port),
             requests_max: settings.max_requests,
+            tls: tls.map(for_cql).transpose()?,
             connection: node::ConnectionOptions {
                 frame_body_max: settings.max_frame_bytes,
                 ..node::ConnectionOptions::default()
@@ -181,7 +219,7 @@ impl Servers {
                 return Err(failed(error));
             }
         };
-        tracing::info!(%cql, %http, "listening");
+        tracing::info!(%cql, %http, tls = tls.is_some(), "listening");
         Ok(Servers {
             node,
             store,
@@ -190,12 +228,71 @@ impl Servers {
         })
     }
 
+    fn addresses(&self) -> (SocketAddr, SocketAddr) {
+        (self.cql, self.http)
+    }
+
+    /// Uses another certificate for connections from now on.
+    fn renew_tls(&mut self, options: &TlsOptions) -> Result<(), Failure> {
+        let for_cql = for_cql(options)?;
+        let renewed = self.store.renew_tls(options);
+        renewed.map_err(|error| Failure::Configuration(error.to_string()))?;
+        self.node.renew_tls(&for_cql);
+        Ok(())
+    }
+
     /// Stops the index service first, so that its last snapshots are taken while nothing else
     /// stops.
     async fn stop(self) {
         self.store.shutdown().await;
         if !self.node.stop(STOP_GRACE).await {
             tracing::warn!("some requests were still unanswered when their time was up");
+        }
+    }
+}
+
+/// The configuration of a CQL listener with this certificate.
+fn for_cql(options: &TlsOptions) -> Result<Arc<ServerConfig>, Failure> {
+    let config = net::tls::server(options, &[]);
+    config.map_err(|error| Failure::Configuration(error.to_string()))
+}
+
+/// The certificate in effect, which is read again at intervals and on SIGHUP.
+struct Certificate {
+    tls: Tls,
+    checks: Checks,
+}
+
+impl Certificate {
+    /// Catches SIGHUP from now on.
+    fn keep(tls: Tls) -> anyhow::Result<Certificate> {
+        Ok(Certificate {
+            checks: Checks::start(tls.check_interval).context("receiving signals")?,
+            tls,
+        })
+    }
+
+    /// Reads the files again and again, and puts changes into effect. A file that can't be used
+    /// changes nothing. Ends only with a failure.
+    async fn renew(mut self, servers: &mut Servers) -> anyhow::Result<&'static str> {
+        let mut failures = Failures::default();
+        loop {
+            let asked_for = self.checks.next().await;
+            let tls = self.tls.clone();
+            // A file may be on a disk that does not answer.
+            let read = tokio::task::spawn_blocking(move || tls.read()).await?;
+            let renewed = read.and_then(|read| match read {
+                Some(options) if options != self.tls.options => {
+                    servers.renew_tls(&options)?;
+                    self.tls.options = options;
+                    Ok(true)
+                }
+                _ => Ok(false),
+            });
+            if asked_for && matches!(renewed, Ok(false)) {
+                tracing::info!("the certificate was read again, and is as it was");
+            }
+            failures.tell(renewed, asked_for, "the certificate");
         }
     }
 }
@@ -248,21 +345,25 @@ fn in_use(address: SocketAddr, flag: &str, error: &std::io::Error) -> Failure {
 
 /// Waits until the index service serves, loads the sample, and then prints that the server is
 /// ready.
-async fn get_ready(settings: &Resolved, servers: &Servers) -> anyhow::Result<()> {
-    let mut status = servers.store.status();
+async fn get_ready(
+    settings: &Resolved,
+    (cql, http): (SocketAddr, SocketAddr),
+    mut status: watch::Receiver<NodeStatus>,
+) -> anyhow::Result<()> {
     status
         .wait_for(|status| *status == NodeStatus::Serving)
         .await
         .context("the index service ended")?;
     if settings.sample == Some(Sample::Movies) {
-        sample::load_movies(servers.cql, servers.http, &settings.data_dir)
+        sample::load_movies(cql, http, &settings.data_dir)
             .await
             .context("loading the film sample")?;
     }
-    println!(
-        "annulus is ready: CQL on {}, HTTP on {}",
-        servers.cql, servers.http
-    );
+    let under_tls = match settings.tls {
+        Some(_) => ", both under TLS",
+        None => "",
+    };
+    println!("annulus is ready: CQL on {cql}, HTTP on {http}{under_tls}");
     std::io::stdout().flush()?;
     Ok(())
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use net::tls::TlsOptions;
 use serde::Deserialize;
 use storage::Durability;
 use store::{
@@ -18,6 +19,7 @@ use crate::logging::LogFormat;
 use crate::memory_limit::MemoryLimit;
 use crate::size::Size;
 use crate::span::{Span, bounded};
+use crate::tls_files::{TlsFiles, check_interval};
 
 /// The default log filter: facts of our own crates, and warnings of libraries. Of the driver only
 /// errors are logged, as it warns of failures that its callers report themselves.
@@ -60,9 +62,27 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_SUPERUSER_FILE", value_name = "FILE")]
     pub superuser_file: Option<PathBuf>,
 
-    /// Allow a listen address that is not loopback without --login
+    /// Allow a listen address that is not loopback without --login and TLS
     #[arg(long, env = "ANNULUS_INSECURE", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub insecure: Option<bool>,
+
+    /// Certificate of this server, PEM; with it CQL and HTTP are served under TLS only
+    #[arg(long, env = "ANNULUS_TLS_CERT_PATH", value_name = "FILE")]
+    pub tls_cert_path: Option<PathBuf>,
+
+    /// Key of the certificate, PEM
+    #[arg(long, env = "ANNULUS_TLS_KEY_PATH", value_name = "FILE")]
+    pub tls_key_path: Option<PathBuf>,
+
+    /// Authorities that sign clients' certificates, PEM; with it only clients with such a
+    /// certificate are served, of CQL and of HTTP
+    #[arg(long, env = "ANNULUS_TLS_CLIENT_CA_CERT_PATH", value_name = "FILE")]
+    pub tls_client_ca_cert_path: Option<PathBuf>,
+
+    /// Interval at which the files of certificates are checked for changes; SIGHUP does it at once
+    /// [default: 30s]
+    #[arg(long, env = "ANNULUS_TLS_FILE_CHECK_INTERVAL", value_name = "DURATION")]
+    pub tls_file_check_interval: Option<Span>,
 
     /// Name of the data center, as drivers see it and replication options may give it [default:
     /// datacenter1]
@@ -204,6 +224,33 @@ impl IndexVectors {
     }
 }
 
+/// TLS of `annulus serve`.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    certificate: PathBuf,
+    key: PathBuf,
+    client_authorities: Option<PathBuf>,
+    /// The contents of the files at the start.
+    pub options: TlsOptions,
+    /// The interval at which the files are read again.
+    pub check_interval: Duration,
+}
+
+impl Tls {
+    /// Reads the files again.
+    ///
+    /// # Errors
+    /// If one of them can't be read.
+    pub fn read(&self) -> Result<Option<TlsOptions>, Failure> {
+        let files = TlsFiles {
+            certificate: Some(&self.certificate),
+            key: Some(&self.key),
+            client_authorities: self.client_authorities.as_deref(),
+        };
+        files.read()
+    }
+}
+
 /// The settings, checked, with every default filled in.
 #[derive(Clone, Debug)]
 pub struct Resolved {
@@ -216,6 +263,8 @@ pub struct Resolved {
     pub login: bool,
     pub superuser_file: Option<PathBuf>,
     pub insecure: bool,
+    /// TLS of both listeners. `None` for none.
+    pub tls: Option<Tls>,
     pub datacenter: String,
     pub sample: Option<Sample>,
     pub durability: Durability,
@@ -249,6 +298,14 @@ impl Settings {
             login: self.login.or(other.login),
             superuser_file: self.superuser_file.or(other.superuser_file),
             insecure: self.insecure.or(other.insecure),
+            tls_cert_path: self.tls_cert_path.or(other.tls_cert_path),
+            tls_key_path: self.tls_key_path.or(other.tls_key_path),
+            tls_client_ca_cert_path: self
+                .tls_client_ca_cert_path
+                .or(other.tls_client_ca_cert_path),
+            tls_file_check_interval: self
+                .tls_file_check_interval
+                .or(other.tls_file_check_interval),
             datacenter: self.datacenter.or(other.datacenter),
             sample: self.sample.or(other.sample),
             durability: self.durability.or(other.durability),
@@ -279,19 +336,16 @@ impl Settings {
     /// # Errors
     /// If a setting can't be used.
     pub fn resolve(self) -> Result<Resolved, Failure> {
+        let tls = self.tls()?;
         let listen = self.listen.unwrap_or(IpAddr::from([127, 0, 0, 1]));
         let login = self.login.unwrap_or(false);
-        if !listen.is_loopback() && !login && !self.insecure.unwrap_or(false) {
-            return Err(Failure::Configuration(format!(
-                "refusing to listen on {listen} without --login, as anyone who reaches this \
-                 address could read and change everything; add --login, listen on 127.0.0.1, or \
-                 add --insecure if the network is trusted"
-            )));
+        if !self.insecure.unwrap_or(false) {
+            check_listen(listen, login, tls.is_some())?;
         }
         if login && self.sample.is_some() {
             return Err(Failure::Configuration(
                 "a sample is loaded without a login: load it first without --login, then start \
-                 with --login and without --sample"
+                 with --login and without --sample; the sample stays"
                     .to_owned(),
             ));
         }
@@ -318,6 +372,7 @@ impl Settings {
             login,
             superuser_file: self.superuser_file,
             insecure: self.insecure.unwrap_or(false),
+            tls,
             datacenter: datacenter(self.datacenter)?,
             sample: self.sample,
             durability: match self.durability.unwrap_or(DurabilityName::Synced) {
@@ -350,6 +405,62 @@ impl Settings {
             log_format: self.log_format.unwrap_or_default(),
         })
     }
+
+    /// Reads the files of the certificate, if there are any.
+    fn tls(&self) -> Result<Option<Tls>, Failure> {
+        let check_interval = check_interval(self.tls_file_check_interval)?;
+        let files = TlsFiles {
+            certificate: self.tls_cert_path.as_deref(),
+            key: self.tls_key_path.as_deref(),
+            client_authorities: self.tls_client_ca_cert_path.as_deref(),
+        };
+        let read = files.read()?;
+        if read.is_some() && self.sample.is_some() {
+            return Err(Failure::Configuration(
+                "the sample is loaded over CQL without TLS: start once with --sample and without \
+                 --tls-cert-path, then with TLS and without --sample; the sample stays"
+                    .to_owned(),
+            ));
+        }
+        let (Some(options), Some(certificate), Some(key)) =
+            (read, &self.tls_cert_path, &self.tls_key_path)
+        else {
+            return Ok(None);
+        };
+        Ok(Some(Tls {
+            certificate: certificate.clone(),
+            key: key.clone(),
+            client_authorities: self.tls_client_ca_cert_path.clone(),
+            options,
+            check_interval,
+        }))
+    }
+}
+
+/// Refuses an address that others reach, unless clients log in and nobody listens in.
+fn check_listen(listen: IpAddr, login: bool, tls: bool) -> Result<(), Failure> {
+    if listen.is_loopback() || login && tls {
+        return Ok(());
+    }
+    let (missing, danger) = match (login, tls) {
+        (false, false) => (
+            "--login and --tls-cert-path",
+            "anyone who reaches this address could read and change everything",
+        ),
+        (false, true) => (
+            "--login",
+            "anyone who reaches this address could read and change everything",
+        ),
+        (true, _) => (
+            "--tls-cert-path",
+            "passwords and rows would cross the network in clear",
+        ),
+    };
+    Err(Failure::Configuration(format!(
+        "refusing to listen on {listen} without {missing}, as {danger}; add {missing} (annulus \
+         certificate makes certificates), listen on 127.0.0.1, or add --insecure if the network is \
+         trusted"
+    )))
 }
 
 /// The shares of searches and of ingest.
@@ -452,11 +563,6 @@ fn schedule(interval_h: u32) -> Result<RepairSchedule, Failure> {
     })
 }
 
-/// The error for two settings that need each other, of which only one is set.
-pub fn lacks(given: &str, missing: &str) -> Failure {
-    Failure::Configuration(format!("{given} is set, but {missing} is not: set both"))
-}
-
 /// Refuses 0, with an error that names the setting.
 pub fn at_least_one(name: &str, value: usize) -> Result<usize, Failure> {
     if value == 0 {
@@ -472,9 +578,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_beyond_loopback_needs_the_word_insecure() {
+    fn an_address_beyond_loopback_needs_login_and_tls_or_the_word_insecure() {
+        let others = IpAddr::from([0, 0, 0, 0]);
+        check_listen(IpAddr::from([127, 0, 0, 1]), false, false).unwrap();
+        check_listen(others, true, true).unwrap();
+        for (login, tls, missing) in [
+            (false, false, "without --login and --tls-cert-path"),
+            (false, true, "without --login,"),
+            (true, false, "without --tls-cert-path"),
+        ] {
+            let error = check_listen(others, login, tls).unwrap_err().to_string();
+            assert!(error.contains(missing), "{error}");
+        }
         let settings = Settings {
-            listen: Some(IpAddr::from([0, 0, 0, 0])),
+            listen: Some(others),
             ..Settings::default()
         };
         assert!(settings.clone().resolve().is_err());

@@ -9,8 +9,7 @@ use clap::Args;
 use serde::Deserialize;
 use store_api::{Client, ClientOptions, Zones};
 
-use crate::exit::Failure;
-use crate::settings::lacks;
+use crate::exit::{Failure, lacks};
 
 /// The settings about index services. All are optional. Without any, queries for neighbours get the
 /// error that vector search is disabled.

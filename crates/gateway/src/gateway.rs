@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use net::listener::{BindError, Listener};
+use net::seldom::Seldom;
 use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -19,7 +20,6 @@ use crate::metrics::Metrics;
 use crate::metrics_listener;
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
-use crate::seldom::Seldom;
 use crate::shared::Shared;
 use crate::writes::{ChangeLog, LATE_AFTER};
 

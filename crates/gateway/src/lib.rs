@@ -97,7 +97,6 @@ mod overlay;
 mod prepared;
 mod recognise;
 mod ring;
-mod seldom;
 mod shared;
 mod statement;
 mod stream_set;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
+use net::seldom::Seldom;
 use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -15,7 +16,6 @@ use crate::metrics::{Gauges, Metrics};
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
 use crate::ring::Ring;
-use crate::seldom::Seldom;
 use crate::writes::ChangeLog;
 
 /// The state that all connections of a gateway share.

@@ -2,12 +2,16 @@
 //!
 //! - [`listener`]: listening, and accepting connections up to a limit.
 //! - [`reactors`]: threads that keep their connections.
+//! - [`seldom`]: lines about clients that are logged once in a while.
 //! - [`sockets`]: the options of a socket, and its end.
+//! - [`stream`]: a connected socket, in clear or under TLS.
 //! - [`tls`]: configurations for either side, which may be renewed.
 
 #![warn(clippy::unwrap_used)]
 
 pub mod listener;
 pub mod reactors;
+pub mod seldom;
 pub mod sockets;
+pub mod stream;
 pub mod tls;

@@ -2,6 +2,7 @@
 
 #[cfg(any(test, feature = "testing"))]
 pub mod authority;
+mod identity;
 mod pem;
 mod renewable;
 
@@ -13,6 +14,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
+pub use identity::identity;
 pub use pem::Pem;
 pub use renewable::RenewableClient;
 
@@ -40,19 +42,26 @@ pub struct TlsOptions {
 /// The clients that a listener with a certificate lets in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsClients {
-    /// All clients. Requests without TLS are answered too, but searches without TLS get 403.
+    /// All clients.
     Anyone,
     /// The clients with a certificate that one of these authorities has signed.
     SignedBy(Pem),
 }
 
 /// The checked certificate and key of a listener.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct ServerTls {
     /// The options, as configured.
     pub options: TlsOptions,
     /// The rustls configuration made of the options.
     pub config: Arc<ServerConfig>,
+}
+
+impl PartialEq for ServerTls {
+    /// Compares the options, as the configuration follows from them.
+    fn eq(&self, other: &ServerTls) -> bool {
+        self.options == other.options
+    }
 }
 
 impl ServerTls {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use net::listener::BindError;
+use rustls::ServerConfig;
 use storage::Storage;
 use store_api::Stores;
 
@@ -63,6 +64,12 @@ impl Node {
     /// The counters of the listeners, by the listeners' names.
     pub fn counters(&self) -> Vec<(&'static str, CounterValues)> {
         self.server.counters()
+    }
+
+    /// Uses another certificate for clients that connect from now on, at the listeners that have
+    /// one. Present connections go on.
+    pub fn renew_tls(&self, tls: &Arc<ServerConfig>) {
+        self.server.renew_tls(tls);
     }
 
     /// Stops listening, answers the requests in flight for at most `grace`, and closes every

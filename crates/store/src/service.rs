@@ -6,7 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use net::tls::ServerTls;
+use net::tls::{ServerTls, TlsOptions};
 use store_api::LocalStore;
 use store_api::types::{Info, NodeStatus};
 use tokio::sync::{mpsc, watch};
@@ -332,6 +332,19 @@ impl StoreHandle {
             set(cluster, target);
         }
         set(&self.memory, memory);
+        Ok(())
+    }
+
+    /// Uses another certificate at the listeners that have one, without dropping a request. If the
+    /// rules for clients change, present connections end once their requests are answered.
+    ///
+    /// # Errors
+    /// If the certificate can't be used. Then nothing changes.
+    pub fn renew_tls(&mut self, options: &TlsOptions) -> Result<(), StartError> {
+        let tls = server_tls(Some(options))?;
+        for listening in self.listening.iter_mut().filter(|it| it.has_tls()) {
+            listening.set_tls(tls.clone());
+        }
         Ok(())
     }
 

@@ -17,6 +17,7 @@ use serde::Serialize;
 use store_api::{Client, ClientError, ClientOptions};
 
 use crate::exit::Failure;
+use crate::files::pem;
 
 /// The longest time that an answer may take, unless a command waits on purpose.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -31,20 +32,44 @@ pub struct Asking {
     #[arg(
         long,
         env = "ANNULUS_HTTP",
-        value_name = "http://HOST:PORT",
+        value_name = "http[s]://HOST:PORT",
         default_value = "http://127.0.0.1:6080",
         global = true
     )]
     http: String,
 
-    /// Authorities that sign the service's certificate, PEM; for https://
+    /// Authorities that sign the service's certificate, PEM (ca.pem of `annulus certificate`); for
+    /// https://
     #[arg(
         long,
+        visible_alias = "ca",
         env = "ANNULUS_HTTP_CA_CERT_PATH",
         value_name = "FILE",
         global = true
     )]
     http_ca_cert_path: Option<PathBuf>,
+
+    /// Certificate that proves to the service who asks, PEM; for a service that asks for one
+    #[arg(
+        long,
+        visible_alias = "cert",
+        env = "ANNULUS_HTTP_CERT_PATH",
+        value_name = "FILE",
+        requires = "http_key_path",
+        global = true
+    )]
+    http_cert_path: Option<PathBuf>,
+
+    /// Key of that certificate, PEM
+    #[arg(
+        long,
+        visible_alias = "key",
+        env = "ANNULUS_HTTP_KEY_PATH",
+        value_name = "FILE",
+        requires = "http_cert_path",
+        global = true
+    )]
+    http_key_path: Option<PathBuf>,
 
     /// Print the answer as JSON, as the HTTP API gives it
     #[arg(long, global = true)]
@@ -58,6 +83,10 @@ impl Asking {
         let options = ClientOptions {
             base_uris: vec![self.http.clone()],
             certificate_authorities: authorities.transpose().context("--http-ca-cert-path")?,
+            own_certificate: match (&self.http_cert_path, &self.http_key_path) {
+                (Some(certificate), Some(key)) => Some((pem(certificate)?, pem(key)?)),
+                _ => None,
+            },
             request_timeout: ANSWER_TIMEOUT,
             connect_timeout: CONNECT_TIMEOUT,
             ..ClientOptions::default()
@@ -72,10 +101,19 @@ impl Asking {
             ClientError::Status { message, .. }
             | ClientError::Overloaded { message, .. }
             | ClientError::Behind { message, .. } => anyhow::anyhow!(message),
-            ClientError::Unavailable | ClientError::NoAddress => anyhow::anyhow!(
-                "no index service answers at {}: is it running? name it with --http or ANNULUS_HTTP",
-                self.http
-            ),
+            ClientError::Unavailable | ClientError::NoAddress => {
+                let running = match self.http.starts_with("https:") {
+                    true => {
+                        "is it running, do the authorities of --ca sign its certificate, and does it ask for one \
+                         (--cert, --key)?"
+                    }
+                    false => "is it running, without TLS?",
+                };
+                anyhow::anyhow!(
+                    "no index service answers at {}: {running} name it with --http or ANNULUS_HTTP",
+                    self.http
+                )
+            }
             ClientError::Aborted => {
                 anyhow::anyhow!("the index service at {} did not answer in time", self.http)
             }

@@ -17,6 +17,7 @@ mod memory;
 mod operator;
 mod running;
 mod rust_driver;
+mod serve_tls;
 mod server;
 mod snapshot_crash;
 mod store_alone;

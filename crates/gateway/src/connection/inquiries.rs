@@ -1,12 +1,12 @@
 //! Writes the gateway's own inquiries to the node.
 
 use bytes::BytesMut;
+use net::stream::send;
 use tokio::io::AsyncWrite;
 use tokio::sync::mpsc;
 
 use super::ends::RequestsEnd;
 use super::session::Session;
-use super::socket::send;
 use crate::inquiry::Inquiry;
 
 /// The position of the stream in a frame. The stream has two bytes.

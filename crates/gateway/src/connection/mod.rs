@@ -33,7 +33,6 @@ mod responses;
 mod retry_tests;
 mod route;
 mod session;
-mod socket;
 mod statements;
 #[cfg(test)]
 mod test_connection;
@@ -53,6 +52,7 @@ use client_memory::Account;
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{Direction, FrameHeader};
 use net::sockets::{linger, prepare};
+use net::stream::{Socket, send};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -66,7 +66,6 @@ use self::intake::Intake;
 use self::requests::{Requests, write_memory};
 use self::responses::Responses;
 use self::session::Session;
-use self::socket::{Socket, send};
 use self::work::Workshop;
 use crate::ann::Searches;
 use crate::clients::Client;
@@ -158,7 +157,7 @@ async fn connect(shared: &Shared) -> io::Result<Socket> {
     let connecting = async {
         let node = TcpStream::connect(address).await?;
         prepare(&node)?;
-        Socket::of_node(node, address, shared.options.cassandra_tls.clone()).await
+        Socket::of_server(node, address, shared.options.cassandra_tls.clone()).await
     };
     timeout(shared.options.connect_timeout, connecting).await?
 }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use cql::wire::{
     Compression, DecodeError, Direction, Frame, FrameHeader, HEADER_LENGTH, Opcode, Response,
 };
+use net::stream::send;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
@@ -15,7 +16,6 @@ use super::context::Context;
 use super::ends::ResponsesEnd;
 use super::intake::Intake;
 use super::reply::Reply;
-use super::socket::send;
 use super::statements;
 use crate::inquiry::{Answer, AnswerMemory};
 use crate::ring::translate_event;

@@ -24,8 +24,8 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::admission::{charge_plain, semaphore};
+use super::entrance::{Entered, enter};
 use super::outbox::{Outbox, encode, outbox};
-use super::peer::Peer;
 use super::request::{self, Of};
 use super::service::Service;
 use super::shared::Shared;
@@ -71,6 +71,8 @@ struct Connection<S: Service> {
     in_flight: Arc<Semaphore>,
     /// Cancelled when the reader has ended or must end.
     closing: CancellationToken,
+    /// The time until which the client must have begun.
+    handshake_deadline: Instant,
     started: bool,
     /// Holds one permit, which a login under way takes.
     logging_in: Arc<Semaphore>,
@@ -80,21 +82,22 @@ struct Connection<S: Service> {
 
 /// Serves a connection until it ends.
 pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>) {
-    let (Ok(local), Ok(remote)) = (stream.local_addr(), stream.peer_addr()) else {
-        // The client has gone already.
-        return;
-    };
+    let handshake_deadline = Instant::now() + shared.options.connection.handshake_timeout;
     let Ok(account) = shared.options.memory.client() else {
         shared.counters.connections_refused.add(1);
         tracing::warn!("clients hold all the memory that they may: a connection is refused");
         return;
     };
-    let peer = Peer {
-        local,
-        remote,
-        certificate_identity: None,
+    let entered = enter(stream, &shared, &account, handshake_deadline).await;
+    let Some(Entered {
+        socket,
+        peer,
+        tls_memory,
+    }) = entered
+    else {
+        return;
     };
-    let (reader, writer_half) = stream.into_split();
+    let (reader, writer_half) = socket.into_split();
     let unread_bytes_max = shared.options.connection.unread_bytes_max;
     let (outbox, writer) = outbox(unread_bytes_max.min(account.bytes_max() / 2));
     let closing = shared.shutdown.stop.child_token();
@@ -104,6 +107,7 @@ pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>)
         in_flight: semaphore(shared.options.connection.requests_max),
         outbox,
         closing: closing.clone(),
+        handshake_deadline,
         started: false,
         logging_in: semaphore(1),
         compression: None,
@@ -137,6 +141,7 @@ pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>)
         End::Failed(error) => tracing::debug!(%error, "a connection failed"),
         End::Eof | End::Closing => {}
     }
+    drop(tls_memory);
 }
 
 impl<S: Service> Connection<S> {
@@ -151,7 +156,6 @@ impl<S: Service> Connection<S> {
 
     async fn read_frames(&mut self, reader: &mut (impl AsyncRead + Unpin)) -> End {
         let options = self.shared.options.connection.clone();
-        let handshake_deadline = Instant::now() + options.handshake_timeout;
         let mut decoder = FrameDecoder::new(Direction::Request, self.body_max());
         let mut input = BytesMut::new();
         // The bytes of an unfinished frame are charged as they come. The charge goes with the
@@ -182,7 +186,7 @@ impl<S: Service> Connection<S> {
                 }
             }
             let deadline = if !self.is_open() {
-                Some(handshake_deadline)
+                Some(self.handshake_deadline)
             } else if !input.is_empty() {
                 let now = Instant::now();
                 let whole = frame_deadline.get_or_insert(now + options.frame_timeout);

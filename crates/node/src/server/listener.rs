@@ -4,14 +4,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use net::listener::{BindError, Listener};
+use rustls::ServerConfig;
 
 use super::admission::Admission;
 use super::connection;
 use super::counters::{CounterValues, Counters};
 use super::options::ListenerOptions;
 use super::service::Service;
-use super::shared::{Shared, Shutdown};
+use super::shared::{Refusals, Shared, Shutdown};
 
 /// A socket that listens but is not served yet.
 pub struct BoundListener {
@@ -55,6 +57,8 @@ pub fn serve<S: Service>(listeners: Vec<BoundListener>, service: Arc<S>) -> Serv
                 admission: Admission::new(listener.options.requests_max),
                 counters: Counters::default(),
                 shutdown: shutdown.clone(),
+                tls: ArcSwapOption::new(listener.options.tls.clone()),
+                seldom: Refusals::default(),
                 options: listener.options,
             });
             let accepting = accept(listener.listener, shared.clone());
@@ -80,6 +84,16 @@ impl<S: Service> Server<S> {
             .iter()
             .map(|(_, shared)| (shared.options.name, shared.counters.values()))
             .collect()
+    }
+
+    /// Uses another certificate for clients that connect from now on, at the listeners that have
+    /// one. Present connections go on.
+    pub fn renew_tls(&self, tls: &Arc<ServerConfig>) {
+        for (_, shared) in &self.listeners {
+            if shared.tls.load().is_some() {
+                shared.tls.store(Some(tls.clone()));
+            }
+        }
     }
 
     /// Stops accepting connections and reading requests, waits up to `grace` for the requests in

@@ -1,7 +1,8 @@
 //! The server side of the native protocol.
 //!
 //! ```text
-//! socket -> connection: frames, handshake, admission -> Service::answer, a task each
+//! socket -> entrance: addresses, TLS
+//!             -> connection: frames, STARTUP, admission -> Service::answer, a task each
 //!                                                              |
 //! socket <- outbox: one writer, several frames a write <-------+
 //! ```
@@ -14,6 +15,7 @@ mod admission;
 mod connection;
 mod convert;
 mod counters;
+mod entrance;
 mod events;
 mod listener;
 mod options;

@@ -1,10 +1,12 @@
 //! The options of a node: its listeners and their bounds. Every bound has a default.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use client_memory::{Budget, Shares};
 use cql::wire::DEFAULT_BODY_LIMIT;
+use rustls::ServerConfig;
 
 /// The options of a node.
 #[derive(Clone, Debug)]
@@ -42,6 +44,9 @@ pub struct ListenerOptions {
     pub connections_max: usize,
     /// The most requests that are worked on at once. Further ones are answered Overloaded.
     pub requests_max: usize,
+    /// The certificate of the listener, which serves clients under TLS alone then. `None` for no
+    /// TLS.
+    pub tls: Option<Arc<ServerConfig>>,
     /// The memory that requests and answers may hold. The bytes of a large request stay in the
     /// socket for a while if there is no room. A request or an answer that gets no room is answered
     /// Overloaded.
@@ -57,6 +62,7 @@ impl Default for ListenerOptions {
             address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9042),
             connections_max: 10_000,
             requests_max: 32_768,
+            tls: None,
             memory: Budget::new(Shares::default().cql),
             connection: ConnectionOptions::default(),
         }

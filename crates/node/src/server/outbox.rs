@@ -179,7 +179,7 @@ impl Writer {
             batch.clear();
             charges.clear();
         }
-        socket.shutdown().await
+        in_time(stall, socket.shutdown()).await
     }
 
     async fn write(
@@ -190,9 +190,7 @@ impl Writer {
         counters: &Counters,
     ) -> io::Result<()> {
         while !bytes.is_empty() {
-            let written = timeout(stall, socket.write(bytes))
-                .await
-                .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+            let written = in_time(stall, socket.write(bytes)).await?;
             if written == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }
@@ -200,8 +198,15 @@ impl Writer {
             counters.bytes_written.add(written as u64);
             self.unread.subtract(written);
         }
-        Ok(())
+        // TLS keeps back what the socket does not take at once.
+        in_time(stall, socket.flush()).await
     }
+}
+
+/// Waits for a step of writing no longer than `stall`.
+async fn in_time<T>(stall: Duration, step: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    let done = timeout(stall, step).await;
+    done.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
 }
 
 #[cfg(test)]

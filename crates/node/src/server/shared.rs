@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwapOption;
+use net::seldom::Seldom;
+use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -16,6 +19,18 @@ pub(super) struct Shared<S> {
     pub admission: Admission,
     pub counters: Counters,
     pub shutdown: Shutdown,
+    /// The certificate for clients that connect from now on. `None` for no TLS.
+    pub tls: ArcSwapOption<ServerConfig>,
+    pub seldom: Refusals,
+}
+
+/// Limits the log lines about clients that fail before their first frame.
+#[derive(Default)]
+pub(super) struct Refusals {
+    /// Clients that speak no TLS where it is asked for.
+    pub without_tls: Seldom,
+    /// Handshakes that failed.
+    pub handshakes: Seldom,
 }
 
 /// Tells the tasks of a server to stop, and tells the server when they have stopped.

@@ -1,8 +1,8 @@
 //! A service that answers a text with the text itself, except for a few commands.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use client_memory::Account;
@@ -24,6 +24,8 @@ pub struct Echo {
     pub release: Semaphore,
     pub waiting: AtomicUsize,
     pub answered: AtomicUsize,
+    /// The peers of all connections so far.
+    pub peers: Mutex<Vec<Peer>>,
     events: broadcast::Sender<Event>,
 }
 
@@ -33,6 +35,7 @@ impl Echo {
             release: Semaphore::new(0),
             waiting: AtomicUsize::new(0),
             answered: AtomicUsize::new(0),
+            peers: Mutex::default(),
             events: broadcast::Sender::new(4),
         })
     }
@@ -65,7 +68,9 @@ impl Echo {
 impl Service for Echo {
     type Session = ();
 
-    fn open_session(&self, _peer: Peer) {}
+    fn open_session(&self, peer: Peer) {
+        self.peers.lock().unwrap().push(peer);
+    }
 
     fn must_log_in(&self, _session: &Self::Session) -> bool {
         false

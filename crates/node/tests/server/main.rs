@@ -18,3 +18,4 @@ mod requests;
 mod schema_events;
 mod shutdown;
 mod statements;
+mod tls;

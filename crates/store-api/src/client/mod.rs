@@ -25,9 +25,8 @@ use std::time::Duration;
 
 use answer::neighbours;
 use bytes::Bytes;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, RootCertStore};
+use net::tls::Pem;
+use rustls::ClientConfig;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -51,6 +50,8 @@ pub struct ClientOptions {
     /// The authorities that sign the certificates of `https` services, in PEM. `None` allows no
     /// such services.
     pub certificate_authorities: Option<Vec<u8>>,
+    /// The client's own certificate and its key, for `https` services that ask for one.
+    pub own_certificate: Option<(Pem, Pem)>,
     /// The longest time that a request may take, from the first byte sent to the last received.
     pub request_timeout: Duration,
     /// The longest time that a connection may take to open, and that an open one may be without a
@@ -81,6 +82,7 @@ impl Default for ClientOptions {
             secondary_uris: Vec::new(),
             zones: Zones::default(),
             certificate_authorities: None,
+            own_certificate: None,
             request_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(3),
             idle_connections_max: 256,
@@ -141,10 +143,11 @@ impl Client {
             return Ok(Client::disabled());
         }
         let authorities = options.certificate_authorities.as_deref();
+        let own = options.own_certificate.as_ref();
         let connections = Connections {
             timeout: options.connect_timeout,
             idle_max: options.idle_connections_max,
-            tls: authorities.map(tls).transpose()?,
+            tls: authorities.map(|pem| tls(pem, own)).transpose()?,
         };
         let tier = |uris: &[String]| {
             let members = uris.iter().map(|uri| {
@@ -272,27 +275,16 @@ fn index_path(keyspace: &str, index: &str, what: &str) -> String {
 }
 
 /// A TLS configuration that trusts only these authorities.
-fn tls(authorities: &[u8]) -> Result<Arc<ClientConfig>, InvalidUri> {
-    let invalid = |reason: String| InvalidUri {
-        uri: "https".to_owned(),
-        reason: format!("the authorities that sign certificates: {reason}"),
+fn tls(authorities: &[u8], own: Option<&(Pem, Pem)>) -> Result<Arc<ClientConfig>, InvalidUri> {
+    let authorities = Pem {
+        bytes: authorities.into(),
+        origin: "the authorities that sign certificates".to_owned(),
     };
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(authorities) {
-        let certificate = certificate.map_err(|error| invalid(error.to_string()))?;
-        let added = roots.add(certificate);
-        added.map_err(|error| invalid(error.to_string()))?;
-    }
-    if roots.is_empty() {
-        return Err(invalid("no certificate in the PEM format".to_owned()));
-    }
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| invalid(error.to_string()))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(Arc::new(config))
+    let own = own.map(|(certificate, key)| (certificate, key));
+    net::tls::client(&authorities, own).map_err(|error| InvalidUri {
+        uri: "https".to_owned(),
+        reason: error.to_string(),
+    })
 }
 
 #[cfg(test)]

@@ -34,6 +34,9 @@ pub enum ApiError {
     /// A search or a change in clear on a listener with a certificate.
     #[error("searches and changes are answered over HTTPS only: use https:// on this port")]
     InClear,
+    /// A request in clear on a listener that answers under TLS alone.
+    #[error("requests are answered over HTTPS only: use https:// on this port")]
+    WithoutTls,
     /// The request names a host that this listener doesn't answer to.
     #[error(
         "this is not '{0}': ask by a loopback name or address, or start the service with --http-host and the name"
@@ -91,9 +94,10 @@ impl IntoResponse for ApiError {
             ApiError::UnknownForm => (StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response(),
             ApiError::LongBody { .. } => (StatusCode::PAYLOAD_TOO_LARGE, text).into_response(),
             ApiError::Unprocessable(_) => (StatusCode::UNPROCESSABLE_ENTITY, text).into_response(),
-            ApiError::InClear | ApiError::ForeignHost(_) | ApiError::ForeignOrigin(_) => {
-                (StatusCode::FORBIDDEN, text).into_response()
-            }
+            ApiError::InClear
+            | ApiError::WithoutTls
+            | ApiError::ForeignHost(_)
+            | ApiError::ForeignOrigin(_) => (StatusCode::FORBIDDEN, text).into_response(),
             // The rest of the body may still come, so the connection can't be used again.
             ApiError::SlowBody => {
                 let close = [(CONNECTION, HeaderValue::from_static("close"))];

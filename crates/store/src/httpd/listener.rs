@@ -104,6 +104,11 @@ impl Listening {
         self.options.address == options.address
     }
 
+    /// Whether the listener has a certificate.
+    pub fn has_tls(&self) -> bool {
+        self.options.tls.is_some()
+    }
+
     /// Replaces the certificates, or removes them (`None`). If the rules for clients change,
     /// present connections are ended once their requests are answered.
     pub fn set_tls(&mut self, tls: Option<ServerTls>) {
@@ -173,16 +178,14 @@ fn entrance(
         guard.clone(),
     );
     let open = Arc::new(open);
+    let guarded = |channel| {
+        let routes = routes_by(shared.clone(), channel);
+        Arc::new(Front::new(routes, answers.clone(), guard.clone()))
+    };
     let in_clear = match clients(options) {
         None => Some(open.clone()),
-        Some(TlsClients::Anyone) => {
-            let guarded = Front::new(
-                routes_by(shared.clone(), Channel::InClear),
-                answers.clone(),
-                guard.clone(),
-            );
-            Some(Arc::new(guarded))
-        }
+        Some(_) if options.tls_alone => Some(guarded(Channel::Refused)),
+        Some(TlsClients::Anyone) => Some(guarded(Channel::InClear)),
         Some(TlsClients::SignedBy(_)) => None,
     };
     Entrance {

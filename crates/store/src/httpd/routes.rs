@@ -122,6 +122,11 @@ pub async fn in_clear() -> ApiError {
     ApiError::InClear
 }
 
+/// Refuses a request in clear to a listener that answers under TLS alone.
+pub async fn without_tls() -> ApiError {
+    ApiError::WithoutTls
+}
+
 /// Returns metrics in the text format of Prometheus.
 #[utoipa::path(
     get,

@@ -18,6 +18,8 @@ pub enum Channel {
     AsConfigured,
     /// In clear, to a listener with a certificate.
     InClear,
+    /// In clear, to a listener that answers under TLS alone.
+    Refused,
 }
 
 /// A row of the table.
@@ -160,6 +162,12 @@ impl Direct {
 
 /// The routes of a listener for requests that come by this channel.
 pub fn routes_by(shared: Shared, channel: Channel) -> Routes {
+    if channel == Channel::Refused {
+        return Routes {
+            router: Router::new().fallback(routes::without_tls),
+            direct: None,
+        };
+    }
     let mut router = Router::new();
     let mut direct = None;
     let has_internals = shared.api.internals;

@@ -15,8 +15,11 @@ pub struct ListenerOptions {
     /// a loopback address answers to no other name. A listener elsewhere answers to any name if
     /// there are none here.
     pub names: Vec<String>,
-    /// The certificate with which the listener speaks HTTPS besides HTTP; `None` for HTTP alone.
+    /// The certificate with which the listener speaks HTTPS; `None` for HTTP alone.
     pub tls: Option<TlsOptions>,
+    /// Whether a listener with a certificate refuses every request in clear. Otherwise it refuses
+    /// searches and changes, as ScyllaDB's own service does.
+    pub tls_alone: bool,
     /// The number of searches taken in at a time, including those that wait. More are refused with
     /// 503.
     pub searches_max: usize,
@@ -54,6 +57,7 @@ impl ListenerOptions {
             address,
             names: Vec::new(),
             tls: None,
+            tls_alone: false,
             searches_max: Self::SEARCHES_MAX,
             search_wait_max: Self::SEARCH_WAIT_MAX,
             answer_bytes_max: Shares::default().http_answers,

@@ -11,13 +11,12 @@ use store::{
 use turns::Turns;
 
 use super::StoreSettings;
-use crate::exit::Failure;
+use crate::exit::{Failure, lacks};
 use crate::files::{password, pem};
 use crate::logging::LogFormat;
-use crate::settings::{
-    DEFAULT_LOG, IndexVectors, filter_values, lacks, names, scrub, shares, snapshots,
-};
+use crate::settings::{DEFAULT_LOG, IndexVectors, filter_values, names, scrub, shares, snapshots};
 use crate::span::{bounded, distance, interval};
+use crate::tls_files::{TlsFiles, check_interval};
 
 /// A limit above the number of cores of any machine.
 const THREADS_MAX: usize = 65_536;
@@ -97,11 +96,7 @@ impl StoreSettings {
         Ok(Resolved {
             options,
             async_threads: threads("async-threads", self.async_threads.unwrap_or(cores))?,
-            check_interval: interval(
-                "tls-file-check-interval",
-                self.tls_file_check_interval,
-                Duration::from_secs(30),
-            )?,
+            check_interval: check_interval(self.tls_file_check_interval)?,
             colours: !self.disable_colors.unwrap_or(false),
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
@@ -110,19 +105,13 @@ impl StoreSettings {
 
     /// The listener for everyone and, if it is set, the one for clients with a certificate.
     fn listeners(&self) -> Result<Vec<ListenerOptions>, Failure> {
-        let own = match (&self.tls_cert_path, &self.tls_key_path) {
-            (Some(certificate), Some(key)) => Some((pem(certificate)?, pem(key)?)),
-            (None, None) => None,
-            (Some(_), None) => return Err(lacks("tls-cert-path", "tls-key-path")),
-            (None, Some(_)) => return Err(lacks("tls-key-path", "tls-cert-path")),
+        let own = TlsFiles {
+            certificate: self.tls_cert_path.as_deref(),
+            key: self.tls_key_path.as_deref(),
+            client_authorities: None,
         };
-        let tls = |clients| {
-            own.clone().map(|(certificates, key)| TlsOptions {
-                certificates,
-                key,
-                clients,
-            })
-        };
+        let own = own.read()?;
+        let tls = |clients| own.clone().map(|own| TlsOptions { clients, ..own });
         let uri = self.uri.as_deref().unwrap_or("127.0.0.1:6080");
         let names = names(self.http_host.as_deref());
         let mut listeners = vec![ListenerOptions {

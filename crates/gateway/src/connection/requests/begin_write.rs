@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use cql::error::CqlError;
 use cql::wire::FrameHeader;
+use net::stream::send;
 use tokio::io::AsyncWrite;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -14,7 +15,6 @@ use super::Requests;
 use crate::catalog::Entered;
 use crate::connection::awaited::{Awaited, WriteUnderWay};
 use crate::connection::ends::RequestsEnd;
-use crate::connection::socket::send;
 use crate::writes::WriteExecution;
 
 /// The memory that the writes under way of one connection may hold. With more, the connection's

@@ -7,13 +7,13 @@
 //! requests are answered, and later requests wait for its answer.
 
 use cql::wire::FrameHeader;
+use net::stream::send;
 use tokio::io::AsyncWrite;
 
 use super::Requests;
 use crate::connection::awaited::Awaited;
 use crate::connection::ends::RequestsEnd;
 use crate::connection::inquiries::write_inquiries;
-use crate::connection::socket::send;
 
 impl Requests {
     /// Passes on a USE, and waits for its answer.

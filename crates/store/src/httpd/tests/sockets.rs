@@ -290,6 +290,29 @@ async fn a_search_in_clear_is_refused_where_it_could_be_encrypted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_listener_of_tls_alone_answers_nothing_in_clear() {
+    let authority = Authority::new();
+    let clients = [TlsClients::Anyone, TlsClients::SignedBy(authority.pem())];
+    for clients in clients {
+        let tls = certified(&authority, clients);
+        let service = Service::serving_with(|options| {
+            options.tls = Some(tls);
+            options.tls_alone = true;
+        })
+        .await;
+        let own = Some(authority.sign());
+        let stream = service.connect_tls(believer(&authority, own)).await;
+        let answer = exchange(stream.unwrap(), &status(CLOSE)).await;
+        assert!(answer.unwrap().starts_with("HTTP/1.1 200"));
+        for text in [status(CLOSE), search(CLOSE, BODY)] {
+            let answer = exchange(service.connect().await, &text).await.unwrap();
+            assert!(answer.starts_with("HTTP/1.1 403 Forbidden"), "{answer}");
+            assert!(answer.contains("https://"), "{answer}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn changes_in_clear_are_refused_where_they_could_be_encrypted() {
     let authority = Authority::new();
     let tls = certified(&authority, TlsClients::Anyone);

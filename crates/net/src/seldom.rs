@@ -9,14 +9,14 @@ const EVERY: Duration = Duration::from_secs(30);
 
 /// The time of the last line, and the number of events since then that wrote none.
 #[derive(Debug, Default)]
-pub(crate) struct Seldom {
+pub struct Seldom {
     last: Mutex<Option<(Instant, u64)>>,
 }
 
 impl Seldom {
     /// Counts an event. Returns the number of events since the last line, this one included, if a
     /// line is due now.
-    pub(crate) fn is_due(&self) -> Option<u64> {
+    pub fn is_due(&self) -> Option<u64> {
         self.is_due_at(Instant::now())
     }
 

@@ -1,7 +1,4 @@
-//! The two sockets of a connection, each in clear or under TLS.
-//!
-//! TLS ends at the gateway, and each side has TLS or not by itself. Frames take the same way over
-//! either kind of socket.
+//! A connected socket, in clear or under TLS. Bytes take the same way over either kind.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,30 +13,53 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
+use crate::tls;
+
+/// The most bytes that TLS keeps for a peer that does not take them. A writer waits then.
+const UNTAKEN_BYTES_MAX: usize = 32 << 10;
+
+/// The most memory that TLS takes for a connection, in bytes: what is kept for the peer, a record
+/// that is still coming in, and its text. The messages of a handshake take no more.
+pub const TLS_BYTES: usize = 64 << 10;
+
+/// The first byte of a TLS connection: a record of the handshake.
+pub const TLS_FIRST_BYTE: u8 = 0x16;
+
 /// A connected socket without TLS or with it.
-pub(super) enum Socket {
+pub enum Socket {
+    /// Without TLS.
     Clear(TcpStream),
+    /// With TLS, after its handshake.
     Tls(Box<TlsStream<TcpStream>>),
 }
 
 impl Socket {
     /// The socket of a client. With `tls` the client has to begin with a handshake.
-    pub(super) async fn of_client(
+    ///
+    /// # Errors
+    /// If the handshake fails.
+    pub async fn of_client(
         socket: TcpStream,
         tls: Option<Arc<ServerConfig>>,
     ) -> io::Result<Socket> {
         Ok(match tls {
             None => Socket::Clear(socket),
             Some(config) => {
-                let accepted = TlsAcceptor::from(config).accept(socket).await?;
+                let accepting = TlsAcceptor::from(config).accept_with(socket, |connection| {
+                    connection.set_buffer_limit(Some(UNTAKEN_BYTES_MAX));
+                });
+                let accepted = accepting.await?;
                 Socket::Tls(Box::new(accepted.into()))
             }
         })
     }
 
-    /// The socket to the node at `address`, a `HOST:PORT`. With `tls` the node's certificate has to
-    /// name that host.
-    pub(super) async fn of_node(
+    /// The socket to the server at `address`, a `HOST:PORT`. With `tls` the server's certificate
+    /// has to name that host.
+    ///
+    /// # Errors
+    /// If the handshake fails.
+    pub async fn of_server(
         socket: TcpStream,
         address: &str,
         tls: Option<Arc<ClientConfig>>,
@@ -54,8 +74,21 @@ impl Socket {
         })
     }
 
+    /// The identity that a client has proved by a certificate ([`tls::identity`]). `None` without
+    /// TLS, and if the server asks for no certificates.
+    pub fn client_identity(&self) -> Option<String> {
+        let Socket::Tls(socket) = self else {
+            return None;
+        };
+        let certificates = socket.get_ref().1.peer_certificates()?;
+        tls::identity(certificates.first()?)
+    }
+
     /// The address of this side of the socket.
-    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
+    ///
+    /// # Errors
+    /// If the socket is closed already.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
         match self {
             Socket::Clear(socket) => socket.local_addr(),
             Socket::Tls(socket) => socket.get_ref().0.local_addr(),
@@ -63,7 +96,7 @@ impl Socket {
     }
 
     /// Splits the socket into its two directions. It is closed when both are dropped.
-    pub(super) fn into_split(self) -> (ReadHalf, WriteHalf) {
+    pub fn into_split(self) -> (ReadHalf, WriteHalf) {
         match self {
             Socket::Clear(socket) => {
                 let (read, write) = socket.into_split();
@@ -77,7 +110,7 @@ impl Socket {
     }
 }
 
-/// The name that the node's certificate has to have: the host of a `HOST:PORT`.
+/// The name that the server's certificate has to have: the host of a `HOST:PORT`.
 fn host(address: &str) -> io::Result<ServerName<'static>> {
     let host = address
         .rsplit_once(':')
@@ -88,20 +121,27 @@ fn host(address: &str) -> io::Result<ServerName<'static>> {
 }
 
 /// Writes bytes and flushes them: TLS keeps back what the socket does not take at once.
-pub(super) async fn send(socket: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Result<()> {
+///
+/// # Errors
+/// If the socket fails.
+pub async fn send(socket: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Result<()> {
     socket.write_all(bytes).await?;
     socket.flush().await
 }
 
-/// The direction from the peer to the gateway.
-pub(super) enum ReadHalf {
+/// The direction from the peer to here.
+pub enum ReadHalf {
+    /// Without TLS.
     Clear(OwnedReadHalf),
+    /// With TLS.
     Tls(tokio::io::ReadHalf<TlsStream<TcpStream>>),
 }
 
-/// The direction from the gateway to the peer.
-pub(super) enum WriteHalf {
+/// The direction from here to the peer.
+pub enum WriteHalf {
+    /// Without TLS.
     Clear(OwnedWriteHalf),
+    /// With TLS.
     Tls(tokio::io::WriteHalf<TlsStream<TcpStream>>),
 }
 

@@ -1,0 +1,123 @@
+//! An authority, and the certificates that it signs.
+
+use std::time::Duration;
+
+use clock::{Clock as _, SystemClock};
+use net::tls::{self, Pem, TlsClients, TlsOptions};
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, Error, ExtendedKeyUsagePurpose,
+    IsCa, Issuer, KeyPair, KeyUsagePurpose, date_time_ymd,
+};
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// The days for which an authority is valid.
+const AUTHORITY_DAYS: u32 = 3650;
+
+/// An authority with its key.
+pub struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+}
+
+/// A certificate and its key, as PEM texts.
+pub struct Pair {
+    pub certificate: String,
+    pub key: String,
+}
+
+impl Authority {
+    /// Makes the certificate and the key of a new authority. It is valid for at least `days`.
+    ///
+    /// # Errors
+    /// If no key can be made.
+    pub fn new_pair(days: u32) -> Result<Pair, Error> {
+        let key = KeyPair::generate()?;
+        let mut params = CertificateParams::new([])?;
+        // Authorities are told apart by their names, so part of the key belongs to it.
+        let mark: String = params
+            .key_identifier(&key)
+            .iter()
+            .take(4)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        params.distinguished_name = named(&format!("Annulus authority {mark}"));
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        for_days(&mut params, AUTHORITY_DAYS.max(days));
+        Ok(Pair {
+            certificate: params.self_signed(&key)?.pem(),
+            key: key.serialize_pem(),
+        })
+    }
+
+    /// Reads an authority from PEM texts.
+    ///
+    /// # Errors
+    /// If they are no certificate and no key, or don't belong together.
+    pub fn read(certificate: &Pem, key: &Pem) -> anyhow::Result<Authority> {
+        // It is no server's certificate, but all that is checked of such a one holds for it, too.
+        let options = TlsOptions {
+            certificates: certificate.clone(),
+            key: key.clone(),
+            clients: TlsClients::Anyone,
+        };
+        tls::server(&options, &[])?;
+        let key = KeyPair::from_pem(std::str::from_utf8(&key.bytes)?)?;
+        let certificate = std::str::from_utf8(&certificate.bytes)?;
+        Ok(Authority {
+            issuer: Issuer::from_ca_cert_pem(certificate, key)?,
+        })
+    }
+
+    /// Signs a certificate of a server with these names and addresses.
+    ///
+    /// # Errors
+    /// If one of the names is none.
+    pub fn sign_server(&self, names: &[String], days: u32) -> Result<Pair, Error> {
+        let mut params = CertificateParams::new(names)?;
+        params.distinguished_name = match names.iter().find(|name| name.len() <= 64) {
+            Some(name) => named(name),
+            None => named("annulus serve"),
+        };
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        self.sign(params, days)
+    }
+
+    /// Signs a certificate of a client, which is the common name of its subject.
+    ///
+    /// # Errors
+    /// If no key can be made.
+    pub fn sign_client(&self, name: &str, days: u32) -> Result<Pair, Error> {
+        let mut params = CertificateParams::new([])?;
+        params.distinguished_name = named(name);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.sign(params, days)
+    }
+
+    fn sign(&self, mut params: CertificateParams, days: u32) -> Result<Pair, Error> {
+        let key = KeyPair::generate()?;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        // Strict clients, such as Python's, ask for it.
+        params.use_authority_key_identifier_extension = true;
+        for_days(&mut params, days);
+        Ok(Pair {
+            certificate: params.signed_by(&key, &self.issuer)?.pem(),
+            key: key.serialize_pem(),
+        })
+    }
+}
+
+fn named(common_name: &str) -> DistinguishedName {
+    let mut name = DistinguishedName::new();
+    name.push(DnType::CommonName, common_name);
+    name
+}
+
+/// Sets the days for which a certificate is valid. They begin a day ago, as the clocks of clients
+/// may be behind.
+fn for_days(params: &mut CertificateParams, days: u32) {
+    let now = Duration::from_micros(SystemClock.now_micros().unsigned_abs());
+    let epoch = date_time_ymd(1970, 1, 1);
+    params.not_before = epoch + now.saturating_sub(DAY);
+    params.not_after = epoch + now + days * DAY;
+}

@@ -1,0 +1,138 @@
+//! The steps from an accepted socket to one whose frames are read: its addresses, and the TLS
+//! handshake if the listener has a certificate.
+
+use std::io;
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use client_memory::{Account, Charge};
+use cql::error::CqlError;
+use cql::wire::{Response, ResponseContext};
+use net::sockets::linger;
+use net::stream::{Socket, TLS_BYTES, TLS_FIRST_BYTE, send};
+use rustls::ServerConfig;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout_at};
+
+use super::peer::Peer;
+use super::service::Service;
+use super::shared::Shared;
+
+/// The bytes of a frame up to its stream, by which a client knows the request that an answer is to.
+const UP_TO_STREAM: usize = 4;
+
+/// A connection whose frames may be read.
+pub(super) struct Entered {
+    pub socket: Socket,
+    pub peer: Peer,
+    /// The charge for the memory that TLS takes.
+    pub tls_memory: Option<Charge>,
+}
+
+/// Lets a connection in. `None` if it has ended: the client is gone, failed the handshake, or did
+/// not finish it before the deadline. The log says so.
+pub(super) async fn enter<S: Service>(
+    stream: TcpStream,
+    shared: &Shared<S>,
+    account: &Account,
+    deadline: Instant,
+) -> Option<Entered> {
+    let (Ok(local), Ok(remote)) = (stream.local_addr(), stream.peer_addr()) else {
+        // The client has gone already.
+        return None;
+    };
+    let mut tls_memory = None;
+    let socket = match shared.tls.load_full() {
+        None => Socket::Clear(stream),
+        Some(config) => {
+            let mut charge = account.charge();
+            if charge.resize(TLS_BYTES).is_err() {
+                shared.counters.connections_refused.add(1);
+                tracing::warn!(
+                    "clients hold all the memory that they may: a connection is refused"
+                );
+                return None;
+            }
+            tls_memory = Some(charge);
+            let shaking = timeout_at(deadline, shake_hands(stream, config));
+            match shared.shutdown.stop.run_until_cancelled(shaking).await? {
+                Ok(Ok(socket)) => socket,
+                Ok(Err(Refused::WithoutTls)) => {
+                    if let Some(clients) = shared.seldom.without_tls.is_due() {
+                        tracing::warn!(
+                            %remote,
+                            clients,
+                            "clients without TLS are refused: this port serves TLS alone, so connect with TLS (cqlsh --ssl)"
+                        );
+                    }
+                    return None;
+                }
+                Ok(Err(Refused::Gone)) => return None,
+                Ok(Err(Refused::Handshake(error))) => {
+                    if let Some(clients) = shared.seldom.handshakes.is_due() {
+                        tracing::warn!(%remote, %error, clients, "TLS handshakes of clients failed");
+                    }
+                    return None;
+                }
+                Err(_) => {
+                    tracing::debug!(%remote, "a client did not finish a TLS handshake in time");
+                    return None;
+                }
+            }
+        }
+    };
+    let peer = Peer {
+        local,
+        remote,
+        certificate_identity: socket.client_identity(),
+    };
+    Some(Entered {
+        socket,
+        peer,
+        tls_memory,
+    })
+}
+
+/// The reason for which a client is not served.
+enum Refused {
+    /// It speaks no TLS, and was told.
+    WithoutTls,
+    /// It has closed the connection before it said anything, as checks of ports do.
+    Gone,
+    /// The handshake failed.
+    Handshake(io::Error),
+}
+
+async fn shake_hands(stream: TcpStream, config: Arc<ServerConfig>) -> Result<Socket, Refused> {
+    let mut first = [0];
+    match stream.peek(&mut first).await {
+        Ok(0) | Err(_) => Err(Refused::Gone),
+        Ok(_) if first[0] != TLS_FIRST_BYTE => {
+            refuse_clear(stream).await;
+            Err(Refused::WithoutTls)
+        }
+        Ok(_) => {
+            let accepted = Socket::of_client(stream, Some(config)).await;
+            accepted.map_err(Refused::Handshake)
+        }
+    }
+}
+
+/// Answers the first request of a client that speaks no TLS, so that its driver can tell the
+/// reason. A client of another protocol may send less than a request, and is not answered.
+async fn refuse_clear(mut stream: TcpStream) {
+    let mut begin = [0; UP_TO_STREAM];
+    if stream.read_exact(&mut begin).await.is_err() {
+        return;
+    }
+    let stream_id = i16::from_be_bytes([begin[2], begin[3]]);
+    let error = CqlError::server(
+        "this port serves clients under TLS alone: connect with TLS (cqlsh --ssl, or the driver's SSL options)",
+    );
+    let mut answer = BytesMut::new();
+    Response::Error(error).encode(&ResponseContext::new(stream_id), None, &mut answer);
+    if send(&mut stream, &answer).await.is_ok() {
+        linger(&mut stream).await;
+    }
+}
