@@ -22,6 +22,7 @@ class Process:
         self._command, self._ready, self._directory = [BINARY, *arguments], ready, directory
         self._log = pathlib.Path(log)
         self._process = None
+        self.printed = []  # the lines on stdout up to the one that says it is ready
 
     def __enter__(self):
         return self.start()
@@ -51,7 +52,9 @@ class Process:
         timer = threading.Timer(START_SECONDS, self._process.kill)
         timer.start()
         try:
+            self.printed.clear()
             for line in self._process.stdout:
+                self.printed.append(line)
                 if ready := self._ready.search(line):
                     self.became_ready(*ready.groups())
                     return self

@@ -15,6 +15,7 @@ use clap::Args;
 use client_memory::Budget;
 use embedded::Embedded;
 use net::tls::{TlsClients, TlsOptions};
+use node::access::http::HttpLogins;
 use node::{ListenerOptions, Node, NodeOptions};
 use rustls::ServerConfig;
 use storage::{Storage, StorageOptions};
@@ -211,7 +212,11 @@ impl Servers {
             anyhow::bail!("the node has one listener");
         };
 
-        let options = of_store(settings, http, turns, tasks);
+        let mut options = of_store(settings, http, turns, tasks);
+        if settings.login {
+            let logins = HttpLogins::new(node.database().clone());
+            options.doorkeeper = Some(Arc::new(logins));
+        }
         let store = match Store::start_with(listeners, Arc::new(Embedded::new(storage)), options) {
             Ok(store) => store,
             Err(error) => {

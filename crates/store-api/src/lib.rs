@@ -9,10 +9,12 @@
 
 pub mod binary;
 mod client;
+mod doorkeeper;
 mod error;
 mod stores;
 pub mod types;
 
 pub use client::{Client, ClientOptions, KeyValue, Neighbours, Zones};
+pub use doorkeeper::{Doorkeeper, Refusal, Wish};
 pub use error::{ClientError, InvalidUri, NotOneService};
 pub use stores::{LocalStore, Stores};

@@ -7,9 +7,11 @@ mod scrub;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use client_memory::Shares;
+use store_api::Doorkeeper;
 use tasks::Registry;
 use turns::Turns;
 
@@ -61,6 +63,8 @@ pub struct StoreOptions {
     pub filter_values_max: usize,
     /// Whether the HTTP API has the test hooks under `/api/internals`.
     pub internals: bool,
+    /// Checks logins at the HTTP API; `None` lets everybody in.
+    pub doorkeeper: Option<Arc<dyn Doorkeeper>>,
     /// The longest time that requests in flight may go on after a shutdown was asked for.
     pub shutdown_timeout: Duration,
 }
@@ -165,6 +169,7 @@ impl Default for StoreOptions {
             inline_searches_within: INLINE_WITHIN,
             filter_values_max: 100_000,
             internals: false,
+            doorkeeper: None,
             shutdown_timeout: Duration::from_secs(10),
         }
     }

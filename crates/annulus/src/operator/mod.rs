@@ -12,12 +12,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use clap::Args;
+use hyper::header::HeaderValue;
 use serde::Serialize;
 use store_api::{Client, ClientError, ClientOptions};
 
 use crate::exit::Failure;
-use crate::files::pem;
+use crate::files::{self, pem};
 
 /// The longest time that an answer may take, unless a command waits on purpose.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -71,6 +74,26 @@ pub struct Asking {
     )]
     http_key_path: Option<PathBuf>,
 
+    /// Role of the database as which to ask, for a service with --login
+    #[arg(
+        long,
+        env = "ANNULUS_HTTP_USER",
+        value_name = "ROLE",
+        requires = "password_file",
+        global = true
+    )]
+    user: Option<String>,
+
+    /// File with the password of that role
+    #[arg(
+        long,
+        env = "ANNULUS_HTTP_PASSWORD_FILE",
+        value_name = "FILE",
+        requires = "user",
+        global = true
+    )]
+    password_file: Option<PathBuf>,
+
     /// Print the answer as JSON, as the HTTP API gives it
     #[arg(long, global = true)]
     json: bool,
@@ -87,6 +110,7 @@ impl Asking {
                 (Some(certificate), Some(key)) => Some((pem(certificate)?, pem(key)?)),
                 _ => None,
             },
+            authorization: self.authorization()?,
             request_timeout: ANSWER_TIMEOUT,
             connect_timeout: CONNECT_TIMEOUT,
             ..ClientOptions::default()
@@ -95,9 +119,27 @@ impl Asking {
         client.map_err(|error| Failure::Configuration(error.to_string()).into())
     }
 
+    /// The login as a header of HTTP Basic.
+    fn authorization(&self) -> Result<Option<HeaderValue>, Failure> {
+        let (Some(user), Some(path)) = (&self.user, &self.password_file) else {
+            return Ok(None);
+        };
+        let password = files::password(path)?;
+        let login = STANDARD.encode(format!("{user}:{}", password.expose()));
+        let mut header = HeaderValue::try_from(format!("Basic {login}"))
+            .map_err(|_| Failure::Configuration(format!("{}: no password", path.display())))?;
+        header.set_sensitive(true);
+        Ok(Some(header))
+    }
+
     /// Explains an error in an operator's words.
     pub fn explain(&self, error: ClientError) -> anyhow::Error {
         match error {
+            ClientError::Status { status, message }
+                if status.starts_with("401") && self.user.is_none() =>
+            {
+                anyhow::anyhow!("{message} (--user and --password-file)")
+            }
             ClientError::Status { message, .. }
             | ClientError::Overloaded { message, .. }
             | ClientError::Behind { message, .. } => anyhow::anyhow!(message),

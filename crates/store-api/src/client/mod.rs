@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use answer::neighbours;
 use bytes::Bytes;
+use hyper::header::HeaderValue;
 use net::tls::Pem;
 use rustls::ClientConfig;
 use serde_json::Value;
@@ -52,6 +53,8 @@ pub struct ClientOptions {
     pub certificate_authorities: Option<Vec<u8>>,
     /// The client's own certificate and its key, for `https` services that ask for one.
     pub own_certificate: Option<(Pem, Pem)>,
+    /// The value of the header `Authorization` of every request, for services that ask for a login.
+    pub authorization: Option<HeaderValue>,
     /// The longest time that a request may take, from the first byte sent to the last received.
     pub request_timeout: Duration,
     /// The longest time that a connection may take to open, and that an open one may be without a
@@ -83,6 +86,7 @@ impl Default for ClientOptions {
             zones: Zones::default(),
             certificate_authorities: None,
             own_certificate: None,
+            authorization: None,
             request_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(3),
             idle_connections_max: 256,
@@ -148,6 +152,7 @@ impl Client {
             timeout: options.connect_timeout,
             idle_max: options.idle_connections_max,
             tls: authorities.map(|pem| tls(pem, own)).transpose()?,
+            authorization: options.authorization.clone(),
         };
         let tier = |uris: &[String]| {
             let members = uris.iter().map(|uri| {

@@ -12,6 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::StatusCode;
+use hyper::header::{AUTHORIZATION, HeaderValue};
 use hyper_util::client::legacy::Client as HttpClient;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use net::reactors::PerReactor;
@@ -41,6 +42,8 @@ pub struct Node {
     binary: AtomicBool,
     /// The longest pause between two looks at a service in quarantine.
     look_interval_max: Duration,
+    /// The value of the header `Authorization` of every request.
+    authorization: Option<HeaderValue>,
 }
 
 impl Node {
@@ -58,6 +61,15 @@ impl Node {
             }),
             quarantined: AtomicBool::new(false),
             binary: AtomicBool::new(false),
+            authorization: None,
+        }
+    }
+
+    /// This node with a login in every request.
+    pub fn authorized(self, authorization: Option<HeaderValue>) -> Node {
+        Node {
+            authorization,
+            ..self
         }
     }
 
@@ -109,7 +121,11 @@ impl Node {
     }
 
     async fn ask_in(&self, form: Form, ask: &Ask<'_>) -> Result<Answer, Refused> {
-        let request = ask.request(&self.base, form);
+        let mut request = ask.request(&self.base, form);
+        if let Some(authorization) = &self.authorization {
+            let headers = request.headers_mut();
+            headers.insert(AUTHORIZATION, authorization.clone());
+        }
         let response = self.http.here().request(request).await.map_err(|error| {
             tracing::debug!(%error, service = %self.base, address = %self.address, "index service not reached");
             ClientError::Unavailable

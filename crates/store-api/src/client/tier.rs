@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use futures::future::BoxFuture;
+use hyper::header::HeaderValue;
 use rand::seq::SliceRandom;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
@@ -65,6 +66,8 @@ pub struct Connections {
     pub idle_max: usize,
     /// The TLS configuration, which `https` needs.
     pub tls: Option<Arc<ClientConfig>>,
+    /// The value of the header `Authorization` of every request.
+    pub authorization: Option<HeaderValue>,
 }
 
 fn serves(status: &[u8], version: Uuid) -> bool {
@@ -229,7 +232,8 @@ impl Tier {
             tls: name.cloned().zip(connections.tls.clone()),
             timeout: connections.timeout,
         };
-        Node::new(member.base.clone(), connector, connections.idle_max)
+        let node = Node::new(member.base.clone(), connector, connections.idle_max);
+        node.authorized(connections.authorization.clone())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Serves one connection: in clear or in TLS, HTTP/1.1 or HTTP/2.
 
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -64,6 +65,7 @@ pub struct Entrance {
 pub async fn serve(stream: TcpStream, entrance: Entrance, guest: Arc<Guest>) {
     let stop = guest.end.clone();
     let peer = stream.peer_addr().ok();
+    let address = peer.map(|peer| peer.ip());
     if let Err(error) = prepare(&stream).and_then(|()| drop_if_untaken(&stream, UNTAKEN_MAX)) {
         tracing::debug!(%error, ?peer, "a connection was gone before it was served");
         return;
@@ -74,7 +76,7 @@ pub async fn serve(stream: TcpStream, entrance: Entrance, guest: Arc<Guest>) {
     };
     let ended = match entrance.tls {
         None => match entrance.in_clear {
-            Some(front) => http(stream, front, guest, patience).await,
+            Some(front) => http(stream, front, guest, (patience, address)).await,
             None => Ok(()),
         },
         Some(config) => {
@@ -87,10 +89,10 @@ pub async fn serve(stream: TcpStream, entrance: Entrance, guest: Arc<Guest>) {
                 Some(Err(_)) => Err("no handshake in time".to_owned()),
                 Some(Ok(Err(error))) => Err(error.to_string()),
                 Some(Ok(Ok(Begun::Tls(stream)))) => {
-                    http(*stream, entrance.in_tls, guest, patience).await
+                    http(*stream, entrance.in_tls, guest, (patience, address)).await
                 }
                 Some(Ok(Ok(Begun::Clear(stream)))) => match entrance.in_clear {
-                    Some(front) => http(stream, front, guest, patience).await,
+                    Some(front) => http(stream, front, guest, (patience, address)).await,
                     None => Ok(()),
                 },
             }
@@ -135,7 +137,7 @@ async fn http<S>(
     stream: S,
     front: Arc<Front>,
     guest: Arc<Guest>,
-    patience: Patience,
+    (patience, address): (Patience, Option<IpAddr>),
 ) -> Result<(), String>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -160,7 +162,7 @@ where
         move |request| {
             asked.store(true, Ordering::Relaxed);
             let asking = guest.asks();
-            let answer = front.clone().answer(request);
+            let answer = front.clone().answer(request, address);
             async move {
                 let answer = answer.await;
                 drop(asking);
@@ -219,7 +221,7 @@ mod tests {
     async fn end_after(sent: &[u8], stop: CancellationToken, patience: Patience) -> String {
         let (mut client, server) = tokio::io::duplex(1 << 16);
         client.write_all(sent).await.unwrap();
-        let ended = http(server, front(), Guest::new(stop), patience);
+        let ended = http(server, front(), Guest::new(stop), (patience, None));
         let ended = tokio::time::timeout(LONG, ended).await.expect("it ends");
         ended.unwrap_err()
     }
@@ -244,7 +246,7 @@ mod tests {
             last_answers: LONG,
         };
         let stop = CancellationToken::new();
-        let serving = http(server, front(), Guest::new(stop), patience);
+        let serving = http(server, front(), Guest::new(stop), (patience, None));
         client
             .write_all(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
             .await

@@ -1,6 +1,6 @@
 //! The answers other than success (contract, sections 1.4 and 1.13).
 
-use axum::http::header::{CONNECTION, RETRY_AFTER};
+use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Json, Response};
 use store_api::types::{Unavailable, UnavailableReason};
@@ -45,6 +45,15 @@ pub enum ApiError {
     /// The request comes from a web page of another origin.
     #[error("requests of pages from elsewhere ({0}) are refused")]
     ForeignOrigin(String),
+    /// Nobody has logged in, or not rightly.
+    #[error("{0}")]
+    NoLogin(String),
+    /// The client may not do this.
+    #[error("{0}")]
+    NoRight(String),
+    /// The login can't be checked now.
+    #[error("{0}")]
+    LoginsWait(String),
     /// The body is longer than the listener's limit.
     #[error("the request body is longer than {bytes_max} bytes, the most that is taken")]
     LongBody {
@@ -96,6 +105,7 @@ impl IntoResponse for ApiError {
             ApiError::Unprocessable(_) => (StatusCode::UNPROCESSABLE_ENTITY, text).into_response(),
             ApiError::InClear
             | ApiError::WithoutTls
+            | ApiError::NoRight(_)
             | ApiError::ForeignHost(_)
             | ApiError::ForeignOrigin(_) => (StatusCode::FORBIDDEN, text).into_response(),
             // The rest of the body may still come, so the connection can't be used again.
@@ -110,7 +120,11 @@ impl IntoResponse for ApiError {
                 ];
                 (StatusCode::SERVICE_UNAVAILABLE, headers, text).into_response()
             }
-            ApiError::AnswersWait => overloaded(text),
+            ApiError::NoLogin(_) => {
+                let basic = HeaderValue::from_static("Basic realm=\"annulus\", charset=\"UTF-8\"");
+                (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, basic)], text).into_response()
+            }
+            ApiError::AnswersWait | ApiError::LoginsWait(_) => overloaded(text),
             ApiError::Internal(_) => failed(text),
         }
     }

@@ -3,6 +3,7 @@
 //! Each request goes by the table of routes (`table`), either past the router or through it.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
@@ -13,6 +14,7 @@ use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 
 use super::answer_budget::{AnswerBudget, Charged};
+use super::entry::{self, ClientAddress};
 use super::guard::Guard;
 use super::table::{Direct, Routes};
 use super::{Shared, ann};
@@ -39,23 +41,35 @@ impl Front {
     }
 
     /// Answers a request. A request that the guard refuses reaches no route.
+    /// `address` is that of its client, if it is known still.
     pub async fn answer(
         self: Arc<Front>,
-        request: Request<Incoming>,
+        mut request: Request<Incoming>,
+        address: Option<IpAddr>,
     ) -> Result<Response<Charged>, Infallible> {
         if let Err(refused) = self.guard.admit(&request) {
             return Ok(self.answers.charge(refused.into_response()));
         }
         let searched = self.direct.as_ref().and_then(|(direct, shared)| {
             let name = direct.index_of(&request)?;
-            Some((shared, name))
+            Some((direct, shared, name))
         });
+        let address = address.map(ClientAddress);
         let answer = match searched {
-            Some((shared, name)) => {
-                let answer = ann::answer(shared, name, request).await;
-                answer.into_response()
+            Some((direct, shared, name)) => {
+                let headers = request.headers();
+                let (keyspace, index) = (&name.keyspace, &name.index);
+                match entry::admit(shared, direct.need, keyspace, index, headers, address).await {
+                    Ok(()) => ann::answer(shared, name, request).await.into_response(),
+                    Err(refused) => refused.into_response(),
+                }
             }
-            None => self.router.call(request).await?,
+            None => {
+                if let Some(address) = address {
+                    request.extensions_mut().insert(address);
+                }
+                self.router.call(request).await?
+            }
         };
         Ok(self.answers.charge(answer))
     }

@@ -12,6 +12,7 @@ mod ann;
 mod answer_budget;
 mod connection;
 mod crowd;
+mod entry;
 mod error;
 mod filter_values;
 mod form;
@@ -37,6 +38,7 @@ use std::time::Duration;
 use ::tasks::Registry;
 use answer_budget::AnswerBudget;
 use client_memory::Budget;
+use store_api::Doorkeeper;
 use tokio_util::sync::CancellationToken;
 
 use crate::indexes::Engine;
@@ -67,6 +69,8 @@ pub struct Api {
     pub info: Arc<store_api::types::Info>,
     /// Whether there are routes under `/api/internals`.
     pub internals: bool,
+    /// Checks logins; `None` lets everybody in.
+    pub doorkeeper: Option<Arc<dyn Doorkeeper>>,
 }
 
 /// The state that the requests of one listener share.

@@ -6,8 +6,10 @@
 use axum::Router;
 use axum::handler::Handler;
 use axum::http::Request;
+use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter, on};
 
+use super::entry::{self, Need};
 use super::{Shared, ann, internals, openapi, repair, routes, scrub, tasks};
 use crate::identity::IndexName;
 
@@ -32,6 +34,8 @@ struct Route {
     is_internal: bool,
     /// Requests of a direct route go past the router to [`ann::answer`].
     is_direct: bool,
+    /// The right that it needs where clients log in.
+    need: Need,
     handler: MethodRouter<Shared>,
 }
 
@@ -46,8 +50,36 @@ where
         is_private: false,
         is_internal: false,
         is_direct: false,
+        need: Need::See,
         handler: on(method, handler),
     }
+}
+
+fn search<H, T>(path: &'static str, handler: H) -> Route
+where
+    H: Handler<T, Shared>,
+    T: 'static,
+{
+    let route = route(MethodFilter::POST, path, handler);
+    route.private().needs(Need::Search)
+}
+
+/// A route that changes an index.
+fn changes<H, T>(method: MethodFilter, path: &'static str, handler: H) -> Route
+where
+    H: Handler<T, Shared>,
+    T: 'static,
+{
+    route(method, path, handler).private().needs(Need::Change)
+}
+
+/// A route that changes something of the service as a whole.
+fn operates<H, T>(method: MethodFilter, path: &'static str, handler: H) -> Route
+where
+    H: Handler<T, Shared>,
+    T: 'static,
+{
+    route(method, path, handler).private().needs(Need::Operate)
 }
 
 impl Route {
@@ -63,6 +95,10 @@ impl Route {
             is_internal: true,
             ..self
         }
+    }
+
+    fn needs(self, need: Need) -> Route {
+        Route { need, ..self }
     }
 
     fn direct(self) -> Route {
@@ -90,32 +126,30 @@ fn table() -> [Route; 25] {
     const COUNTER: &str = "/api/internals/counters/{id}";
     const SESSION_COUNTERS: &str = "/api/internals/session-counters";
     [
-        route(GET, "/api/v1/status", routes::status),
+        route(GET, "/api/v1/status", routes::status).needs(Need::Nothing),
         route(GET, "/api/v1/info", routes::info),
         route(GET, "/api/v1/clock", routes::clock),
         route(GET, "/api/v1/indexes", routes::indexes),
         route(GET, INDEX, routes::index),
         route(GET, STATUS, routes::index_status),
-        route(POST, ANN, ann::ann).private().direct(),
-        route(POST, BM25, routes::no_text_index).private(),
-        route(POST, HIGHLIGHT, routes::no_text_index).private(),
+        search(ANN, ann::ann).direct(),
+        search(BM25, routes::no_text_index),
+        search(HIGHLIGHT, routes::no_text_index),
         route(GET, REPAIR, repair::status),
-        route(POST, REPAIR, repair::start).private(),
-        route(PATCH, REPAIR, repair::control).private(),
-        route(PUT, SCHEDULE, repair::update).private(),
-        route(POST, "/api/v1/scrub", scrub::start).private(),
+        changes(POST, REPAIR, repair::start),
+        changes(PATCH, REPAIR, repair::control),
+        changes(PUT, SCHEDULE, repair::update),
+        operates(POST, "/api/v1/scrub", scrub::start),
         route(GET, "/api/v1/tasks", tasks::list),
         route(GET, "/api/v1/tasks/{id}", tasks::status),
-        route(DELETE, "/api/v1/tasks/{id}", tasks::abort).private(),
+        operates(DELETE, "/api/v1/tasks/{id}", tasks::abort),
         route(GET, "/api/v1/tasks/{id}/tree", tasks::tree),
         route(GET, "/api/v1/tasks/{id}/wait", tasks::wait),
         route(GET, "/metrics", routes::metrics),
         route(GET, "/api-docs/openapi.json", openapi::document),
         route(GET, COUNTERS, internals::counters).internal(),
-        route(DELETE, COUNTERS, internals::clear)
-            .internal()
-            .private(),
-        route(PUT, COUNTER, internals::start).internal().private(),
+        operates(DELETE, COUNTERS, internals::clear).internal(),
+        operates(PUT, COUNTER, internals::start).internal(),
         route(GET, SESSION_COUNTERS, internals::session_counters).internal(),
     ]
 }
@@ -133,6 +167,8 @@ pub struct Routes {
 /// router, which finds the handler of the same row.
 pub struct Direct {
     method: MethodFilter,
+    /// The right that it needs where clients log in.
+    pub need: Need,
     /// The parts of the path before the keyspace, and behind the index.
     around: (&'static str, &'static str),
 }
@@ -140,8 +176,12 @@ pub struct Direct {
 impl Direct {
     fn of(route: &Route) -> Option<Direct> {
         let around = route.path.split_once("{keyspace}/{index}")?;
-        let method = route.method;
-        route.is_direct.then_some(Direct { method, around })
+        let (method, need) = (route.method, route.need);
+        route.is_direct.then_some(Direct {
+            method,
+            need,
+            around,
+        })
     }
 
     /// The index that a request searches, if the path names it without escapes. `None` for any
@@ -178,7 +218,14 @@ pub fn routes_by(shared: Shared, channel: Channel) -> Routes {
             true => on(route.method, routes::in_clear),
             false => {
                 direct = direct.or(Direct::of(&route));
-                route.handler
+                match shared.api.doorkeeper {
+                    None => route.handler,
+                    Some(_) => {
+                        let state = (shared.clone(), route.need);
+                        let check = from_fn_with_state(state, entry::admit_routed);
+                        route.handler.route_layer(check)
+                    }
+                }
             }
         };
         router = router.route(route.path, handler);

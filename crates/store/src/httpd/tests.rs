@@ -106,6 +106,7 @@ impl Service {
                 engine: "e".into(),
             }),
             internals,
+            doorkeeper: None,
         };
         let listening = bound.serve(api.clone());
         Service {

@@ -1,0 +1,134 @@
+//! The same logins and rights for the HTTP API of the index service in the process: HTTP Basic
+//! (RFC 7617) with the name and the password of a role.
+
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cql::error::{CqlError, ErrorKind};
+use cql::secret::Secret;
+use schema::{Catalog, Permission, Table};
+use store_api::{Doorkeeper, Refusal, Wish};
+
+use super::Rights;
+use super::login::Credentials;
+use crate::database::Database;
+
+/// Lets in requests that bear the login of a role with the rights to them.
+///
+/// Searches need SELECT on the table of the index, repairs ALTER. Work of the whole service needs a
+/// superuser.
+pub struct HttpLogins {
+    database: Arc<Database>,
+}
+
+impl HttpLogins {
+    /// The logins of this database's roles.
+    pub fn new(database: Arc<Database>) -> HttpLogins {
+        HttpLogins { database }
+    }
+
+    async fn check(
+        &self,
+        authorization: Option<&str>,
+        address: IpAddr,
+        wish: Wish<'_>,
+    ) -> Result<(), Refusal> {
+        let credentials = authorization.and_then(basic).ok_or_else(|| {
+            let text = "log in as a role of the database: HTTP Basic, its name and its password";
+            Refusal::Login(text.to_owned())
+        })?;
+        let access = &self.database.access;
+        let catalog = self.database.storage.catalog();
+        let role = access.logins.log_in(&catalog, credentials, address).await;
+        let role = role.map_err(refusal)?;
+        let catalog = self.database.storage.catalog();
+        let rights = access.rights(&catalog, &role).map_err(refusal)?;
+        may(&rights, &catalog, wish)
+    }
+}
+
+fn may(rights: &Rights, catalog: &Catalog, wish: Wish<'_>) -> Result<(), Refusal> {
+    let (permission, keyspace, index) = match wish {
+        Wish::See => return Ok(()),
+        Wish::Operate if rights.is_superuser() => return Ok(()),
+        Wish::Operate => {
+            return Err(Refusal::Right("only superusers may do this".to_owned()));
+        }
+        Wish::Search { keyspace, index } => (Permission::Select, keyspace, index),
+        Wish::Change { keyspace, index } => (Permission::Alter, keyspace, index),
+    };
+    match table_of(catalog, keyspace, index) {
+        Some(table) => rights
+            .need_on_table(permission, table, catalog)
+            .map_err(refusal),
+        // The handler says that there is no such index.
+        None => Ok(()),
+    }
+}
+
+fn table_of<'a>(catalog: &'a Catalog, keyspace: &str, index: &str) -> Option<&'a Table> {
+    let mut tables = catalog.keyspace(keyspace)?.tables.values();
+    let table = tables.find(|table| table.indexes.contains_key(index))?;
+    Some(table)
+}
+
+/// Reads `Basic` and the base64 of `name:password`.
+fn basic(authorization: &str) -> Option<Credentials> {
+    let (scheme, encoded) = authorization.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let decoded = STANDARD.decode(encoded.trim()).ok()?;
+    let text = String::from_utf8(decoded).ok()?;
+    let (role, password) = text.split_once(':')?;
+    Some(Credentials {
+        role: role.to_owned(),
+        password: Secret::new(password.to_owned()),
+    })
+}
+
+fn refusal(error: CqlError) -> Refusal {
+    match error.kind {
+        ErrorKind::BadCredentials => Refusal::Login(error.message),
+        ErrorKind::Unauthorized => Refusal::Right(error.message),
+        _ => Refusal::Busy(error.message),
+    }
+}
+
+impl Doorkeeper for HttpLogins {
+    fn admit<'a>(
+        &'a self,
+        authorization: Option<&'a str>,
+        address: IpAddr,
+        wish: Wish<'a>,
+    ) -> Pin<Box<dyn Future<Output = Result<(), Refusal>> + Send + 'a>> {
+        Box::pin(self.check(authorization, address, wish))
+    }
+}
+
+impl std::fmt::Debug for HttpLogins {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("HttpLogins")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_basic_login_has_a_name_and_a_password_with_colons() {
+        let encoded = |text: &str| format!("Basic {}", STANDARD.encode(text));
+        let read = basic(&encoded("ada:love:lace")).unwrap();
+        assert_eq!(
+            (read.role.as_str(), read.password.expose().as_str()),
+            ("ada", "love:lace")
+        );
+        for wrong in ["", "Basic", "Basic !", "Bearer YWRhOng=", &encoded("ada")] {
+            assert!(basic(wrong).is_none(), "{wrong}");
+        }
+    }
+}

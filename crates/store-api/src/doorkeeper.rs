@@ -1,0 +1,52 @@
+//! Decides who may do what at the HTTP API. A database in the same process knows its users; an
+//! index service alone knows tokens.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::pin::Pin;
+
+/// Checks requests before they reach a handler.
+pub trait Doorkeeper: fmt::Debug + Send + Sync {
+    /// Lets a request in or refuses it. `authorization` is the value of its header, `address` that
+    /// of its client.
+    fn admit<'a>(
+        &'a self,
+        authorization: Option<&'a str>,
+        address: IpAddr,
+        wish: Wish<'a>,
+    ) -> Pin<Box<dyn Future<Output = Result<(), Refusal>> + Send + 'a>>;
+}
+
+/// The right that a request needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish<'a> {
+    /// To see states, tasks and metrics, none of which tell of rows.
+    See,
+    /// To search an index, which tells of rows.
+    Search {
+        /// The keyspace of the index.
+        keyspace: &'a str,
+        /// The index.
+        index: &'a str,
+    },
+    /// To repair an index.
+    Change {
+        /// The keyspace of the index.
+        keyspace: &'a str,
+        /// The index.
+        index: &'a str,
+    },
+    /// To start and stop work of the service as a whole.
+    Operate,
+}
+
+/// The reason why a request is refused. The texts are for its client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Nobody has logged in, or not rightly.
+    Login(String),
+    /// The client has no right to this.
+    Right(String),
+    /// The login can't be checked now.
+    Busy(String),
+}

@@ -1,0 +1,93 @@
+//! The check of logins before a handler, on listeners that have a doorkeeper.
+
+use std::net::IpAddr;
+
+use axum::extract::{RawPathParams, Request, State};
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use store_api::{Refusal, Wish};
+
+use super::Shared;
+use super::error::ApiError;
+
+/// The right that a route needs, without the index in its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// None: whoever balances load asks this without a login.
+    Nothing,
+    /// See [`Wish::See`].
+    See,
+    /// See [`Wish::Search`].
+    Search,
+    /// See [`Wish::Change`].
+    Change,
+    /// See [`Wish::Operate`].
+    Operate,
+}
+
+impl Need {
+    fn wish<'a>(self, keyspace: &'a str, index: &'a str) -> Option<Wish<'a>> {
+        match self {
+            Need::Nothing => None,
+            Need::See => Some(Wish::See),
+            Need::Search => Some(Wish::Search { keyspace, index }),
+            Need::Change => Some(Wish::Change { keyspace, index }),
+            Need::Operate => Some(Wish::Operate),
+        }
+    }
+}
+
+/// The address of the client of a request, which stands among the request's extensions.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientAddress(pub IpAddr);
+
+/// Checks a request of a route behind the router.
+pub async fn admit_routed(
+    State((shared, need)): State<(Shared, Need)>,
+    params: RawPathParams,
+    request: Request,
+    next: Next,
+) -> Response {
+    let part = |name| {
+        let mut params = params.iter();
+        let found = params.find(|(known, _)| *known == name);
+        found.map_or("", |(_, value)| value)
+    };
+    let address = request.extensions().get().copied();
+    let (keyspace, index) = (part("keyspace"), part("index"));
+    let admitted = admit(&shared, need, keyspace, index, request.headers(), address);
+    match admitted.await {
+        Ok(()) => next.run(request).await,
+        Err(refused) => refused.into_response(),
+    }
+}
+
+/// Checks a request by its headers. Without a doorkeeper all are let in.
+pub async fn admit(
+    shared: &Shared,
+    need: Need,
+    keyspace: &str,
+    index: &str,
+    headers: &HeaderMap,
+    address: Option<ClientAddress>,
+) -> Result<(), ApiError> {
+    let (Some(doorkeeper), Some(wish)) = (&shared.api.doorkeeper, need.wish(keyspace, index))
+    else {
+        return Ok(());
+    };
+    let Some(ClientAddress(address)) = address else {
+        return Err(ApiError::Internal(
+            "bug: a request without an address".to_owned(),
+        ));
+    };
+    let authorization = headers.get(AUTHORIZATION);
+    let authorization = authorization.and_then(|value| value.to_str().ok());
+    let admitted = doorkeeper.admit(authorization, address, wish).await;
+    admitted.map_err(|refusal| match refusal {
+        Refusal::Login(text) => ApiError::NoLogin(text),
+        Refusal::Right(text) => ApiError::NoRight(text),
+        Refusal::Busy(text) => ApiError::LoginsWait(text),
+    })
+}
