@@ -14,6 +14,7 @@ mod consistency;
 mod database;
 pub mod describe;
 pub mod failure;
+mod http_logins;
 pub mod modify;
 pub mod node;
 mod parameters;
@@ -30,6 +31,7 @@ mod unsupported;
 #[cfg(test)]
 mod fixtures;
 
+pub use http_logins::HttpLogins;
 pub use net::listener::BindError;
 pub use node::Node;
 pub use server::{ConnectionOptions, ListenerOptions, NodeOptions};

@@ -10,7 +10,6 @@
 //! are in [`crate::roles`].
 
 pub mod first_superuser;
-pub mod http;
 pub mod login;
 mod password;
 mod rights;

@@ -1,5 +1,5 @@
-//! The same logins and rights for the HTTP API of the index service in the process: HTTP Basic
-//! (RFC 7617) with the name and the password of a role.
+//! Logins and rights for the HTTP API of the index service in the same process: HTTP Basic (RFC
+//! 7617) with the name and the password of a role.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -12,8 +12,8 @@ use cql::secret::Secret;
 use schema::{Catalog, Permission, Table};
 use store_api::{Doorkeeper, Refusal, Wish};
 
-use super::Rights;
-use super::login::Credentials;
+use crate::access::Rights;
+use crate::access::login::Credentials;
 use crate::database::Database;
 
 /// Lets in requests that bear the login of a role with the rights to them.
