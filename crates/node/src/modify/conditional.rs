@@ -224,7 +224,14 @@ impl Conditional {
                 rows: std::mem::take(&mut self.rows),
             }),
         };
+        traces::note(|| "Checking the conditions and committing in one step".to_owned());
         let outcome = database.storage.write(write).await.map_err(storage_error)?;
+        traces::note(|| match outcome {
+            WriteOutcome::Applied => {
+                "The conditions hold, and the commit is acknowledged".to_owned()
+            }
+            WriteOutcome::NotApplied { .. } => "A condition does not hold".to_owned(),
+        });
         match outcome {
             WriteOutcome::Applied => self.answer(true, &[], &[], memory),
             WriteOutcome::NotApplied { standing } => self.refused(database, standing, memory),

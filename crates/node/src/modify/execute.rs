@@ -219,6 +219,7 @@ pub(super) async fn apply(
     mutations: Vec<PartitionMutation>,
 ) -> Result<Answer, CqlError> {
     if !mutations.is_empty() {
+        traces::note(|| format!("Committing changes to {} partitions", mutations.len()));
         database
             .storage
             .write(Write {
@@ -227,6 +228,7 @@ pub(super) async fn apply(
             })
             .await
             .map_err(storage_error)?;
+        traces::note(|| "The commit is acknowledged".to_owned());
     }
     Ok(super::void())
 }

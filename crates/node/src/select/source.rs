@@ -51,6 +51,14 @@ impl Rows {
             Rows::Memory(rows) => Ok(rows.next()),
         }
     }
+
+    /// The number of tombstones that were passed so far.
+    fn tombstones(&self) -> u64 {
+        match self {
+            Rows::Stored(stream) => stream.tombstones(),
+            Rows::Memory(_) => 0,
+        }
+    }
 }
 
 /// The outcome of one step of a source.
@@ -132,6 +140,18 @@ impl Source {
         matches!(self, Source::Indexed { rows, .. } if rows.is_quick())
     }
 
+    /// The number of tombstones that were passed so far. Rows that indexes find alone count none.
+    pub(super) fn tombstones(&self) -> u64 {
+        match self {
+            Source::Sequence(sequence) => sequence.tombstones(),
+            Source::Merge(merge) => {
+                let open = merge.heads.iter().map(|(_, _, rows)| rows.tombstones());
+                merge.tombstones + open.sum::<u64>()
+            }
+            Source::Indexed { rows, .. } => rows.tombstones(),
+        }
+    }
+
     /// Whether a page may end behind any row.
     pub(super) fn can_resume(&self) -> bool {
         !matches!(self, Source::Merge(_))
@@ -149,6 +169,8 @@ pub(super) struct Sequence {
     open: Option<Rows>,
     /// The most rows that the open partition can still have.
     left: usize,
+    /// The tombstones of the partitions that were left.
+    tombstones: u64,
     /// The row behind which the first partition is read.
     resume_after: Option<Position>,
 }
@@ -169,8 +191,13 @@ impl Sequence {
             slot,
             open: None,
             left: 0,
+            tombstones: 0,
             resume_after,
         }
+    }
+
+    fn tombstones(&self) -> u64 {
+        self.tombstones + self.open.as_ref().map_or(0, Rows::tombstones)
     }
 
     fn fetch(&mut self) -> Result<Fetched, CqlError> {
@@ -203,6 +230,7 @@ impl Sequence {
     }
 
     fn leave(&mut self) {
+        self.tombstones = self.tombstones();
         self.open = None;
         self.slot += 1;
     }
@@ -218,6 +246,8 @@ pub(super) struct Merge {
     waiting: VecDeque<(usize, Vec<bytes::Bytes>)>,
     /// The open partitions as (slot, next row, rows behind it). The row to return first comes last.
     heads: Vec<(usize, Row, Rows)>,
+    /// The tombstones of the partitions that have no further rows.
+    tombstones: u64,
 }
 
 impl Merge {
@@ -235,6 +265,7 @@ impl Merge {
             order,
             waiting: keys.into_iter().enumerate().collect(),
             heads: Vec::new(),
+            tombstones: 0,
         }
     }
 
@@ -256,6 +287,7 @@ impl Merge {
     /// dropped.
     fn advance(&mut self, slot: usize, mut rows: Rows) -> Result<(), CqlError> {
         let Some(row) = rows.next_row()? else {
+            self.tombstones += rows.tombstones();
             return Ok(());
         };
         let at = self.heads.partition_point(|(other_slot, other, _)| {

@@ -8,6 +8,7 @@ use cql::error::CqlError;
 use cql::secret::Secret;
 use cql::wire::{Event, Request, Response};
 use tokio::sync::broadcast;
+use traces::Trace;
 
 use super::peer::Peer;
 
@@ -41,6 +42,20 @@ pub trait Service: Send + Sync + 'static {
         request: Request,
         memory: &Account,
     ) -> impl Future<Output = Result<Reply, CqlError>> + Send;
+
+    /// Begins the trace of a request, which is charged to `memory`. `None` from a service that
+    /// makes no traces.
+    fn begin_trace(
+        &self,
+        _session: &Self::Session,
+        _request: &Request,
+        _memory: &Account,
+    ) -> Option<Trace> {
+        None
+    }
+
+    /// Keeps the trace of a request that is answered, so that the client can read it.
+    fn keep_trace(&self, _trace: &Trace) {}
 
     /// Schema events from now on, for a connection that registers for them. A receiver that falls
     /// behind loses its connection, since a driver refreshes its schema when it connects again.

@@ -13,12 +13,14 @@ use cql::wire::{
     Request, Response, Values,
 };
 use tokio::sync::broadcast;
+use traces::Trace;
 
 use super::convert;
 use super::events::SchemaEvents;
 use super::peer::Peer;
 use super::prepared::{Prepared, PreparedStatements};
 use super::service::{Reply, Service};
+use super::traced;
 use super::values;
 use super::weight;
 use crate::access::Actor;
@@ -42,7 +44,7 @@ pub(crate) struct Statements {
     events: SchemaEvents,
 }
 
-/// The state of a connection: the address to which the client connected, and the keyspace in use.
+/// The state of a connection: its addresses, and the keyspace in use.
 pub(crate) struct Session {
     peer: Peer,
     keyspace: ArcSwapOption<String>,
@@ -141,6 +143,7 @@ impl Statements {
             plan.variables(),
             parameters,
         )?;
+        traced::tell_prepared(&prepared.text, &resolved.variables, &parameters.values);
         let answer = plan.execute(&self.database, parameters).await?;
         let Some(metadata) = &resolved.result else {
             // The plan promises no rows, so these are the answer of a conditional write.
@@ -329,6 +332,15 @@ impl Service for Statements {
         }
     }
 
+    fn begin_trace(&self, session: &Session, request: &Request, memory: &Account) -> Option<Trace> {
+        let addresses = (session.peer.remote, session.peer.local);
+        traced::begin(&self.database.storage, addresses, request, memory)
+    }
+
+    fn keep_trace(&self, trace: &Trace) {
+        self.database.system.traces().keep(trace.end());
+    }
+
     fn events(&self) -> broadcast::Receiver<Event> {
         self.events.subscribe()
     }
@@ -348,6 +360,7 @@ fn charge_text(text: &str, memory: &Account) -> Result<Charge, CqlError> {
 }
 
 async fn parse(text: String) -> Result<Parsed, CqlError> {
+    traced::note_parsing(&text);
     if text.len() <= LARGE_TEXT_BYTES {
         return cql::parser::parse_statement(&text);
     }

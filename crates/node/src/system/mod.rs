@@ -25,6 +25,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use ::schema::{Catalog, Keyspace, Table, TableId};
+use ::traces::Traces;
+use bytes::Bytes;
 use cql::error::CqlError;
 use record::Record;
 pub(crate) use schema::cdc_options;
@@ -58,6 +60,7 @@ pub struct SystemTables {
     keyspaces: BTreeMap<String, Arc<Keyspace>>,
     contents: HashMap<TableId, fn(&Source<'_>) -> Vec<Record>>,
     data_center: String,
+    traces: Arc<Traces>,
     /// The time at which the node started, in seconds since the epoch.
     started_at_s: i64,
 }
@@ -70,6 +73,8 @@ pub(crate) struct Wanted<'a> {
     pub keyspace: Option<&'a str>,
     /// The name of the one wanted table; `None` for all. It is set only together with a keyspace.
     pub table: Option<&'a str>,
+    /// The serialised values of the one wanted partition key; `None` for all.
+    pub key: Option<&'a [Bytes]>,
 }
 
 /// The data from which rows are made.
@@ -118,6 +123,7 @@ impl SystemTables {
                 .collect(),
             contents,
             data_center: DATA_CENTER.to_owned(),
+            traces: Arc::default(),
             started_at_s: storage::clock::seconds(SystemClock.now_micros()),
         }
     }
@@ -134,6 +140,11 @@ impl SystemTables {
     /// The name of the one data center.
     pub fn data_center(&self) -> &str {
         &self.data_center
+    }
+
+    /// The traces that `system_traces` shows.
+    pub fn traces(&self) -> &Traces {
+        &self.traces
     }
 
     /// A system keyspace by its name.

@@ -134,6 +134,7 @@ fn of_one_table_no_more_rows_are_made_than_it_has() {
             let wanted = Wanted {
                 keyspace: Some(keyspace),
                 table: name,
+                key: None,
             };
             let some = system.rows_of(&catalog, table, wanted, SERVER).unwrap();
             let is_wanted = |row: &&Row| {

@@ -17,6 +17,8 @@ use crate::record;
 pub struct RowStream {
     context: Arc<ReadContext>,
     state: State,
+    /// The tombstones of the read, once it has ended.
+    tombstones: u64,
 }
 
 enum State {
@@ -40,6 +42,8 @@ struct RingRead {
     current: Option<Current>,
     /// An entry of the next partition, read before the end of the last one was known.
     ahead: Option<(Bytes, Bytes)>,
+    /// The tombstones of the partitions that the read has left.
+    tombstones: u64,
 }
 
 /// The partition that a ring read is in.
@@ -78,10 +82,35 @@ pub(super) fn open(
                 scan,
                 current,
                 ahead: None,
+                tombstones: 0,
             }))
         }
     };
-    Ok(RowStream { context, state })
+    Ok(RowStream {
+        context,
+        state,
+        tombstones: 0,
+    })
+}
+
+impl RowStream {
+    /// The number of tombstones that the read has passed so far: deleted and expired cells of rows,
+    /// and rows that are dead as a whole.
+    pub fn tombstones(&self) -> u64 {
+        match &self.state {
+            State::Partition(read) => read.entered.as_ref().map_or(0, |of| of.tombstones),
+            State::Ring(read) => {
+                let current = read.current.as_ref();
+                read.tombstones + current.map_or(0, |current| current.entered.tombstones)
+            }
+            State::Ended => self.tombstones,
+        }
+    }
+
+    fn end(&mut self) {
+        self.tombstones = self.tombstones();
+        self.state = State::Ended;
+    }
 }
 
 impl Iterator for RowStream {
@@ -96,11 +125,11 @@ impl Iterator for RowStream {
         match next {
             Ok(Some(row)) => Some(Ok(row)),
             Ok(None) => {
-                self.state = State::Ended;
+                self.end();
                 None
             }
             Err(error) => {
-                self.state = State::Ended;
+                self.end();
                 Some(Err(error))
             }
         }
@@ -237,6 +266,7 @@ impl RingRead {
     /// such a row was asked for.
     fn leave(&mut self, context: &ReadContext) -> Option<Row> {
         let current = self.current.take()?;
+        self.tombstones += current.entered.tombstones;
         if self.plan.static_only && !current.found_rows {
             context.static_only(&current.entered, &current.prefix)
         } else {

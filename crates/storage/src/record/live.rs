@@ -125,6 +125,35 @@ impl Liveness {
         (marked || !cells.is_empty()).then_some(cells)
     }
 
+    /// The number of tombstones in a row's record, whose live cells are `live`: its own deleted and
+    /// expired cells, and at least one if the row is dead.
+    pub(crate) fn tombstones(&self, record: &Record, live: Option<&[(ColumnId, Cell)]>) -> u64 {
+        let is_simple = |(_, cell): &(ColumnId, Cell)| matches!(cell, Cell::Simple(_));
+        if let Some(live) = live
+            && live.len() == record.cells.len()
+            && live.iter().all(is_simple)
+        {
+            return 0;
+        }
+        let deleted_to = record
+            .deletion
+            .map_or(self.deleted_to, |d| self.deleted_to.max(d.timestamp));
+        let is_dead = |cell: &CellRecord| {
+            cell.timestamp > deleted_to && self.cell(deleted_to, cell).is_none()
+        };
+        let cells = record.cells.iter().map(|(_, column)| match column {
+            ColumnRecord::Simple(cell) => usize::from(is_dead(cell)),
+            ColumnRecord::Elements { cells, .. } => {
+                cells.iter().filter(|(_, cell)| is_dead(cell)).count()
+            }
+        });
+        let dead = cells.sum::<usize>() as u64;
+        match live {
+            Some(_) => dead,
+            None => dead.max(1),
+        }
+    }
+
     /// The live static cells of a partition's head.
     pub(crate) fn statics(&self, head: &Record, columns: &LiveColumns) -> Vec<(ColumnId, Cell)> {
         let deleted_to = head
