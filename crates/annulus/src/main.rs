@@ -26,6 +26,7 @@ mod scrub;
 mod serve;
 mod settings;
 mod settings_file;
+mod shown_settings;
 mod size;
 mod span;
 mod stop;

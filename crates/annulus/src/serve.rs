@@ -33,6 +33,7 @@ use crate::role;
 use crate::sample;
 use crate::settings::{Resolved, Sample, Settings, Tls};
 use crate::settings_file;
+use crate::shown_settings;
 use crate::stop::Stop;
 
 /// The longest time that requests in flight may go on after a signal. The rest of the stop takes
@@ -55,7 +56,9 @@ pub fn run(arguments: ServeArguments) -> anyhow::Result<()> {
         Some(path) => settings_file::read(path)?,
         None => Settings::default(),
     };
-    let settings = arguments.settings.or(file).resolve()?;
+    let given = arguments.settings;
+    let mut settings = given.clone().or(file.clone()).resolve()?;
+    settings.shown = shown_settings::shown(&settings, &given, &file);
     logging::start(&settings.log, settings.log_format, true)?;
     open_files::raise_limit();
     if settings.insecure {
@@ -203,6 +206,7 @@ impl Servers {
                 prepared_bytes_max: shares.prepared as u64,
                 data_center: settings.datacenter.clone(),
                 login: settings.login,
+                settings: settings.shown.clone(),
             },
         )
         .await

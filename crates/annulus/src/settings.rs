@@ -284,6 +284,8 @@ pub struct Resolved {
     pub internals: bool,
     pub log: String,
     pub log_format: LogFormat,
+    /// The settings as the system tables show them, once they are put together.
+    pub shown: Vec<node::system::Setting>,
 }
 
 impl Settings {
@@ -403,6 +405,7 @@ impl Settings {
             scrub: scrub(self.scrub_interval, self.scrub_rate_mib)?,
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
+            shown: Vec::new(),
         })
     }
 

@@ -10,6 +10,7 @@
 
 pub mod access;
 mod answer;
+mod clients;
 mod consistency;
 mod database;
 pub mod describe;

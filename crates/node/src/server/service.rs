@@ -6,7 +6,7 @@ use bytes::Bytes;
 use client_memory::{Account, Charge};
 use cql::error::CqlError;
 use cql::secret::Secret;
-use cql::wire::{Event, Request, Response};
+use cql::wire::{Event, Request, Response, Startup};
 use tokio::sync::broadcast;
 use traces::Trace;
 
@@ -30,6 +30,9 @@ pub trait Service: Send + Sync + 'static {
         session: &Self::Session,
         token: Secret<Option<Bytes>>,
     ) -> impl Future<Output = Result<(), CqlError>> + Send;
+
+    /// Notes the options with which a client has begun.
+    fn started(&self, _session: &Self::Session, _startup: &Startup) {}
 
     /// The answer to `OPTIONS`.
     fn supported(&self) -> Vec<(String, Vec<String>)>;
