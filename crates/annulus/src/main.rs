@@ -12,6 +12,7 @@ mod films;
 mod gateway;
 mod gateway_settings;
 mod gateway_tls;
+mod guardrail_settings;
 mod heap;
 mod licences;
 mod logging;

@@ -15,6 +15,7 @@ use clap::Args;
 use client_memory::Budget;
 use embedded::Embedded;
 use net::tls::{TlsClients, TlsOptions};
+use node::guardrails::Guardrails;
 use node::{ListenerOptions, Node, NodeOptions};
 use rustls::ServerConfig;
 use storage::{Storage, StorageOptions};
@@ -207,6 +208,7 @@ impl Servers {
                 data_center: settings.datacenter.clone(),
                 login: settings.login,
                 settings: settings.shown.clone(),
+                guardrails: settings.guardrails.clone(),
             },
         )
         .await
@@ -223,6 +225,7 @@ impl Servers {
                 return Err(failed(error));
             }
         };
+        show_guardrails(&store, Arc::clone(&settings.guardrails));
         tracing::info!(%cql, %http, tls = tls.is_some(), "listening");
         Ok(Servers {
             node,
@@ -299,6 +302,27 @@ impl Certificate {
             failures.tell(renewed, asked_for, "the certificate");
         }
     }
+}
+
+/// Shows the violations of guardrails among the metrics.
+fn show_guardrails(store: &StoreHandle, guardrails: Arc<Guardrails>) {
+    let read = move || {
+        let counts = guardrails.counts().into_iter();
+        let counts = counts.flat_map(|(guardrail, warned, refused)| {
+            let name = guardrail.name();
+            [
+                (vec![name, "warned"], warned),
+                (vec![name, "refused"], refused),
+            ]
+        });
+        counts.collect()
+    };
+    store.show_counter(
+        "guardrail_violations_total",
+        "Violations of guardrails, by what came of them",
+        &["guardrail", "outcome"],
+        Arc::new(read),
+    );
 }
 
 /// The options of the index service with this listener.

@@ -45,7 +45,12 @@ pub fn shown(resolved: &Resolved, given: &Settings, file: &Settings) -> Vec<Sett
     show!(cql_port, "integer", resolved.cql_port);
     show!(http_port, "integer", resolved.http_port);
     show!(http_host, "text", resolved.http_hosts.join(","));
+    show!(login, "boolean", resolved.login);
     show!(insecure, "boolean", resolved.insecure);
+    let certificate = given.tls_cert_path.as_ref().or(file.tls_cert_path.as_ref());
+    let certificate = certificate.filter(|_| resolved.tls.is_some());
+    let certificate = certificate.map_or_else(|| "none".into(), |path| path.display().to_string());
+    show!(tls_cert_path, "path", certificate);
     show!(datacenter, "text", resolved.datacenter);
     show!(durability, "text", durability);
     show!(sync_interval_ms, "integer", sync_interval_ms);
@@ -77,6 +82,8 @@ pub fn shown(resolved: &Resolved, given: &Settings, file: &Settings) -> Vec<Sett
     show!(filter_values, "integer", resolved.filter_values_max);
     show!(internals, "boolean", resolved.internals);
     show!(log, "text", resolved.log);
+    let thresholds = file.guardrails.clone().unwrap_or_default();
+    shown.extend(thresholds.shown(&resolved.guardrails));
     shown
 }
 

@@ -15,6 +15,7 @@ mod consistency;
 mod database;
 pub mod describe;
 pub mod failure;
+pub mod guardrails;
 pub mod modify;
 pub mod node;
 mod parameters;

@@ -39,7 +39,8 @@ impl Node {
             storage,
             system: SystemTables::new()
                 .in_data_center(&options.data_center)
-                .with_settings(options.settings),
+                .with_settings(options.settings)
+                .with_guardrails(options.guardrails),
             stores: stores.into(),
             access: match options.login {
                 true => Access::by_login(),

@@ -11,6 +11,7 @@ use storage::read::Row;
 use tokio::time::Instant;
 
 use super::collector::{Collector, Progress};
+use super::guarded::Read;
 use super::page::Page;
 use super::paging::PagingState;
 use super::source::{Fetched, Source};
@@ -133,6 +134,15 @@ impl Cursor {
             return false;
         }
         self.collector.passes(row)
+    }
+
+    /// The figures of what was read so far.
+    pub(super) fn read(&self) -> Read {
+        Read {
+            rows: self.rows_read,
+            tombstones: self.source.tombstones(),
+            token: self.collector.state.token,
+        }
     }
 
     /// Tells a trace of what was read.

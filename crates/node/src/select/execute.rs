@@ -21,6 +21,7 @@ use super::collector::{Collector, Output, Progress};
 use super::cursor::{Budget, Cursor};
 use super::filter::{self, Filter};
 use super::group::Groups;
+use super::guarded::Guard;
 use super::indexed::Indexed;
 use super::order::ClusteringOrder;
 use super::page::Page;
@@ -96,7 +97,13 @@ async fn execute_at(
     let reader = reader(database, plan, wanted, &parameters)?;
     let names_partitions = matches!(partitions, WantedPartitions::Keys(_));
     let is_quick = matches!(reader, Reader::Memory(_)) || names_partitions;
-    let warnings = warnings(plan);
+    let mut warnings = warnings(plan);
+    let guard = Guard {
+        guardrails: database.system.guardrails(),
+        plan,
+        parameters: &parameters,
+    };
+    guard.check_question(&partitions, &slices, &mut warnings)?;
     let question = question(plan, order, slices);
     let mut cursor = cursor(
         plan,
@@ -110,14 +117,18 @@ async fn execute_at(
 
     let mut progress = Progress::Unfinished;
     if is_quick || cursor.source.is_quick_lookup() {
-        progress = cursor.step(pace.inline)?;
+        let stepped = cursor.step(pace.inline);
+        progress = stepped.map_err(|error| guard.noted(error))?;
     }
     if progress == Progress::Unfinished {
-        cursor = run_blocking(cursor, pace).await?;
+        let ran = run_blocking(cursor, pace).await;
+        cursor = ran.map_err(|error| guard.noted(error))?;
     }
+    let read = cursor.read();
     let (page, state) = cursor.finish()?;
     let count = page.count;
     let (body, charge) = page.into_body();
+    guard.check_read(read, body.len(), &mut warnings)?;
     traces::note(|| format!("Returning {count} rows of {} bytes", body.len()));
     Ok(Answer {
         outcome: Outcome::Rows(Rows {
@@ -275,7 +286,15 @@ pub(super) fn reader(
         let made = memory::MemoryTable::new(table.clone(), rows, &parameters.memory)?;
         Ok(Reader::Memory(made))
     } else {
-        Ok(Reader::Stored(database.storage.clone()))
+        let guard = Guard {
+            guardrails: database.system.guardrails(),
+            plan,
+            parameters,
+        };
+        Ok(Reader::Stored {
+            storage: database.storage.clone(),
+            tombstones_max: guard.tombstones_max(),
+        })
     }
 }
 
@@ -387,7 +406,8 @@ fn source(
 ) -> Result<Source, CqlError> {
     let (slot, after) = (state.slot as usize, state.position.clone());
     let indexes = plan.access.indexes;
-    if let (Reader::Stored(storage), WantedPartitions::Tokens(start, end)) = (&reader, &partitions)
+    if let (Reader::Stored { storage, .. }, WantedPartitions::Tokens(start, end)) =
+        (&reader, &partitions)
         && indexes != IndexUse::Unused
         && slot == 0
     {

@@ -22,7 +22,11 @@ pub(super) const MERGED_PARTITIONS_MAX: usize = 1_000;
 #[derive(Clone)]
 pub(super) enum Reader {
     /// A table of the storage.
-    Stored(Storage),
+    Stored {
+        storage: Storage,
+        /// The most tombstones that a read may pass.
+        tombstones_max: u64,
+    },
     /// A system table.
     Memory(MemoryTable),
 }
@@ -33,12 +37,17 @@ enum Rows {
 }
 
 impl Reader {
-    fn open(&self, request: ReadRequest) -> Result<Rows, CqlError> {
+    /// Opens a read. `passed` is the number of tombstones that were passed before.
+    fn open(&self, request: ReadRequest, passed: u64) -> Result<Rows, CqlError> {
         match self {
-            Reader::Stored(storage) => storage
-                .read(request)
-                .map(|stream| Rows::Stored(Box::new(stream)))
-                .map_err(storage_error),
+            Reader::Stored {
+                storage,
+                tombstones_max,
+            } => {
+                let mut stream = storage.read(request).map_err(storage_error)?;
+                stream.stop_at_tombstones(tombstones_max.saturating_sub(passed));
+                Ok(Rows::Stored(Box::new(stream)))
+            }
             Reader::Memory(table) => Ok(Rows::Memory(table.read(&request)?.into_iter())),
         }
     }
@@ -225,7 +234,7 @@ impl Sequence {
             Partitions::Tokens(_, _) => usize::MAX,
         };
         let request = self.question.ask(partitions, self.resume_after.take());
-        self.open = Some(self.reader.open(request)?);
+        self.open = Some(self.reader.open(request, self.tombstones)?);
         Ok(Fetched::Nothing)
     }
 
@@ -272,7 +281,7 @@ impl Merge {
     fn fetch(&mut self) -> Result<Fetched, CqlError> {
         if let Some((slot, key)) = self.waiting.pop_front() {
             let request = self.question.ask(Partitions::One(key), None);
-            let rows = self.reader.open(request)?;
+            let rows = self.reader.open(request, self.tombstones)?;
             self.advance(slot, rows)?;
             return Ok(Fetched::Nothing);
         }

@@ -8,6 +8,7 @@ use client_memory::{Budget, Shares};
 use cql::wire::DEFAULT_BODY_LIMIT;
 use rustls::ServerConfig;
 
+use crate::guardrails::Guardrails;
 use crate::system::Setting;
 
 /// The options of a node.
@@ -24,6 +25,8 @@ pub struct NodeOptions {
     pub login: bool,
     /// The settings that the system tables show. They hold no secrets.
     pub settings: Vec<Setting>,
+    /// The thresholds at which clients are warned and requests refused.
+    pub guardrails: Arc<Guardrails>,
 }
 
 impl Default for NodeOptions {
@@ -34,6 +37,7 @@ impl Default for NodeOptions {
             data_center: crate::system::DATA_CENTER.to_owned(),
             login: false,
             settings: Vec::new(),
+            guardrails: Arc::default(),
         }
     }
 }

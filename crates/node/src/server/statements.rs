@@ -1,7 +1,7 @@
 //! The [`Service`] of a node with embedded storage: it parses, prepares and executes statements.
 
-use std::sync::atomic::Ordering;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use client_memory::{Account, Charge};

@@ -36,6 +36,7 @@ use storage::clock::{Clock, SystemClock};
 use storage::read::Row;
 
 use crate::clients::Clients;
+use crate::guardrails::Guardrails;
 
 /// The name of the one data center, unless the node's options give another.
 pub const DATA_CENTER: &str = "datacenter1";
@@ -66,6 +67,7 @@ pub struct SystemTables {
     traces: Arc<Traces>,
     clients: Arc<Clients>,
     settings: Vec<Setting>,
+    guardrails: Arc<Guardrails>,
     /// The time at which the node started, in seconds since the epoch.
     started_at_s: i64,
 }
@@ -145,6 +147,7 @@ impl SystemTables {
             traces: Arc::default(),
             clients: Arc::default(),
             settings: Vec::new(),
+            guardrails: Arc::default(),
             started_at_s: storage::clock::seconds(SystemClock.now_micros()),
         }
     }
@@ -162,6 +165,17 @@ impl SystemTables {
     #[must_use]
     pub fn with_settings(self, settings: Vec<Setting>) -> SystemTables {
         SystemTables { settings, ..self }
+    }
+
+    /// These tables for a node with these guardrails.
+    #[must_use]
+    pub fn with_guardrails(self, guardrails: Arc<Guardrails>) -> SystemTables {
+        SystemTables { guardrails, ..self }
+    }
+
+    /// The guardrails, whose violations `system.large_data` shows.
+    pub fn guardrails(&self) -> &Arc<Guardrails> {
+        &self.guardrails
     }
 
     /// The open connections that `system_views.clients` shows.

@@ -484,7 +484,9 @@ fn settings_and_clients_are_shown() {
     assert_eq!(text(&shown("system_views", "settings")[0], "value"), "9142");
     assert_eq!(text(&shown("system", "config")[0], "source"), "file");
     assert!(shown("system_views", "clients").is_empty());
-    let client = system.clients().register("127.0.0.1:5".parse().unwrap(), None, false);
+    let client = system
+        .clients()
+        .register("127.0.0.1:5".parse().unwrap(), None, false);
     let [row] = &shown("system_views", "clients")[..] else {
         panic!("one client");
     };

@@ -1,5 +1,6 @@
 //! The tables about this process: its connections and its settings, in the form of Cassandra
-//! (`system_views`) and of ScyllaDB (`system.clients`, `system.config`).
+//! (`system_views`) and of ScyllaDB (`system.clients`, `system.config`), and the violations of its
+//! guardrails.
 
 use std::sync::atomic::Ordering;
 
@@ -59,6 +60,19 @@ pub(super) const TABLES: &[Declaration] = &[
             type text,
             value text)",
         records: config,
+    },
+    Declaration {
+        cql: "CREATE TABLE system.large_data (
+            keyspace_name text,
+            table_name text,
+            guardrail text,
+            column_name text,
+            largest bigint,
+            last_seen timestamp,
+            refused bigint,
+            warned bigint,
+            PRIMARY KEY (keyspace_name, table_name, guardrail, column_name))",
+        records: large_data,
     },
 ];
 
@@ -129,4 +143,22 @@ fn config(source: &Source<'_>) -> Vec<Record> {
         ])
     });
     settings.collect()
+}
+
+fn large_data(source: &Source<'_>) -> Vec<Record> {
+    let seen = source.system.guardrails.seen().into_iter();
+    let seen = seen.map(|(key, entry)| {
+        let count = |count: u64| Value::Bigint(count.cast_signed());
+        record([
+            ("keyspace_name", text(key.keyspace)),
+            ("table_name", text(key.table)),
+            ("guardrail", text(key.guardrail.name())),
+            ("column_name", text(key.column)),
+            ("largest", count(entry.largest)),
+            ("last_seen", Value::Timestamp(entry.last_micros / 1000)),
+            ("refused", count(entry.refused)),
+            ("warned", count(entry.warned)),
+        ])
+    });
+    seen.collect()
 }

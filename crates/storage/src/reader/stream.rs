@@ -19,6 +19,8 @@ pub struct RowStream {
     state: State,
     /// The tombstones of the read, once it has ended.
     tombstones: u64,
+    /// The most tombstones that the read may pass.
+    tombstones_max: u64,
 }
 
 enum State {
@@ -90,10 +92,16 @@ pub(super) fn open(
         context,
         state,
         tombstones: 0,
+        tombstones_max: u64::MAX,
     })
 }
 
 impl RowStream {
+    /// Makes the read fail once it has passed more tombstones than this.
+    pub fn stop_at_tombstones(&mut self, max: u64) {
+        self.tombstones_max = max;
+    }
+
     /// The number of tombstones that the read has passed so far: deleted and expired cells of rows,
     /// and rows that are dead as a whole.
     pub fn tombstones(&self) -> u64 {
@@ -117,9 +125,10 @@ impl Iterator for RowStream {
     type Item = Result<Row, StorageError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        let max = self.tombstones_max;
         let next = match &mut self.state {
-            State::Partition(read) => read.next(&self.context),
-            State::Ring(read) => read.next(&self.context),
+            State::Partition(read) => read.next(&self.context, max),
+            State::Ring(read) => read.next(&self.context, max),
             State::Ended => return None,
         };
         match next {
@@ -133,6 +142,13 @@ impl Iterator for RowStream {
                 Some(Err(error))
             }
         }
+    }
+}
+
+fn check_tombstones(tombstones: u64, max: u64) -> Result<(), StorageError> {
+    match tombstones > max {
+        true => Err(StorageError::TooManyTombstones(tombstones)),
+        false => Ok(()),
     }
 }
 
@@ -150,7 +166,7 @@ impl Current {
 }
 
 impl PartitionRead {
-    fn next(&mut self, context: &ReadContext) -> Result<Option<Row>, StorageError> {
+    fn next(&mut self, context: &ReadContext, max: u64) -> Result<Option<Row>, StorageError> {
         let entered = match &mut self.entered {
             Some(entered) => entered,
             not_yet => {
@@ -177,6 +193,7 @@ impl PartitionRead {
                     self.found_rows = true;
                     return Ok(Some(row));
                 }
+                check_tombstones(entered.tombstones, max)?;
                 continue;
             }
             match self.plan.ranges.pop_front() {
@@ -212,7 +229,7 @@ impl PartitionRead {
 }
 
 impl RingRead {
-    fn next(&mut self, context: &ReadContext) -> Result<Option<Row>, StorageError> {
+    fn next(&mut self, context: &ReadContext, max: u64) -> Result<Option<Row>, StorageError> {
         loop {
             let entry = match self.ahead.take() {
                 Some(entry) => Some(entry),
@@ -259,6 +276,7 @@ impl RingRead {
                 current.found_rows = true;
                 return Ok(Some(row));
             }
+            check_tombstones(self.tombstones + current.entered.tombstones, max)?;
         }
     }
 

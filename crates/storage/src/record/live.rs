@@ -125,8 +125,9 @@ impl Liveness {
         (marked || !cells.is_empty()).then_some(cells)
     }
 
-    /// The number of tombstones in a row's record, whose live cells are `live`: its own deleted and
-    /// expired cells, and at least one if the row is dead.
+    /// The number of tombstones in a row's record, whose live cells are `live`: its deleted and
+    /// expired cells, or one if nothing is left but the deletion of the row. What a deletion of the
+    /// partition or of a range covers counts nothing.
     pub(crate) fn tombstones(&self, record: &Record, live: Option<&[(ColumnId, Cell)]>) -> u64 {
         let is_simple = |(_, cell): &(ColumnId, Cell)| matches!(cell, Cell::Simple(_));
         if let Some(live) = live
@@ -150,7 +151,11 @@ impl Liveness {
         let dead = cells.sum::<usize>() as u64;
         match live {
             Some(_) => dead,
-            None => dead.max(1),
+            None => {
+                let deletion = record.deletion;
+                let is_deleted = deletion.is_some_and(|d| d.timestamp > self.deleted_to);
+                dead.max(u64::from(is_deleted))
+            }
         }
     }
 
