@@ -5,6 +5,8 @@ import uuid
 
 import pytest
 from cassandra import InvalidRequest, Unauthorized
+from conftest import connect
+from server import eventually
 
 
 @pytest.mark.embedded("it names the address that the client came to")
@@ -222,3 +224,36 @@ def test_a_log_cannot_be_dropped_by_hand(session, log):
     with pytest.raises(Unauthorized, match="(?i)cdc"):
         session.execute(f"DROP TABLE {keyspace}.t_scylla_cdc_log")
     session.execute(f"SELECT * FROM {keyspace}.t_scylla_cdc_log")
+
+
+@pytest.mark.embedded("its settings are its own")
+def test_settings_are_shown_with_their_values(server, session):
+    settings = {row.name: row.value for row in session.execute("SELECT * FROM system_views.settings")}
+    assert settings["durability"] == "synced" and settings["listen"] == server.host
+    row = session.execute("SELECT * FROM system.config WHERE name = 'http-port'").one()
+    assert (row.source, row.type, row.value) == ("command line or environment", "integer", "0")
+
+
+def test_open_connections_are_shown(server, session):
+    with connect(server) as cluster:
+        other = cluster.connect(session.keyspace)
+        other.execute("SELECT key FROM system.local")
+        clients = list(session.execute("SELECT * FROM system_views.clients"))
+        mine = [client for client in clients if client.keyspace_name == session.keyspace]
+        assert len(mine) >= 2 and all(client.address == server.host for client in mine)
+        assert all(client.connection_stage == "ready" and client.request_count > 0 for client in mine)
+        assert all("Python" in client.driver_name and client.driver_version for client in mine)
+        assert all(client.client_options["CQL_VERSION"].startswith("3.") for client in mine)
+        assert not mine[0].ssl_enabled and mine[0].username == "anonymous"
+        open_ones = len(clients)
+    eventually(lambda: len(list(session.execute("SELECT port FROM system_views.clients"))) < open_ones)
+
+
+def test_drivers_see_the_virtual_keyspaces(cluster):
+    tables = cluster.metadata.keyspaces["system_views"].tables
+    assert {"clients", "settings"} <= set(tables) and tables["clients"].virtual
+    assert "request_count" in tables["clients"].columns
+
+
+def test_there_are_no_peers_by_their_ports(session):
+    assert list(session.execute("SELECT * FROM system.peers_v2")) == []

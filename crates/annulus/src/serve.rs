@@ -15,6 +15,7 @@ use clap::Args;
 use client_memory::Budget;
 use embedded::Embedded;
 use net::tls::{TlsClients, TlsOptions};
+use node::guardrails::Guardrails;
 use node::{HttpLogins, ListenerOptions, Node, NodeOptions};
 use rustls::ServerConfig;
 use storage::{Storage, StorageOptions};
@@ -33,6 +34,7 @@ use crate::role;
 use crate::sample;
 use crate::settings::{Resolved, Sample, Settings, Tls};
 use crate::settings_file;
+use crate::shown_settings;
 use crate::stop::Stop;
 
 /// The longest time that requests in flight may go on after a signal. The rest of the stop takes
@@ -55,7 +57,9 @@ pub fn run(arguments: ServeArguments) -> anyhow::Result<()> {
         Some(path) => settings_file::read(path)?,
         None => Settings::default(),
     };
-    let settings = arguments.settings.or(file).resolve()?;
+    let given = arguments.settings;
+    let mut settings = given.clone().or(file.clone()).resolve()?;
+    settings.shown = shown_settings::shown(&settings, &given, &file);
     logging::start(&settings.log, settings.log_format, true)?;
     open_files::raise_limit();
     if settings.insecure {
@@ -203,6 +207,8 @@ impl Servers {
                 prepared_bytes_max: shares.prepared as u64,
                 data_center: settings.datacenter.clone(),
                 login: settings.login,
+                settings: settings.shown.clone(),
+                guardrails: settings.guardrails.clone(),
             },
         )
         .await
@@ -223,6 +229,7 @@ impl Servers {
                 return Err(failed(error));
             }
         };
+        show_guardrails(&store, Arc::clone(&settings.guardrails));
         tracing::info!(%cql, %http, tls = tls.is_some(), "listening");
         Ok(Servers {
             node,
@@ -299,6 +306,27 @@ impl Certificate {
             failures.tell(renewed, asked_for, "the certificate");
         }
     }
+}
+
+/// Shows the violations of guardrails among the metrics.
+fn show_guardrails(store: &StoreHandle, guardrails: Arc<Guardrails>) {
+    let read = move || {
+        let counts = guardrails.counts().into_iter();
+        let counts = counts.flat_map(|(guardrail, warned, refused)| {
+            let name = guardrail.name();
+            [
+                (vec![name, "warned"], warned),
+                (vec![name, "refused"], refused),
+            ]
+        });
+        counts.collect()
+    };
+    store.show_counter(
+        "guardrail_violations_total",
+        "Violations of guardrails, by what came of them",
+        &["guardrail", "outcome"],
+        Arc::new(read),
+    );
 }
 
 /// The options of the index service with this listener.

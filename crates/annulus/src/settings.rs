@@ -3,10 +3,12 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use net::tls::TlsOptions;
+use node::guardrails::Guardrails;
 use serde::Deserialize;
 use storage::Durability;
 use store::{
@@ -15,6 +17,7 @@ use store::{
 use turns::Shares;
 
 use crate::exit::Failure;
+use crate::guardrail_settings::GuardrailSettings;
 use crate::logging::LogFormat;
 use crate::memory_limit::MemoryLimit;
 use crate::size::Size;
@@ -180,6 +183,11 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
     pub log: Option<String>,
 
+    /// Thresholds at which clients are warned and requests refused, in a file alone: one flag for
+    /// each would hide the other flags
+    #[arg(skip)]
+    pub guardrails: Option<GuardrailSettings>,
+
     /// Format of the log [default: text]
     #[arg(long, env = "ANNULUS_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
@@ -284,6 +292,9 @@ pub struct Resolved {
     pub internals: bool,
     pub log: String,
     pub log_format: LogFormat,
+    pub guardrails: Arc<Guardrails>,
+    /// The settings as the system tables show them, once they are put together.
+    pub shown: Vec<node::system::Setting>,
 }
 
 impl Settings {
@@ -327,6 +338,7 @@ impl Settings {
             filter_values: self.filter_values.or(other.filter_values),
             internals: self.internals.or(other.internals),
             log: self.log.or(other.log),
+            guardrails: self.guardrails.or(other.guardrails),
             log_format: self.log_format.or(other.log_format),
         }
     }
@@ -403,6 +415,8 @@ impl Settings {
             scrub: scrub(self.scrub_interval, self.scrub_rate_mib)?,
             log: self.log.unwrap_or_else(|| DEFAULT_LOG.to_owned()),
             log_format: self.log_format.unwrap_or_default(),
+            guardrails: guardrails(self.guardrails)?,
+            shown: Vec::new(),
         })
     }
 
@@ -461,6 +475,14 @@ fn check_listen(listen: IpAddr, login: bool, tls: bool) -> Result<(), Failure> {
          certificate makes certificates), listen on 127.0.0.1, or add --insecure if the network is \
          trusted"
     )))
+}
+
+/// The thresholds of guardrails.
+fn guardrails(given: Option<GuardrailSettings>) -> Result<Arc<Guardrails>, Failure> {
+    let limits = given.unwrap_or_default().resolve()?;
+    let guardrails =
+        Guardrails::new(|guardrail| limits.get(&guardrail).copied().unwrap_or_default());
+    Ok(Arc::new(guardrails))
 }
 
 /// The shares of searches and of ingest.

@@ -25,6 +25,15 @@ pub const TLS_BYTES: usize = 64 << 10;
 /// The first byte of a TLS connection: a record of the handshake.
 pub const TLS_FIRST_BYTE: u8 = 0x16;
 
+/// The TLS of a connection, by the names of the standards.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsSession {
+    /// The version of the protocol, such as `TLSv1.3`.
+    pub protocol: String,
+    /// The cipher suite, such as `TLS_AES_256_GCM_SHA384`.
+    pub cipher_suite: String,
+}
+
 /// A connected socket without TLS or with it.
 pub enum Socket {
     /// Without TLS.
@@ -82,6 +91,20 @@ impl Socket {
         };
         let certificates = socket.get_ref().1.peer_certificates()?;
         tls::identity(certificates.first()?)
+    }
+
+    /// The protocol and the cipher suite of a connection under TLS.
+    pub fn tls_session(&self) -> Option<TlsSession> {
+        let Socket::Tls(socket) = self else {
+            return None;
+        };
+        let connection = socket.get_ref().1;
+        let protocol = connection.protocol_version()?.as_str()?;
+        let suite = connection.negotiated_cipher_suite()?.suite().as_str()?;
+        Some(TlsSession {
+            protocol: protocol.replace('_', "."),
+            cipher_suite: suite.replace("TLS13_", "TLS_"),
+        })
     }
 
     /// The address of this side of the socket.

@@ -1,6 +1,7 @@
 //! Errors of the storage in the form that clients see.
 
-use cql::error::CqlError;
+use cql::error::{CqlError, ErrorKind};
+use cql::wire::Consistency;
 use storage::StorageError;
 
 /// Converts an error of the storage to an error for the client. It is `Invalid` if the client is at
@@ -11,6 +12,17 @@ pub fn storage_error(error: StorageError) -> CqlError {
         StorageError::NoSuchTable(_) | StorageError::NoSuchIndex(_) => {
             CqlError::invalid(error.to_string())
         }
+        StorageError::TooManyTombstones(_) => CqlError::new(
+            ErrorKind::ReadFailure {
+                consistency: Consistency::One.code(),
+                received: 0,
+                block_for: 1,
+                failures: 1,
+                data_present: false,
+            },
+            "Operation failed - received 0 responses and 1 failures: READ_TOO_MANY_TOMBSTONES: the query scanned \
+             over too many tombstones and was aborted (see tombstone_failure_threshold)",
+        ),
         StorageError::ReadOnly(reason) => CqlError::server(format!(
             "writes are refused while the storage is read-only: {reason}"
         )),

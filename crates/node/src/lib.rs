@@ -10,10 +10,12 @@
 
 pub mod access;
 mod answer;
+mod clients;
 mod consistency;
 mod database;
 pub mod describe;
 pub mod failure;
+pub mod guardrails;
 mod http_logins;
 pub mod modify;
 pub mod node;

@@ -37,7 +37,10 @@ impl Node {
         let listeners = bind(options.listeners).await?;
         let database = Arc::new(Database {
             storage,
-            system: SystemTables::new().in_data_center(&options.data_center),
+            system: SystemTables::new()
+                .in_data_center(&options.data_center)
+                .with_settings(options.settings)
+                .with_guardrails(options.guardrails),
             stores: stores.into(),
             access: match options.login {
                 true => Access::by_login(),

@@ -46,6 +46,7 @@ pub fn prepare(
     keyspace: Option<&str>,
     parsed: &Parsed,
 ) -> Result<StatementPlan, CqlError> {
+    traces::note(|| "Preparing statement".to_owned());
     match &parsed.statement {
         Statement::Select(select) => {
             select::prepare(database, keyspace, select, &parsed.markers).map(StatementPlan::Select)
@@ -153,7 +154,10 @@ impl StatementPlan {
         match self {
             StatementPlan::Select(plan) => select::execute(database, plan, parameters).await,
             StatementPlan::Modify(plan) => modify::execute(database, plan, parameters).await,
-            StatementPlan::Schema(plan) => schema::execute(database, plan, parameters.actor).await,
+            StatementPlan::Schema(plan) => {
+                traces::note(|| "Changing the schema".to_owned());
+                schema::execute(database, plan, parameters.actor).await
+            }
             StatementPlan::Roles(plan) => roles::execute(database, plan, parameters).await,
             StatementPlan::Describe(plan) => describe::execute(database, plan),
             StatementPlan::Use { keyspace } => Ok(Answer {

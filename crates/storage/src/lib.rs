@@ -107,6 +107,9 @@ pub enum StorageError {
     /// that is too large, a list index out of bounds.
     #[error("{0}")]
     Invalid(String),
+    /// A read has passed more tombstones than its bound ([`read::RowStream::stop_at_tombstones`]).
+    #[error("scanned over {0} tombstones")]
+    TooManyTombstones(u64),
     /// There is no such table; mostly it was dropped meanwhile.
     #[error("unconfigured table {0}")]
     NoSuchTable(String),

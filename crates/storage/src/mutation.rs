@@ -188,7 +188,8 @@ impl Write {
 }
 
 impl PartitionMutation {
-    fn size(&self) -> usize {
+    /// Bytes of the keys and values.
+    pub fn size(&self) -> usize {
         total(&self.partition_key) + self.changes.iter().map(Change::size).sum::<usize>()
     }
 }

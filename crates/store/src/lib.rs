@@ -58,6 +58,7 @@ pub use compute::INLINE_WITHIN;
 pub use cql::secret::Secret;
 pub use httpd::openapi;
 pub use memory::{default_limit_bytes, half_of_machine_bytes};
+pub use metrics::ReadCounts;
 pub use options::{
     CdcOptions, Consistency, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions,
     MemoryOptions, Placement, Preferred, ReaderOptions, RepairOptions, RepairSchedule, ScanOptions,

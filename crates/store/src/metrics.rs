@@ -3,12 +3,14 @@
 //! The series of an index exist from its discovery until it is dropped. A request with an unknown
 //! index name creates no series.
 
+mod foreign;
 mod snapshots;
 mod turn_families;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use foreign::ForeignCounter;
 use prometheus::{
     Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
     IntGaugeVec, Opts, Registry, TextEncoder,
@@ -20,6 +22,7 @@ use turns::Turns;
 
 use crate::counters::{Counters, Event};
 use crate::identity::IndexName;
+pub use foreign::ReadCounts;
 pub use snapshots::SnapshotMetrics;
 
 const INDEX: &[&str] = &["keyspace", "index_name"];
@@ -452,6 +455,15 @@ impl Metrics {
             .and_then(|families| self.registry.register(Box::new(families)));
         if let Err(error) = shown {
             tracing::debug!(%error, "the turns are not shown");
+        }
+    }
+
+    /// Shows a counter whose counts somebody else keeps, too. Only the first of a name counts.
+    pub fn show_counter(&self, name: &str, help: &str, labels: &[&str], read: ReadCounts) {
+        let shown = ForeignCounter::new(name, help, labels, read)
+            .and_then(|counter| self.registry.register(Box::new(counter)));
+        if let Err(error) = shown {
+            tracing::debug!(%error, name, "a counter is not shown");
         }
     }
 

@@ -19,7 +19,7 @@ use crate::database::Database;
 use crate::httpd::{Api, Bound, Listening, LocalDoor, server_tls};
 use crate::indexes::Engine;
 use crate::memory::Memory;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, ReadCounts};
 use crate::options::{
     DatabaseOptions, IndexesOptions, ListenerOptions, MemoryOptions, Placement, StoreOptions,
 };
@@ -289,6 +289,11 @@ fn prepare(indexes: &IndexesOptions) -> Result<(), StartError> {
 }
 
 impl StoreHandle {
+    /// Shows a counter of the process around the service among the metrics, with these labels.
+    pub fn show_counter(&self, name: &str, help: &str, labels: &[&str], read: ReadCounts) {
+        self.engine.metrics().show_counter(name, help, labels, read);
+    }
+
     /// The addresses of the API, one for each listener of the options, in their order.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.listening.iter().map(Listening::address).collect()

@@ -16,8 +16,8 @@ const OPEN_KEYSPACES: [&str; 4] = [
     "system_distributed",
     "system_virtual_schema",
 ];
-/// Tables of these keyspaces that tell of other clients.
-const CLOSED_TABLES: [&str; 1] = ["clients"];
+/// Tables of these keyspaces that tell of other clients, or of the operator's settings.
+const CLOSED_TABLES: [&str; 3] = ["clients", "config", "large_data"];
 
 /// The rights of a role.
 #[derive(Debug, Default)]

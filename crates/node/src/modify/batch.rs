@@ -14,6 +14,7 @@ use super::using::{UsingPlan, write_timestamp};
 use crate::answer::Answer;
 use crate::consistency;
 use crate::database::Database;
+use crate::guardrails::check_batch;
 use crate::parameters::{BoundValue, Parameters};
 
 /// Prepares `BEGIN BATCH ... APPLY BATCH`.
@@ -48,7 +49,11 @@ pub(super) fn prepare(
     if is_conditional(writes.iter()) {
         conditional::check_together(writes.iter())?;
     }
-    Ok(BatchPlan { using, writes })
+    Ok(BatchPlan {
+        kind: batch.kind,
+        using,
+        writes,
+    })
 }
 
 /// Executes `BEGIN BATCH ... APPLY BATCH`.
@@ -64,7 +69,12 @@ pub(super) async fn execute_text_batch(
     let own = batch.using.timestamp(&parameters.values, &clock)?;
     let values = &parameters.values;
     let entries = batch.writes.iter().map(|write| (write, &values[..]));
-    execute_entries(database, entries.collect(), parameters, own, &clock).await
+    let batch = Entries {
+        is_logged: batch.kind == BatchKind::Logged,
+        entries: entries.collect(),
+        own,
+    };
+    execute_entries(database, batch, parameters, &clock).await
 }
 
 /// Executes a batch of the native protocol. Its statements are prepared one by one, each with its
@@ -89,18 +99,34 @@ pub async fn execute_batch(
     });
     let writes = writes.collect::<Result<Vec<_>, _>>()?;
     counters::check_batch(kind, writes.iter().map(|(write, _)| *write))?;
-    execute_entries(database, writes, parameters, None, &clock).await
+    let batch = Entries {
+        is_logged: kind == BatchKind::Logged,
+        entries: writes,
+        own: None,
+    };
+    execute_entries(database, batch, parameters, &clock).await
 }
 
-/// Executes the statements of a batch, each with its values. `own` is the timestamp that the batch
-/// itself gives, in microseconds since the epoch.
+/// The statements of a batch, each with its values.
+struct Entries<'a> {
+    is_logged: bool,
+    entries: Vec<(&'a WritePlan, &'a [BoundValue])>,
+    /// The timestamp that the batch itself gives, in microseconds since the epoch.
+    own: Option<i64>,
+}
+
+/// Executes the statements of a batch.
 async fn execute_entries(
     database: &Database,
-    entries: Vec<(&WritePlan, &[BoundValue])>,
+    batch: Entries<'_>,
     parameters: &Parameters,
-    own: Option<i64>,
     clock: &StatementClock,
 ) -> Result<Answer, CqlError> {
+    let Entries {
+        is_logged,
+        entries,
+        own,
+    } = batch;
     let given = own.or(parameters.timestamp_micros);
     let writes = || entries.iter().map(|(write, _)| *write);
     if let Some((first, _)) = entries.first()
@@ -120,7 +146,15 @@ async fn execute_entries(
     for (write, values) in entries {
         mutations.extend(write.mutations(values, clock, timestamp)?);
     }
-    super::execute::apply(database, mutations).await
+    let mut warnings = Vec::new();
+    check_batch(
+        database.system.guardrails(),
+        &database.storage.catalog(),
+        is_logged,
+        &mutations,
+        &mut warnings,
+    )?;
+    super::execute::apply(database, mutations, warnings).await
 }
 
 fn is_conditional<'w>(mut writes: impl Iterator<Item = &'w WritePlan>) -> bool {

@@ -24,6 +24,7 @@ use super::target::Extent;
 use crate::answer::{Answer, ColumnSpec, Outcome, Rows};
 use crate::database::Database;
 use crate::failure::storage_error;
+use crate::guardrails::check_values;
 use crate::parameters::BoundValue;
 use crate::select::page::no_room;
 use crate::select::place::{Content, Place, Shape, put_bytes};
@@ -216,19 +217,35 @@ impl Conditional {
         memory: &Account,
     ) -> Result<Answer, CqlError> {
         let partition_key = self.partition_key.clone().unwrap_or_default();
+        let mutations = std::mem::take(&mut self.mutations);
+        let mut warnings = Vec::new();
+        check_values(
+            database.system.guardrails(),
+            &database.storage.catalog(),
+            &mutations,
+            &mut warnings,
+        )?;
         let write = Write {
-            mutations: std::mem::take(&mut self.mutations),
+            mutations,
             condition: Some(Condition {
                 table: self.table.id,
                 partition_key,
                 rows: std::mem::take(&mut self.rows),
             }),
         };
+        traces::note(|| "Checking the conditions and committing in one step".to_owned());
         let outcome = database.storage.write(write).await.map_err(storage_error)?;
-        match outcome {
+        traces::note(|| match outcome {
+            WriteOutcome::Applied => {
+                "The conditions hold, and the commit is acknowledged".to_owned()
+            }
+            WriteOutcome::NotApplied { .. } => "A condition does not hold".to_owned(),
+        });
+        let answer = match outcome {
             WriteOutcome::Applied => self.answer(true, &[], &[], memory),
             WriteOutcome::NotApplied { standing } => self.refused(database, standing, memory),
-        }
+        };
+        answer.map(|answer| Answer { warnings, ..answer })
     }
 
     /// The answer if a condition failed. It shows the rows that the conditions were checked

@@ -15,6 +15,7 @@ use super::using::write_timestamp;
 use crate::answer::Answer;
 use crate::database::Database;
 use crate::failure::storage_error;
+use crate::guardrails::check_values;
 use crate::parameters::{BoundValue, Parameters};
 
 impl WritePlan {
@@ -210,15 +211,28 @@ pub(super) async fn execute_write(
     let clock = StatementClock::start(database.storage.clock());
     let timestamp = write_timestamp(parameters.timestamp_micros, &clock)?;
     let mutations = write.mutations(&parameters.values, &clock, timestamp)?;
-    apply(database, mutations).await
+    apply(database, mutations, Vec::new()).await
 }
 
-/// Writes the mutations as one. Does nothing if there are none.
+/// Writes the mutations as one. Does nothing if there are none. The answer has these warnings, and
+/// those of guardrails.
+///
+/// # Errors
+/// Failures of the storage, and values above a threshold for refusals.
 pub(super) async fn apply(
     database: &Database,
     mutations: Vec<PartitionMutation>,
+    mut warnings: Vec<String>,
 ) -> Result<Answer, CqlError> {
+    let guardrails = database.system.guardrails();
+    check_values(
+        guardrails,
+        &database.storage.catalog(),
+        &mutations,
+        &mut warnings,
+    )?;
     if !mutations.is_empty() {
+        traces::note(|| format!("Committing changes to {} partitions", mutations.len()));
         database
             .storage
             .write(Write {
@@ -227,8 +241,12 @@ pub(super) async fn apply(
             })
             .await
             .map_err(storage_error)?;
+        traces::note(|| "The commit is acknowledged".to_owned());
     }
-    Ok(super::void())
+    Ok(Answer {
+        warnings,
+        ..super::void()
+    })
 }
 
 fn deletions(extent: Extent, timestamp: i64) -> Vec<Change> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cql::ast::BatchKind;
 use schema::{Table, TableId};
 
 use super::condition::PreparedCondition;
@@ -110,6 +111,8 @@ pub(crate) struct Written<'a> {
 /// The plan of `BEGIN BATCH ... APPLY BATCH`.
 #[derive(Debug)]
 pub(super) struct BatchPlan {
+    /// The kind of the batch.
+    pub kind: BatchKind,
     /// The USING clause of the batch, for all its statements. It has no TTL.
     pub using: UsingPlan,
     /// The statements of the batch, in their order.

@@ -34,7 +34,7 @@ impl CreateTablePlan {
 
     pub fn prepare(keyspace: &str, create: &CreateTable) -> Result<Self, CqlError> {
         let name = &create.table.name;
-        names::check_table(name)?;
+        names::check_table(keyspace, name)?;
         if create.compact_storage {
             return Err(CqlError::invalid(
                 "COMPACT STORAGE tables are not supported: leave the option out",

@@ -11,6 +11,7 @@ mod compaction;
 mod compression;
 mod counters;
 mod create_table;
+mod guarded;
 mod index;
 mod keyspace;
 mod names;
@@ -40,6 +41,7 @@ use crate::access::Actor;
 use crate::answer::{Answer, ChangedObject, Outcome, SchemaChange, SchemaChangeKind};
 use crate::database::Database;
 use crate::failure::storage_error;
+use crate::guardrails::Guardrails;
 use crate::{resolve, roles};
 
 /// The longest time that CREATE INDEX waits for a secondary index to be built, as for one on
@@ -230,14 +232,15 @@ pub async fn execute(
     let warning = plan.warning();
     let clock = Arc::clone(database.storage.clock());
     let creates_index = matches!(plan.work, Work::CreateIndex(_));
-    let applied = database
+    let guardrails = Arc::clone(database.system.guardrails());
+    let (applied, of_guardrails) = database
         .storage
         .change_catalog(move |catalog| {
-            let applied = plan.apply(catalog, &clock)?;
+            let (applied, warnings) = plan.apply_guarded(catalog, &clock, &guardrails)?;
             if let (Actor::Role(role), Some(made)) = (&actor, applied.made()) {
                 roles::own(catalog, role, made);
             }
-            Ok(applied)
+            Ok((applied, warnings))
         })
         .await
         .map_err(|error| match error {
@@ -254,7 +257,7 @@ pub async fn execute(
             Applied::Nothing => Outcome::Void,
             Applied::Changed(change) => Outcome::SchemaChange(change),
         },
-        warnings: warning.into_iter().collect(),
+        warnings: warning.into_iter().chain(of_guardrails).collect(),
     })
 }
 
@@ -299,6 +302,22 @@ impl SchemaPlan {
             Work::AlterKeyspace(plan) => plan.warning(),
             _ => None,
         }
+    }
+
+    /// Applies the change to the catalog if the guardrails allow it. Returns their warnings, too.
+    fn apply_guarded(
+        &self,
+        catalog: &mut Catalog,
+        clock: &ServerClock,
+        guardrails: &Guardrails,
+    ) -> Result<(Applied, Vec<String>), CqlError> {
+        let before = catalog.clone();
+        let applied = self.apply(catalog, clock)?;
+        let mut warnings = Vec::new();
+        if let Applied::Changed(change) = &applied {
+            guarded::check(guardrails, (&before, catalog), change, &mut warnings)?;
+        }
+        Ok((applied, warnings))
     }
 
     /// Applies the change to the catalog, or returns the error for which it is refused.

@@ -2,8 +2,9 @@
 
 use cql::error::CqlError;
 
-/// The longest name of a keyspace or table, as in Cassandra.
-const MAX_LENGTH: usize = 48;
+/// The longest names, as in Cassandra.
+const KEYSPACE_LENGTH_MAX: usize = 48;
+const TABLE_LENGTH_MAX: usize = 222;
 
 /// The end of the name of each CDC log.
 const LOG_SUFFIX: &str = "_scylla_cdc_log";
@@ -13,13 +14,33 @@ const LOG_COLUMN_PREFIX: &str = "cdc$";
 
 /// Checks the name of a new keyspace.
 pub(super) fn check_keyspace(name: &str) -> Result<(), CqlError> {
-    // Cassandra's error code for a keyspace name differs from that for a table name.
-    check("Keyspace", name).map_err(|error| CqlError::invalid(error.message))
+    if name.is_empty() || !name.chars().all(is_word) {
+        return Err(CqlError::invalid(format!(
+            "Keyspace name must not be empty and must contain alphanumeric or underscore characters only (got \"{name}\")"
+        )));
+    }
+    if name.len() > KEYSPACE_LENGTH_MAX {
+        return Err(CqlError::invalid(too_long(
+            "Keyspace",
+            name,
+            KEYSPACE_LENGTH_MAX,
+        )));
+    }
+    Ok(())
 }
 
 /// Checks the name of a new table.
-pub(super) fn check_table(name: &str) -> Result<(), CqlError> {
-    check("Table", name)?;
+pub(super) fn check_table(keyspace: &str, name: &str) -> Result<(), CqlError> {
+    if name.is_empty() || !name.chars().all(is_word) {
+        return Err(CqlError::config(format!(
+            "{keyspace}.{name}: Table name must not be empty or not contain non-alphanumeric-underscore characters \
+             (got \"{name}\")"
+        )));
+    }
+    if name.len() > TABLE_LENGTH_MAX {
+        let reason = too_long("Table", name, TABLE_LENGTH_MAX);
+        return Err(CqlError::config(format!("{keyspace}.{name}: {reason}")));
+    }
     if name.ends_with(LOG_SUFFIX) {
         return Err(CqlError::invalid(format!(
             "Table names that end with {LOG_SUFFIX} are reserved for CDC logs (got \"{name}\")"
@@ -48,14 +69,11 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-fn check(what: &str, name: &str) -> Result<(), CqlError> {
-    if name.is_empty() || name.len() > MAX_LENGTH || !name.chars().all(is_word) {
-        return Err(CqlError::config(format!(
-            "{what} name must not be empty, more than {MAX_LENGTH} characters long, or contain \
-             non-alphanumeric-underscore characters (got \"{name}\")"
-        )));
-    }
-    Ok(())
+fn too_long(what: &str, name: &str, max: usize) -> String {
+    let length = name.len();
+    format!(
+        "{what} name must not be more than {max} characters long (got {length} characters for \"{name}\")"
+    )
 }
 
 #[cfg(test)]
@@ -63,24 +81,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_words_of_at_most_48_characters() {
+    fn names_are_words_of_so_many_characters() {
         assert!(check_keyspace("Ks_1").is_ok());
-        assert!(check_table(&"t".repeat(48)).is_ok());
-        for name in ["", "a-b", "ä", &"t".repeat(49)] {
-            let error = check_table(name).unwrap_err();
+        assert!(check_keyspace(&"k".repeat(48)).is_ok());
+        assert!(check_table("ks", &"t".repeat(222)).is_ok());
+        for name in ["", "a-b", "ä"] {
+            assert!(check_keyspace(name).is_err());
+            let error = check_table("ks", name).unwrap_err();
             assert_eq!(
                 error.message,
                 format!(
-                    "Table name must not be empty, more than 48 characters long, or contain \
-                     non-alphanumeric-underscore characters (got \"{name}\")"
+                    "ks.{name}: Table name must not be empty or not contain non-alphanumeric-underscore characters \
+                     (got \"{name}\")"
                 )
             );
         }
+        let long = "k".repeat(49);
+        let error = check_keyspace(&long).unwrap_err();
+        let expected = format!(
+            "Keyspace name must not be more than 48 characters long (got 49 characters for \"{long}\")"
+        );
+        assert_eq!(error.message, expected);
+        let error = check_table("ks", &"t".repeat(223)).unwrap_err();
+        let expected = "Table name must not be more than 222 characters long (got 223";
+        assert!(error.message.contains(expected), "{}", error.message);
     }
 
     #[test]
     fn what_a_cdc_log_needs_is_reserved() {
-        assert!(check_table("t_scylla_cdc_log").is_err());
+        assert!(check_table("ks", "t_scylla_cdc_log").is_err());
         assert!(check_column("cdc$time").is_err());
         assert!(check_column("cdc time").is_ok());
     }

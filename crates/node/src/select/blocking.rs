@@ -10,7 +10,7 @@ use machine::aside;
 pub(super) async fn on_blocking_thread<R: Send + 'static>(
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R, CqlError> {
-    aside(work)
+    aside(traces::carried(work))
         .await
         .map_err(|error| CqlError::server(format!("the read was broken off: {error}")))
 }

@@ -11,6 +11,7 @@ use storage::read::Row;
 use tokio::time::Instant;
 
 use super::collector::{Collector, Progress};
+use super::guarded::Read;
 use super::page::Page;
 use super::paging::PagingState;
 use super::source::{Fetched, Source};
@@ -41,9 +42,25 @@ pub(super) struct Cursor {
     pub looked_ahead: u32,
     /// Whether more rows may follow on another page.
     pub has_more: bool,
+    /// The number of live rows that were read.
+    pub rows_read: u64,
+    /// The number of entries of secondary indexes whose rows are gone.
+    pub rows_gone: u64,
 }
 
 impl Cursor {
+    /// A query that has not begun.
+    pub(super) fn new(source: Source, collector: Collector) -> Cursor {
+        Cursor {
+            source,
+            collector,
+            looked_ahead: 0,
+            has_more: false,
+            rows_read: 0,
+            rows_gone: 0,
+        }
+    }
+
     /// Works until the budget is spent or the page is finished.
     pub(super) fn step(&mut self, budget: Budget) -> Result<Progress, CqlError> {
         let started = Instant::now();
@@ -80,8 +97,12 @@ impl Cursor {
                     self.collector.has_moved = true;
                 }
             }
-            Fetched::Gone(position) => self.collector.pass_over(0, position),
+            Fetched::Gone(position) => {
+                self.rows_gone += 1;
+                self.collector.pass_over(0, position);
+            }
             Fetched::Row(slot, row) => {
+                self.rows_read += 1;
                 if self.collector.leave_group(slot, &row)? == Progress::Finished {
                     return Ok(Progress::Finished);
                 }
@@ -115,11 +136,36 @@ impl Cursor {
         self.collector.passes(row)
     }
 
+    /// The figures of what was read so far.
+    pub(super) fn read(&self) -> Read {
+        Read {
+            rows: self.rows_read,
+            tombstones: self.source.tombstones(),
+            token: self.collector.state.token,
+        }
+    }
+
+    /// Tells a trace of what was read.
+    fn note_read(&self) {
+        traces::note(|| {
+            let tombstones = self.source.tombstones();
+            let read = format!(
+                "Read {} live rows and {tombstones} tombstone cells",
+                self.rows_read
+            );
+            match self.rows_gone {
+                0 => read,
+                gone => format!("{read}; {gone} entries of indexes named rows that are gone"),
+            }
+        });
+    }
+
     /// The page, and the state with which the next page begins; `None` if this is the last page.
     ///
     /// # Errors
     /// As [`Collector::finish`].
     pub(super) fn finish(self) -> Result<(Page, Option<PagingState>), CqlError> {
+        self.note_read();
         let (page, state) = self.collector.finish(self.has_more)?;
         Ok((page, self.has_more.then_some(state)))
     }

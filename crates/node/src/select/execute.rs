@@ -21,6 +21,7 @@ use super::collector::{Collector, Output, Progress};
 use super::cursor::{Budget, Cursor};
 use super::filter::{self, Filter};
 use super::group::Groups;
+use super::guarded::Guard;
 use super::indexed::Indexed;
 use super::order::ClusteringOrder;
 use super::page::Page;
@@ -91,11 +92,18 @@ async fn execute_at(
     if table.log_of.is_some() && partitions != WantedPartitions::Nothing {
         log::settle(&database.storage, &slices, &clock).await?;
     }
+    note_reads(plan, &partitions, &slices);
     let wanted = wanted(table, &partitions, &slices);
     let reader = reader(database, plan, wanted, &parameters)?;
     let names_partitions = matches!(partitions, WantedPartitions::Keys(_));
     let is_quick = matches!(reader, Reader::Memory(_)) || names_partitions;
-    let warnings = warnings(plan);
+    let mut warnings = warnings(plan);
+    let guard = Guard {
+        guardrails: database.system.guardrails(),
+        plan,
+        parameters: &parameters,
+    };
+    guard.check_question(&partitions, &slices, &mut warnings)?;
     let question = question(plan, order, slices);
     let mut cursor = cursor(
         plan,
@@ -109,14 +117,19 @@ async fn execute_at(
 
     let mut progress = Progress::Unfinished;
     if is_quick || cursor.source.is_quick_lookup() {
-        progress = cursor.step(pace.inline)?;
+        let stepped = cursor.step(pace.inline);
+        progress = stepped.map_err(|error| guard.noted(error))?;
     }
     if progress == Progress::Unfinished {
-        cursor = run_blocking(cursor, pace).await?;
+        let ran = run_blocking(cursor, pace).await;
+        cursor = ran.map_err(|error| guard.noted(error))?;
     }
+    let read = cursor.read();
     let (page, state) = cursor.finish()?;
     let count = page.count;
     let (body, charge) = page.into_body();
+    guard.check_read(read, body.len(), &mut warnings)?;
+    traces::note(|| format!("Returning {count} rows of {} bytes", body.len()));
     Ok(Answer {
         outcome: Outcome::Rows(Rows {
             columns: plan.projection.columns.clone(),
@@ -127,6 +140,33 @@ async fn execute_at(
         }),
         warnings,
     })
+}
+
+/// Tells a trace of the access path, and of the partitions and slices that it leads to.
+fn note_reads(plan: &Resolved, partitions: &WantedPartitions, slices: &[ClusteringSlice]) {
+    traces::note(|| {
+        let decided = plan.to_string();
+        let decided: Vec<&str> = decided.lines().collect();
+        format!("Decided: {}", decided.join("; "))
+    });
+    traces::note(|| {
+        let table = &plan.selected.table;
+        let name = format!("{}.{}", table.keyspace, table.name);
+        let slices = match slices.len() {
+            0 => String::new(),
+            count => format!(", {count} slices of each"),
+        };
+        match partitions {
+            WantedPartitions::Nothing => "Nothing to read, as no key can match".to_owned(),
+            WantedPartitions::Keys(keys) if keys.len() == 1 => {
+                format!("Executing single-partition query on {name}{slices}")
+            }
+            WantedPartitions::Keys(keys) => {
+                format!("Reading {} partitions of {name}{slices}", keys.len())
+            }
+            WantedPartitions::Tokens(..) => format!("Reading a range of tokens of {name}{slices}"),
+        }
+    });
 }
 
 /// Gives all rows that the access path of a plan leads to to a collector without pages, and returns
@@ -142,15 +182,12 @@ pub(super) async fn collect_all(
 ) -> Result<Page, CqlError> {
     let plan = collector.plan.clone();
     let (partitions, slices) = reads(&plan, values)?;
+    note_reads(&plan, &partitions, &slices);
     let wanted = wanted(&plan.selected.table, &partitions, &slices);
     let reader = reader(database, &plan, wanted, parameters)?;
     let question = question(&plan, &ClusteringOrder::default(), slices);
-    let cursor = Cursor {
-        source: Source::Sequence(Sequence::new(reader, question, partitions, 0, None)),
-        collector,
-        looked_ahead: 0,
-        has_more: false,
-    };
+    let rows = Sequence::new(reader, question, partitions, 0, None);
+    let cursor = Cursor::new(Source::Sequence(rows), collector);
     let (page, _) = run_blocking(cursor, PACE).await?.finish()?;
     Ok(page)
 }
@@ -199,19 +236,21 @@ fn wanted<'a>(
     let names_first = |columns: &[&schema::Column], name| {
         columns.first().is_some_and(|column| column.name == name)
     };
-    let keyspace = match partitions {
-        WantedPartitions::Keys(keys) if names_first(&table.partition_key(), "keyspace_name") => {
-            let [key] = keys.as_slice() else {
-                return Wanted::default();
-            };
-            key.first().and_then(|name| std::str::from_utf8(name).ok())
-        }
+    let key = match partitions {
+        WantedPartitions::Keys(keys) => match keys.as_slice() {
+            [key] => Some(key.as_slice()),
+            _ => None,
+        },
         _ => None,
     };
+    let keyspace = key
+        .filter(|_| names_first(&table.partition_key(), "keyspace_name"))
+        .and_then(|key| std::str::from_utf8(key.first()?).ok());
     if keyspace.is_none() || !names_first(&table.clustering_key(), "table_name") {
         return Wanted {
             keyspace,
             table: None,
+            key,
         };
     }
     let one = |slice: &'a ClusteringSlice| match (&slice.start, &slice.end) {
@@ -227,6 +266,7 @@ fn wanted<'a>(
         table: first
             .filter(|_| is_of_one)
             .and_then(|name| std::str::from_utf8(name).ok()),
+        key,
     }
 }
 
@@ -239,15 +279,22 @@ pub(super) fn reader(
 ) -> Result<Reader, CqlError> {
     let table = &plan.selected.table;
     if plan.selected.is_system {
-        Ok(Reader::Memory(memory::MemoryTable {
-            table: table.clone(),
-            rows: database
-                .system
-                .rows(&database.storage, table, wanted, parameters.server_address)?
-                .into(),
-        }))
+        let address = parameters.server_address;
+        let rows = database
+            .system
+            .rows(&database.storage, table, wanted, address)?;
+        let made = memory::MemoryTable::new(table.clone(), rows, &parameters.memory)?;
+        Ok(Reader::Memory(made))
     } else {
-        Ok(Reader::Stored(database.storage.clone()))
+        let guard = Guard {
+            guardrails: database.system.guardrails(),
+            plan,
+            parameters,
+        };
+        Ok(Reader::Stored {
+            storage: database.storage.clone(),
+            tombstones_max: guard.tombstones_max(),
+        })
     }
 }
 
@@ -332,23 +379,19 @@ fn cursor(
     } else {
         per_partition
     };
-    Ok(Cursor {
-        source,
-        collector: Collector {
-            plan: plan.clone(),
-            clock: values.clock.clone(),
-            terms: values.selection(&plan.projection.terms)?,
-            filters,
-            output,
-            memory: parameters.memory.clone(),
-            returned_by_slot,
-            per_partition_max,
-            state,
-            has_moved: false,
-        },
-        looked_ahead: 0,
-        has_more: false,
-    })
+    let collector = Collector {
+        plan: plan.clone(),
+        clock: values.clock.clone(),
+        terms: values.selection(&plan.projection.terms)?,
+        filters,
+        output,
+        memory: parameters.memory.clone(),
+        returned_by_slot,
+        per_partition_max,
+        state,
+        has_moved: false,
+    };
+    Ok(Cursor::new(source, collector))
 }
 
 /// The source of rows that are not merged, from where the page begins.
@@ -363,7 +406,8 @@ fn source(
 ) -> Result<Source, CqlError> {
     let (slot, after) = (state.slot as usize, state.position.clone());
     let indexes = plan.access.indexes;
-    if let (Reader::Stored(storage), WantedPartitions::Tokens(start, end)) = (&reader, &partitions)
+    if let (Reader::Stored { storage, .. }, WantedPartitions::Tokens(start, end)) =
+        (&reader, &partitions)
         && indexes != IndexUse::Unused
         && slot == 0
     {
@@ -374,6 +418,12 @@ fn source(
                 let view = storage.view(question.table).map_err(storage_error)?;
                 let lookups = lookup::ready(lookups, &view, indexes, parameters.consistency)?;
                 if !lookups.is_empty() {
+                    traces::note(|| {
+                        format!(
+                            "Finding rows by {} lookups in secondary indexes",
+                            lookups.len()
+                        )
+                    });
                     let span = Span::new(&view, tokens, after)?;
                     let rows = Indexed::new(view, question, lookups, span, &parameters.memory);
                     return Ok(Source::Indexed {

@@ -48,6 +48,8 @@ pub(super) struct Indexed {
     current: Option<Position>,
     /// The partition whose further positions are passed over.
     left: Option<Position>,
+    /// The tombstones of the partitions that were found as a whole and left.
+    tombstones: u64,
 }
 
 enum Positions {
@@ -75,7 +77,13 @@ impl Indexed {
             open: None,
             current: None,
             left: None,
+            tombstones: 0,
         }
+    }
+
+    /// The number of tombstones in partitions that were found as a whole.
+    pub(super) fn tombstones(&self) -> u64 {
+        self.tombstones + self.open.as_ref().map_or(0, RowStream::tombstones)
     }
 
     /// Whether a row is found without reading many entries.
@@ -92,6 +100,7 @@ impl Indexed {
             return Ok(match rows.next().transpose().map_err(storage_error)? {
                 Some(row) => Found::Row(row),
                 None => {
+                    self.tombstones = self.tombstones();
                     self.open = None;
                     Found::Nothing
                 }
@@ -112,6 +121,7 @@ impl Indexed {
 
     /// Skips the rest of the partition that the last row belongs to.
     pub(super) fn skip_partition(&mut self) {
+        self.tombstones = self.tombstones();
         self.open = None;
         self.left.clone_from(&self.current);
     }

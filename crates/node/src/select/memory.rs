@@ -9,9 +9,12 @@ use std::ops::Bound as Edge;
 use std::sync::Arc;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use cql::error::CqlError;
+use client_memory::{Account, Charge};
+use cql::error::{CqlError, ErrorKind};
 use schema::{Column, Table};
-use storage::read::{ClusteringBound, ClusteringSlice, Partitions, Position, ReadRequest, Row};
+use storage::read::{
+    Cell, ClusteringBound, ClusteringSlice, Partitions, Position, ReadRequest, Row,
+};
 
 use super::clustering::compare_clustering;
 use super::paging;
@@ -20,10 +23,15 @@ use super::paging;
 #[derive(Clone, Debug)]
 pub(super) struct MemoryTable {
     /// The definition of the table.
-    pub table: Arc<Table>,
+    table: Arc<Table>,
     /// The rows, with partitions in token order and the rows of each in clustering order.
-    pub rows: Arc<[Row]>,
+    rows: Arc<[Row]>,
+    /// The charge for the rows.
+    _charge: Arc<Charge>,
 }
+
+/// The bytes that a row or a cell takes beside its values.
+const ENTRY_BYTES: usize = 128;
 
 /// The place of a row among all rows of its table.
 #[derive(Debug, PartialEq)]
@@ -34,6 +42,33 @@ struct Place {
 }
 
 impl MemoryTable {
+    /// The table with these rows, which have partitions in token order and the rows of each in
+    /// clustering order. They are charged to `memory`.
+    ///
+    /// # Errors
+    /// If there is no room for the rows.
+    pub(super) fn new(
+        table: Arc<Table>,
+        rows: Vec<Row>,
+        memory: &Account,
+    ) -> Result<MemoryTable, CqlError> {
+        let mut charge = memory.charge();
+        // A read copies the rows that it wants.
+        let bytes = 2 * rows.iter().map(bytes_of).sum::<usize>();
+        charge.resize(bytes).map_err(|_| {
+            let (keyspace, name) = (&table.keyspace, &table.name);
+            let message = format!(
+                "Overloaded: there is no memory for the rows of {keyspace}.{name}; give its partition key, or read it later"
+            );
+            CqlError::new(ErrorKind::Overloaded, message)
+        })?;
+        Ok(MemoryTable {
+            table,
+            rows: rows.into(),
+            _charge: Arc::new(charge),
+        })
+    }
+
     /// The rows that a request asks for.
     ///
     /// # Errors
@@ -75,6 +110,23 @@ impl MemoryTable {
         }
         Ok(rows)
     }
+}
+
+/// The memory that a row takes, about.
+fn bytes_of(row: &Row) -> usize {
+    let keys = row
+        .partition
+        .key
+        .iter()
+        .chain(row.clustering.iter().flatten());
+    let cells = row.cells.iter().map(|(_, cell)| match cell {
+        Cell::Simple(cell) => ENTRY_BYTES + cell.value.len(),
+        Cell::Elements(elements) => elements
+            .iter()
+            .map(|(path, cell)| ENTRY_BYTES + path.len() + cell.value.len())
+            .sum(),
+    });
+    ENTRY_BYTES + keys.map(Bytes::len).sum::<usize>() + cells.sum::<usize>()
 }
 
 fn is_in_partitions(row: &Row, partitions: &Partitions) -> bool {

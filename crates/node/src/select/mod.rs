@@ -24,6 +24,7 @@ mod execute;
 mod expression;
 mod filter;
 mod group;
+mod guarded;
 mod indexed;
 mod log;
 mod lookup;

@@ -144,6 +144,7 @@ impl Search<'_> {
         let restrictions = self.restrictions();
         let is_whole_filter = restrictions.len() == self.filters.len();
         if self.reads_few_rows(is_whole_filter) {
+            traces::note(|| "The access path leads to few rows, so they are all ranked".to_owned());
             return self.scanned_page().await;
         }
         let filter = condition::search_filter(restrictions);
@@ -158,10 +159,19 @@ impl Search<'_> {
             let (page, alive) = self.page(named, before).await?;
             match Refill::after(self.limit, requested, count, alive) {
                 Refill::Whole => return Ok(page),
-                Refill::Short => return self.scanned_page().await,
+                Refill::Short => {
+                    let why = "The index can't name enough rows that match, so all are ranked";
+                    traces::note(|| why.to_owned());
+                    return self.scanned_page().await;
+                }
                 // To read the same rows again costs little beside the search, as they are in memory
                 // now.
-                Refill::Ask(more) => requested = more,
+                Refill::Ask(more) => {
+                    traces::note(|| {
+                        format!("Too few rows match: refilling with {more} candidates")
+                    });
+                    requested = more;
+                }
             }
         }
     }
@@ -188,6 +198,10 @@ impl Search<'_> {
             Err(ClientError::Status { .. }) => return Ok(None),
             Err(error) => return Err(refused(error)),
         };
+        traces::note(|| {
+            let named = neighbours.keys.len();
+            format!("The index named {named} rows with their values, so no rows are read")
+        });
         let mut collector = self.collector();
         for (at, key) in neighbours.keys.iter().enumerate() {
             let values = neighbours.column_values.iter().map(|values| values.get(at));
@@ -244,6 +258,7 @@ impl Search<'_> {
             ..self.search(wanted)
         };
         let neighbours = self.ask(search).await.map_err(refused)?;
+        traces::note(|| format!("The index named {} rows", neighbours.keys.len()));
         let named = neighbours.keys.iter().zip(neighbours.similarity_scores);
         named
             .map(|(key, score)| {
@@ -264,6 +279,14 @@ impl Search<'_> {
         let (keyspace, order) = (&self.plan.selected.table.keyspace, self.order);
         let names = order.key_columns.iter().map(|column| column.name.as_str());
         let names: Vec<&str> = names.collect();
+        traces::note(|| {
+            let filter = search.filter.as_ref();
+            let restrictions = filter.map_or(0, |filter| filter.restrictions.len());
+            format!(
+                "Asking index {keyspace}.{} for {} candidates (k = {}, restrictions = {restrictions})",
+                order.index.name, search.limit, self.limit
+            )
+        });
         let stores = &self.database.stores;
         stores
             .ann(keyspace, &order.index.name, search, &names)
@@ -301,7 +324,21 @@ impl Search<'_> {
             let score = self.order.candidates.metric.score(&self.vector, vector);
             Ok(ranks.take(row, score, told))
         };
-        each_row(&view, named, &mut take).await?;
+        let (mut read, mut checked) = (0_usize, 0_usize);
+        let mut counted = |row: Option<Row>, told: f32| {
+            read += 1;
+            row.map_or(Ok(Progress::Unfinished), |row| {
+                checked += 1;
+                take(row, told)
+            })
+        };
+        each_row(&view, named, &mut counted).await?;
+        traces::note(|| {
+            let gone = read - checked;
+            format!(
+                "Read {read} rows by their keys, of which {gone} are gone; checked the others for all of WHERE"
+            )
+        });
         let alive = ranks.as_ref().map(|ranks| ranks.within(reach));
         for row in ranks.into_iter().flat_map(Ranks::into_best) {
             collector.take(0, row)?;
@@ -406,11 +443,11 @@ fn covered_row<'a>(
 }
 
 /// Reads the rows that were named, and gives them to `take` in their order, each with its score,
-/// until it has enough.
+/// until it has enough. A row that is gone is `None`.
 async fn each_row(
     view: &View,
     named: Vec<Named>,
-    take: &mut (dyn FnMut(Row, f32) -> Result<Progress, CqlError> + Send),
+    take: &mut (dyn FnMut(Option<Row>, f32) -> Result<Progress, CqlError> + Send),
 ) -> Result<(), CqlError> {
     let mut named = named.into_iter();
     let started = Instant::now();
@@ -418,9 +455,7 @@ async fn each_row(
         let Some(Named { key, score }) = named.next() else {
             return Ok(());
         };
-        if let Some(row) = read_row(view, key)?
-            && take(row, score)? == Progress::Finished
-        {
+        if take(read_row(view, key)?, score)? == Progress::Finished {
             return Ok(());
         }
     }
@@ -432,11 +467,10 @@ async fn each_row(
         .map(|chunk| {
             let view = view.clone();
             on_blocking_thread(move || {
-                let rows = chunk.into_iter().filter_map(|Named { key, score }| {
-                    let row = read_row(&view, key).transpose()?;
-                    Some(row.map(|row| (row, score)))
-                });
-                rows.collect::<Result<Vec<(Row, f32)>, CqlError>>()
+                let rows = chunk
+                    .into_iter()
+                    .map(|Named { key, score }| Ok((read_row(&view, key)?, score)));
+                rows.collect::<Result<Vec<(Option<Row>, f32)>, CqlError>>()
             })
         })
         .buffered(CHUNKS_AT_ONCE);

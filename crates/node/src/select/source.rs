@@ -22,7 +22,11 @@ pub(super) const MERGED_PARTITIONS_MAX: usize = 1_000;
 #[derive(Clone)]
 pub(super) enum Reader {
     /// A table of the storage.
-    Stored(Storage),
+    Stored {
+        storage: Storage,
+        /// The most tombstones that a read may pass.
+        tombstones_max: u64,
+    },
     /// A system table.
     Memory(MemoryTable),
 }
@@ -33,12 +37,17 @@ enum Rows {
 }
 
 impl Reader {
-    fn open(&self, request: ReadRequest) -> Result<Rows, CqlError> {
+    /// Opens a read. `passed` is the number of tombstones that were passed before.
+    fn open(&self, request: ReadRequest, passed: u64) -> Result<Rows, CqlError> {
         match self {
-            Reader::Stored(storage) => storage
-                .read(request)
-                .map(|stream| Rows::Stored(Box::new(stream)))
-                .map_err(storage_error),
+            Reader::Stored {
+                storage,
+                tombstones_max,
+            } => {
+                let mut stream = storage.read(request).map_err(storage_error)?;
+                stream.stop_at_tombstones(tombstones_max.saturating_sub(passed));
+                Ok(Rows::Stored(Box::new(stream)))
+            }
             Reader::Memory(table) => Ok(Rows::Memory(table.read(&request)?.into_iter())),
         }
     }
@@ -49,6 +58,14 @@ impl Rows {
         match self {
             Rows::Stored(stream) => stream.next().transpose().map_err(storage_error),
             Rows::Memory(rows) => Ok(rows.next()),
+        }
+    }
+
+    /// The number of tombstones that were passed so far.
+    fn tombstones(&self) -> u64 {
+        match self {
+            Rows::Stored(stream) => stream.tombstones(),
+            Rows::Memory(_) => 0,
         }
     }
 }
@@ -132,6 +149,18 @@ impl Source {
         matches!(self, Source::Indexed { rows, .. } if rows.is_quick())
     }
 
+    /// The number of tombstones that were passed so far. Rows that indexes find alone count none.
+    pub(super) fn tombstones(&self) -> u64 {
+        match self {
+            Source::Sequence(sequence) => sequence.tombstones(),
+            Source::Merge(merge) => {
+                let open = merge.heads.iter().map(|(_, _, rows)| rows.tombstones());
+                merge.tombstones + open.sum::<u64>()
+            }
+            Source::Indexed { rows, .. } => rows.tombstones(),
+        }
+    }
+
     /// Whether a page may end behind any row.
     pub(super) fn can_resume(&self) -> bool {
         !matches!(self, Source::Merge(_))
@@ -149,6 +178,8 @@ pub(super) struct Sequence {
     open: Option<Rows>,
     /// The most rows that the open partition can still have.
     left: usize,
+    /// The tombstones of the partitions that were left.
+    tombstones: u64,
     /// The row behind which the first partition is read.
     resume_after: Option<Position>,
 }
@@ -169,8 +200,13 @@ impl Sequence {
             slot,
             open: None,
             left: 0,
+            tombstones: 0,
             resume_after,
         }
+    }
+
+    fn tombstones(&self) -> u64 {
+        self.tombstones + self.open.as_ref().map_or(0, Rows::tombstones)
     }
 
     fn fetch(&mut self) -> Result<Fetched, CqlError> {
@@ -198,11 +234,12 @@ impl Sequence {
             Partitions::Tokens(_, _) => usize::MAX,
         };
         let request = self.question.ask(partitions, self.resume_after.take());
-        self.open = Some(self.reader.open(request)?);
+        self.open = Some(self.reader.open(request, self.tombstones)?);
         Ok(Fetched::Nothing)
     }
 
     fn leave(&mut self) {
+        self.tombstones = self.tombstones();
         self.open = None;
         self.slot += 1;
     }
@@ -218,6 +255,8 @@ pub(super) struct Merge {
     waiting: VecDeque<(usize, Vec<bytes::Bytes>)>,
     /// The open partitions as (slot, next row, rows behind it). The row to return first comes last.
     heads: Vec<(usize, Row, Rows)>,
+    /// The tombstones of the partitions that have no further rows.
+    tombstones: u64,
 }
 
 impl Merge {
@@ -235,13 +274,14 @@ impl Merge {
             order,
             waiting: keys.into_iter().enumerate().collect(),
             heads: Vec::new(),
+            tombstones: 0,
         }
     }
 
     fn fetch(&mut self) -> Result<Fetched, CqlError> {
         if let Some((slot, key)) = self.waiting.pop_front() {
             let request = self.question.ask(Partitions::One(key), None);
-            let rows = self.reader.open(request)?;
+            let rows = self.reader.open(request, self.tombstones)?;
             self.advance(slot, rows)?;
             return Ok(Fetched::Nothing);
         }
@@ -256,6 +296,7 @@ impl Merge {
     /// dropped.
     fn advance(&mut self, slot: usize, mut rows: Rows) -> Result<(), CqlError> {
         let Some(row) = rows.next_row()? else {
+            self.tombstones += rows.tombstones();
             return Ok(());
         };
         let at = self.heads.partition_point(|(other_slot, other, _)| {

@@ -283,6 +283,7 @@ impl<S: Service> Connection<S> {
                 check_version(&startup)?;
                 self.compression = startup.compression()?;
                 self.started = true;
+                self.shared.service.started(&self.session, &startup);
                 Ok(Some(match self.is_open() {
                     true => Response::Ready,
                     false => Response::Authenticate {

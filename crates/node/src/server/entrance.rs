@@ -86,6 +86,7 @@ pub(super) async fn enter<S: Service>(
         local,
         remote,
         certificate_identity: socket.client_identity(),
+        tls: socket.tls_session(),
     };
     Some(Entered {
         socket,

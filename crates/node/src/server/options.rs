@@ -8,6 +8,9 @@ use client_memory::{Budget, Shares};
 use cql::wire::DEFAULT_BODY_LIMIT;
 use rustls::ServerConfig;
 
+use crate::guardrails::Guardrails;
+use crate::system::Setting;
+
 /// The options of a node.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
@@ -20,6 +23,10 @@ pub struct NodeOptions {
     pub data_center: String,
     /// Whether clients have to log in.
     pub login: bool,
+    /// The settings that the system tables show. They hold no secrets.
+    pub settings: Vec<Setting>,
+    /// The thresholds at which clients are warned and requests refused.
+    pub guardrails: Arc<Guardrails>,
 }
 
 impl Default for NodeOptions {
@@ -29,6 +36,8 @@ impl Default for NodeOptions {
             prepared_bytes_max: Shares::default().prepared as u64,
             data_center: crate::system::DATA_CENTER.to_owned(),
             login: false,
+            settings: Vec::new(),
+            guardrails: Arc::default(),
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use net::stream::TlsSession;
+
 /// The addresses of a connection, and the identity that its client has proved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
@@ -12,4 +14,6 @@ pub struct Peer {
     /// The name in the client's certificate, if it showed one that an authority of the listener
     /// has signed.
     pub certificate_identity: Option<String>,
+    /// The TLS of the connection; `None` if it is in clear.
+    pub tls: Option<TlsSession>,
 }

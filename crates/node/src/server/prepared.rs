@@ -52,6 +52,8 @@ impl PreparedId {
 /// A statement that clients execute by its id.
 pub(super) struct Prepared {
     pub id: PreparedId,
+    /// The text of the statement, which traces show.
+    pub text: Box<str>,
     pub parsed: Parsed,
     /// The keyspace that was in use when the statement was prepared.
     keyspace: Option<String>,
@@ -117,6 +119,7 @@ impl Prepared {
         let resolved = Resolved::new(database, keyspace, &parsed)?;
         Ok(Prepared {
             id: PreparedId::of(keyspace, text, resolved.plan.variables()),
+            text: text.into(),
             parsed,
             keyspace: keyspace.map(str::to_owned),
             bytes: weight::of_prepared(text, &resolved.plan),

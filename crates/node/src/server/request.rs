@@ -14,8 +14,6 @@ use super::outbox::{Encoded, encode};
 use super::service::Service;
 use super::shared::Shared;
 
-const TRACING_WARNING: &str = "Tracing is not supported: the request was executed without a trace.";
-
 /// Rows up to this many bytes are compressed without a charge for the memory that compression
 /// takes.
 const COMPRESSED_UNCHARGED_BYTES: usize = 1 << 20;
@@ -67,8 +65,18 @@ async fn work_out<S: Service>(
     let mut rows = None;
     let answer = match request {
         Ok(request) => {
-            let answer = shared.service.answer(&of.session, request, &of.account);
-            answer.await
+            let service = &shared.service;
+            let trace = traced.then(|| service.begin_trace(&of.session, &request, &of.account));
+            let answer = service.answer(&of.session, request, &of.account);
+            match trace.flatten() {
+                None => answer.await,
+                Some(trace) => {
+                    let answer = trace.scope(answer).await;
+                    service.keep_trace(&trace);
+                    context.tracing_id = Some(trace.id());
+                    answer
+                }
+            }
         }
         Err(error) => Err(error.into()),
     };
@@ -86,9 +94,6 @@ async fn work_out<S: Service>(
             Response::Error(error)
         }
     };
-    if traced {
-        context.warnings.push(TRACING_WARNING.to_owned());
-    }
     let stream = context.stream;
     encoded(response, &context, compression, charge, rows).unwrap_or_else(|NoRoom| {
         shared.counters.requests_failed.add(1);

@@ -6,8 +6,9 @@ use bytes::Bytes;
 use client_memory::{Account, Charge};
 use cql::error::CqlError;
 use cql::secret::Secret;
-use cql::wire::{Event, Request, Response};
+use cql::wire::{Event, Request, Response, Startup};
 use tokio::sync::broadcast;
+use traces::Trace;
 
 use super::peer::Peer;
 
@@ -30,6 +31,9 @@ pub trait Service: Send + Sync + 'static {
         token: Secret<Option<Bytes>>,
     ) -> impl Future<Output = Result<(), CqlError>> + Send;
 
+    /// Notes the options with which a client has begun.
+    fn started(&self, _session: &Self::Session, _startup: &Startup) {}
+
     /// The answer to `OPTIONS`.
     fn supported(&self) -> Vec<(String, Vec<String>)>;
 
@@ -41,6 +45,20 @@ pub trait Service: Send + Sync + 'static {
         request: Request,
         memory: &Account,
     ) -> impl Future<Output = Result<Reply, CqlError>> + Send;
+
+    /// Begins the trace of a request, which is charged to `memory`. `None` from a service that
+    /// makes no traces.
+    fn begin_trace(
+        &self,
+        _session: &Self::Session,
+        _request: &Request,
+        _memory: &Account,
+    ) -> Option<Trace> {
+        None
+    }
+
+    /// Keeps the trace of a request that is answered, so that the client can read it.
+    fn keep_trace(&self, _trace: &Trace) {}
 
     /// Schema events from now on, for a connection that registers for them. A receiver that falls
     /// behind loses its connection, since a driver refreshes its schema when it connects again.

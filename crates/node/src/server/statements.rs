@@ -1,8 +1,8 @@
 //! The [`Service`] of a node with embedded storage: it parses, prepares and executes statements.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use client_memory::{Account, Charge};
 use cql::ast::{BatchKind, Parsed};
@@ -10,19 +10,22 @@ use cql::error::{CqlError, ErrorKind};
 use cql::secret::Secret;
 use cql::wire::{
     Batch, BatchStatement, BatchedStatement, BoundValue, Compression, Event, QueryParameters,
-    Request, Response, Values,
+    Request, Response, Startup, Values,
 };
 use tokio::sync::broadcast;
+use traces::Trace;
 
 use super::convert;
 use super::events::SchemaEvents;
 use super::peer::Peer;
 use super::prepared::{Prepared, PreparedStatements};
 use super::service::{Reply, Service};
+use super::traced;
 use super::values;
 use super::weight;
 use crate::access::Actor;
 use crate::access::login::Credentials;
+use crate::clients::Registered;
 use crate::modify;
 use crate::query::{self, Answer, Database, Outcome, Parameters, StatementPlan};
 use crate::system::CQL_VERSION;
@@ -42,21 +45,19 @@ pub(crate) struct Statements {
     events: SchemaEvents,
 }
 
-/// The state of a connection: the address to which the client connected, and the keyspace in use.
+/// The state of a connection: its addresses, and the client.
 pub(crate) struct Session {
     peer: Peer,
-    keyspace: ArcSwapOption<String>,
-    /// The role that has logged in.
-    role: OnceLock<Arc<str>>,
+    client: Registered,
 }
 
 impl Session {
     fn keyspace(&self) -> Option<Arc<String>> {
-        self.keyspace.load_full()
+        self.client.keyspace.load_full()
     }
 
     fn actor(&self) -> Actor {
-        match self.role.get() {
+        match self.client.role.get() {
             Some(role) => Actor::Role(role.clone()),
             None => Actor::Anybody,
         }
@@ -141,6 +142,7 @@ impl Statements {
             plan.variables(),
             parameters,
         )?;
+        traced::tell_prepared(&prepared.text, &resolved.variables, &parameters.values);
         let answer = plan.execute(&self.database, parameters).await?;
         let Some(metadata) = &resolved.result else {
             // The plan promises no rows, so these are the answer of a conditional write.
@@ -161,7 +163,10 @@ impl Statements {
     fn without_rows(&self, session: &Session, outcome: Outcome) -> Response {
         match outcome {
             Outcome::SetKeyspace(keyspace) => {
-                session.keyspace.store(Some(Arc::new(keyspace.clone())));
+                session
+                    .client
+                    .keyspace
+                    .store(Some(Arc::new(keyspace.clone())));
                 Response::SetKeyspace(keyspace)
             }
             Outcome::SchemaChange(change) => {
@@ -259,25 +264,21 @@ impl Service for Statements {
     type Session = Session;
 
     fn open_session(&self, peer: Peer) -> Session {
-        let role = OnceLock::new();
-        if self.database.access.asks_for_login()
-            && let Some(identity) = &peer.certificate_identity
-        {
+        let asks_for_login = self.database.access.asks_for_login();
+        let clients = self.database.system.clients();
+        let client = clients.register(peer.remote, peer.tls.clone(), asks_for_login);
+        if asks_for_login && let Some(identity) = &peer.certificate_identity {
             let catalog = self.database.storage.catalog();
             let known = catalog.role_of_identity(identity);
             if let Some(known) = known.filter(|role| catalog.roles[*role].can_login) {
-                let _ = role.set(Arc::from(known));
+                let _ = client.role.set(Arc::from(known));
             }
         }
-        Session {
-            peer,
-            keyspace: ArcSwapOption::empty(),
-            role,
-        }
+        Session { peer, client }
     }
 
     fn must_log_in(&self, session: &Session) -> bool {
-        self.database.access.asks_for_login() && session.role.get().is_none()
+        self.database.access.asks_for_login() && session.client.role.get().is_none()
     }
 
     async fn log_in(
@@ -293,8 +294,12 @@ impl Service for Statements {
         // the check of its first statement.
         let catalog = self.database.storage.catalog();
         let role = access.logins.log_in(&catalog, credentials, address).await?;
-        let _ = session.role.set(role);
+        let _ = session.client.role.set(role);
         Ok(())
+    }
+
+    fn started(&self, session: &Session, startup: &Startup) {
+        session.client.started(&startup.options);
     }
 
     fn supported(&self) -> Vec<(String, Vec<String>)> {
@@ -312,6 +317,7 @@ impl Service for Statements {
         request: Request,
         memory: &Account,
     ) -> Result<Reply, CqlError> {
+        session.client.requests.fetch_add(1, Ordering::Relaxed);
         match request {
             Request::Query {
                 statement,
@@ -327,6 +333,15 @@ impl Service for Statements {
             | Request::Register { .. }
             | Request::AuthResponse { .. } => Err(CqlError::protocol("not a statement")),
         }
+    }
+
+    fn begin_trace(&self, session: &Session, request: &Request, memory: &Account) -> Option<Trace> {
+        let addresses = (session.peer.remote, session.peer.local);
+        traced::begin(&self.database.storage, addresses, request, memory)
+    }
+
+    fn keep_trace(&self, trace: &Trace) {
+        self.database.system.traces().keep(trace.end());
     }
 
     fn events(&self) -> broadcast::Receiver<Event> {
@@ -348,6 +363,7 @@ fn charge_text(text: &str, memory: &Account) -> Result<Charge, CqlError> {
 }
 
 async fn parse(text: String) -> Result<Parsed, CqlError> {
+    traced::note_parsing(&text);
     if text.len() <= LARGE_TEXT_BYTES {
         return cql::parser::parse_statement(&text);
     }

@@ -23,7 +23,7 @@ const STATEMENT_BYTES: usize = 4 << 10;
 /// The memory that a prepared statement takes, in bytes.
 pub(super) fn of_prepared(text: &str, plan: &StatementPlan) -> usize {
     let columns = plan.variables().len() + plan.width();
-    STATEMENT_BYTES + 2 * text.len() + TOKEN_BYTES * tokens(text) + COLUMN_BYTES * columns
+    STATEMENT_BYTES + 3 * text.len() + TOKEN_BYTES * tokens(text) + COLUMN_BYTES * columns
 }
 
 /// The memory that a text takes while it is parsed and planned, in bytes.

@@ -1,5 +1,5 @@
-//! The tables of `system`, `system_schema`, `system_auth`, `system_distributed`, `system_traces`
-//! and `system_virtual_schema`. They are made from the catalog when they are read, and can't be
+//! The tables of `system`, `system_schema`, `system_auth`, `system_distributed`, `system_traces`,
+//! `system_views` and `system_virtual_schema`. They are made when they are read, and can't be
 //! written.
 //!
 //! Drivers, `cqlsh` and CDC readers learn from them everything about a node. So their names and
@@ -17,6 +17,7 @@ mod schema;
 mod schema_empty;
 mod table_options;
 mod traces;
+mod views;
 mod virtual_schema;
 
 use std::collections::{BTreeMap, HashMap};
@@ -25,12 +26,17 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use ::schema::{Catalog, Keyspace, Table, TableId};
+use ::traces::Traces;
+use bytes::Bytes;
 use cql::error::CqlError;
 use record::Record;
 pub(crate) use schema::cdc_options;
 use storage::Storage;
 use storage::clock::{Clock, SystemClock};
 use storage::read::Row;
+
+use crate::clients::Clients;
+use crate::guardrails::Guardrails;
 
 /// The name of the one data center, unless the node's options give another.
 pub const DATA_CENTER: &str = "datacenter1";
@@ -46,9 +52,9 @@ pub const PARTITIONER: &str = "org.apache.cassandra.dht.Murmur3Partitioner";
 const LOCAL_STRATEGY: &str = "org.apache.cassandra.locator.LocalStrategy";
 const SIMPLE_STRATEGY: &str = "org.apache.cassandra.locator.SimpleStrategy";
 
-/// The keyspace of the tables that describe themselves. `system_schema` does not list it, since
-/// drivers look for it only in `system_virtual_schema`.
-const VIRTUAL_SCHEMA: &str = "system_virtual_schema";
+/// The keyspaces that `system_schema` does not list, since drivers look for them only in
+/// `system_virtual_schema`.
+const VIRTUAL: [&str; 2] = ["system_views", "system_virtual_schema"];
 
 /// The server's address for a statement that came over no connection.
 const UNCONNECTED: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9042);
@@ -58,8 +64,25 @@ pub struct SystemTables {
     keyspaces: BTreeMap<String, Arc<Keyspace>>,
     contents: HashMap<TableId, fn(&Source<'_>) -> Vec<Record>>,
     data_center: String,
+    traces: Arc<Traces>,
+    clients: Arc<Clients>,
+    settings: Vec<Setting>,
+    guardrails: Arc<Guardrails>,
     /// The time at which the node started, in seconds since the epoch.
     started_at_s: i64,
+}
+
+/// A setting of the process, as `system_views.settings` and `system.config` show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The name of the setting.
+    pub name: String,
+    /// The value that counts, as text.
+    pub value: String,
+    /// The place that the value comes from, such as `default` or `file`.
+    pub source: &'static str,
+    /// The kind of value, such as `integer`.
+    pub kind: &'static str,
 }
 
 /// The keyspaces and tables whose rows are wanted. After each change drivers ask for the rows of
@@ -70,6 +93,8 @@ pub(crate) struct Wanted<'a> {
     pub keyspace: Option<&'a str>,
     /// The name of the one wanted table; `None` for all. It is set only together with a keyspace.
     pub table: Option<&'a str>,
+    /// The serialised values of the one wanted partition key; `None` for all.
+    pub key: Option<&'a [Bytes]>,
 }
 
 /// The data from which rows are made.
@@ -101,6 +126,7 @@ impl SystemTables {
             cdc::TABLES,
             auth::TABLES,
             traces::TABLES,
+            views::TABLES,
         ];
         for declaration in declarations.into_iter().flatten() {
             let table = declaration.table();
@@ -118,6 +144,10 @@ impl SystemTables {
                 .collect(),
             contents,
             data_center: DATA_CENTER.to_owned(),
+            traces: Arc::default(),
+            clients: Arc::default(),
+            settings: Vec::new(),
+            guardrails: Arc::default(),
             started_at_s: storage::clock::seconds(SystemClock.now_micros()),
         }
     }
@@ -131,9 +161,36 @@ impl SystemTables {
         }
     }
 
+    /// These tables for a node with these settings.
+    #[must_use]
+    pub fn with_settings(self, settings: Vec<Setting>) -> SystemTables {
+        SystemTables { settings, ..self }
+    }
+
+    /// These tables for a node with these guardrails.
+    #[must_use]
+    pub fn with_guardrails(self, guardrails: Arc<Guardrails>) -> SystemTables {
+        SystemTables { guardrails, ..self }
+    }
+
+    /// The guardrails, whose violations `system.large_data` shows.
+    pub fn guardrails(&self) -> &Arc<Guardrails> {
+        &self.guardrails
+    }
+
+    /// The open connections that `system_views.clients` shows.
+    pub(crate) fn clients(&self) -> &Arc<Clients> {
+        &self.clients
+    }
+
     /// The name of the one data center.
     pub fn data_center(&self) -> &str {
         &self.data_center
+    }
+
+    /// The traces that `system_traces` shows.
+    pub fn traces(&self) -> &Traces {
+        &self.traces
     }
 
     /// A system keyspace by its name.
@@ -200,7 +257,7 @@ impl Source<'_> {
     fn keyspaces(&self) -> impl Iterator<Item = &Arc<Keyspace>> {
         let of_the_system = named(&self.system.keyspaces, self.wanted.keyspace);
         of_the_system
-            .filter(|keyspace| keyspace.name != VIRTUAL_SCHEMA)
+            .filter(|keyspace| !VIRTUAL.contains(&&*keyspace.name))
             .chain(self.keyspaces_of_users())
     }
 

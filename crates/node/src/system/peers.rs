@@ -1,8 +1,5 @@
 //! The system tables about other nodes, of which there are none, and about the distribution of
 //! data.
-//!
-//! `system.peers_v2` is missing on purpose. Without it drivers take ports from their own
-//! configuration, which is right for one node behind any port mapping.
 
 use super::definition::{Declaration, none};
 
@@ -18,6 +15,23 @@ pub(super) const TABLES: &[Declaration] = &[
             rpc_address inet,
             schema_version uuid,
             tokens set<text>)",
+        records: none,
+    },
+    Declaration {
+        cql: "CREATE TABLE system.peers_v2 (
+            peer inet,
+            peer_port int,
+            data_center text,
+            host_id uuid,
+            native_address inet,
+            native_port int,
+            preferred_ip inet,
+            preferred_port int,
+            rack text,
+            release_version text,
+            schema_version uuid,
+            tokens set<text>,
+            PRIMARY KEY (peer, peer_port))",
         records: none,
     },
     Declaration {

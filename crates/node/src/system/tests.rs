@@ -134,6 +134,7 @@ fn of_one_table_no_more_rows_are_made_than_it_has() {
             let wanted = Wanted {
                 keyspace: Some(keyspace),
                 table: name,
+                key: None,
             };
             let some = system.rows_of(&catalog, table, wanted, SERVER).unwrap();
             let is_wanted = |row: &&Row| {
@@ -267,7 +268,7 @@ fn keyspaces_give_the_replication_that_drivers_compute_with() {
     }
     assert!(
         rows.iter()
-            .all(|row| text(row, "keyspace_name") != VIRTUAL_SCHEMA)
+            .all(|row| !VIRTUAL.contains(&&*text(row, "keyspace_name")))
     );
 }
 
@@ -432,13 +433,22 @@ fn streams_of_both_modes_are_listed() {
 }
 
 #[test]
-fn the_virtual_schema_describes_itself_alone() {
+fn the_virtual_schema_describes_what_has_no_storage() {
     let catalog = fixtures::catalog();
-    let keyspaces = rows(&catalog, VIRTUAL_SCHEMA, "keyspaces");
-    assert_eq!(keyspaces.len(), 1);
-    assert_eq!(text(&keyspaces[0], "keyspace_name"), VIRTUAL_SCHEMA);
-    assert_eq!(rows(&catalog, VIRTUAL_SCHEMA, "tables").len(), 3);
-    let columns = rows(&catalog, VIRTUAL_SCHEMA, "columns");
+    let schema = "system_virtual_schema";
+    let keyspaces = rows(&catalog, schema, "keyspaces");
+    let mut names: Vec<String> = keyspaces
+        .iter()
+        .map(|row| text(row, "keyspace_name"))
+        .collect();
+    names.sort();
+    assert_eq!(names, VIRTUAL);
+    assert_eq!(rows(&catalog, schema, "tables").len(), 5);
+    let columns = rows(&catalog, schema, "columns");
+    named(
+        &columns,
+        &[("table_name", "clients"), ("column_name", "request_count")],
+    );
     named(
         &columns,
         &[("table_name", "columns"), ("column_name", "kind")],
@@ -455,10 +465,40 @@ fn the_newest_state_is_the_catalogs_version() {
 }
 
 #[test]
-fn peers_v2_is_unknown_so_that_drivers_fall_back() {
-    let system = tables();
-    assert!(system.table("system", "peers").is_some());
-    assert!(system.table("system", "peers_v2").is_none());
+fn settings_and_clients_are_shown() {
+    let system = tables().with_settings(vec![Setting {
+        name: "cql-port".to_owned(),
+        value: "9142".to_owned(),
+        source: "file",
+        kind: "integer",
+    }]);
+    let catalog = fixtures::catalog();
+    let shown = |keyspace, name| {
+        let table = system.table(keyspace, name).unwrap();
+        let rows = system.rows_of(&catalog, table, Wanted::default(), SERVER);
+        let rows = rows.unwrap();
+        rows.iter()
+            .map(|row| decoded(table, row))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(text(&shown("system_views", "settings")[0], "value"), "9142");
+    assert_eq!(text(&shown("system", "config")[0], "source"), "file");
+    assert!(shown("system_views", "clients").is_empty());
+    let client = system
+        .clients()
+        .register("127.0.0.1:5".parse().unwrap(), None, false);
+    let [row] = &shown("system_views", "clients")[..] else {
+        panic!("one client");
+    };
+    assert_eq!(text(row, "connection_stage"), "established");
+    client.started(&[("DRIVER_NAME".to_owned(), "d".to_owned())]);
+    let [row] = &shown("system", "clients")[..] else {
+        panic!("one client");
+    };
+    assert_eq!(text(row, "connection_stage"), "ready");
+    assert_eq!(text(row, "driver_name"), "d");
+    drop(client);
+    assert!(shown("system", "clients").is_empty());
 }
 
 #[test]

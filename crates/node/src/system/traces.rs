@@ -1,6 +1,17 @@
-//! The tables for traces of requests. Requests are not traced, so both stay empty.
+//! The tables in which clients read the traces of their requests. A trace is there once its request
+//! is answered.
 
-use super::definition::{Declaration, none};
+use std::sync::Arc;
+
+use query::clock::timeuuid_at;
+use storage::clock::{Clock, SystemClock};
+use traces::Ended;
+use uuid::Uuid;
+use value::Value;
+
+use super::Source;
+use super::definition::Declaration;
+use super::record::{Record, record, text, text_map};
 
 pub(super) const TABLES: &[Declaration] = &[
     Declaration {
@@ -14,7 +25,7 @@ pub(super) const TABLES: &[Declaration] = &[
             parameters map<text, text>,
             request text,
             started_at timestamp)",
-        records: none,
+        records: sessions,
     },
     Declaration {
         cql: "CREATE TABLE system_traces.events (
@@ -26,6 +37,59 @@ pub(super) const TABLES: &[Declaration] = &[
             source_port int,
             thread text,
             PRIMARY KEY (session_id, event_id))",
-        records: none,
+        records: events,
     },
 ];
+
+/// The traces that the query wants: one if it names a session, or all.
+fn wanted(source: &Source<'_>) -> Vec<Arc<Ended>> {
+    let id = match source.wanted.key {
+        Some([id]) => Uuid::from_slice(id).ok(),
+        _ => None,
+    };
+    source.system.traces.at(SystemClock.now_micros(), id)
+}
+
+fn sessions(source: &Source<'_>) -> Vec<Record> {
+    let sessions = wanted(source).into_iter().map(|ended| {
+        let begun = &ended.begun;
+        record([
+            ("session_id", Value::Uuid(begun.id)),
+            ("client", Value::Inet(begun.client)),
+            ("command", text("QUERY")),
+            ("coordinator", Value::Inet(begun.coordinator.ip())),
+            (
+                "coordinator_port",
+                Value::Int(i32::from(begun.coordinator.port())),
+            ),
+            ("duration", Value::Int(ended.duration_micros)),
+            ("parameters", text_map(&begun.parameters)),
+            ("request", text(begun.request)),
+            (
+                "started_at",
+                Value::Timestamp(begun.started_at_micros / 1000),
+            ),
+        ])
+    });
+    sessions.collect()
+}
+
+fn events(source: &Source<'_>) -> Vec<Record> {
+    let mut records = Vec::new();
+    for ended in wanted(source) {
+        let begun = &ended.begun;
+        let port = Value::Int(i32::from(begun.coordinator.port()));
+        records.extend(ended.steps.iter().map(|step| {
+            record([
+                ("session_id", Value::Uuid(begun.id)),
+                ("event_id", Value::Timeuuid(timeuuid_at(step.tick))),
+                ("activity", text(&step.activity)),
+                ("source", Value::Inet(begun.coordinator.ip())),
+                ("source_elapsed", Value::Int(step.elapsed_micros)),
+                ("source_port", port.clone()),
+                ("thread", text(&step.thread)),
+            ])
+        }));
+    }
+    records
+}

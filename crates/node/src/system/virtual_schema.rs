@@ -1,10 +1,14 @@
 //! `system_virtual_schema`: the keyspace in which drivers of Cassandra 4 and later look for tables
-//! without storage. It lists only itself, since `system_schema` lists all others.
+//! without storage. It lists itself and `system_views`, and `system_schema` lists all others.
+
+use std::sync::Arc;
+
+use schema::Table;
 
 use super::definition::Declaration;
 use super::record::{Record, record, text};
 use super::schema::column_record;
-use super::{Source, VIRTUAL_SCHEMA};
+use super::{Source, VIRTUAL};
 
 pub(super) const TABLES: &[Declaration] = &[
     Declaration {
@@ -35,12 +39,20 @@ pub(super) const TABLES: &[Declaration] = &[
 ];
 
 fn keyspaces(_: &Source<'_>) -> Vec<Record> {
-    vec![record([("keyspace_name", text(VIRTUAL_SCHEMA))])]
+    let keyspaces = VIRTUAL.into_iter();
+    keyspaces
+        .map(|name| record([("keyspace_name", text(name))]))
+        .collect()
+}
+
+/// The tables without storage.
+fn listed<'a>(source: &'a Source<'_>) -> impl Iterator<Item = &'a Arc<Table>> {
+    let keyspaces = VIRTUAL.into_iter();
+    keyspaces.flat_map(|name| source.system.keyspaces[name].tables.values())
 }
 
 fn tables(source: &Source<'_>) -> Vec<Record> {
-    let tables = source.system.keyspaces[VIRTUAL_SCHEMA].tables.values();
-    tables
+    listed(source)
         .map(|table| {
             record([
                 ("keyspace_name", text(&table.keyspace)),
@@ -52,8 +64,7 @@ fn tables(source: &Source<'_>) -> Vec<Record> {
 }
 
 fn columns(source: &Source<'_>) -> Vec<Record> {
-    let tables = source.system.keyspaces[VIRTUAL_SCHEMA].tables.values();
-    tables
+    listed(source)
         .flat_map(|table| {
             table
                 .columns

@@ -232,8 +232,7 @@ fn wrong_names_and_options_are_explained() {
         (
             "CREATE KEYSPACE \"a-b\" WITH replication = {'class': 'X'}",
             ErrorKind::Invalid,
-            "Keyspace name must not be empty, more than 48 characters long, or contain \
-             non-alphanumeric-underscore characters (got \"a-b\")",
+            "Keyspace name must not be empty and must contain alphanumeric or underscore characters only (got \"a-b\")",
         ),
     ]);
 }

@@ -244,8 +244,7 @@ fn wrong_options_have_their_error_codes() {
         (
             "CREATE TABLE \"a b\" (k int PRIMARY KEY)",
             ErrorKind::ConfigError,
-            "Table name must not be empty, more than 48 characters long, or contain \
-             non-alphanumeric-underscore characters (got \"a b\")",
+            "ks.a b: Table name must not be empty or not contain non-alphanumeric-underscore characters (got \"a b\")",
         ),
     ] {
         let error = error(&f, cql);

@@ -31,6 +31,8 @@ const QUERIES: &[&str] = &[
     "SELECT * FROM system_schema.indexes",
     "SELECT * FROM system_schema.views",
     "SELECT * FROM system_schema.dropped_columns",
+    "SELECT * FROM system.peers_v2",
+    "SELECT host_id, peer, peer_port, native_address, native_port, schema_version FROM system.peers_v2",
     "SELECT * from system_virtual_schema.keyspaces",
     "SELECT * from system_virtual_schema.tables",
     "SELECT * from system_virtual_schema.columns",
@@ -110,11 +112,8 @@ const PREPARED: &[(&str, &[&str])] = &[
 ];
 
 /// Queries of tables that drivers do without if the answer is Invalid.
-const ABSENT: &[&str] = &[
-    "SELECT * FROM system.peers_v2",
-    "SELECT host_id, peer, peer_port, native_address, native_port, schema_version FROM system.peers_v2",
-    "SELECT connection_id, host_id, address, port, tls_port FROM system.client_routes",
-];
+const ABSENT: &[&str] =
+    &["SELECT connection_id, host_id, address, port, tls_port FROM system.client_routes"];
 
 fn thawed(cql_type: &str) -> &str {
     cql_type

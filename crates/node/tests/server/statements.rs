@@ -374,7 +374,7 @@ async fn a_text_too_large_to_parse_in_passing_is_parsed_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_traced_statement_is_answered_without_a_trace() {
+async fn a_traced_statement_has_a_trace() {
     let (_node, mut client) = start_with_keyspace().await;
     let mut frame = bytes::BytesMut::new();
     crate::client::query("SELECT key FROM system.local").encode(3, None, &mut frame);
@@ -382,8 +382,27 @@ async fn a_traced_statement_is_answered_without_a_trace() {
     client.send_bytes(&frame).await;
     let (context, response) = client.receive().await;
     assert_eq!(literals(response).1, [["'local'"]]);
-    assert_eq!(context.tracing_id, None);
-    assert!(!context.warnings.is_empty());
+    let id = context.tracing_id.expect("an id");
+    assert!(context.warnings.is_empty());
+    let session =
+        format!("SELECT request, parameters FROM system_traces.sessions WHERE session_id = {id}");
+    let rows = client.rows(&session).await;
+    assert_eq!(rows[0][0], "'Execute CQL3 query'");
+    assert!(
+        rows[0][1].contains("SELECT key FROM system.local"),
+        "{rows:?}"
+    );
+    let events = format!("SELECT activity FROM system_traces.events WHERE session_id = {id}");
+    let activities = client.rows(&events).await.concat();
+    assert!(
+        activities.contains(&"'Preparing statement'".to_owned()),
+        "{activities:?}"
+    );
+    let other = format!(
+        "SELECT * FROM system_traces.events WHERE session_id = {}",
+        uuid::Uuid::nil()
+    );
+    assert!(client.rows(&other).await.is_empty());
 }
 
 #[tokio::test]

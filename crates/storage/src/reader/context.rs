@@ -34,6 +34,8 @@ pub(super) struct Entered {
     deleted_to: i64,
     /// Finds the range deletion over a row; `None` if the partition has no range deletions.
     ranges: Option<Cursor>,
+    /// The tombstones that were found in the partition's rows.
+    pub tombstones: u64,
 }
 
 impl ReadContext {
@@ -71,6 +73,7 @@ impl ReadContext {
             ranges: head
                 .is_some_and(|head| head.has_ranges)
                 .then(Cursor::default),
+            tombstones: 0,
         }
     }
 
@@ -110,7 +113,9 @@ impl ReadContext {
             deleted_to,
             now_s: self.now_s,
         };
-        let Some(cells) = liveness.row(&record, &self.table.live) else {
+        let live = liveness.row(&record, &self.table.live);
+        entered.tombstones += liveness.tombstones(&record, live.as_deref());
+        let Some(cells) = live else {
             return Ok(None);
         };
         let clustering = match record.clustering {

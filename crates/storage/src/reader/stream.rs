@@ -17,6 +17,10 @@ use crate::record;
 pub struct RowStream {
     context: Arc<ReadContext>,
     state: State,
+    /// The tombstones of the read, once it has ended.
+    tombstones: u64,
+    /// The most tombstones that the read may pass.
+    tombstones_max: u64,
 }
 
 enum State {
@@ -40,6 +44,8 @@ struct RingRead {
     current: Option<Current>,
     /// An entry of the next partition, read before the end of the last one was known.
     ahead: Option<(Bytes, Bytes)>,
+    /// The tombstones of the partitions that the read has left.
+    tombstones: u64,
 }
 
 /// The partition that a ring read is in.
@@ -78,32 +84,71 @@ pub(super) fn open(
                 scan,
                 current,
                 ahead: None,
+                tombstones: 0,
             }))
         }
     };
-    Ok(RowStream { context, state })
+    Ok(RowStream {
+        context,
+        state,
+        tombstones: 0,
+        tombstones_max: u64::MAX,
+    })
+}
+
+impl RowStream {
+    /// Makes the read fail once it has passed more tombstones than this.
+    pub fn stop_at_tombstones(&mut self, max: u64) {
+        self.tombstones_max = max;
+    }
+
+    /// The number of tombstones that the read has passed so far: deleted and expired cells of rows,
+    /// and rows that are dead as a whole.
+    pub fn tombstones(&self) -> u64 {
+        match &self.state {
+            State::Partition(read) => read.entered.as_ref().map_or(0, |of| of.tombstones),
+            State::Ring(read) => {
+                let current = read.current.as_ref();
+                read.tombstones + current.map_or(0, |current| current.entered.tombstones)
+            }
+            State::Ended => self.tombstones,
+        }
+    }
+
+    fn end(&mut self) {
+        self.tombstones = self.tombstones();
+        self.state = State::Ended;
+    }
 }
 
 impl Iterator for RowStream {
     type Item = Result<Row, StorageError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        let max = self.tombstones_max;
         let next = match &mut self.state {
-            State::Partition(read) => read.next(&self.context),
-            State::Ring(read) => read.next(&self.context),
+            State::Partition(read) => read.next(&self.context, max),
+            State::Ring(read) => read.next(&self.context, max),
             State::Ended => return None,
         };
         match next {
             Ok(Some(row)) => Some(Ok(row)),
             Ok(None) => {
-                self.state = State::Ended;
+                self.end();
                 None
             }
             Err(error) => {
-                self.state = State::Ended;
+                self.end();
                 Some(Err(error))
             }
         }
+    }
+}
+
+fn check_tombstones(tombstones: u64, max: u64) -> Result<(), StorageError> {
+    match tombstones > max {
+        true => Err(StorageError::TooManyTombstones(tombstones)),
+        false => Ok(()),
     }
 }
 
@@ -121,7 +166,7 @@ impl Current {
 }
 
 impl PartitionRead {
-    fn next(&mut self, context: &ReadContext) -> Result<Option<Row>, StorageError> {
+    fn next(&mut self, context: &ReadContext, max: u64) -> Result<Option<Row>, StorageError> {
         let entered = match &mut self.entered {
             Some(entered) => entered,
             not_yet => {
@@ -148,6 +193,7 @@ impl PartitionRead {
                     self.found_rows = true;
                     return Ok(Some(row));
                 }
+                check_tombstones(entered.tombstones, max)?;
                 continue;
             }
             match self.plan.ranges.pop_front() {
@@ -183,7 +229,7 @@ impl PartitionRead {
 }
 
 impl RingRead {
-    fn next(&mut self, context: &ReadContext) -> Result<Option<Row>, StorageError> {
+    fn next(&mut self, context: &ReadContext, max: u64) -> Result<Option<Row>, StorageError> {
         loop {
             let entry = match self.ahead.take() {
                 Some(entry) => Some(entry),
@@ -230,6 +276,7 @@ impl RingRead {
                 current.found_rows = true;
                 return Ok(Some(row));
             }
+            check_tombstones(self.tombstones + current.entered.tombstones, max)?;
         }
     }
 
@@ -237,6 +284,7 @@ impl RingRead {
     /// such a row was asked for.
     fn leave(&mut self, context: &ReadContext) -> Option<Row> {
         let current = self.current.take()?;
+        self.tombstones += current.entered.tombstones;
         if self.plan.static_only && !current.found_rows {
             context.static_only(&current.entered, &current.prefix)
         } else {

@@ -125,6 +125,40 @@ impl Liveness {
         (marked || !cells.is_empty()).then_some(cells)
     }
 
+    /// The number of tombstones in a row's record, whose live cells are `live`: its deleted and
+    /// expired cells, or one if nothing is left but the deletion of the row. What a deletion of the
+    /// partition or of a range covers counts nothing.
+    pub(crate) fn tombstones(&self, record: &Record, live: Option<&[(ColumnId, Cell)]>) -> u64 {
+        let is_simple = |(_, cell): &(ColumnId, Cell)| matches!(cell, Cell::Simple(_));
+        if let Some(live) = live
+            && live.len() == record.cells.len()
+            && live.iter().all(is_simple)
+        {
+            return 0;
+        }
+        let deleted_to = record
+            .deletion
+            .map_or(self.deleted_to, |d| self.deleted_to.max(d.timestamp));
+        let is_dead = |cell: &CellRecord| {
+            cell.timestamp > deleted_to && self.cell(deleted_to, cell).is_none()
+        };
+        let cells = record.cells.iter().map(|(_, column)| match column {
+            ColumnRecord::Simple(cell) => usize::from(is_dead(cell)),
+            ColumnRecord::Elements { cells, .. } => {
+                cells.iter().filter(|(_, cell)| is_dead(cell)).count()
+            }
+        });
+        let dead = cells.sum::<usize>() as u64;
+        match live {
+            Some(_) => dead,
+            None => {
+                let deletion = record.deletion;
+                let is_deleted = deletion.is_some_and(|d| d.timestamp > self.deleted_to);
+                dead.max(u64::from(is_deleted))
+            }
+        }
+    }
+
     /// The live static cells of a partition's head.
     pub(crate) fn statics(&self, head: &Record, columns: &LiveColumns) -> Vec<(ColumnId, Cell)> {
         let deleted_to = head

@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use store_api::types::AnnRequest;
 use tokio::time::Instant;
+use traces::Trace;
 
 use crate::compute::{Compute, NotSearched};
 use crate::counters::Event;
@@ -65,7 +66,14 @@ impl SearchDoor {
         let question = self.question(&name, &search, &admission).await?;
         let index = question.index.clone();
         let left = admission.time_left();
+        let waits = Instant::now();
         let taken_up = take_up(&index, name.clone(), search.min_time_us, left).await;
+        traces::note(|| {
+            let waited = waits.elapsed().as_micros();
+            format!(
+                "Waited {waited} microseconds until the index had taken in all acknowledged writes"
+            )
+        });
         taken_up.inspect_err(|_| self.engine.metrics().search_refused("behind"))?;
         let job = Arc::new(Job {
             engine: self.engine.clone(),
@@ -73,6 +81,7 @@ impl SearchDoor {
             rows: search.limit.get().min(ROWS_MAX),
             search,
             write,
+            trace: traces::current(),
         });
         let mut taken_in = index.doubts.watch();
         let answer = loop {
@@ -127,6 +136,7 @@ struct Job<W> {
     /// The most rows of the answer.
     rows: usize,
     write: W,
+    trace: Option<Trace>,
 }
 
 impl<W: Fn(RankedRows<'_>) -> Result<Bytes, String>> Job<W> {
@@ -156,7 +166,7 @@ impl<W: Fn(RankedRows<'_>) -> Result<Bytes, String>> Job<W> {
         if ranked.is_in_doubt() {
             return Ok(None);
         }
-        note_plan(index, &ranked);
+        note_plan(index, &ranked, self.trace.as_ref());
         if self.search.debug {
             ranked.explain(&index.identity.name.index);
         }
@@ -203,10 +213,26 @@ impl SearchDoor {
 }
 
 /// Counts the plan of a search, and tells the log of it.
-fn note_plan(index: &IndexHandle, ranked: &RankedRows<'_>) {
+fn note_plan(index: &IndexHandle, ranked: &RankedRows<'_>, trace: Option<&Trace>) {
     let Some(plan) = ranked.plan() else {
         return;
     };
+    if let Some(trace) = trace {
+        let admitted = plan
+            .admitted
+            .map(|rows| format!(", which the filter admitted {rows} rows to"));
+        let given_up = if plan.walk_given_up {
+            ", after a walk that was given up"
+        } else {
+            ""
+        };
+        trace.note(format!(
+            "Searched the index by a {}{}{given_up}; {} candidates are not in the graph yet",
+            plan.kind.name(),
+            admitted.unwrap_or_default(),
+            plan.fresh,
+        ));
+    }
     index.metrics.searched(plan.kind);
     tracing::debug!(
         index = %index.identity.name,

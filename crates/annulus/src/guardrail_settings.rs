@@ -1,0 +1,181 @@
+//! The table `[guardrails]` of the settings file: thresholds under the names that they have in
+//! `cassandra.yaml`.
+
+use std::collections::BTreeMap;
+
+use node::guardrails::{Guardrail, Guardrails, Limits};
+use node::system::Setting;
+use serde::Deserialize;
+
+use crate::exit::Failure;
+use crate::size::Size;
+
+/// Thresholds by their names.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub struct GuardrailSettings(BTreeMap<String, Threshold>);
+
+/// A threshold as it is written: a number, or bytes with a unit. Less than 0 stands for none.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum Threshold {
+    Number(i64),
+    Size(String),
+}
+
+impl GuardrailSettings {
+    /// The thresholds of all guardrails: as given, or by default.
+    ///
+    /// # Errors
+    /// A name that is none of a threshold, a value that is none, and a threshold for refusals below
+    /// that for warnings.
+    pub fn resolve(&self) -> Result<BTreeMap<Guardrail, Limits>, Failure> {
+        let mut limits: BTreeMap<Guardrail, Limits> = Guardrail::ALL
+            .into_iter()
+            .map(|guardrail| (guardrail, guardrail.default_limits()))
+            .collect();
+        for (name, threshold) in &self.0 {
+            let (guardrail, is_failure) = named(name)?;
+            let value = threshold.value(name, guardrail)?;
+            if let Some(limits) = limits.get_mut(&guardrail) {
+                match is_failure {
+                    true => limits.fail = value,
+                    false => limits.warn = value,
+                }
+            }
+        }
+        for (guardrail, limits) in &limits {
+            if let Limits {
+                warn: Some(warn),
+                fail: Some(fail),
+            } = limits
+                && warn > fail
+            {
+                let name = guardrail.warn_setting();
+                return Err(Failure::Configuration(format!(
+                    "The warn threshold {warn} for {name} should be lower than the fail threshold {fail}"
+                )));
+            }
+        }
+        Ok(limits)
+    }
+
+    /// The thresholds as the system tables show them.
+    pub fn shown(&self, guardrails: &Guardrails) -> Vec<Setting> {
+        let thresholds = Guardrail::ALL.into_iter().flat_map(|guardrail| {
+            let limits = guardrails.limits(guardrail);
+            let warn = (guardrail.warn_setting(), limits.warn);
+            let fail = guardrail.fail_setting().map(|name| (name, limits.fail));
+            let kind = if guardrail.is_of_bytes() {
+                "bytes"
+            } else {
+                "integer"
+            };
+            [Some(warn), fail].map(|threshold| threshold.map(|of| (of, kind)))
+        });
+        let thresholds = thresholds
+            .flatten()
+            .map(|((name, threshold), kind)| Setting {
+                source: match self.0.contains_key(&name) {
+                    true => "file",
+                    false => "default",
+                },
+                name,
+                value: threshold.map_or_else(|| "-1".to_owned(), |value| value.to_string()),
+                kind,
+            });
+        thresholds.collect()
+    }
+}
+
+/// The guardrail of a threshold, and whether the threshold is for refusals.
+fn named(name: &str) -> Result<(Guardrail, bool), Failure> {
+    let mut all = Guardrail::ALL.into_iter();
+    let found = all.find_map(|guardrail| {
+        if guardrail.warn_setting() == name {
+            return Some((guardrail, false));
+        }
+        (guardrail.fail_setting().as_deref() == Some(name)).then_some((guardrail, true))
+    });
+    found.ok_or_else(|| {
+        Failure::Configuration(format!(
+            "guardrails: there is no threshold {name}; docs/guardrails.md lists them"
+        ))
+    })
+}
+
+impl Threshold {
+    fn value(&self, name: &str, guardrail: Guardrail) -> Result<Option<u64>, Failure> {
+        match self {
+            Threshold::Number(number) => Ok(u64::try_from(*number).ok()),
+            Threshold::Size(text) if guardrail.is_of_bytes() => {
+                let size: Size = text.parse().map_err(|error| {
+                    Failure::Configuration(format!("guardrails: {name}: {error}"))
+                })?;
+                Ok(Some(size.0))
+            }
+            Threshold::Size(text) => Err(Failure::Configuration(format!(
+                "guardrails: {name} is a number, not '{text}'; -1 is for none"
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(text: &str) -> Result<BTreeMap<Guardrail, Limits>, String> {
+        let settings: GuardrailSettings = toml::from_str(text).unwrap();
+        settings.resolve().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn thresholds_are_given_by_cassandras_names() {
+        let limits = resolved(
+            "batch_size_warn_threshold = \"1KiB\"\ntombstone_failure_threshold = 9000\ntables_fail_threshold = 7",
+        )
+        .unwrap();
+        assert_eq!(limits[&Guardrail::BatchSize], Limits::new(Some(1024), None));
+        assert_eq!(
+            limits[&Guardrail::Tombstones],
+            Limits::new(Some(1000), Some(9000))
+        );
+        assert_eq!(limits[&Guardrail::Tables], Limits::new(None, Some(7)));
+        let none = resolved("batch_size_warn_threshold = -1").unwrap();
+        assert!(!none[&Guardrail::BatchSize].is_set());
+    }
+
+    #[test]
+    fn a_threshold_that_cannot_be_is_refused_by_name() {
+        for (text, part) in [
+            ("tables_max = 1", "no threshold tables_max"),
+            (
+                "tables_warn_threshold = \"1KiB\"",
+                "tables_warn_threshold is a number",
+            ),
+            ("row_size_warn_threshold = \"x\"", "row_size_warn_threshold"),
+            (
+                "tables_warn_threshold = 9\ntables_fail_threshold = 7",
+                "The warn threshold 9 for tables_warn_threshold should be lower",
+            ),
+        ] {
+            let error = resolved(text).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn thresholds_are_shown() {
+        let settings: GuardrailSettings = toml::from_str("tables_fail_threshold = 7").unwrap();
+        let limits = settings.resolve().unwrap();
+        let shown = settings.shown(&Guardrails::new(|guardrail| limits[&guardrail]));
+        let of = |name: &str| {
+            let setting = shown.iter().find(|setting| setting.name == name).unwrap();
+            (setting.value.as_str(), setting.source)
+        };
+        assert_eq!(of("tables_fail_threshold"), ("7", "file"));
+        assert_eq!(of("tables_warn_threshold"), ("-1", "default"));
+        assert_eq!(of("batch_size_warn_threshold"), ("5120", "default"));
+    }
+}

@@ -1,0 +1,265 @@
+//! Guardrails: thresholds at which a client is warned, and at which its request is refused.
+//!
+//! They have the names and the words of Cassandra. A violation is counted, logged at a bounded
+//! rate, and listed with its keyspace, table and column in `system.large_data`.
+
+mod batches;
+mod kind;
+mod seen;
+mod values;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub(crate) use batches::check_batch;
+use cql::error::CqlError;
+use kind::COUNT;
+pub use kind::{Guardrail, Limits};
+use parking_lot::Mutex;
+use seen::Seen;
+pub(crate) use seen::{Entry, Key};
+use storage::clock::{Clock, SystemClock};
+pub(crate) use values::check_values;
+
+/// The most warnings that one statement gives.
+const WARNINGS_MAX: usize = 64;
+
+/// The thresholds of a node, and the violations of them.
+#[derive(Debug)]
+pub struct Guardrails {
+    limits: [Limits; COUNT],
+    counts: [Counts; COUNT],
+    seen: Mutex<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    warned: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// The place of a value: a name that does not apply is empty.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Place<'a> {
+    pub keyspace: &'a str,
+    pub table: &'a str,
+    pub column: &'a str,
+}
+
+/// A threshold that a value violates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Violation {
+    /// Whether the request is refused.
+    pub is_failure: bool,
+    /// The threshold.
+    pub threshold: u64,
+}
+
+impl Violation {
+    /// The word for the threshold in messages.
+    pub(crate) fn word(self) -> &'static str {
+        match self.is_failure {
+            true => "failure",
+            false => "warning",
+        }
+    }
+}
+
+/// A violation with its message.
+pub(crate) enum Outcome {
+    Warned(String),
+    Refused(String),
+}
+
+impl Default for Guardrails {
+    fn default() -> Guardrails {
+        Guardrails::new(Guardrail::default_limits)
+    }
+}
+
+impl Guardrails {
+    /// Guardrails with these thresholds.
+    pub fn new(limits: impl Fn(Guardrail) -> Limits) -> Guardrails {
+        Guardrails {
+            limits: Guardrail::ALL.map(limits),
+            counts: Guardrail::ALL.map(|_| Counts::default()),
+            seen: Mutex::default(),
+        }
+    }
+
+    /// The thresholds of a guardrail.
+    pub fn limits(&self, guardrail: Guardrail) -> Limits {
+        self.limits[guardrail as usize]
+    }
+
+    /// The violations of each guardrail so far, as (warned, refused).
+    pub fn counts(&self) -> [(Guardrail, u64, u64); COUNT] {
+        Guardrail::ALL.map(|guardrail| {
+            let counts = &self.counts[guardrail as usize];
+            let (warned, refused) = (&counts.warned, &counts.refused);
+            (
+                guardrail,
+                warned.load(Ordering::Relaxed),
+                refused.load(Ordering::Relaxed),
+            )
+        })
+    }
+
+    /// The violations by their places.
+    pub(crate) fn seen(&self) -> Vec<(Key, Entry)> {
+        self.seen.lock().all()
+    }
+
+    /// Looks at a value. A violation is counted, listed and logged with the message.
+    pub(crate) fn judge(
+        &self,
+        guardrail: Guardrail,
+        value: u64,
+        place: Place<'_>,
+        message: impl FnOnce(Violation) -> String,
+    ) -> Option<Outcome> {
+        let limits = self.limits(guardrail);
+        let above = |threshold: Option<u64>| threshold.filter(|threshold| value > *threshold);
+        let violation = match (above(limits.fail), above(limits.warn)) {
+            (Some(threshold), _) => Violation {
+                is_failure: true,
+                threshold,
+            },
+            (None, Some(threshold)) => Violation {
+                is_failure: false,
+                threshold,
+            },
+            (None, None) => return None,
+        };
+        let message = message(violation);
+        let counts = &self.counts[guardrail as usize];
+        match violation.is_failure {
+            true => counts.refused.fetch_add(1, Ordering::Relaxed),
+            false => counts.warned.fetch_add(1, Ordering::Relaxed),
+        };
+        let now_micros = SystemClock.now_micros();
+        let key = Key::new(guardrail, place);
+        let is_new = self.seen.lock().note(key, value, violation, now_micros);
+        if is_new {
+            tracing::warn!(
+                guardrail = guardrail.name(),
+                keyspace = place.keyspace,
+                table = place.table,
+                column = place.column,
+                "{message}"
+            );
+        }
+        traces::note(|| message.clone());
+        Some(match violation.is_failure {
+            true => Outcome::Refused(message),
+            false => Outcome::Warned(message),
+        })
+    }
+
+    /// Looks at a value as Cassandra's guardrails do: a warning goes to the client, and a refusal
+    /// is an error. `message` is without the name of the guardrail.
+    ///
+    /// # Errors
+    /// If the value is above the threshold for refusals.
+    pub(crate) fn check(
+        &self,
+        guardrail: Guardrail,
+        value: u64,
+        place: Place<'_>,
+        message: impl FnOnce(Violation) -> String,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), CqlError> {
+        let named = |violation| {
+            let message = message(violation);
+            format!("Guardrail {} violated: {message}", guardrail.name())
+        };
+        match self.judge(guardrail, value, place, named) {
+            None => Ok(()),
+            Some(Outcome::Warned(warning)) => {
+                warn(warnings, warning);
+                Ok(())
+            }
+            Some(Outcome::Refused(error)) => Err(CqlError::invalid(error)),
+        }
+    }
+}
+
+/// Adds a warning, unless it is there already or there are many.
+pub(crate) fn warn(warnings: &mut Vec<String>, warning: String) {
+    if warnings.len() < WARNINGS_MAX && !warnings.contains(&warning) {
+        warnings.push(warning);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACE: Place<'_> = Place {
+        keyspace: "k",
+        table: "t",
+        column: "c",
+    };
+
+    fn guardrails() -> Guardrails {
+        Guardrails::new(|guardrail| match guardrail {
+            Guardrail::ColumnValueSize => Limits::new(Some(10), Some(20)),
+            _ => Limits::default(),
+        })
+    }
+
+    #[test]
+    fn values_above_a_threshold_are_warned_of_or_refused() {
+        let guardrails = guardrails();
+        let mut warnings = Vec::new();
+        let mut check = |value| {
+            let message = |violation: Violation| {
+                format!("{value} above {} {}", violation.word(), violation.threshold)
+            };
+            guardrails.check(
+                Guardrail::ColumnValueSize,
+                value,
+                PLACE,
+                message,
+                &mut warnings,
+            )
+        };
+        assert!(check(10).is_ok());
+        assert!(check(11).is_ok());
+        assert!(check(20).is_ok());
+        let error = check(21).unwrap_err();
+        assert_eq!(
+            error.message,
+            "Guardrail column_value_size violated: 21 above failure 20"
+        );
+        assert_eq!(
+            warnings,
+            [
+                "Guardrail column_value_size violated: 11 above warning 10",
+                "Guardrail column_value_size violated: 20 above warning 10"
+            ]
+        );
+        let counted = guardrails.counts()[Guardrail::ColumnValueSize as usize];
+        assert_eq!(counted, (Guardrail::ColumnValueSize, 2, 1));
+        let [(key, entry)] = &guardrails.seen()[..] else {
+            panic!("one place");
+        };
+        assert_eq!((&*key.table, &*key.column), ("t", "c"));
+        assert_eq!((entry.warned, entry.refused, entry.largest), (2, 1, 21));
+    }
+
+    #[test]
+    fn a_statement_gives_few_warnings() {
+        let mut warnings = Vec::new();
+        for n in 0..1000 {
+            warn(&mut warnings, format!("{}", n / 2));
+        }
+        assert_eq!(warnings.len(), WARNINGS_MAX);
+    }
+
+    #[test]
+    fn the_guardrails_stand_at_their_numbers() {
+        for (at, guardrail) in Guardrail::ALL.into_iter().enumerate() {
+            assert_eq!(guardrail as usize, at);
+        }
+    }
+}

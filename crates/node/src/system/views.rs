@@ -1,0 +1,164 @@
+//! The tables about this process: its connections and its settings, in the form of Cassandra
+//! (`system_views`) and of ScyllaDB (`system.clients`, `system.config`), and the violations of its
+//! guardrails.
+
+use std::sync::atomic::Ordering;
+
+use value::Value;
+
+use super::Source;
+use super::definition::Declaration;
+use super::record::{Record, record, text, text_map};
+use crate::clients::Client;
+
+pub(super) const TABLES: &[Declaration] = &[
+    Declaration {
+        cql: "CREATE TABLE system_views.clients (
+            address inet,
+            port int,
+            client_options frozen<map<text, text>>,
+            connection_stage text,
+            driver_name text,
+            driver_version text,
+            hostname text,
+            keyspace_name text,
+            protocol_version int,
+            request_count bigint,
+            ssl_cipher_suite text,
+            ssl_enabled boolean,
+            ssl_protocol text,
+            username text,
+            PRIMARY KEY (address, port))",
+        records: clients,
+    },
+    Declaration {
+        cql: "CREATE TABLE system_views.settings (name text PRIMARY KEY, value text)",
+        records: settings,
+    },
+    Declaration {
+        cql: "CREATE TABLE system.clients (
+            address inet,
+            port int,
+            client_type text,
+            connection_stage text,
+            driver_name text,
+            driver_version text,
+            hostname text,
+            protocol_version int,
+            shard_id int,
+            ssl_cipher_suite text,
+            ssl_enabled boolean,
+            ssl_protocol text,
+            username text,
+            PRIMARY KEY (address, port, client_type))",
+        records: scylla_clients,
+    },
+    Declaration {
+        cql: "CREATE TABLE system.config (
+            name text PRIMARY KEY,
+            source text,
+            type text,
+            value text)",
+        records: config,
+    },
+    Declaration {
+        cql: "CREATE TABLE system.large_data (
+            keyspace_name text,
+            table_name text,
+            guardrail text,
+            column_name text,
+            largest bigint,
+            last_seen timestamp,
+            refused bigint,
+            warned bigint,
+            PRIMARY KEY (keyspace_name, table_name, guardrail, column_name))",
+        records: large_data,
+    },
+];
+
+/// The version of the native protocol that connections speak.
+const PROTOCOL_VERSION: i32 = 4;
+
+/// The name of whoever connects without a login, as in Cassandra.
+const ANONYMOUS: &str = "anonymous";
+
+fn clients(source: &Source<'_>) -> Vec<Record> {
+    let clients = source.system.clients.all();
+    let clients = clients.iter().map(|client| {
+        let requests = client.requests.load(Ordering::Relaxed);
+        let keyspace = client.keyspace.load_full();
+        of_client(client)
+            .with("client_options", client.options().map(text_map))
+            .with("keyspace_name", keyspace.map(|name| text(&*name)))
+            .with("request_count", Some(Value::Bigint(requests.cast_signed())))
+    });
+    clients.collect()
+}
+
+fn scylla_clients(source: &Source<'_>) -> Vec<Record> {
+    let clients = source.system.clients.all();
+    let clients = clients
+        .iter()
+        .map(|client| of_client(client).with("client_type", Some(text("cql"))));
+    clients.collect()
+}
+
+/// The columns that both tables of connections have.
+fn of_client(client: &Client) -> Record {
+    let option = |name: &str| client.options()?.get(name).map(text);
+    let tls = client.tls.as_ref();
+    let user = client.role.get().map_or(ANONYMOUS, |role| role);
+    record([
+        ("address", Value::Inet(client.address.ip())),
+        ("port", Value::Int(i32::from(client.address.port()))),
+        ("connection_stage", text(client.stage())),
+        ("protocol_version", Value::Int(PROTOCOL_VERSION)),
+        ("ssl_enabled", Value::Boolean(tls.is_some())),
+        ("username", text(user)),
+    ])
+    .with("driver_name", option("DRIVER_NAME"))
+    .with("driver_version", option("DRIVER_VERSION"))
+    .with("ssl_protocol", tls.map(|tls| text(&tls.protocol)))
+    .with("ssl_cipher_suite", tls.map(|tls| text(&tls.cipher_suite)))
+}
+
+fn settings(source: &Source<'_>) -> Vec<Record> {
+    let settings = source.system.settings.iter();
+    let settings = settings.map(|setting| {
+        record([
+            ("name", text(&setting.name)),
+            ("value", text(&setting.value)),
+        ])
+    });
+    settings.collect()
+}
+
+fn config(source: &Source<'_>) -> Vec<Record> {
+    let settings = source.system.settings.iter().map(|setting| {
+        record([
+            ("name", text(&setting.name)),
+            ("source", text(setting.source)),
+            ("type", text(setting.kind)),
+            ("value", text(&setting.value)),
+        ])
+    });
+    settings.collect()
+}
+
+fn large_data(source: &Source<'_>) -> Vec<Record> {
+    let seen = source.system.guardrails.seen().into_iter();
+    let seen = seen.map(|(key, entry)| {
+        let count = |count: u64| Value::Bigint(count.cast_signed());
+        record([
+            ("keyspace_name", text(key.keyspace)),
+            ("table_name", text(key.table)),
+            ("guardrail", text(key.guardrail.name())),
+            ("column_name", text(key.column)),
+            ("largest", count(entry.largest)),
+            ("last_seen", Value::Timestamp(entry.last_micros / 1000)),
+            ("refused", count(entry.refused)),
+            ("warned", count(entry.warned)),
+        ])
+    });
+    seen.collect()
+}

@@ -1,0 +1,207 @@
+"""Tests guardrails: warnings and refusals, their words, and where they are seen."""
+
+import pytest
+from cassandra import ConsistencyLevel, InvalidRequest, ReadFailure
+from cassandra.query import BatchStatement, BatchType, SimpleStatement
+from conftest import connect
+from server import Server
+
+THRESHOLDS = """
+[guardrails]
+batch_size_warn_threshold = "1KiB"
+batch_size_fail_threshold = "4KiB"
+row_size_warn_threshold = 2000
+column_value_size_warn_threshold = 100
+column_value_size_fail_threshold = "1KiB"
+collection_size_warn_threshold = 50
+items_per_collection_warn_threshold = 3
+items_per_collection_fail_threshold = 5
+tombstone_warn_threshold = 10
+tombstone_failure_threshold = 50
+coordinator_read_size_warn_threshold = 2000
+coordinator_read_size_fail_threshold = 9000
+page_size_warn_threshold = 6000
+page_size_fail_threshold = 7000
+partition_keys_in_select_warn_threshold = 3
+partition_keys_in_select_fail_threshold = 5
+in_select_cartesian_product_warn_threshold = 4
+keyspaces_warn_threshold = 2
+keyspaces_fail_threshold = 3
+tables_warn_threshold = 6
+tables_fail_threshold = 9
+columns_per_table_warn_threshold = 5
+columns_per_table_fail_threshold = 7
+secondary_indexes_per_table_warn_threshold = 0
+secondary_indexes_per_table_fail_threshold = 1
+fields_per_udt_fail_threshold = 2
+vector_dimensions_warn_threshold = 8
+vector_dimensions_fail_threshold = 16
+"""
+
+pytestmark = pytest.mark.embedded("its thresholds are set in its own file")
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("guarded")
+    (directory / "settings.toml").write_text(THRESHOLDS)
+    server = Server(directory / "data", "--config", directory / "settings.toml").start()
+    yield server
+    assert server.stop() == 0, server.log()
+
+
+@pytest.fixture(scope="module")
+def ks(guarded):
+    with connect(guarded) as cluster:
+        session = cluster.connect()
+        session.execute("CREATE KEYSPACE g WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+        session.set_keyspace("g")
+        session.execute("CREATE TABLE t (p int, c int, v text, l list<int>, f frozen<set<int>>, PRIMARY KEY (p, c))")
+        yield session
+
+
+def warnings(session, statement, values=None):
+    future = session.execute_async(statement, values)
+    future.result()
+    return future.warnings or []
+
+
+def refused(session, statement, error=InvalidRequest):
+    with pytest.raises(error) as refusal:
+        session.execute(statement)
+    return str(refusal.value)
+
+
+def batch(kind, sizes):
+    made = BatchStatement(batch_type=kind, consistency_level=ConsistencyLevel.ONE)
+    for partition, size in enumerate(sizes):
+        values = (partition, partition, "x" * size)
+        made.add(SimpleStatement("INSERT INTO t (p, c, v) VALUES (%s, %s, %s)"), values)
+    return made
+
+
+def test_values(ks):
+    insert = "INSERT INTO t (p, c, v) VALUES (1, 1, '{}')"
+    assert warnings(ks, insert.format("x" * 100)) == []
+    [warning] = warnings(ks, insert.format("x" * 101))
+    assert warning == (
+        "Guardrail column_value_size violated: Value of column 'v' has size 101, this exceeds the warning threshold of 100."
+    )
+    assert "has size 1025, this exceeds the failure threshold of 1024." in refused(ks, insert.format("x" * 1025))
+    assert warnings(ks, insert.format("x" * 101) + " IF NOT EXISTS") != []
+
+
+def test_collections(ks):
+    [warning] = warnings(ks, "INSERT INTO t (p, c, l) VALUES (1, 1, [1, 2, 3, 4])")
+    assert "Detected collection l with 4 items, this exceeds the warning threshold of 3." in warning
+    assert "6 items, this exceeds the failure threshold of 5." in refused(
+        ks, "INSERT INTO t (p, c, f) VALUES (1, 1, {1, 2, 3, 4, 5, 6})"
+    )
+    assert warnings(ks, "UPDATE t SET l = l + [1, 2] WHERE p = 1 AND c = 1") == []
+
+
+def test_batches(ks):
+    assert warnings(ks, batch(BatchType.LOGGED, [90] * 5)) == []
+    [warning] = warnings(ks, batch(BatchType.LOGGED, [92] * 11))
+    assert warning == "Batch for [g.t] is of size 1100, exceeding specified threshold of 1024 by 76."
+    assert "Batch too large" in refused(ks, batch(BatchType.LOGGED, [92] * 50))
+    [warning] = warnings(ks, batch(BatchType.UNLOGGED, [0] * 11))
+    assert warning == (
+        "Unlogged batch covering 11 partitions detected against table [g.t]. You should use a logged batch for "
+        "atomicity, or asynchronous writes for performance."
+    )
+    assert warnings(ks, batch(BatchType.UNLOGGED, [0] * 10)) == []
+
+
+def test_tombstones(ks):
+    ks.execute("CREATE TABLE dead (p int, c int, v int, PRIMARY KEY (p, c))")
+    for c in range(60):
+        ks.execute(f"DELETE FROM dead WHERE p = {1 if c < 10 else 2 if c < 30 else 3} AND c = {c}")
+    ks.execute("INSERT INTO dead (p, c, v) VALUES (2, 99, 1)")
+    assert warnings(ks, "SELECT v FROM dead WHERE p = 1") == []
+    [warning] = warnings(ks, "SELECT v FROM dead WHERE p = 2")
+    assert warning.startswith("Read 1 live rows and 20 tombstone cells for query SELECT v FROM g.dead WHERE p = 2; token ")
+    assert warning.endswith(" (see tombstone_warn_threshold)")
+    assert "tombstone_failure_threshold" in refused(ks, "SELECT v FROM dead", ReadFailure)
+    assert ks.execute("SELECT count(*) FROM dead").one()[0] == 1
+    # What the deletion of a partition covers is no tombstone.
+    for c in range(60):
+        ks.execute(f"INSERT INTO dead (p, c, v) VALUES (4, {c}, 1)")
+    ks.execute("DELETE FROM dead WHERE p = 4")
+    assert warnings(ks, "SELECT v FROM dead WHERE p = 4") == []
+
+
+def test_reads(ks):
+    ks.execute("CREATE TABLE pages (p int, c int, v text, PRIMARY KEY (p, c))")
+    for c in range(100):
+        ks.execute(f"INSERT INTO pages (p, c, v) VALUES (1, {c}, '{'x' * 96}')")
+    assert warnings(ks, SimpleStatement("SELECT v FROM pages WHERE p = 1", fetch_size=20)) == []
+    [warning] = warnings(ks, SimpleStatement("SELECT v FROM pages WHERE p = 1", fetch_size=21))
+    assert warning == "Read on table g.pages has exceeded the size warning threshold of 2,000 bytes"
+    assert "size failure threshold of 9,000 bytes" in refused(ks, "SELECT v FROM pages WHERE p = 1", ReadFailure)
+    [warning] = warnings(ks, SimpleStatement("SELECT v FROM t WHERE p = 9", fetch_size=6001))
+    assert "Query for table t with page size 6001 exceeds warning threshold of 6000." in warning
+    assert "page size 7001 exceeds fail threshold of 7000." in refused(
+        ks, SimpleStatement("SELECT v FROM t WHERE p = 9", fetch_size=7001)
+    )
+
+
+def test_lists_of_keys(ks):
+    assert warnings(ks, "SELECT v FROM t WHERE p IN (11, 12, 13)") == []
+    [warning] = warnings(ks, "SELECT v FROM t WHERE p IN (11, 12, 13, 14)")
+    assert "with number of partition keys 4 exceeds warning threshold of 3." in warning
+    assert "number of partition keys 6 exceeds fail threshold of 5." in refused(
+        ks, "SELECT v FROM t WHERE p IN (11, 12, 13, 14, 15, 16)"
+    )
+    [warning] = warnings(ks, "SELECT v FROM t WHERE p = 11 AND c IN (1, 2, 3, 4, 5)")
+    assert "IN restrictions on clustering key produces 5 values, this exceeds warning threshold of 4." in warning
+
+
+def test_the_schema(ks):
+    [warning] = warnings(ks, "CREATE TABLE wide (a int PRIMARY KEY, b int, c int, d int, e int, f int)")
+    assert "The table wide has 6 columns, this exceeds the warning threshold of 5." in warning
+    assert "Tables cannot have more than 7 columns, but 8 provided for table wide" in refused(ks, "ALTER TABLE wide ADD (g int, h int)")
+    assert warnings(ks, "ALTER TABLE wide DROP f") == []
+    [warning] = warnings(ks, "CREATE INDEX by_b ON wide (b)")
+    assert "Creating secondary index by_b, current number of indexes 1 exceeds warning threshold of 0." in warning
+    assert "aborting the creation of secondary index by_c" in refused(ks, "CREATE INDEX by_c ON wide (c)")
+    assert "more than 2 columns, but 3 provided for user type u" in refused(ks, "CREATE TYPE u (a int, b int, c int)")
+    [warning] = warnings(ks, "CREATE TABLE vectors (p int PRIMARY KEY, v vector<float, 9>)")
+    assert "v has a vector of 9 dimensions, this exceeds the warning threshold of 8." in warning
+    assert "17 dimensions" in refused(ks, "ALTER TABLE vectors ADD w vector<float, 17>")
+    tables = [f"CREATE TABLE more_{n} (p int PRIMARY KEY)" for n in range(9)]
+    seen = []
+    with pytest.raises(InvalidRequest, match="Cannot have more than 9 tables, aborting the creation of table more_"):
+        for table in tables:
+            seen += warnings(ks, table)
+    assert any("current number of tables 7 exceeds warning threshold of 6." in warning for warning in seen)
+    create = "CREATE KEYSPACE g{} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+    assert warnings(ks, create.format(2)) == []
+    [warning] = warnings(ks, create.format(3))
+    assert "Creating keyspace g3, current number of keyspaces 3 exceeds warning threshold of 2." in warning
+    assert "Cannot have more than 3 keyspaces, aborting the creation of keyspace g4" in refused(ks, create.format(4))
+
+
+def test_violations_are_listed_counted_and_logged(guarded, ks):
+    refused(ks, f"INSERT INTO t (p, c, v) VALUES (1, 1, '{'x' * 2000}')")
+    row = ks.execute(
+        "SELECT * FROM system.large_data WHERE keyspace_name = 'g' AND table_name = 't' AND guardrail = 'column_value_size'"
+    ).one()
+    assert row.column_name == "v" and row.largest >= 2000 and row.refused >= 1
+    status, metrics = guarded.http("/metrics")
+    assert status == 200
+    assert 'guardrail_violations_total{guardrail="column_value_size",outcome="refused"}' in metrics
+    line = next(line for line in guarded.log().splitlines() if "column_value_size" in line and 'keyspace="g"' in line)
+    assert 'table="t"' in line and "WARN" in line
+    settings = ks.execute("SELECT value FROM system_views.settings WHERE name = 'batch_size_fail_threshold'")
+    assert settings.one().value == "4096"
+
+
+def test_names_of_tables_are_as_long_as_in_cassandra(session, server):
+    name = "t" * 222
+    session.execute(f"CREATE TABLE {name} (k int PRIMARY KEY, v vector<float, 2>)")
+    session.execute(f"CREATE CUSTOM INDEX long ON {name} (v) USING 'vector_index'")
+    session.execute(f"INSERT INTO {name} (k, v) VALUES (1, [1, 2])")
+    server.wait_for_index(session.keyspace, "long", 1)
+    assert session.execute(f"SELECT k FROM {name} ORDER BY v ANN OF [1, 2] LIMIT 1").one().k == 1
+    session.execute(f"DROP TABLE {name}")
