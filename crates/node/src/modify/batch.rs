@@ -113,14 +113,14 @@ async fn execute_entries(
         for (write, values) in entries {
             conditional.add(write, values, clock, timestamp)?;
         }
-        return conditional.execute(database, &parameters.memory).await;
+        return conditional.execute(database, parameters).await;
     }
     let timestamp = write_timestamp(given, clock)?;
     let mut mutations = Vec::new();
     for (write, values) in entries {
         mutations.extend(write.mutations(values, clock, timestamp)?);
     }
-    super::execute::apply(database, mutations).await
+    super::execute::apply(database, mutations, parameters.told_s).await
 }
 
 fn is_conditional<'w>(mut writes: impl Iterator<Item = &'w WritePlan>) -> bool {

@@ -198,7 +198,7 @@ pub(super) async fn execute_conditional(
     let timestamp = clock.next_write_micros();
     let mut conditional = Conditional::new(&write.table, false);
     conditional.add(write, &parameters.values, &clock, timestamp)?;
-    conditional.execute(database, &parameters.memory).await
+    conditional.execute(database, parameters).await
 }
 
 /// Executes one write that has no condition.
@@ -210,23 +210,23 @@ pub(super) async fn execute_write(
     let clock = StatementClock::start(database.storage.clock());
     let timestamp = write_timestamp(parameters.timestamp_micros, &clock)?;
     let mutations = write.mutations(&parameters.values, &clock, timestamp)?;
-    apply(database, mutations).await
+    apply(database, mutations, parameters.told_s).await
 }
 
-/// Writes the mutations as one. Does nothing if there are none.
+/// Writes the mutations as one, by the present that the client tells, in seconds since the epoch.
+/// Does nothing if there are none.
 pub(super) async fn apply(
     database: &Database,
     mutations: Vec<PartitionMutation>,
+    told_s: Option<i64>,
 ) -> Result<Answer, CqlError> {
     if !mutations.is_empty() {
-        database
-            .storage
-            .write(Write {
-                mutations,
-                condition: None,
-            })
-            .await
-            .map_err(storage_error)?;
+        let write = Write {
+            mutations,
+            condition: None,
+        };
+        let written = database.storage.write_at(write, told_s).await;
+        written.map_err(storage_error)?;
     }
     Ok(super::void())
 }

@@ -81,7 +81,7 @@ async fn execute_at(
     order: &ClusteringOrder,
     parameters: Parameters,
 ) -> Result<Answer, CqlError> {
-    let clock = StatementClock::start(database.storage.clock());
+    let clock = StatementClock::start(database.storage.clock()).told(parameters.told_s);
     let values = Values {
         bound: &parameters.values,
         clock: &clock,
@@ -247,7 +247,7 @@ pub(super) fn reader(
                 .into(),
         }))
     } else {
-        Ok(Reader::Stored(database.storage.clone()))
+        Ok(Reader::Stored(database.storage.clone(), parameters.told_s))
     }
 }
 
@@ -363,7 +363,8 @@ fn source(
 ) -> Result<Source, CqlError> {
     let (slot, after) = (state.slot as usize, state.position.clone());
     let indexes = plan.access.indexes;
-    if let (Reader::Stored(storage), WantedPartitions::Tokens(start, end)) = (&reader, &partitions)
+    if let (Reader::Stored(storage, told_s), WantedPartitions::Tokens(start, end)) =
+        (&reader, &partitions)
         && indexes != IndexUse::Unused
         && slot == 0
     {
@@ -371,8 +372,9 @@ fn source(
         match lookup::lookups(&plan.access.filters, filters) {
             None => partitions = WantedPartitions::Nothing,
             Some(lookups) => {
-                let view = storage.view(question.table).map_err(storage_error)?;
-                let lookups = lookup::ready(lookups, &view, indexes, parameters.consistency)?;
+                let view = storage.view_at(question.table, *told_s);
+                let view = view.map_err(storage_error)?;
+                let lookups = lookup::ready(lookups, &view, indexes, parameters)?;
                 if !lookups.is_empty() {
                     let span = Span::new(&view, tokens, after)?;
                     let rows = Indexed::new(view, question, lookups, span, &parameters.memory);

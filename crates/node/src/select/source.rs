@@ -21,8 +21,8 @@ pub(super) const MERGED_PARTITIONS_MAX: usize = 1_000;
 /// The data that rows are read from.
 #[derive(Clone)]
 pub(super) enum Reader {
-    /// A table of the storage.
-    Stored(Storage),
+    /// A table of the storage, by the present that the client tells, in seconds since the epoch.
+    Stored(Storage, Option<i64>),
     /// A system table.
     Memory(MemoryTable),
 }
@@ -35,8 +35,9 @@ enum Rows {
 impl Reader {
     fn open(&self, request: ReadRequest) -> Result<Rows, CqlError> {
         match self {
-            Reader::Stored(storage) => storage
-                .read(request)
+            Reader::Stored(storage, told_s) => storage
+                .view_at(request.table, *told_s)
+                .and_then(|view| view.read(&request))
                 .map(|stream| Rows::Stored(Box::new(stream)))
                 .map_err(storage_error),
             Reader::Memory(table) => Ok(Rows::Memory(table.read(&request)?.into_iter())),
