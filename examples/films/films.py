@@ -26,7 +26,7 @@ def main():
     arguments.add_argument("--limit", type=int, default=5)
     options = arguments.parse_args()
 
-    cluster = Cluster([options.host], port=options.port, protocol_version=4)
+    cluster = Cluster([options.host], port=options.port)
     try:
         session = cluster.connect()
     except NoHostAvailable:

@@ -20,7 +20,7 @@ from cassandra.protocol import (
 )
 from cassandra.query import UNSET_VALUE
 
-PROTOCOL = 4
+PROTOCOL = 4  # the version that the golden files were recorded at; values have the same form in version 5
 CUSTOM = 0x0000  # the type code of a type given by its class name
 ANSWER_SECONDS = 60
 
@@ -60,12 +60,12 @@ class Client:
     """A connection. Its answers are the driver's messages: a `Result`, or an `ErrorMessage`, which
     is returned and not raised."""
 
-    def __init__(self, host, port, handler=Handler, login=None):
-        self._host, self._port, self._handler = host, port, handler
+    def __init__(self, host, port, handler=Handler, login=None, version=PROTOCOL):
+        self._host, self._port, self._handler, self._version = host, port, handler, version
         self._others = {}
         provider = PlainTextAuthProvider(*login) if login else None
         self._cluster = Cluster(
-            [host], port=port, protocol_version=PROTOCOL, compression=False, auth_provider=provider
+            [host], port=port, protocol_version=version, compression=False, auth_provider=provider
         )
         self._cluster.connection_class.initialize_reactor()
         try:
@@ -87,7 +87,7 @@ class Client:
         """A connection of another user, the same one each time. Raises `AuthenticationFailed`."""
         login = (user, password)
         if login not in self._others:
-            self._others[login] = Client(self._host, self._port, self._handler, login)
+            self._others[login] = Client(self._host, self._port, self._handler, login, self._version)
         return self._others[login]
 
     def query(self, statement, values=None, page_size=None, paging_state=None):
@@ -107,6 +107,7 @@ class Client:
             fetch_size=page_size,
             paging_state=paging_state,
             skip_meta=bool(prepared.column_metadata),
+            result_metadata_id=prepared.result_metadata_id,
         )
         return self._ask(message, prepared.column_metadata)
 

@@ -12,24 +12,30 @@ from server import Server
 FIRST_SUPERUSER = ("cassandra", "not cassandra")
 
 
+@pytest.fixture(scope="module", params=[4, 5], ids="v{}".format)
+def version(request):
+    """A version of the protocol, which the answers do not depend on."""
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def without_login(server):
-    with Client(server.host, server.cql_port) as client:
+def without_login(server, version):
+    with Client(server.host, server.cql_port, version=version) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
-def with_login(tmp_path_factory):
+def with_login(tmp_path_factory, version):
     directory = tmp_path_factory.mktemp("login")
     superuser = directory / "superuser"
     superuser.write_text("\n".join(FIRST_SUPERUSER))
     with Server(directory / "data", "--login", "--superuser-file", superuser) as server:
-        with Client(server.host, server.cql_port, login=FIRST_SUPERUSER) as client:
+        with Client(server.host, server.cql_port, login=FIRST_SUPERUSER, version=version) as client:
             yield client
 
 
 @pytest.mark.parametrize("area", script.areas())
-def test_answers_are_those_of_cassandra(request, area):
+def test_answers_are_those_of_cassandra(request, version, area):
     client = request.getfixturevalue("with_login" if area in script.WITH_LOGIN else "without_login")
     golden = script.read_golden(area)
     assert [text for text, _ in golden] == [step.text for step in script.read_statements(area)], "make record-compat"

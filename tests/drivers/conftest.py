@@ -25,12 +25,12 @@ def pytest_collection_modifyitems(config, items):
 
 
 def connect(server, **options):
-    """A driver's cluster object for a server."""
+    """A driver's cluster object for a server, at the version of the protocol that the driver comes to
+    by itself unless the options say another."""
     profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=30)
     return Cluster(
         [server.host],
         port=server.cql_port,
-        protocol_version=4,
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         **options,
     )

@@ -1,6 +1,8 @@
 """Tests the native protocol: versions, compression, many requests on one connection, bounds."""
 
+import os
 import struct
+import time
 
 import pytest
 import wire
@@ -13,32 +15,43 @@ SERVER_ERROR = pytest.mark.embedded("Cassandra has a server error for it")
 BOUNDS = pytest.mark.embedded("bounds of its own")
 
 
-def test_a_driver_that_prefers_another_version_falls_back_to_4(server):
+def test_a_driver_comes_to_version_5_by_itself(server):
     cluster = Cluster([server.host], port=server.cql_port)
     try:
-        assert cluster.protocol_version > 4
+        assert cluster.protocol_version > 5
         assert cluster.connect().execute("SELECT key FROM system.local").one().key == "local"
-        assert cluster.protocol_version == 4
+        assert cluster.protocol_version == 5
     finally:
         cluster.shutdown()
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 5, 6, 66])
+@pytest.mark.parametrize("version", [4, 5])
+def test_a_version_that_a_driver_chooses_is_spoken(server, version):
+    cluster = Cluster([server.host], port=server.cql_port, protocol_version=version)
+    try:
+        assert cluster.connect().execute("SELECT key FROM system.local").one().key == "local"
+        assert cluster.protocol_version == version
+    finally:
+        cluster.shutdown()
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 6, 66])
 def test_other_versions_get_the_protocols_own_error(server, version):
     with Wire(server, start=False) as connection:
         answer = connection.ask(wire.OPTIONS, version=version, stream=7)
         code, message = answer.error
-        assert (answer.version, code) == (0x84, wire.PROTOCOL_ERROR)
+        # As in Cassandra: a later version is answered in the latest that is spoken.
+        assert (answer.version, code) == (0x85 if version > 5 else 0x84, wire.PROTOCOL_ERROR)
         # Apache's gocql 2 falls back to another version only if the answer is on stream 0.
         assert answer.stream == 0
-        assert "unsupported protocol version" in message and "greatest is 4" in message
+        assert "unsupported protocol version" in message and "greatest is 5" in message
 
 
 def test_options_are_answered_before_startup(server):
     with Wire(server, start=False) as connection:
         answer = connection.ask(wire.OPTIONS)
         assert answer.opcode == wire.SUPPORTED
-        for word in [b"CQL_VERSION", b"COMPRESSION", b"lz4", b"snappy"]:
+        for word in [b"CQL_VERSION", b"COMPRESSION", b"lz4", b"snappy", b"4/v4", b"5/v5"]:
             assert word in answer.body
 
 
@@ -47,9 +60,11 @@ def test_a_statement_before_startup_is_a_protocol_error(server):
         assert connection.query("SELECT * FROM system.local").error[0] == wire.PROTOCOL_ERROR
 
 
-@pytest.mark.parametrize("compression", ["lz4", "snappy", False])
-def test_compression(server, compression):
-    cluster = connect(server, compression=compression)
+@pytest.mark.parametrize(
+    "version, compression", [(4, "lz4"), (4, "snappy"), (4, False), (5, "lz4"), (5, False)]
+)
+def test_compression(server, version, compression):
+    cluster = connect(server, protocol_version=version, compression=compression)
     try:
         session = cluster.connect()
         used = cluster.control_connection._connection._compression_type if compression else None
@@ -57,6 +72,8 @@ def test_compression(server, compression):
         text = "tell me, o muse, " * 10_000
         row = session.execute("SELECT (text)%s AS t, key FROM system.local", (text,)).one()
         assert row == (text, "local")
+        blob = os.urandom(300_000)
+        assert session.execute("SELECT (blob)%s AS b FROM system.local", (blob,)).one().b == blob
         # This frame is too short to get smaller.
         assert session.execute("SELECT key FROM system.local").one().key == "local"
     finally:
@@ -140,6 +157,99 @@ def test_a_malformed_message_is_a_protocol_error_and_harms_nobody(server, opcode
         assert answer.error[0] == wire.PROTOCOL_ERROR
         assert answer.stream == 3
         assert witness.query("SELECT key FROM system.local").kind == wire.ROWS
+
+
+@pytest.mark.parametrize("compression", [None, "lz4"])
+def test_many_messages_share_a_segment_of_version_5(server, compression):
+    with Wire(server, version=5, compression=compression) as connection:
+        streams = range(200)
+        frames = b""
+        for stream in streams:
+            body = wire.query_v5(f"SELECT (int){stream} AS n FROM system.local")
+            frames += wire.HEADER.pack(5, 0, stream, wire.QUERY, len(body)) + body
+        connection.socket.sendall(connection.segments(frames))
+        answers = {answer.stream: answer for answer in (connection.receive() for _ in streams)}
+        assert sorted(answers) == list(streams)
+        for stream, answer in answers.items():
+            assert answer.version == 0x85
+            assert answer.kind == wire.ROWS and answer.body.endswith(wire.value(struct.pack(">i", stream)))
+
+
+@pytest.mark.parametrize("compression", [None, "lz4"])
+def test_a_long_message_goes_over_several_segments(server, compression):
+    text = "a long text, " * 50_000
+    with Wire(server, version=5, compression=compression) as connection:
+        answer = connection.query(f"SELECT (text)'{text}' AS t FROM system.local")
+        assert answer.kind == wire.ROWS and answer.body.endswith(wire.value(text.encode()))
+
+
+@pytest.mark.parametrize("compression", [None, "lz4"])
+@pytest.mark.parametrize("at, part", [(1, "header"), (-1, "body")])
+def test_a_damaged_segment_is_a_protocol_error_and_ends_the_connection(server, compression, at, part):
+    with Wire(server, version=5, compression=compression) as connection:
+        body = wire.query_v5("SELECT key FROM system.local")
+        frame = wire.HEADER.pack(5, 0, 3, wire.QUERY, len(body)) + body
+        segment = bytearray(connection.segments(frame))
+        segment[at] ^= 0x04
+        connection.socket.sendall(bytes(segment))
+        code, message = connection.receive().error
+        assert code == wire.PROTOCOL_ERROR
+        assert f"invalid, unrecoverable CRC mismatch detected in frame {part}. Read " in message
+        assert connection.receive() is None
+
+
+def test_version_5_has_no_snappy(server):
+    with Wire(server, start=False, version=5) as connection:
+        options = {"CQL_VERSION": "3.0.0", "COMPRESSION": "snappy"}
+        answer = connection.ask(wire.STARTUP, wire.string_map(options))
+        assert answer.error == (wire.PROTOCOL_ERROR, "Snappy compression is not supported in protocol V5")
+
+
+def test_a_request_of_version_5_has_a_keyspace_of_its_own(server, session):
+    session.execute("CREATE TABLE t (k int PRIMARY KEY)")
+    keyspace = wire.string(session.keyspace)
+    select = "SELECT * FROM t"
+    with Wire(server, version=5) as connection:
+        assert connection.query(select).error[0] == wire.INVALID
+        assert connection.query(select, wire.KEYSPACE, keyspace).kind == wire.ROWS
+        missing = connection.query(select, wire.KEYSPACE, wire.string("missing"))
+        assert missing.error == (wire.INVALID, "Keyspace 'missing' does not exist")
+        prepare = wire.long_string(select) + struct.pack(">I", 1) + keyspace
+        assert connection.ask(wire.PREPARE, prepare).kind == wire.PREPARED
+        assert connection.ask(wire.PREPARE, wire.long_string(select) + bytes(4)).error[0] == wire.INVALID
+        # A bit that the version does not define.
+        odd = connection.ask(wire.QUERY, wire.query_v5(select, 0x8000))
+        assert odd.error and odd.error[0] in (wire.PROTOCOL_ERROR, wire.INVALID)
+
+
+def test_a_request_of_version_5_tells_its_present(server, session):
+    session.execute("CREATE TABLE t (k int PRIMARY KEY, v int)")
+    with Wire(server, version=5) as connection:
+
+        def at(seconds, statement):
+            rest = wire.string(session.keyspace) + struct.pack(">I", seconds)
+            return connection.query(statement, wire.KEYSPACE | wire.NOW_IN_SECONDS, rest)
+
+        now = int(time.time())
+        assert at(now, "INSERT INTO t (k, v) VALUES (1, 1) USING TTL 1000").kind == wire.VOID
+        for later, left in [(0, 1000), (400, 600), (999, 1)]:
+            answer = at(now + later, "SELECT ttl(v) FROM t WHERE k = 1")
+            assert answer.kind == wire.ROWS and answer.body.endswith(wire.value(struct.pack(">i", left)))
+        assert at(now + 1000, "SELECT v FROM t WHERE k = 1").body.endswith(struct.pack(">i", 0))
+
+
+def test_a_prepared_statement_follows_its_columns(server, session):
+    session.execute("CREATE TABLE t (k int PRIMARY KEY, v int)")
+    session.execute("INSERT INTO t (k, v) VALUES (1, 2)")
+    assert session.cluster.protocol_version == 5
+    select = session.prepare("SELECT * FROM t")
+    assert session.execute(select).one()._fields == ("k", "v")
+    before = select.result_metadata_id
+    session.execute("ALTER TABLE t ADD a text")
+    assert session.execute(select).one()._fields == ("k", "a", "v")
+    assert session.execute(select).one() == (1, None, 2)
+    again = session.prepare("SELECT * FROM t")
+    assert again.query_id == select.query_id and again.result_metadata_id != before
 
 
 @pytest.fixture(scope="module")

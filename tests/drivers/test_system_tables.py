@@ -15,7 +15,7 @@ def test_local(server, session):
     assert row.cluster_name and row.data_center and row.rack and row.release_version
     assert isinstance(row.host_id, uuid.UUID) and isinstance(row.schema_version, uuid.UUID)
     assert row.tokens and all(re.fullmatch(r"-?\d+", token) for token in row.tokens)
-    assert row.rpc_address == server.host and row.native_protocol_version == "4"
+    assert row.rpc_address == server.host and row.native_protocol_version == "5"
     assert row.partitioner == "org.apache.cassandra.dht.Murmur3Partitioner"
 
 

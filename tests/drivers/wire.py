@@ -1,7 +1,11 @@
-"""Speaks the native protocol v4 by hand, for messages that no driver sends."""
+"""Speaks the native protocol by hand, for messages that no driver sends."""
 
+import io
 import socket
 import struct
+
+from cassandra.connection import locally_supported_compressions
+from cassandra.segment import SegmentCodec
 
 ERROR, STARTUP, READY, OPTIONS, SUPPORTED, QUERY, RESULT = 0x00, 0x01, 0x02, 0x05, 0x06, 0x07, 0x08
 PREPARE, EXECUTE, REGISTER, EVENT, BATCH = 0x09, 0x0A, 0x0B, 0x0C, 0x0D
@@ -12,6 +16,7 @@ VOID, ROWS, SET_KEYSPACE, PREPARED, SCHEMA_CHANGE = 1, 2, 3, 4, 5
 
 ONE = 1
 VALUES, SKIP_METADATA, PAGE_SIZE, NAMES = 0x01, 0x02, 0x04, 0x40
+KEYSPACE, NOW_IN_SECONDS = 0x80, 0x100  # v5
 
 HEADER = struct.Struct(">BBhBi")
 
@@ -37,6 +42,10 @@ def query(statement, flags=0, rest=b"", consistency=ONE):
     return long_string(statement) + struct.pack(">HB", consistency, flags) + rest
 
 
+def query_v5(statement, flags=0, rest=b"", consistency=ONE):
+    return long_string(statement) + struct.pack(">HI", consistency, flags) + rest
+
+
 class Answer:
     def __init__(self, version, flags, stream, opcode, body):
         self.version, self.flags, self.stream, self.opcode, self.body = version, flags, stream, opcode, body
@@ -57,12 +66,21 @@ class Answer:
 
 
 class Wire:
-    """A connection."""
+    """A connection. In v5 its messages come within segments, which the official driver encodes."""
 
-    def __init__(self, server, start=True):
+    def __init__(self, server, start=True, version=4, compression=None):
         self.socket = socket.create_connection((server.host, server.cql_port), timeout=30)
+        self.version = version
+        self.codec = None
+        self.plain = b""  # bytes of segments that are not read yet
         if start:
-            assert self.ask(STARTUP, string_map({"CQL_VERSION": "3.0.0"})).opcode == READY
+            options = {"CQL_VERSION": "3.0.0"} | ({"COMPRESSION": compression} if compression else {})
+            assert self.ask(STARTUP, string_map(options)).opcode == READY
+            if version > 4:
+                self.begin_segments(compression)
+
+    def begin_segments(self, compression=None):
+        self.codec = SegmentCodec(*(locally_supported_compressions[compression] if compression else ()))
 
     def __enter__(self):
         return self
@@ -70,8 +88,14 @@ class Wire:
     def __exit__(self, *_):
         self.socket.close()
 
-    def send(self, opcode, body=b"", stream=0, version=4):
-        self.socket.sendall(HEADER.pack(version, 0, stream, opcode, len(body)) + body)
+    def send(self, opcode, body=b"", stream=0, version=None):
+        frame = HEADER.pack(version or self.version, 0, stream, opcode, len(body)) + body
+        self.socket.sendall(self.segments(frame) if self.codec else frame)
+
+    def segments(self, frames):
+        segments = io.BytesIO()
+        self.codec.encode(segments, frames)
+        return segments.getvalue()
 
     def receive(self):
         """The next answer; None if the server has closed the connection."""
@@ -81,14 +105,28 @@ class Wire:
         version, flags, stream, opcode, length = HEADER.unpack(header)
         return Answer(version, flags, stream, opcode, self._exactly(length))
 
-    def ask(self, opcode, body=b"", stream=0, version=4):
+    def ask(self, opcode, body=b"", stream=0, version=None):
         self.send(opcode, body, stream, version)
         return self.receive()
 
     def query(self, statement, flags=0, rest=b""):
-        return self.ask(QUERY, query(statement, flags, rest))
+        return self.ask(QUERY, (query if self.version == 4 else query_v5)(statement, flags, rest))
 
     def _exactly(self, count):
+        if not self.codec:
+            return self._received(count)
+        while len(self.plain) < count:
+            header = self._received(self.codec.header_length_with_crc)
+            if header is None:
+                assert not self.plain, "closed in the middle of a frame"
+                return None
+            header = self.codec.decode_header(io.BytesIO(header))
+            rest = self._received(header.payload_length + 4)
+            self.plain += self.codec.decode(io.BytesIO(rest), header).payload
+        taken, self.plain = self.plain[:count], self.plain[count:]
+        return taken
+
+    def _received(self, count):
         received = b""
         while len(received) < count:
             try:

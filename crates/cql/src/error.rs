@@ -1,5 +1,7 @@
 //! Errors that a server answers, with the error codes of the native protocol.
 
+use std::net::IpAddr;
+
 use bytes::Bytes;
 
 /// An error as the client of the native protocol sees it.
@@ -12,7 +14,7 @@ pub struct CqlError {
     pub message: String,
 }
 
-/// The error codes of native protocol v4, section 9, each with the fields that it carries beside
+/// The error codes of native protocol v5, section 9, each with the fields that it carries beside
 /// the message.
 #[expect(
     missing_docs,
@@ -36,6 +38,8 @@ pub enum ErrorKind {
         received: i32,
         block_for: i32,
         write_type: &'static str,
+        /// The number of other proposals that a conditional write met. Version 4 leaves it out.
+        contentions: Option<u16>,
     },
     ReadTimeout {
         consistency: u16,
@@ -47,8 +51,20 @@ pub enum ErrorKind {
         consistency: u16,
         received: i32,
         block_for: i32,
-        failures: i32,
+        failures: Failures,
         data_present: bool,
+    },
+    WriteFailure {
+        consistency: u16,
+        received: i32,
+        block_for: i32,
+        failures: Failures,
+        write_type: &'static str,
+    },
+    CasWriteUnknown {
+        consistency: u16,
+        received: i32,
+        block_for: i32,
     },
     FunctionFailure {
         keyspace: String,
@@ -69,6 +85,26 @@ pub enum ErrorKind {
     },
 }
 
+/// The replicas that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failures {
+    /// Their number alone, as version 4 tells it.
+    Count(i32),
+    /// Each with the code of its reason, as version 5 tells it. Code 0 is an unknown reason, and 1
+    /// is a read of too many tombstones.
+    Reasons(Vec<(IpAddr, u16)>),
+}
+
+impl Failures {
+    /// The number of replicas that failed.
+    pub fn count(&self) -> i32 {
+        match self {
+            Failures::Count(count) => *count,
+            Failures::Reasons(reasons) => i32::try_from(reasons.len()).unwrap_or(i32::MAX),
+        }
+    }
+}
+
 impl ErrorKind {
     /// The code on the wire.
     pub fn code(&self) -> i32 {
@@ -84,6 +120,8 @@ impl ErrorKind {
             ErrorKind::ReadTimeout { .. } => 0x1200,
             ErrorKind::ReadFailure { .. } => 0x1300,
             ErrorKind::FunctionFailure { .. } => 0x1400,
+            ErrorKind::WriteFailure { .. } => 0x1500,
+            ErrorKind::CasWriteUnknown { .. } => 0x1700,
             ErrorKind::SyntaxError => 0x2000,
             ErrorKind::Unauthorized => 0x2100,
             ErrorKind::Invalid => 0x2200,

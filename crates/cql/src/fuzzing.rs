@@ -10,12 +10,22 @@ use crate::error::{CqlError, ErrorKind};
 use crate::parser::{
     Changed, changed, changed_by_batch, parse_statement, parse_type, replace_calls, selection_text,
 };
-use crate::wire::{Compression, Direction, Flags, Frame, FrameDecoder, Request, Response, glance};
+use crate::wire::{
+    Compression, Direction, Flags, Frame, FrameDecoder, ProtocolVersion, Request, Response,
+    SEGMENT_PAYLOAD_MAX, SegmentForm, StreamDecoder, glance, put_segment,
+};
 
 /// The most bytes of a frame's body.
 const BODY_BYTES_MAX: usize = 1 << 20;
 
-/// Reads bytes as the frames of a connection, once as a server and once as a client.
+/// The bytes of the segments that are made of a fuzzer's bytes.
+const SEGMENT_BYTES: usize = 300;
+
+/// The bytes of segments that are read at a time.
+const READ_BYTES: usize = 100;
+
+/// Reads bytes as the frames of a connection, once as a server and once as a client, and once more
+/// as frames within segments of either form.
 ///
 /// A message that can be read leads back to itself through its own encoding. The gateway's glances
 /// at the front of a request find what the whole message has there.
@@ -31,6 +41,37 @@ pub fn frames(bytes: &[u8]) {
                 Err(_) => {}
             }
         }
+        for form in [SegmentForm::Plain, SegmentForm::Lz4] {
+            segmented(direction, form, bytes);
+            // A fuzzer does not find checksums, so it gets segments around its bytes, too.
+            let mut within = BytesMut::new();
+            for (at, part) in bytes.chunks(SEGMENT_BYTES).enumerate() {
+                let is_self_contained = bytes.len() <= SEGMENT_BYTES || at % 3 == 2;
+                put_segment(form, part, is_self_contained, &mut within);
+            }
+            segmented(direction, form, &within);
+        }
+    }
+}
+
+/// Reads bytes as segments, some at a time.
+fn segmented(direction: Direction, form: SegmentForm, bytes: &[u8]) {
+    let mut decoder = StreamDecoder::new(direction, BODY_BYTES_MAX);
+    decoder.begin_segments(form);
+    let mut input = BytesMut::new();
+    for part in bytes.chunks(READ_BYTES) {
+        input.extend_from_slice(part);
+        loop {
+            match decoder.decode(&mut input) {
+                Ok(Some(frame)) => assert!(frame.body.len() <= BODY_BYTES_MAX),
+                Ok(None) => break,
+                Err(error) if error.is_fatal() => return,
+                Err(_) => {}
+            }
+        }
+        // A segment that is not whole, and the frames of one that is.
+        assert!(input.len() <= SEGMENT_PAYLOAD_MAX + 12 + READ_BYTES);
+        assert!(decoder.held_bytes() <= BODY_BYTES_MAX + 2 * SEGMENT_PAYLOAD_MAX);
     }
 }
 
@@ -38,13 +79,16 @@ pub fn frames(bytes: &[u8]) {
 /// [`frames`] checks.
 pub fn message(direction: Direction, frame: &Frame) {
     assert!(frame.body.len() <= BODY_BYTES_MAX);
+    let version = frame.header.version;
     let compressions = [None, Some(Compression::Lz4), Some(Compression::Snappy)];
     for compression in compressions {
         match direction {
             Direction::Request => {
                 if let Ok(request) = Request::decode(frame, compression, BODY_BYTES_MAX) {
-                    request_leads_back(&request, compression);
-                    if !frame.header.flags.contains(Flags::COMPRESSION) {
+                    request_leads_back(&request, version, compression);
+                    let is_plain = version == ProtocolVersion::V5
+                        || !frame.header.flags.contains(Flags::COMPRESSION);
+                    if is_plain {
                         glances_agree(&request, frame);
                     }
                 }
@@ -74,6 +118,7 @@ pub fn message(direction: Direction, frame: &Frame) {
     let _ = glance::executed_id(frame.header.flags, &frame.body);
     let _ = glance::custom_payload(frame.header.flags, &frame.body);
     let _ = glance::prepared_id(frame.header.flags, &frame.body);
+    let _ = glance::keyspace(&frame.header, &frame.body);
     if let Ok(statements) = glance::batched(frame.header.flags, &frame.body) {
         statements.for_each(drop);
     }
@@ -88,10 +133,14 @@ fn whole_frame(direction: Direction, mut bytes: BytesMut) -> Frame {
     frame.expect("a message encodes to a whole frame")
 }
 
-fn request_leads_back(request: &Request, compression: Option<Compression>) {
+fn request_leads_back(
+    request: &Request,
+    version: ProtocolVersion,
+    compression: Option<Compression>,
+) {
     let encode = |request: &Request| {
         let mut out = BytesMut::new();
-        request.encode(7, compression, &mut out);
+        request.encode_in(version, 7, compression, &mut out);
         out
     };
     let out = encode(request);
@@ -106,8 +155,16 @@ fn request_leads_back(request: &Request, compression: Option<Compression>) {
 /// Compares what the gateway reads of a request with the request.
 fn glances_agree(request: &Request, frame: &Frame) {
     let (flags, body) = (frame.header.flags, &frame.body[..]);
+    let keyspace = match request {
+        Request::Query { parameters, .. } => parameters.keyspace.as_deref(),
+        Request::Prepare { keyspace, .. } => keyspace.as_deref(),
+        Request::Batch(batch) => batch.keyspace.as_deref(),
+        _ => None,
+    };
+    let keyspace = keyspace.map(str::as_bytes);
+    assert_eq!(glance::keyspace(&frame.header, body), Ok(keyspace));
     match request {
-        Request::Query { statement, .. } | Request::Prepare { statement } => {
+        Request::Query { statement, .. } | Request::Prepare { statement, .. } => {
             assert_eq!(
                 glance::statement_text(flags, body),
                 Ok(statement.as_bytes())

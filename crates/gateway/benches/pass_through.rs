@@ -65,6 +65,7 @@ fn execute(name: &'static str, bound_bytes: usize, answer_bytes: usize) -> Workl
         name,
         request: Request::Execute {
             id: Bytes::from_static(ID),
+            result_metadata_id: None,
             parameters: QueryParameters {
                 values: Values::Positional(vec![value]),
                 ..QueryParameters::default()
@@ -101,6 +102,7 @@ fn answer(mut socket: TcpStream, answer_bytes: usize) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let prepared = Response::Prepared(Prepared {
         id: Bytes::from_static(ID),
+        result_metadata_id: None,
         bind: Metadata::default(),
         partition_key_indexes: Vec::new(),
         result: None,
@@ -121,6 +123,7 @@ fn answer(mut socket: TcpStream, answer_bytes: usize) -> io::Result<()> {
                 Opcode::Prepare => prepared.encode(&context, None, &mut out),
                 _ => {
                     let answer = FrameHeader {
+                        version: Default::default(),
                         flags: Default::default(),
                         stream: header.stream,
                         opcode: Opcode::Result,
@@ -171,6 +174,7 @@ impl Client {
         client.round_trip(1);
         client.request = encoded(&Request::Prepare {
             statement: "INSERT INTO t (id) VALUES (?)".to_owned(),
+            keyspace: None,
         });
         client.round_trip(1);
         client.request = encoded(&workload.request);

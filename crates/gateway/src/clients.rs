@@ -1,10 +1,10 @@
 //! The open connections of clients: the requests that each waits for, and the way to send it
 //! frames.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
+use cql::wire::ProtocolVersion;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
@@ -16,8 +16,8 @@ pub(crate) struct Client {
     in_flight: Mutex<InFlight>,
     /// Notified whenever one of the client's requests has its answer.
     freed: Notify,
-    /// Set once the client has registered for events about the schema.
-    hears_schema_changes: AtomicBool,
+    /// The version of the protocol, once the client has registered for events about the schema.
+    hears_schema_changes: OnceLock<ProtocolVersion>,
     /// The way to send frames to the client.
     answers: mpsc::WeakSender<Bytes>,
 }
@@ -28,7 +28,7 @@ impl Client {
         Client {
             in_flight: Mutex::default(),
             freed: Notify::new(),
-            hears_schema_changes: AtomicBool::new(false),
+            hears_schema_changes: OnceLock::new(),
             answers,
         }
     }
@@ -111,9 +111,11 @@ impl Client {
         self.answers.upgrade()
     }
 
-    /// Notes that the client has registered for changes of the schema.
-    pub(crate) fn hear_schema_changes(&self) {
-        self.hears_schema_changes.store(true, Ordering::Relaxed);
+    /// Notes that the client has registered for changes of the schema, in a version of the
+    /// protocol.
+    pub(crate) fn hear_schema_changes(&self, version: ProtocolVersion) {
+        // A client may register again, in the same version.
+        let _ = self.hears_schema_changes.set(version);
     }
 }
 
@@ -152,12 +154,14 @@ impl Clients {
         open.clone()
     }
 
-    /// Sends an event to all clients that registered for changes of the schema. A client that does
-    /// not read misses it.
-    pub(crate) fn tell_schema_change(&self, event: &Bytes) {
+    /// Sends an event to all clients that registered for changes of the schema, as a frame of their
+    /// version. A client that does not read misses it.
+    pub(crate) fn tell_schema_change(&self, event: impl Fn(ProtocolVersion) -> Bytes) {
+        let events = ProtocolVersion::EVERY.map(|version| (version, event(version)));
         for client in self.open() {
             if let Some(client) = client.upgrade()
-                && client.hears_schema_changes.load(Ordering::Relaxed)
+                && let Some(heard) = client.hears_schema_changes.get()
+                && let Some((_, event)) = events.iter().find(|(version, _)| version == heard)
                 && let Some(answers) = client.answers()
                 && answers.try_send(event.clone()).is_err()
             {
@@ -181,13 +185,14 @@ mod tests {
         let (sender, mut receiver) = mpsc::channel(1);
         let deaf = Arc::new(Client::new(sender.downgrade()));
         let hearing = Arc::new(Client::new(sender.downgrade()));
-        hearing.hear_schema_changes();
+        hearing.hear_schema_changes(ProtocolVersion::V5);
         clients.enter(&deaf);
         clients.enter(&hearing);
         // The second event does not fit and is missed; nothing waits.
-        clients.tell_schema_change(&Bytes::from_static(b"one"));
-        clients.tell_schema_change(&Bytes::from_static(b"two"));
-        assert_eq!(receiver.try_recv().unwrap(), &b"one"[..]);
+        let event = |version: ProtocolVersion| Bytes::from(vec![version.number()]);
+        clients.tell_schema_change(event);
+        clients.tell_schema_change(|_| Bytes::from_static(b"another"));
+        assert_eq!(receiver.try_recv().unwrap(), &[5][..]);
         assert!(receiver.try_recv().is_err());
         drop((deaf, hearing));
         assert!(clients.open().is_empty());

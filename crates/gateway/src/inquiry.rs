@@ -12,11 +12,14 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
-use cql::wire::{Compression, Flags, Frame, Opcode, Request, Response, ResponseContext};
+use cql::wire::{
+    Compression, Flags, Frame, Opcode, ProtocolVersion, Request, Response, ResponseContext,
+};
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 pub(crate) use self::memory::{AnswerMemory, Held, holding};
+use crate::dialect::Dialect;
 
 /// Inquiries of one connection that are on their way at once; more wait.
 pub(crate) const IN_FLIGHT_MAX: usize = 512;
@@ -53,8 +56,8 @@ pub(crate) type AnswerSender = oneshot::Sender<Option<Answer>>;
 pub(crate) struct Inquirer {
     sender: mpsc::Sender<Inquiry>,
     in_flight: Arc<Semaphore>,
-    /// The compression that the client agreed on with the node, which answers use.
-    compression: Option<Compression>,
+    /// The form of frames that the client agreed on with the node.
+    dialect: Dialect,
     /// The memory of the answers that have come so far.
     held: Arc<Mutex<Vec<Held>>>,
 }
@@ -100,17 +103,17 @@ impl Inquirer {
         let inquirer = Inquirer {
             sender,
             in_flight: Arc::new(Semaphore::new(IN_FLIGHT_MAX)),
-            compression: None,
+            dialect: Dialect::default(),
             held: Arc::default(),
         };
         (inquirer, receiver)
     }
 
     /// A clone for one request of the client. It collects the memory of its own answers, and uses
-    /// the compression that the client has agreed on.
-    pub(crate) fn for_work(&self, compression: Option<Compression>) -> Inquirer {
+    /// the form of frames that the client has agreed on.
+    pub(crate) fn for_work(&self, dialect: Dialect) -> Inquirer {
         Inquirer {
-            compression,
+            dialect,
             held: Arc::default(),
             ..self.clone()
         }
@@ -128,7 +131,12 @@ impl Inquirer {
 
     /// The compression that the client has agreed on.
     pub(crate) fn compression(&self) -> Option<Compression> {
-        self.compression
+        self.dialect.compression()
+    }
+
+    /// The version of the protocol that the client has agreed on.
+    pub(crate) fn version(&self) -> ProtocolVersion {
+        self.dialect.version
     }
 
     /// Sends a request and waits for the answer. With `traced` the node writes a trace, whose id is
@@ -143,7 +151,7 @@ impl Inquirer {
         traced: bool,
     ) -> Result<(ResponseContext, Response), Failure> {
         let mut frame = BytesMut::new();
-        request.encode(0, None, &mut frame);
+        request.encode_in(self.version(), 0, None, &mut frame);
         if traced {
             frame[FLAGS_AT] |= Flags::TRACING.0;
         }
@@ -161,7 +169,7 @@ impl Inquirer {
         if frame.header.opcode == Opcode::Error {
             return Err(Failure::Node(frame));
         }
-        Response::decode(&frame, self.compression, usize::MAX).map_err(|error| {
+        Response::decode(&frame, self.compression(), usize::MAX).map_err(|error| {
             Failure::Cql(CqlError::server(format!(
                 "the gateway cannot read what Cassandra answered: {error}"
             )))

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use cql::wire::{Compression, Frame};
+use cql::wire::{Compression, Frame, FrameHeader, ProtocolVersion};
 use parking_lot::Mutex;
 
 /// The time for which an answer is kept.
@@ -24,18 +24,22 @@ const BYTES_MAX: usize = 4 << 10;
 pub(crate) struct Question {
     /// The request's body as it came.
     pub(crate) body: Bytes,
-    /// The flags of the request's frame.
-    pub(crate) flags: u8,
+    /// The version and the flags of the request's frame.
+    pub(crate) form: (ProtocolVersion, u8),
     /// The name of the connection's compression; `None` without one.
     pub(crate) compression: Option<&'static str>,
 }
 
 impl Question {
     /// The question that a request asks on a connection with this compression.
-    pub(crate) fn new(body: &[u8], flags: u8, compression: Option<Compression>) -> Question {
+    pub(crate) fn new(
+        body: &[u8],
+        header: &FrameHeader,
+        compression: Option<Compression>,
+    ) -> Question {
         Question {
             body: Bytes::copy_from_slice(body),
-            flags,
+            form: (header.version, header.flags.0),
             compression: compression.map(|compression| compression.name()),
         }
     }
@@ -78,13 +82,14 @@ impl KeptAnswers {
 
 #[cfg(test)]
 mod tests {
-    use cql::wire::{Flags, FrameHeader, Opcode};
+    use cql::wire::{Flags, Opcode};
 
     use super::*;
 
     fn answer(body: &'static [u8]) -> Frame {
         Frame {
             header: FrameHeader {
+                version: ProtocolVersion::V4,
                 flags: Flags::default(),
                 stream: 3,
                 opcode: Opcode::Result,
@@ -94,19 +99,35 @@ mod tests {
         }
     }
 
+    fn asked(body: &[u8], version: ProtocolVersion, flags: u8) -> Question {
+        let header = FrameHeader {
+            version,
+            flags: Flags(flags),
+            stream: 3,
+            opcode: Opcode::Execute,
+            length: body.len() as u32,
+        };
+        Question::new(body, &header, None)
+    }
+
     #[test]
     fn an_answer_is_kept_for_a_while_and_for_the_same_question_alone() {
         let kept = KeptAnswers::default();
-        let question = Question::new(b"asked", 0, None);
+        let v4 = ProtocolVersion::V4;
+        let question = asked(b"asked", v4, 0);
         let now = Instant::now();
         kept.keep_at(question.clone(), answer(b"answer"), now);
         let got = kept.get_at(&question, now + KEPT_FOR / 2).unwrap();
         assert_eq!(got.body, &b"answer"[..]);
         assert!(kept.get_at(&question, now + KEPT_FOR).is_none());
         for other in [
-            Question::new(b"another", 0, None),
-            Question::new(b"asked", 2, None),
-            Question::new(b"asked", 0, Some(Compression::Lz4)),
+            asked(b"another", v4, 0),
+            asked(b"asked", v4, 2),
+            asked(b"asked", ProtocolVersion::V5, 0),
+            Question {
+                compression: Some("lz4"),
+                ..question.clone()
+            },
         ] {
             assert!(kept.get_at(&other, now).is_none());
         }
@@ -117,11 +138,11 @@ mod tests {
         let kept = KeptAnswers::default();
         let now = Instant::now();
         for number in 0..1_000u32 {
-            let question = Question::new(&number.to_be_bytes(), 0, None);
+            let question = asked(&number.to_be_bytes(), ProtocolVersion::V4, 0);
             kept.keep_at(question, answer(b"answer"), now);
         }
         assert_eq!(kept.answers.lock().len(), ANSWERS_MAX);
-        let long = Question::new(&[0; BYTES_MAX], 0, None);
+        let long = asked(&[0; BYTES_MAX], ProtocolVersion::V4, 0);
         kept.keep_at(long.clone(), answer(b"answer"), now + KEPT_FOR);
         assert!(kept.get_at(&long, now + KEPT_FOR).is_none());
     }

@@ -83,6 +83,7 @@ mod catalog;
 mod clients;
 mod connection;
 mod dependencies;
+mod dialect;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod gateway;

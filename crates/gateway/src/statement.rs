@@ -77,12 +77,17 @@ impl Statement {
                 _ => Statement::Plain,
             },
             // Without the columns of its result the gateway cannot answer a poll, so it passes.
-            Statement::LogRead(poll) => match columns(answer()) {
-                Some(columns) => Statement::LogRead(Arc::new(PreparedLogRead {
+            Statement::LogRead(poll) => match answer() {
+                Some(Prepared {
+                    result: Some(columns),
+                    result_metadata_id: columns_id,
+                    ..
+                }) => Statement::LogRead(Arc::new(PreparedLogRead {
                     of: poll.of.clone(),
-                    columns,
+                    columns: Arc::new(columns),
+                    columns_id,
                 })),
-                None => Statement::Plain,
+                _ => Statement::Plain,
             },
             Statement::IndexesRead(read, _) => Statement::IndexesRead(read, columns(answer())),
             // If the names cannot be read, they stay unknown.
@@ -255,6 +260,7 @@ fn question_of_a_store(text: &str) -> Statement {
         Some(of) => Statement::LogRead(Arc::new(PreparedLogRead {
             of,
             columns: Arc::default(),
+            columns_id: None,
         })),
         None if rewrite::asks_for_generations(text) => Statement::Generations,
         None => Statement::Plain,

@@ -1,6 +1,6 @@
 //! Errors of the storage in the form that clients see.
 
-use cql::error::{CqlError, ErrorKind};
+use cql::error::{CqlError, ErrorKind, Failures};
 use cql::wire::Consistency;
 use storage::StorageError;
 
@@ -17,7 +17,7 @@ pub fn storage_error(error: StorageError) -> CqlError {
                 consistency: Consistency::One.code(),
                 received: 0,
                 block_for: 1,
-                failures: 1,
+                failures: Failures::Count(1),
                 data_present: false,
             },
             "Operation failed - received 0 responses and 1 failures: READ_TOO_MANY_TOMBSTONES: the query scanned \

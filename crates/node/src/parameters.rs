@@ -20,6 +20,8 @@ pub struct Parameters {
     pub paging_state: Option<Bytes>,
     /// The write timestamp of the request, in microseconds since the epoch, if the client gave one.
     pub timestamp_micros: Option<i64>,
+    /// The present by which values expire, in seconds since the epoch, if the client tells one.
+    pub told_s: Option<i64>,
     /// The consistency level of the statement.
     pub consistency: Consistency,
     /// The serial consistency level of a condition, if the client gave one.

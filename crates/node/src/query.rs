@@ -13,7 +13,7 @@ pub use crate::answer::{
 };
 pub use crate::database::Database;
 pub use crate::parameters::{BoundValue, Parameters};
-use crate::{describe, modify, roles, schema, select, unsupported};
+use crate::{describe, modify, resolve, roles, schema, select, unsupported};
 
 /// A statement resolved against the catalog. A plan is valid for one version of the catalog. When
 /// the version has changed, the server prepares the statement again from its parsed form.
@@ -63,13 +63,7 @@ pub fn prepare(
             describe::prepare(database, keyspace, describe).map(StatementPlan::Describe)
         }
         Statement::Use { keyspace } => {
-            if database.storage.catalog().keyspace(keyspace).is_none()
-                && database.system.keyspace(keyspace).is_none()
-            {
-                return Err(CqlError::invalid(format!(
-                    "Keyspace '{keyspace}' does not exist"
-                )));
-            }
+            check_keyspace(database, keyspace)?;
             Ok(StatementPlan::Use {
                 keyspace: keyspace.clone(),
             })
@@ -77,6 +71,19 @@ pub fn prepare(
         Statement::Role(statement) => roles::prepare(keyspace, statement).map(StatementPlan::Roles),
         Statement::Unsupported(words) => Err(unsupported::refused(words)),
         _ => schema::prepare(database, keyspace, &parsed.statement).map(StatementPlan::Schema),
+    }
+}
+
+/// Checks that a keyspace can be in use.
+///
+/// # Errors
+/// If it does not exist.
+pub fn check_keyspace(database: &Database, keyspace: &str) -> Result<(), CqlError> {
+    let is_known = database.storage.catalog().keyspace(keyspace).is_some()
+        || database.system.keyspace(keyspace).is_some();
+    match is_known {
+        true => Ok(()),
+        false => Err(resolve::no_such_keyspace(keyspace)),
     }
 }
 

@@ -17,6 +17,7 @@ const UUID_EPOCH_OFFSET_TICKS: i64 = 0x01b2_1dd2_1381_4000;
 pub struct StatementClock {
     clock: Arc<ServerClock>,
     micros: i64,
+    told_s: Option<i64>,
 }
 
 impl StatementClock {
@@ -25,7 +26,20 @@ impl StatementClock {
         StatementClock {
             micros: clock.now_micros(),
             clock: Arc::clone(clock),
+            told_s: None,
         }
+    }
+
+    /// This clock where the client may tell the present by which values expire, in seconds since
+    /// the epoch. Functions of the present don't go by it.
+    #[must_use]
+    pub fn told(self, told_s: Option<i64>) -> Self {
+        StatementClock { told_s, ..self }
+    }
+
+    /// The present by which values expire. Seconds since the epoch.
+    pub fn expiry_s(&self) -> i64 {
+        self.told_s.unwrap_or(self.micros.div_euclid(1_000_000))
     }
 
     /// A clock for evaluating terms that use no time, such as constants while a statement is

@@ -297,6 +297,16 @@ impl Storage {
     /// disk failed is answered with [`StorageError::ReadOnly`] and is not applied, unless the disk
     /// also refuses to take it back and the process is killed.
     pub async fn write(&self, write: Write) -> Result<WriteOutcome, StorageError> {
+        self.write_at(write, None).await
+    }
+
+    /// As [`Storage::write`], by the present that a client tells, in seconds since the epoch:
+    /// values with a time to live expire by it, and conditions see what is alive by it.
+    pub async fn write_at(
+        &self,
+        write: Write,
+        told_s: Option<i64>,
+    ) -> Result<WriteOutcome, StorageError> {
         let bytes = write.size();
         let max = self.inner.max_write_bytes;
         if bytes > max {
@@ -316,6 +326,7 @@ impl Storage {
         let (reply, answer) = oneshot::channel();
         self.ask(Request::Write {
             write,
+            told_s,
             bytes,
             reply,
             permit,
@@ -355,6 +366,12 @@ impl Storage {
 
     /// A view of a table as it is at this moment, for the lookup of many rows.
     pub fn view(&self, table: TableId) -> Result<View, StorageError> {
+        self.view_at(table, None)
+    }
+
+    /// As [`Storage::view`], by the present that a client tells, in seconds since the epoch. What
+    /// has died before the present of this machine may be gone.
+    pub fn view_at(&self, table: TableId, told_s: Option<i64>) -> Result<View, StorageError> {
         let shared = &self.inner.shared;
         let hold = shared.horizon.hold();
         let table = Arc::clone(shared.schema().table(table)?);
@@ -363,7 +380,7 @@ impl Storage {
             engine: Arc::clone(&shared.engine),
             lease: Arc::clone(&table.lease),
             table,
-            now_s: hold.start_s(),
+            now_s: told_s.unwrap_or_else(|| hold.start_s()),
             hold,
         }))
     }

@@ -8,7 +8,7 @@ def cluster_of(server, **options):
     """A driver's cluster object for a server; options are those of an execution profile."""
     profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=30, **options)
     profiles = {EXEC_PROFILE_DEFAULT: profile}
-    return Cluster([server.host], port=server.cql_port, protocol_version=4, execution_profiles=profiles)
+    return Cluster([server.host], port=server.cql_port, execution_profiles=profiles)
 
 
 def make_keyspace(session, name):

@@ -9,8 +9,8 @@ use std::process::Command;
 use bytes::{Bytes, BytesMut};
 use cql::error::CqlError;
 use cql::wire::{
-    ColumnSpec, Compression, Event, Metadata, Prepared, Response, ResponseContext, RowsEncoder,
-    SchemaChange, SchemaChangeKind, SchemaTarget,
+    ColumnSpec, Compression, Event, Metadata, Prepared, ProtocolVersion, Response, ResponseContext,
+    RowsEncoder, SchemaChange, SchemaChangeKind, SchemaTarget,
 };
 
 use super::fuzz;
@@ -151,7 +151,8 @@ fn batch<'a>(journal: &'a [u8], at: usize, records: &mut Vec<&'a [u8]>) -> Optio
 fn requests() {
     let test = fs::read_to_string(root().join("crates/cql/tests/wire/drivers.rs")).unwrap();
     let quoted = test.split('"').skip(1).step_by(2);
-    let frames = quoted.filter(|text| text.starts_with("04") && text.len() >= 18);
+    let is_frame = |text: &&str| text.starts_with("04") || text.starts_with("05");
+    let frames = quoted.filter(|text| is_frame(text) && text.len() >= 18);
     for (number, hex) in frames.enumerate() {
         let pairs = hex.as_bytes().chunks(2);
         let bytes = pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16));
@@ -182,15 +183,14 @@ fn responses() {
         rows.cell(Some(&[id; 12]));
         rows.end_row();
     }
+    let rows = rows.finish(Some(Bytes::from_static(b"page")));
     let responses = [
-        (
-            "rows",
-            Response::Rows(rows.finish(Some(Bytes::from_static(b"page")))),
-        ),
+        ("rows", Response::Rows(rows)),
         (
             "prepared",
             Response::Prepared(Prepared {
                 id: Bytes::from_static(b"sixteen bytes id"),
+                result_metadata_id: Some(Bytes::from_static(b"id of the columns")),
                 bind: metadata.clone(),
                 partition_key_indexes: vec![0],
                 result: Some(metadata),
@@ -211,6 +211,7 @@ fn responses() {
         ),
     ];
     let context = ResponseContext {
+        version: ProtocolVersion::V4,
         stream: 1,
         tracing_id: Some(uuid::Uuid::from_u128(7)),
         warnings: vec!["slow".to_owned()],
@@ -218,13 +219,15 @@ fn responses() {
     };
     for (name, response) in responses {
         let plain = ResponseContext::new(1);
+        let v5 = context.clone().at(ProtocolVersion::V5);
         for (form, context, compression) in [
             ("plain", &plain, None),
             ("full", &context, None),
             ("lz4", &plain, Some(Compression::Lz4)),
+            ("v5", &v5, None),
         ] {
             // Only the long one gets shorter.
-            if form == "plain" || name == "rows" {
+            if form == "plain" || form == "v5" || name == "rows" {
                 let mut out = BytesMut::new();
                 response.encode(context, compression, &mut out);
                 put("frames", &format!("response_{name}_{form}"), &out);

@@ -2,9 +2,10 @@
 
 use bytes::{BufMut, BytesMut};
 
+use super::header::ProtocolVersion;
 use super::reader::{DecodeError, Reader};
 use super::writer::Writer;
-use crate::error::{CqlError, ErrorKind};
+use crate::error::{CqlError, ErrorKind, Failures};
 
 /// The kinds of write that a write timeout can name.
 const WRITE_TYPES: [&str; 8] = [
@@ -18,15 +19,29 @@ const WRITE_TYPES: [&str; 8] = [
     "CDC",
 ];
 
+/// The conditional write's kind, whose timeout tells of contentions since version 5.
+const CAS: &str = "CAS";
+
+/// The fewest bytes of a replica that failed: an address of no bytes, and a code.
+const FAILURE_BYTES_MIN: usize = 3;
+
 /// Appends an error.
-pub(super) fn put_error(out: &mut BytesMut, error: &CqlError) {
-    out.put_i32(error.kind.code());
+pub(super) fn put_error(out: &mut BytesMut, error: &CqlError, version: ProtocolVersion) {
+    out.put_i32(match (&error.kind, version) {
+        // Version 4 has no code for it, and drivers of that version take it for a timeout.
+        (ErrorKind::CasWriteUnknown { .. }, ProtocolVersion::V4) => 0x1100,
+        (kind, _) => kind.code(),
+    });
     out.put_string(&error.message);
-    put_fields(out, &error.kind);
+    put_fields(out, &error.kind, version);
 }
 
 /// Appends the fields of an error's code.
-fn put_fields(out: &mut BytesMut, kind: &ErrorKind) {
+#[expect(
+    clippy::too_many_lines,
+    reason = "one match, with an arm for each code"
+)]
+fn put_fields(out: &mut BytesMut, kind: &ErrorKind, version: ProtocolVersion) {
     match kind {
         ErrorKind::Unavailable {
             consistency,
@@ -42,11 +57,17 @@ fn put_fields(out: &mut BytesMut, kind: &ErrorKind) {
             received,
             block_for,
             write_type,
+            contentions,
         } => {
             out.put_u16(*consistency);
             out.put_i32(*received);
             out.put_i32(*block_for);
             out.put_string(write_type);
+            if let (Some(contentions), &CAS, ProtocolVersion::V5) =
+                (contentions, write_type, version)
+            {
+                out.put_u16(*contentions);
+            }
         }
         ErrorKind::ReadTimeout {
             consistency,
@@ -69,8 +90,33 @@ fn put_fields(out: &mut BytesMut, kind: &ErrorKind) {
             out.put_u16(*consistency);
             out.put_i32(*received);
             out.put_i32(*block_for);
-            out.put_i32(*failures);
+            put_failures(out, failures, version);
             out.put_u8(u8::from(*data_present));
+        }
+        ErrorKind::WriteFailure {
+            consistency,
+            received,
+            block_for,
+            failures,
+            write_type,
+        } => {
+            out.put_u16(*consistency);
+            out.put_i32(*received);
+            out.put_i32(*block_for);
+            put_failures(out, failures, version);
+            out.put_string(write_type);
+        }
+        ErrorKind::CasWriteUnknown {
+            consistency,
+            received,
+            block_for,
+        } => {
+            out.put_u16(*consistency);
+            out.put_i32(*received);
+            out.put_i32(*block_for);
+            if version == ProtocolVersion::V4 {
+                out.put_string(CAS);
+            }
         }
         ErrorKind::FunctionFailure {
             keyspace,
@@ -99,8 +145,45 @@ fn put_fields(out: &mut BytesMut, kind: &ErrorKind) {
     }
 }
 
+/// Appends the replicas that failed:
+///
+/// ```text
+/// version 4: count i32
+/// version 5: count i32, replicas, each an address of a length u8 and that many bytes, code u16
+/// ```
+fn put_failures(out: &mut BytesMut, failures: &Failures, version: ProtocolVersion) {
+    match (failures, version) {
+        (failures, ProtocolVersion::V4) => out.put_i32(failures.count()),
+        // Nothing but a count is known of them.
+        (Failures::Count(_), ProtocolVersion::V5) => out.put_i32(0),
+        (Failures::Reasons(reasons), ProtocolVersion::V5) => {
+            out.put_i32(failures.count());
+            for (address, code) in reasons {
+                out.put_address(*address);
+                out.put_u16(*code);
+            }
+        }
+    }
+}
+
+fn read_failures(reader: &mut Reader, version: ProtocolVersion) -> Result<Failures, DecodeError> {
+    const WHAT: &str = "the replicas that failed";
+    if version == ProtocolVersion::V4 {
+        return reader.i32(WHAT).map(Failures::Count);
+    }
+    let count = reader.count(WHAT)?;
+    let mut reasons = Vec::with_capacity(reader.capacity(count, FAILURE_BYTES_MIN));
+    for _ in 0..count {
+        reasons.push((reader.address(WHAT)?, reader.u16(WHAT)?));
+    }
+    Ok(Failures::Reasons(reasons))
+}
+
 /// Reads an error. An error with an unknown code becomes a server error that names the code.
-pub(super) fn read_error(reader: &mut Reader) -> Result<CqlError, DecodeError> {
+pub(super) fn read_error(
+    reader: &mut Reader,
+    version: ProtocolVersion,
+) -> Result<CqlError, DecodeError> {
     const WHAT: &str = "an error";
     let code = reader.i32(WHAT)?;
     let message = reader.string(WHAT)?;
@@ -116,12 +199,7 @@ pub(super) fn read_error(reader: &mut Reader) -> Result<CqlError, DecodeError> {
         0x1001 => ErrorKind::Overloaded,
         0x1002 => ErrorKind::IsBootstrapping,
         0x1003 => ErrorKind::TruncateError,
-        0x1100 => ErrorKind::WriteTimeout {
-            consistency: reader.u16(WHAT)?,
-            received: reader.i32(WHAT)?,
-            block_for: reader.i32(WHAT)?,
-            write_type: read_write_type(reader)?,
-        },
+        0x1100 => read_write_timeout(reader, version)?,
         0x1200 => ErrorKind::ReadTimeout {
             consistency: reader.u16(WHAT)?,
             received: reader.i32(WHAT)?,
@@ -132,13 +210,25 @@ pub(super) fn read_error(reader: &mut Reader) -> Result<CqlError, DecodeError> {
             consistency: reader.u16(WHAT)?,
             received: reader.i32(WHAT)?,
             block_for: reader.i32(WHAT)?,
-            failures: reader.i32(WHAT)?,
+            failures: read_failures(reader, version)?,
             data_present: reader.u8(WHAT)? != 0,
         },
         0x1400 => ErrorKind::FunctionFailure {
             keyspace: reader.string(WHAT)?,
             function: reader.string(WHAT)?,
             argument_types: reader.string_list(WHAT)?,
+        },
+        0x1500 => ErrorKind::WriteFailure {
+            consistency: reader.u16(WHAT)?,
+            received: reader.i32(WHAT)?,
+            block_for: reader.i32(WHAT)?,
+            failures: read_failures(reader, version)?,
+            write_type: read_write_type(reader)?,
+        },
+        0x1700 => ErrorKind::CasWriteUnknown {
+            consistency: reader.u16(WHAT)?,
+            received: reader.i32(WHAT)?,
+            block_for: reader.i32(WHAT)?,
         },
         0x2000 => ErrorKind::SyntaxError,
         0x2100 => ErrorKind::Unauthorized,
@@ -156,6 +246,29 @@ pub(super) fn read_error(reader: &mut Reader) -> Result<CqlError, DecodeError> {
         }
     };
     Ok(CqlError { kind, message })
+}
+
+fn read_write_timeout(
+    reader: &mut Reader,
+    version: ProtocolVersion,
+) -> Result<ErrorKind, DecodeError> {
+    const WHAT: &str = "an error";
+    let (consistency, received) = (reader.u16(WHAT)?, reader.i32(WHAT)?);
+    let (block_for, write_type) = (reader.i32(WHAT)?, read_write_type(reader)?);
+    // A timeout that waits for the commit of a conditional write has no count of contentions.
+    let has_contentions =
+        version == ProtocolVersion::V5 && write_type == CAS && !reader.is_at_end();
+    let contentions = match has_contentions {
+        true => Some(reader.u16(WHAT)?),
+        false => None,
+    };
+    Ok(ErrorKind::WriteTimeout {
+        consistency,
+        received,
+        block_for,
+        write_type,
+        contentions,
+    })
 }
 
 fn read_write_type(reader: &mut Reader) -> Result<&'static str, DecodeError> {

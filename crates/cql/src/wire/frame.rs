@@ -6,7 +6,8 @@
 use bytes::{Buf, Bytes, BytesMut};
 
 use super::header::{
-    Direction, Flags, FrameHeader, HEADER_LENGTH, Opcode, RESPONSE_BIT, VERSION, VERSION_BITS,
+    Direction, Flags, FrameHeader, HEADER_LENGTH, Opcode, ProtocolVersion, RESPONSE_BIT,
+    VERSION_BITS,
 };
 use crate::error::CqlError;
 
@@ -33,11 +34,23 @@ pub enum FrameError {
     /// protocol may keep it elsewhere in the header. Apache's gocql 2 goes down only if the answer
     /// comes on stream 0, and no driver minds it.
     #[error(
-        "Invalid or unsupported protocol version ({version}); the lowest supported version is 4 and the greatest is 4"
+        "Invalid or unsupported protocol version ({version}); the lowest supported version is 4 and the greatest is 5"
     )]
     UnsupportedVersion {
         /// The version of the frame.
         version: u8,
+    },
+    /// The frame is of another version than those before it on the connection.
+    #[error(
+        "Invalid message version. Got {got} but previous messages on this connection had version {agreed}"
+    )]
+    MixedVersions {
+        /// The version of the frame.
+        got: ProtocolVersion,
+        /// The version of the connection.
+        agreed: ProtocolVersion,
+        /// The stream to answer on.
+        stream: i16,
     },
     /// A response came where a request was expected, or the other way round.
     #[error(
@@ -85,6 +98,7 @@ impl FrameError {
         match self {
             FrameError::UnsupportedVersion { .. } => 0,
             FrameError::WrongDirection { stream, .. }
+            | FrameError::MixedVersions { stream, .. }
             | FrameError::UnknownOpcode { stream, .. }
             | FrameError::NegativeLength { stream, .. }
             | FrameError::TooLarge { stream, .. } => *stream,
@@ -96,6 +110,7 @@ impl FrameError {
     pub fn is_fatal(&self) -> bool {
         match self {
             FrameError::UnsupportedVersion { .. }
+            | FrameError::MixedVersions { .. }
             | FrameError::WrongDirection { .. }
             | FrameError::NegativeLength { .. } => true,
             FrameError::UnknownOpcode { .. } | FrameError::TooLarge { .. } => false,
@@ -119,6 +134,10 @@ pub struct FrameDecoder {
     direction: Direction,
     /// The longest body that is taken, in bytes.
     body_limit: usize,
+    /// The version of the connection, once there is agreement on one.
+    agreed: Option<ProtocolVersion>,
+    /// The version in which the frame before is answered.
+    answered_in: ProtocolVersion,
     /// The bytes of a refused frame's body that are still to be skipped.
     to_skip: usize,
     /// The fatal error, if there was one. The bytes after it can't be read.
@@ -136,6 +155,8 @@ impl FrameDecoder {
         FrameDecoder {
             direction,
             body_limit,
+            agreed: None,
+            answered_in: ProtocolVersion::V4,
             to_skip: 0,
             failure: None,
         }
@@ -144,6 +165,22 @@ impl FrameDecoder {
     /// Sets the limit of bodies in bytes, from the next header on.
     pub fn set_body_limit(&mut self, bytes: usize) {
         self.body_limit = bytes;
+    }
+
+    /// Refuses frames of other versions from the next header on.
+    pub fn agree_on(&mut self, version: ProtocolVersion) {
+        self.agreed = Some(version);
+    }
+
+    /// The version in which the frame before is answered, whether it was taken or refused: its own,
+    /// or a supported one if its own is not.
+    pub fn answered_in(&self) -> ProtocolVersion {
+        self.answered_in
+    }
+
+    /// Whether the front of the input is within a refused frame's body.
+    pub fn is_skipping(&self) -> bool {
+        self.to_skip > 0
     }
 
     /// Takes the next frame off the front of `input`; `None` if more bytes are needed.
@@ -164,7 +201,13 @@ impl FrameDecoder {
                 return Ok(None);
             }
         }
-        let header = match FrameHeader::read(input, self.direction, self.body_limit) {
+        if let Some(byte) = input.first() {
+            let number = byte & VERSION_BITS;
+            self.answered_in = ProtocolVersion::from_number(number)
+                .unwrap_or_else(|| ProtocolVersion::nearest(number));
+        }
+        let read = FrameHeader::read(input, self.direction, self.body_limit);
+        let header = match read.and_then(|header| self.check_version(header)) {
             Ok(Some(header)) => header,
             Ok(None) => return Ok(None),
             Err(refusal) => {
@@ -187,6 +230,25 @@ impl FrameDecoder {
         input.advance(HEADER_LENGTH);
         let body = input.split_to(length).freeze();
         Ok(Some(Frame { header, body }))
+    }
+
+    /// Refuses a header of another version than the connection's. The answer is of the
+    /// connection's version.
+    fn check_version(
+        &mut self,
+        header: Option<FrameHeader>,
+    ) -> Result<Option<FrameHeader>, Refusal> {
+        match (header, self.agreed) {
+            (Some(header), Some(agreed)) if header.version != agreed => {
+                self.answered_in = agreed;
+                Err(Refusal::fatal(FrameError::MixedVersions {
+                    got: header.version,
+                    agreed,
+                    stream: header.stream,
+                }))
+            }
+            (header, _) => Ok(header),
+        }
     }
 }
 
@@ -223,10 +285,12 @@ impl FrameHeader {
         let Some(&version_byte) = input.first() else {
             return Ok(None);
         };
-        let version = version_byte & VERSION_BITS;
-        if version != VERSION {
-            return Err(Refusal::fatal(FrameError::UnsupportedVersion { version }));
-        }
+        let number = version_byte & VERSION_BITS;
+        let Some(version) = ProtocolVersion::from_number(number) else {
+            return Err(Refusal::fatal(FrameError::UnsupportedVersion {
+                version: number,
+            }));
+        };
         let Some(header) = input.first_chunk::<HEADER_LENGTH>() else {
             return Ok(None);
         };
@@ -270,6 +334,7 @@ impl FrameHeader {
             }));
         }
         Ok(Some(FrameHeader {
+            version,
             flags: Flags(flags),
             stream,
             opcode,
@@ -317,15 +382,16 @@ mod tests {
 
     #[test]
     fn another_version_is_answered_so_that_drivers_go_down() {
-        let mut input = BytesMut::from(&[0x05, 0, 0, 7, 5, 0, 0, 0, 0][..]);
+        let mut input = BytesMut::from(&[0x06, 0, 0, 7, 5, 0, 0, 0, 0][..]);
         let mut decoder = decoder();
         let error = decoder.decode(&mut input).unwrap_err();
         assert_eq!(error.stream(), 0);
+        assert_eq!(decoder.answered_in(), ProtocolVersion::V5);
         assert!(error.is_fatal());
         assert_eq!(
             CqlError::from(error.clone()),
             CqlError::protocol(
-                "Invalid or unsupported protocol version (5); the lowest supported version is 4 and the greatest is 4"
+                "Invalid or unsupported protocol version (6); the lowest supported version is 4 and the greatest is 5"
             )
         );
         assert_eq!(decoder.decode(&mut input), Err(error));
@@ -334,9 +400,36 @@ mod tests {
     #[test]
     fn the_short_header_of_version_2_is_answered_too() {
         let mut input = BytesMut::from(&[0x02, 0, 9, 5, 0, 0, 0, 0][..]);
-        let error = decoder().decode(&mut input).unwrap_err();
+        let mut decoder = decoder();
+        let error = decoder.decode(&mut input).unwrap_err();
         assert_eq!(error, FrameError::UnsupportedVersion { version: 2 });
         assert_eq!(error.stream(), 0);
+        assert_eq!(decoder.answered_in(), ProtocolVersion::V4);
+    }
+
+    #[test]
+    fn a_connection_keeps_the_version_that_it_began_with() {
+        let mut four = frame(7, b"");
+        let mut five = frame(7, b"");
+        five[0] = 5;
+        let mut decoder = decoder();
+        for (input, version) in [
+            (&mut five.clone(), ProtocolVersion::V5),
+            (&mut four, ProtocolVersion::V4),
+        ] {
+            let taken = decoder.decode(input).unwrap().unwrap();
+            assert_eq!(taken.header.version, version);
+            assert_eq!(decoder.answered_in(), version);
+        }
+        decoder.agree_on(ProtocolVersion::V4);
+        let error = decoder.decode(&mut five).unwrap_err();
+        assert!(error.is_fatal());
+        assert_eq!(error.stream(), 0x1234);
+        assert_eq!(decoder.answered_in(), ProtocolVersion::V4);
+        assert_eq!(
+            error.to_string(),
+            "Invalid message version. Got 5/v5 but previous messages on this connection had version 4/v4"
+        );
     }
 
     #[test]

@@ -4,19 +4,21 @@ use bytes::{Bytes, BytesMut};
 
 use super::compression::Compression;
 use super::frame::Frame;
-use super::header::{Flags, FrameHeader, HEADER_LENGTH, Opcode};
+use super::header::{Flags, FrameHeader, HEADER_LENGTH, Opcode, ProtocolVersion};
 use super::reader::DecodeError;
 
 /// The shortest body that is compressed, in bytes. For shorter ones it costs more than it saves.
 const COMPRESSED_BODY_MIN: usize = 512;
 
-/// The plain body of a frame: decompressed if the header says that it is compressed.
+/// The plain body of a frame: decompressed if the header says that it is compressed. Those of
+/// version 5 never are.
 pub(super) fn plain_body(
     frame: &Frame,
     compression: Option<Compression>,
     body_limit: usize,
 ) -> Result<Bytes, DecodeError> {
-    if !frame.header.flags.contains(Flags::COMPRESSION) {
+    let may_be_compressed = frame.header.version == ProtocolVersion::V4;
+    if !may_be_compressed || !frame.header.flags.contains(Flags::COMPRESSION) {
         return Ok(frame.body.clone());
     }
     match compression {
@@ -31,6 +33,7 @@ pub(super) fn plain_body(
 /// are its body.
 #[must_use]
 pub(super) struct FrameStart {
+    version: ProtocolVersion,
     opcode: Opcode,
     stream: i16,
     /// The offset of the frame in the buffer.
@@ -39,10 +42,20 @@ pub(super) struct FrameStart {
 
 impl FrameStart {
     /// Begins a frame at the end of `out`.
-    pub(super) fn new(opcode: Opcode, stream: i16, out: &mut BytesMut) -> Self {
+    pub(super) fn new(
+        version: ProtocolVersion,
+        opcode: Opcode,
+        stream: i16,
+        out: &mut BytesMut,
+    ) -> Self {
         let at = out.len();
         out.resize(at + HEADER_LENGTH, 0);
-        FrameStart { opcode, stream, at }
+        FrameStart {
+            version,
+            opcode,
+            stream,
+            at,
+        }
     }
 
     /// The length of the body so far, in bytes.
@@ -55,7 +68,7 @@ impl FrameStart {
         out.truncate(self.at);
     }
 
-    /// Ends the frame. Compresses its body if that makes it shorter.
+    /// Ends the frame. Compresses its body if that makes it shorter and the version allows it.
     pub(super) fn finish(
         self,
         mut flags: Flags,
@@ -63,6 +76,7 @@ impl FrameStart {
         out: &mut BytesMut,
     ) {
         if let Some(algorithm) = compression
+            && self.version == ProtocolVersion::V4
             && self.body_length(out) >= COMPRESSED_BODY_MIN
         {
             let body_at = self.at + HEADER_LENGTH;
@@ -81,6 +95,7 @@ impl FrameStart {
     pub(super) fn finish_parts(self, flags: Flags, more: usize, out: &mut BytesMut) {
         let length = self.body_length(out) + more;
         let header = FrameHeader {
+            version: self.version,
             flags,
             stream: self.stream,
             opcode: self.opcode,

@@ -3,8 +3,9 @@
 //!
 //! Bodies must be plain: the caller decompresses them. No function copies or allocates anything.
 
-use super::header::Flags;
+use super::header::{Flags, FrameHeader, Opcode, ProtocolVersion};
 use super::reader::DecodeError;
+use super::request_codec::flag;
 
 /// The kind of a RESULT that answers PREPARE.
 const KIND_PREPARED: i32 = 4;
@@ -30,6 +31,58 @@ pub fn executed_id(flags: Flags, body: &[u8]) -> Result<&[u8], DecodeError> {
     let mut front = Front(body);
     front.skip_request_prefix(flags)?;
     front.short_bytes("the id of the prepared statement")
+}
+
+/// Finds the keyspace that a QUERY, PREPARE or BATCH of version 5 gives for names without one;
+/// `None` if it gives none. The bytes may be no UTF-8.
+///
+/// # Errors
+/// If the body ends before the keyspace would.
+pub fn keyspace<'a>(header: &FrameHeader, body: &'a [u8]) -> Result<Option<&'a [u8]>, DecodeError> {
+    let mut front = Front(body);
+    if header.version == ProtocolVersion::V4 {
+        return Ok(None);
+    }
+    front.skip_request_prefix(header.flags)?;
+    let flags = match header.opcode {
+        Opcode::Prepare => {
+            front.long_bytes("the statement")?;
+            let flags = front.i32("the flags")? as u32;
+            let has_keyspace = flags & flag::PREPARE_KEYSPACE != 0;
+            return has_keyspace
+                .then(|| front.short_bytes("the keyspace"))
+                .transpose();
+        }
+        Opcode::Query => {
+            front.long_bytes("the statement")?;
+            front.u16("the consistency level")?;
+            let flags = front.i32("the flags")? as u32;
+            // Few requests give a keyspace, so the rest is seldom walked over.
+            if flags & flag::KEYSPACE != 0 {
+                front.skip_parameters(flags)?;
+            }
+            flags
+        }
+        Opcode::Batch => {
+            front.take(1, "the type of the batch")?;
+            for _ in 0..front.u16("the number of statements")? {
+                front.batched()?;
+            }
+            front.u16("the consistency level")?;
+            front.i32("the flags")? as u32
+        }
+        _ => return Ok(None),
+    };
+    if flags & flag::KEYSPACE == 0 {
+        return Ok(None);
+    }
+    if flags & flag::SERIAL_CONSISTENCY != 0 {
+        front.u16("the serial consistency level")?;
+    }
+    if flags & flag::TIMESTAMP != 0 {
+        front.take(size_of::<i64>(), "the timestamp")?;
+    }
+    front.short_bytes("the keyspace").map(Some)
 }
 
 /// Finds the custom payload of a request, in the form that it has in the body, with its count in
@@ -154,13 +207,41 @@ impl<'a> Front<'a> {
             1 => BatchedRef::Prepared(self.short_bytes("the id of a prepared statement")?),
             other => return Err(DecodeError::Invalid(format!("{KIND} is {other}"))),
         };
-        for _ in 0..self.u16("the number of values")? {
-            // Any negative length is null or unset.
-            if let Ok(length) = usize::try_from(self.i32("a bound value")?) {
-                self.take(length, "a bound value")?;
-            }
-        }
+        self.skip_values(false)?;
         Ok(statement)
+    }
+
+    /// Skips values with their count, each after its name if they have names.
+    fn skip_values(&mut self, have_names: bool) -> Result<(), DecodeError> {
+        for _ in 0..self.u16("the number of values")? {
+            if have_names {
+                self.short_bytes("the name of a value")?;
+            }
+            self.skip_bytes("a bound value")?;
+        }
+        Ok(())
+    }
+
+    /// Skips a `[bytes]` or `[value]`: any negative length is null or unset.
+    fn skip_bytes(&mut self, what: &'static str) -> Result<(), DecodeError> {
+        if let Ok(length) = usize::try_from(self.i32(what)?) {
+            self.take(length, what)?;
+        }
+        Ok(())
+    }
+
+    /// Skips the parameters of a query between the flags and the serial consistency level.
+    fn skip_parameters(&mut self, flags: u32) -> Result<(), DecodeError> {
+        if flags & flag::VALUES != 0 {
+            self.skip_values(flags & flag::NAMES != 0)?;
+        }
+        if flags & flag::PAGE_SIZE != 0 {
+            self.i32("the page size")?;
+        }
+        if flags & flag::PAGING_STATE != 0 {
+            self.skip_bytes("the paging state")?;
+        }
+        Ok(())
     }
 
     fn skip_request_prefix(&mut self, flags: Flags) -> Result<(), DecodeError> {
@@ -174,10 +255,7 @@ impl<'a> Front<'a> {
         const WHAT: &str = "the custom payload";
         for _ in 0..self.u16(WHAT)? {
             self.short_bytes(WHAT)?;
-            // Any negative length is null.
-            if let Ok(length) = usize::try_from(self.i32(WHAT)?) {
-                self.take(length, WHAT)?;
-            }
+            self.skip_bytes(WHAT)?;
         }
         Ok(())
     }
@@ -189,8 +267,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::super::{
-        Batch, BatchKind, BatchStatement, BatchedStatement, BoundValue, Consistency, FrameHeader,
-        HEADER_LENGTH, Metadata, Prepared, QueryParameters, Request, Response, ResponseContext,
+        Batch, BatchKind, BatchStatement, BatchedStatement, BoundValue, Consistency, HEADER_LENGTH,
+        Metadata, Prepared, QueryParameters, Request, Response, ResponseContext, Values,
     };
     use super::*;
 
@@ -212,6 +290,7 @@ mod tests {
         });
         let execute = request_body(&Request::Execute {
             id: Bytes::from_static(b"sixteen bytes id"),
+            result_metadata_id: None,
             parameters,
         });
         for (flags, prefix) in [
@@ -249,6 +328,8 @@ mod tests {
             consistency: Consistency::One,
             serial_consistency: None,
             timestamp: None,
+            keyspace: None,
+            now_in_seconds: None,
         }));
         for (flags, prefix) in [
             (Flags::default(), &b""[..]),
@@ -270,11 +351,13 @@ mod tests {
     fn the_id_of_a_prepared_statement_is_found_behind_whatever_goes_before_it() {
         let prepared = Response::Prepared(Prepared {
             id: Bytes::from_static(b"the id"),
+            result_metadata_id: None,
             bind: Metadata::default(),
             partition_key_indexes: Vec::new(),
             result: None,
         });
         let context = ResponseContext {
+            version: ProtocolVersion::V4,
             stream: 1,
             tracing_id: Some(Uuid::from_u128(7)),
             warnings: vec!["one".to_owned(), "two".to_owned()],
@@ -286,6 +369,60 @@ mod tests {
             let header = FrameHeader::read(&out, super::super::Direction::Response, 1 << 20);
             let flags = header.unwrap().unwrap().flags;
             assert_eq!(prepared_id(flags, &out[HEADER_LENGTH..]), Ok(found));
+        }
+    }
+
+    #[test]
+    fn the_keyspace_of_a_request_is_found_wherever_it_is() {
+        let parameters = |keyspace: Option<&str>| QueryParameters {
+            values: Values::Named(vec![("a".to_owned(), BoundValue::Null)]),
+            page_size: Some(5),
+            paging_state: Some(Bytes::from_static(b"page")),
+            serial_consistency: Some(Consistency::Serial),
+            timestamp: Some(7),
+            keyspace: keyspace.map(str::to_owned),
+            now_in_seconds: Some(9),
+            ..QueryParameters::default()
+        };
+        let statement = || "SELECT 1".to_owned();
+        for given in [None, Some("shop")] {
+            let keyspace_given = given.map(str::to_owned);
+            let requests = [
+                Request::Query {
+                    statement: statement(),
+                    parameters: parameters(given),
+                },
+                Request::Prepare {
+                    statement: statement(),
+                    keyspace: keyspace_given.clone(),
+                },
+                Request::Batch(Batch {
+                    kind: BatchKind::Logged,
+                    statements: vec![BatchStatement {
+                        statement: BatchedStatement::Text(statement()),
+                        values: vec![BoundValue::Unset],
+                    }],
+                    consistency: Consistency::One,
+                    serial_consistency: Some(Consistency::Serial),
+                    timestamp: Some(7),
+                    keyspace: keyspace_given,
+                    now_in_seconds: Some(9),
+                }),
+            ];
+            for request in requests {
+                for version in ProtocolVersion::EVERY {
+                    let mut out = BytesMut::new();
+                    request.encode_in(version, 1, None, &mut out);
+                    let header = FrameHeader::read(&out, super::super::Direction::Request, 1 << 20);
+                    let header = header.unwrap().unwrap();
+                    let expected = given.filter(|_| version == ProtocolVersion::V5);
+                    assert_eq!(
+                        keyspace(&header, &out[HEADER_LENGTH..]),
+                        Ok(expected.map(str::as_bytes)),
+                        "{request:?}"
+                    );
+                }
+            }
         }
     }
 

@@ -5,12 +5,53 @@
 //!  | version | flags  | stream (signed) | opcode | length of the body, big-endian   |
 //! ```
 //!
-//! The top bit of the version byte is set in responses.
+//! The top bit of the version byte is set in responses. In version 5 a frame is called an envelope,
+//! and after the handshake it comes within segments ([`super::SegmentDecoder`]).
 
 use std::fmt;
 
-/// The only supported version of the protocol.
-pub const VERSION: u8 = 4;
+/// A supported version of the protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum ProtocolVersion {
+    /// Version 4. Each frame is compressed by itself.
+    #[default]
+    V4 = 4,
+    /// Version 5. Frames come within segments, which have checksums and are compressed as a whole.
+    V5 = 5,
+}
+
+impl ProtocolVersion {
+    /// Every supported version, the lowest first.
+    pub const EVERY: [ProtocolVersion; 2] = [ProtocolVersion::V4, ProtocolVersion::V5];
+
+    /// The number on the wire.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// Finds a version by its number; `None` if it is not supported.
+    pub fn from_number(number: u8) -> Option<ProtocolVersion> {
+        ProtocolVersion::EVERY
+            .into_iter()
+            .find(|version| version.number() == number)
+    }
+
+    /// The version in which to tell a client that it asks for an unsupported one.
+    pub(super) fn nearest(number: u8) -> ProtocolVersion {
+        match number > ProtocolVersion::V5.number() {
+            true => ProtocolVersion::V5,
+            false => ProtocolVersion::V4,
+        }
+    }
+}
+
+/// The form in `PROTOCOL_VERSIONS` of SUPPORTED, such as `5/v5`.
+impl fmt::Display for ProtocolVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{0}/v{0}", self.number())
+    }
+}
 
 /// The length of a frame header, in bytes.
 pub const HEADER_LENGTH: usize = 9;
@@ -35,7 +76,7 @@ pub enum Direction {
 pub struct Flags(pub u8);
 
 impl Flags {
-    /// The body is compressed.
+    /// The body is compressed. In version 5 it means nothing, as segments are compressed instead.
     pub const COMPRESSION: Flags = Flags(0x01);
     /// A request asks for tracing. The body of a response begins with the id of the trace.
     pub const TRACING: Flags = Flags(0x02);
@@ -142,9 +183,11 @@ impl Opcode {
     }
 }
 
-/// A frame header of protocol v4. The direction is the opcode's.
+/// A frame header. The direction is the opcode's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeader {
+    /// The version of the protocol that the message is written in.
+    pub version: ProtocolVersion,
     /// The flags of the frame.
     pub flags: Flags,
     /// The stream, which a response has in common with its request; -1 in an event.
@@ -165,7 +208,7 @@ impl FrameHeader {
         let [s0, s1] = self.stream.to_be_bytes();
         let [l0, l1, l2, l3] = self.length.to_be_bytes();
         [
-            VERSION | direction,
+            self.version.number() | direction,
             self.flags.0,
             s0,
             s1,
@@ -190,8 +233,22 @@ mod tests {
     }
 
     #[test]
+    fn versions_lead_back() {
+        for version in ProtocolVersion::EVERY {
+            assert_eq!(
+                ProtocolVersion::from_number(version.number()),
+                Some(version)
+            );
+        }
+        assert_eq!(ProtocolVersion::from_number(3), None);
+        assert_eq!(ProtocolVersion::from_number(6), None);
+        assert_eq!(ProtocolVersion::V5.to_string(), "5/v5");
+    }
+
+    #[test]
     fn the_direction_is_the_top_bit() {
         let mut header = FrameHeader {
+            version: ProtocolVersion::V4,
             flags: Flags::COMPRESSION.with(Flags::WARNING),
             stream: -2,
             opcode: Opcode::Result,
@@ -203,5 +260,7 @@ mod tests {
         );
         header.opcode = Opcode::Query;
         assert_eq!(header.to_bytes()[0], 0x04);
+        header.version = ProtocolVersion::V5;
+        assert_eq!(header.to_bytes()[0], 0x05);
     }
 }

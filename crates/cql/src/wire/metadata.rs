@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::{BufMut, Bytes, BytesMut};
 use value::CqlType;
 
+use super::header::ProtocolVersion;
 use super::reader::{DecodeError, Reader};
 use super::type_option::{put_type, read_type};
 use super::writer::Writer;
@@ -17,6 +18,8 @@ pub(super) mod flag {
     pub(in super::super) const HAS_MORE_PAGES: i32 = 0x0002;
     /// The columns are left out.
     pub(in super::super) const NO_METADATA: i32 = 0x0004;
+    /// The id of the columns follows, as they are not those that the client expected. Version 5.
+    pub(in super::super) const METADATA_CHANGED: i32 = 0x0008;
 }
 
 /// The fewest bytes of a column: the length of its name and a type.
@@ -47,6 +50,9 @@ pub struct Metadata {
 pub struct Prepared {
     /// The id for EXECUTE.
     pub id: Bytes,
+    /// The id of the columns of the result, for EXECUTE. Version 5 always has one, and version 4
+    /// has no place for it.
+    pub result_metadata_id: Option<Bytes>,
     /// The bind markers.
     pub bind: Metadata,
     /// The positions of the markers that give the values of the partition key columns, in key
@@ -127,12 +133,15 @@ impl Prepared {
     /// Appends the answer to PREPARE:
     ///
     /// ```text
-    /// id short bytes,
+    /// id short bytes, [version 5: id of the columns short bytes],
     /// flags i32, count i32, key count i32, key indexes u16 each, bind markers,
     /// flags i32, count i32, result columns
     /// ```
-    pub(super) fn put(&self, out: &mut BytesMut) {
+    pub(super) fn put(&self, out: &mut BytesMut, version: ProtocolVersion) {
         out.put_short_bytes(&self.id);
+        if version == ProtocolVersion::V5 {
+            out.put_short_bytes(self.result_metadata_id.as_deref().unwrap_or_default());
+        }
         out.put_i32(self.bind.table_flag());
         put_count(out, self.bind.columns.len());
         put_count(out, self.partition_key_indexes.len());
@@ -154,9 +163,16 @@ impl Prepared {
     }
 
     /// Reads the answer to PREPARE.
-    pub(super) fn read(reader: &mut Reader) -> Result<Prepared, DecodeError> {
+    pub(super) fn read(
+        reader: &mut Reader,
+        version: ProtocolVersion,
+    ) -> Result<Prepared, DecodeError> {
         const WHAT: &str = "the metadata of a prepared statement";
         let id = reader.short_bytes(WHAT)?;
+        let result_metadata_id = match version {
+            ProtocolVersion::V4 => None,
+            ProtocolVersion::V5 => Some(reader.short_bytes(WHAT)?),
+        };
         let flags = reader.i32(WHAT)?;
         let count = reader.count(WHAT)?;
         let key_count = reader.count(WHAT)?;
@@ -170,12 +186,16 @@ impl Prepared {
         if flags & flag::HAS_MORE_PAGES != 0 {
             reader.bytes(WHAT)?;
         }
+        if flags & flag::METADATA_CHANGED != 0 && version == ProtocolVersion::V5 {
+            reader.short_bytes(WHAT)?;
+        }
         let result = match flags & flag::NO_METADATA {
             0 => Some(Metadata::read_columns(reader, flags, count)?),
             _ => None,
         };
         Ok(Prepared {
             id,
+            result_metadata_id,
             bind,
             partition_key_indexes,
             result,
@@ -234,16 +254,34 @@ mod tests {
     fn a_statement_without_markers_or_result_says_so() {
         let prepared = Prepared {
             id: Bytes::from_static(b"id"),
+            result_metadata_id: None,
             bind: Metadata::default(),
             partition_key_indexes: Vec::new(),
             result: None,
         };
         let mut out = BytesMut::new();
-        prepared.put(&mut out);
+        prepared.put(&mut out, ProtocolVersion::V4);
         assert_eq!(
             &out[..],
             b"\0\x02id\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x04\0\0\0\0"
         );
-        assert_eq!(Prepared::read(&mut Reader::new(out.freeze())), Ok(prepared));
+        let read = Prepared::read(&mut Reader::new(out.freeze()), ProtocolVersion::V4);
+        assert_eq!(read, Ok(prepared));
+    }
+
+    #[test]
+    fn the_columns_of_the_result_have_an_id_since_version_5() {
+        let prepared = Prepared {
+            id: Bytes::from_static(b"id"),
+            result_metadata_id: Some(Bytes::from_static(b"of")),
+            bind: Metadata::default(),
+            partition_key_indexes: Vec::new(),
+            result: None,
+        };
+        let mut out = BytesMut::new();
+        prepared.put(&mut out, ProtocolVersion::V5);
+        assert_eq!(&out[..8], b"\0\x02id\0\x02of");
+        let read = Prepared::read(&mut Reader::new(out.freeze()), ProtocolVersion::V5);
+        assert_eq!(read, Ok(prepared));
     }
 }

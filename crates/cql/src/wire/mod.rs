@@ -1,7 +1,8 @@
-//! The native protocol v4: frames, requests, responses.
+//! The native protocol, versions 4 and 5: frames, segments of frames, requests, responses.
 //!
 //! A server uses this module in three steps: [`FrameDecoder`] cuts the bytes of a socket into
-//! [`Frame`]s, [`Request::decode`] reads a frame, and [`Response::encode`] writes the answer. The
+//! [`Frame`]s, [`Request::decode`] reads a frame, and [`Response::encode`] writes the answer. In
+//! version 5 a [`SegmentDecoder`] stands before the first step. The
 //! client's side ([`Request::encode`], [`Response::decode`]) is here for tests and for the gateway,
 //! which reads only the front of most messages ([`glance`]).
 //!
@@ -12,6 +13,7 @@
 mod bound_value;
 mod compression;
 mod consistency;
+mod crc24;
 mod error_codec;
 mod event;
 mod frame;
@@ -26,6 +28,8 @@ mod request_codec;
 mod response;
 mod response_codec;
 mod rows;
+mod segment;
+mod stream;
 mod type_option;
 mod writer;
 
@@ -36,7 +40,7 @@ pub use event::{
     Event, EventKind, SchemaChange, SchemaChangeKind, SchemaTarget, StatusChange, TopologyChange,
 };
 pub use frame::{DEFAULT_BODY_LIMIT, Frame, FrameDecoder, FrameError, Refusal};
-pub use header::{Direction, Flags, FrameHeader, HEADER_LENGTH, Opcode, VERSION};
+pub use header::{Direction, Flags, FrameHeader, HEADER_LENGTH, Opcode, ProtocolVersion};
 pub use marshal::{marshal_name, parse_marshal_name};
 pub use metadata::{ColumnSpec, Metadata, Prepared};
 pub use reader::DecodeError;
@@ -45,4 +49,9 @@ pub use request::{
 };
 pub use response::{EVENT_STREAM, Response, ResponseContext};
 pub use rows::{DecodedRows, Rows, RowsEncoder};
+pub use segment::{
+    SEGMENT_PAYLOAD_MAX, Segment, SegmentDecoder, SegmentError, SegmentForm, put_segment,
+    segments_of,
+};
+pub use stream::{StreamDecoder, StreamError};
 pub use type_option::type_code;

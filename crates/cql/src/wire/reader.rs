@@ -1,4 +1,4 @@
-//! Reading the notations of the protocol (v4, section 3) with bounds.
+//! Reading the notations of the protocol (section 3) with bounds.
 //!
 //! A length or count is believed only as far as there are bytes for it, so a peer can't have memory
 //! allocated by announcing a lot. Byte strings share the memory that they are read from.
@@ -76,6 +76,11 @@ impl Reader {
         announced.min(self.rest.len() / bytes_each)
     }
 
+    /// Whether all bytes are read.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     /// Takes the next `length` bytes.
     pub(super) fn take(&mut self, length: usize, what: &'static str) -> Result<Bytes, DecodeError> {
         if self.rest.len() < length {
@@ -95,6 +100,13 @@ impl Reader {
     pub(super) fn u16(&mut self, what: &'static str) -> Result<u16, DecodeError> {
         self.rest
             .try_get_u16()
+            .map_err(|_| DecodeError::Truncated(what))
+    }
+
+    /// Reads an `[int]` that is no number but a set of bits or a time, without a sign.
+    pub(super) fn u32(&mut self, what: &'static str) -> Result<u32, DecodeError> {
+        self.rest
+            .try_get_u32()
             .map_err(|_| DecodeError::Truncated(what))
     }
 
@@ -220,21 +232,26 @@ impl Reader {
 
     /// Reads an `[inet]`: an address and a port.
     pub(super) fn inet(&mut self, what: &'static str) -> Result<SocketAddr, DecodeError> {
-        let length = self.u8(what)?;
-        let bytes = self.take(usize::from(length), what)?;
-        let address = if let Ok(octets) = <[u8; 4]>::try_from(&bytes[..]) {
-            IpAddr::from(octets)
-        } else if let Ok(octets) = <[u8; 16]>::try_from(&bytes[..]) {
-            IpAddr::from(octets)
-        } else {
-            return Err(DecodeError::Invalid(format!(
-                "an address of {length} bytes in {what}"
-            )));
-        };
+        let address = self.address(what)?;
         let port = self.i32(what)?;
         let port = u16::try_from(port)
             .map_err(|_| DecodeError::Invalid(format!("port {port} in {what}")))?;
         Ok(SocketAddr::new(address, port))
+    }
+
+    /// Reads an `[inetaddr]`: an address without a port.
+    pub(super) fn address(&mut self, what: &'static str) -> Result<IpAddr, DecodeError> {
+        let length = self.u8(what)?;
+        let bytes = self.take(usize::from(length), what)?;
+        if let Ok(octets) = <[u8; 4]>::try_from(&bytes[..]) {
+            Ok(IpAddr::from(octets))
+        } else if let Ok(octets) = <[u8; 16]>::try_from(&bytes[..]) {
+            Ok(IpAddr::from(octets))
+        } else {
+            Err(DecodeError::Invalid(format!(
+                "an address of {length} bytes in {what}"
+            )))
+        }
     }
 }
 

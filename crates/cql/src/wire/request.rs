@@ -6,12 +6,12 @@ use super::bound_value::BoundValue;
 use super::compression::Compression;
 use super::consistency::Consistency;
 use super::event::EventKind;
-use super::header::Opcode;
+use super::header::{Opcode, ProtocolVersion};
 use super::reader::DecodeError;
 use crate::error::CqlError;
 use crate::secret::Secret;
 
-/// A request of protocol v4.
+/// A request. Version 4 has no place for fields that are said to be of version 5.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     /// Opens the connection: STARTUP.
@@ -29,11 +29,15 @@ pub enum Request {
     Prepare {
         /// The CQL text.
         statement: String,
+        /// The keyspace of names without one, in place of the connection's. Version 5.
+        keyspace: Option<String>,
     },
     /// Executes a prepared statement.
     Execute {
         /// The id that the answer to PREPARE gave.
         id: Bytes,
+        /// The id of the columns that the client expects in the answer. Version 5 always has one.
+        result_metadata_id: Option<Bytes>,
         /// The values and options of the execution.
         parameters: QueryParameters,
     },
@@ -70,13 +74,23 @@ impl Startup {
     /// The compression that the client chose, if any.
     ///
     /// # Errors
-    /// If the client chose an algorithm that is not supported.
-    pub fn compression(&self) -> Result<Option<Compression>, DecodeError> {
-        match self.option("COMPRESSION") {
-            None | Some("") => Ok(None),
-            Some(name) => Compression::from_name(name).map(Some).ok_or_else(|| {
-                DecodeError::Invalid(format!("Unknown compression algorithm: {name}"))
-            }),
+    /// If the client chose an algorithm that is not supported, or not in this version.
+    pub fn compression(
+        &self,
+        version: ProtocolVersion,
+    ) -> Result<Option<Compression>, DecodeError> {
+        let name = match self.option("COMPRESSION") {
+            None | Some("") => return Ok(None),
+            Some(name) => name,
+        };
+        match (Compression::from_name(name), version) {
+            (Some(Compression::Snappy), ProtocolVersion::V5) => Err(DecodeError::invalid(
+                "Snappy compression is not supported in protocol V5",
+            )),
+            (Some(algorithm), _) => Ok(Some(algorithm)),
+            (None, _) => Err(DecodeError::Invalid(format!(
+                "Unknown compression algorithm: {name}"
+            ))),
         }
     }
 }
@@ -98,6 +112,10 @@ pub struct QueryParameters {
     pub serial_consistency: Option<Consistency>,
     /// The write timestamp for statements without one of their own. Microseconds.
     pub timestamp: Option<i64>,
+    /// The keyspace of names without one, in place of the connection's. Version 5.
+    pub keyspace: Option<String>,
+    /// The present by which values expire, in seconds since the epoch. Version 5.
+    pub now_in_seconds: Option<u32>,
 }
 
 impl Default for QueryParameters {
@@ -110,6 +128,8 @@ impl Default for QueryParameters {
             paging_state: None,
             serial_consistency: None,
             timestamp: None,
+            keyspace: None,
+            now_in_seconds: None,
         }
     }
 }
@@ -193,6 +213,10 @@ pub struct Batch {
     pub serial_consistency: Option<Consistency>,
     /// The write timestamp for statements without one of their own. Microseconds.
     pub timestamp: Option<i64>,
+    /// The keyspace of names without one, in place of the connection's. Version 5.
+    pub keyspace: Option<String>,
+    /// The present by which values expire, in seconds since the epoch. Version 5.
+    pub now_in_seconds: Option<u32>,
 }
 
 /// One statement of a batch, with its values in the order of its markers.

@@ -2,6 +2,8 @@
 //!
 //! Bytes behind the end of a request are ignored, as in Cassandra.
 
+use std::borrow::Cow;
+
 use bytes::{BufMut, BytesMut};
 
 use super::bound_value::BoundValue;
@@ -10,7 +12,7 @@ use super::consistency::Consistency;
 use super::event::EventKind;
 use super::frame::Frame;
 use super::frame_body::{FrameStart, plain_body};
-use super::header::{Flags, Opcode};
+use super::header::{Flags, Opcode, ProtocolVersion};
 use super::reader::{DecodeError, Reader};
 use super::request::{
     Batch, BatchKind, BatchStatement, BatchedStatement, QueryParameters, Request, Startup, Values,
@@ -18,16 +20,24 @@ use super::request::{
 use super::writer::Writer;
 
 /// Flags of the query parameters.
-mod flag {
-    pub(super) const VALUES: u8 = 0x01;
-    pub(super) const SKIP_METADATA: u8 = 0x02;
-    pub(super) const PAGE_SIZE: u8 = 0x04;
-    pub(super) const PAGING_STATE: u8 = 0x08;
-    pub(super) const SERIAL_CONSISTENCY: u8 = 0x10;
-    pub(super) const TIMESTAMP: u8 = 0x20;
-    pub(super) const NAMES: u8 = 0x40;
-    /// A bit that v4 does not define. It could announce fields that can't be read here.
-    pub(super) const UNDEFINED: u8 = 0x80;
+pub(super) mod flag {
+    pub(in super::super) const VALUES: u32 = 0x01;
+    pub(in super::super) const SKIP_METADATA: u32 = 0x02;
+    pub(in super::super) const PAGE_SIZE: u32 = 0x04;
+    pub(in super::super) const PAGING_STATE: u32 = 0x08;
+    pub(in super::super) const SERIAL_CONSISTENCY: u32 = 0x10;
+    pub(in super::super) const TIMESTAMP: u32 = 0x20;
+    pub(in super::super) const NAMES: u32 = 0x40;
+    /// Version 5.
+    pub(in super::super) const KEYSPACE: u32 = 0x80;
+    /// Version 5.
+    pub(in super::super) const NOW_IN_SECONDS: u32 = 0x100;
+    /// The bits that version 4 defines, of the 8 that it has.
+    pub(in super::super) const OF_V4: u32 = 0x7F;
+    /// The bits that version 5 defines.
+    pub(in super::super) const OF_V5: u32 = 0x1FF;
+    /// In a PREPARE of version 5: a keyspace follows.
+    pub(in super::super) const PREPARE_KEYSPACE: u32 = 0x01;
 }
 
 /// The fewest bytes of a bound value: those of its length.
@@ -51,6 +61,7 @@ impl Request {
         compression: Option<Compression>,
         body_limit: usize,
     ) -> Result<Request, DecodeError> {
+        let version = frame.header.version;
         let mut reader = Reader::new(plain_body(frame, compression, body_limit)?);
         if frame.header.flags.contains(Flags::CUSTOM_PAYLOAD) {
             reader.skip_bytes_map("the custom payload")?;
@@ -60,16 +71,21 @@ impl Request {
             Opcode::Options => Ok(Request::Options),
             Opcode::Query => Ok(Request::Query {
                 statement: reader.long_string("the statement")?,
-                parameters: read_parameters(&mut reader)?,
+                parameters: read_parameters(&mut reader, version)?,
             }),
             Opcode::Prepare => Ok(Request::Prepare {
                 statement: reader.long_string("the statement")?,
+                keyspace: read_prepare_keyspace(&mut reader, version)?,
             }),
             Opcode::Execute => Ok(Request::Execute {
                 id: reader.short_bytes("the id of the prepared statement")?,
-                parameters: read_parameters(&mut reader)?,
+                result_metadata_id: match version {
+                    ProtocolVersion::V4 => None,
+                    ProtocolVersion::V5 => Some(reader.short_bytes("the id of the columns")?),
+                },
+                parameters: read_parameters(&mut reader, version)?,
             }),
-            Opcode::Batch => Ok(Request::Batch(read_batch(&mut reader)?)),
+            Opcode::Batch => Ok(Request::Batch(read_batch(&mut reader, version)?)),
             Opcode::Register => Ok(Request::Register {
                 events: read_event_kinds(&mut reader)?,
             }),
@@ -83,9 +99,21 @@ impl Request {
         }
     }
 
-    /// Appends the request as a frame, as a client does.
+    /// Appends the request as a frame of version 4, as a client does.
     pub fn encode(&self, stream: i16, compression: Option<Compression>, out: &mut BytesMut) {
-        let start = FrameStart::new(self.opcode(), stream, out);
+        self.encode_in(ProtocolVersion::V4, stream, compression, out);
+    }
+
+    /// Appends the request as a frame of a version, as a client does. `compression` is that of
+    /// frames, which version 5 has none of. Fields that the version has no place for are left out.
+    pub fn encode_in(
+        &self,
+        version: ProtocolVersion,
+        stream: i16,
+        compression: Option<Compression>,
+        out: &mut BytesMut,
+    ) {
+        let start = FrameStart::new(version, self.opcode(), stream, out);
         match self {
             Request::Startup(startup) => {
                 out.put_short_count(startup.options.len());
@@ -100,14 +128,27 @@ impl Request {
                 parameters,
             } => {
                 out.put_long_string(statement);
-                put_parameters(out, parameters);
+                put_parameters(out, parameters, version);
             }
-            Request::Prepare { statement } => out.put_long_string(statement),
-            Request::Execute { id, parameters } => {
+            Request::Prepare {
+                statement,
+                keyspace,
+            } => {
+                out.put_long_string(statement);
+                put_prepare_keyspace(out, keyspace.as_deref(), version);
+            }
+            Request::Execute {
+                id,
+                result_metadata_id,
+                parameters,
+            } => {
                 out.put_short_bytes(id);
-                put_parameters(out, parameters);
+                if version == ProtocolVersion::V5 {
+                    out.put_short_bytes(result_metadata_id.as_deref().unwrap_or_default());
+                }
+                put_parameters(out, parameters, version);
             }
-            Request::Batch(batch) => put_batch(out, batch),
+            Request::Batch(batch) => put_batch(out, batch, version),
             Request::Register { events } => {
                 out.put_short_count(events.len());
                 for event in events {
@@ -143,68 +184,151 @@ fn read_event_kinds(reader: &mut Reader) -> Result<Vec<EventKind>, DecodeError> 
         .collect()
 }
 
+/// Reads the end of a PREPARE: `flags u32, [keyspace string]` in version 5, nothing in version 4.
+fn read_prepare_keyspace(
+    reader: &mut Reader,
+    version: ProtocolVersion,
+) -> Result<Option<String>, DecodeError> {
+    if version == ProtocolVersion::V4 {
+        return Ok(None);
+    }
+    let flags = reader.u32("the flags")?;
+    check_flags(flags, flag::PREPARE_KEYSPACE, version)?;
+    match flags & flag::PREPARE_KEYSPACE {
+        0 => Ok(None),
+        _ => reader.string("the keyspace").map(Some),
+    }
+}
+
+fn put_prepare_keyspace(out: &mut BytesMut, keyspace: Option<&str>, version: ProtocolVersion) {
+    if version == ProtocolVersion::V4 {
+        return;
+    }
+    out.put_u32(keyspace.map_or(0, |_| flag::PREPARE_KEYSPACE));
+    if let Some(keyspace) = keyspace {
+        out.put_string(keyspace);
+    }
+}
+
 /// The fields at the end of both a query and a batch.
-struct Tail {
+struct Tail<'a> {
     serial_consistency: Option<Consistency>,
     timestamp: Option<i64>,
+    keyspace: Option<Cow<'a, str>>,
+    now_in_seconds: Option<u32>,
 }
 
-fn read_tail(reader: &mut Reader, flags: u8) -> Result<Tail, DecodeError> {
-    let serial_consistency = match flags & flag::SERIAL_CONSISTENCY {
-        0 => None,
-        _ => Some(reader.consistency()?),
+impl Tail<'_> {
+    fn read(reader: &mut Reader, flags: u32) -> Result<Tail<'static>, DecodeError> {
+        let has = |bit| flags & bit != 0;
+        let serial_consistency = match has(flag::SERIAL_CONSISTENCY) {
+            true => Some(reader.consistency()?),
+            false => None,
+        };
+        let timestamp = match has(flag::TIMESTAMP) {
+            true => Some(reader.i64("the timestamp")?),
+            false => None,
+        };
+        if timestamp == Some(i64::MIN) {
+            return Err(DecodeError::Invalid(format!(
+                "Out of bound timestamp, must be in [{}, {}] (got {})",
+                i64::MIN + 1,
+                i64::MAX,
+                i64::MIN
+            )));
+        }
+        let keyspace = match has(flag::KEYSPACE) {
+            true => Some(Cow::Owned(reader.string("the keyspace")?)),
+            false => None,
+        };
+        let now_in_seconds = match has(flag::NOW_IN_SECONDS) {
+            true => Some(reader.u32("the present in seconds")?),
+            false => None,
+        };
+        Ok(Tail {
+            serial_consistency,
+            timestamp,
+            keyspace,
+            now_in_seconds,
+        })
+    }
+
+    /// These fields without those that the version has no place for.
+    fn within(mut self, version: ProtocolVersion) -> Self {
+        if version == ProtocolVersion::V4 {
+            self.keyspace = None;
+            self.now_in_seconds = None;
+        }
+        self
+    }
+
+    fn flags(&self) -> u32 {
+        let bit = |is_there, bit| if is_there { bit } else { 0 };
+        bit(self.serial_consistency.is_some(), flag::SERIAL_CONSISTENCY)
+            | bit(self.timestamp.is_some(), flag::TIMESTAMP)
+            | bit(self.keyspace.is_some(), flag::KEYSPACE)
+            | bit(self.now_in_seconds.is_some(), flag::NOW_IN_SECONDS)
+    }
+
+    fn put(&self, out: &mut BytesMut) {
+        if let Some(level) = self.serial_consistency {
+            out.put_consistency(level);
+        }
+        if let Some(timestamp) = self.timestamp {
+            out.put_i64(timestamp);
+        }
+        if let Some(keyspace) = &self.keyspace {
+            out.put_string(keyspace);
+        }
+        if let Some(seconds) = self.now_in_seconds {
+            out.put_u32(seconds);
+        }
+    }
+}
+
+/// Reads flags, of 8 bits in version 4 and of 32 in version 5.
+fn read_flags(reader: &mut Reader, version: ProtocolVersion) -> Result<u32, DecodeError> {
+    let (flags, defined) = match version {
+        ProtocolVersion::V4 => (u32::from(reader.u8("the flags")?), flag::OF_V4),
+        ProtocolVersion::V5 => (reader.u32("the flags")?, flag::OF_V5),
     };
-    let timestamp = match flags & flag::TIMESTAMP {
-        0 => None,
-        _ => Some(reader.i64("the timestamp")?),
-    };
-    if timestamp == Some(i64::MIN) {
-        return Err(DecodeError::Invalid(format!(
-            "Out of bound timestamp, must be in [{}, {}] (got {})",
-            i64::MIN + 1,
-            i64::MAX,
-            i64::MIN
-        )));
-    }
-    Ok(Tail {
-        serial_consistency,
-        timestamp,
-    })
-}
-
-fn put_tail(out: &mut BytesMut, serial_consistency: Option<Consistency>, timestamp: Option<i64>) {
-    if let Some(level) = serial_consistency {
-        out.put_consistency(level);
-    }
-    if let Some(timestamp) = timestamp {
-        out.put_i64(timestamp);
-    }
-}
-
-fn tail_flags(serial_consistency: Option<Consistency>, timestamp: Option<i64>) -> u8 {
-    let serial = serial_consistency.map_or(0, |_| flag::SERIAL_CONSISTENCY);
-    serial | timestamp.map_or(0, |_| flag::TIMESTAMP)
-}
-
-fn read_flags(reader: &mut Reader) -> Result<u8, DecodeError> {
-    let flags = reader.u8("the flags")?;
-    if flags & flag::UNDEFINED != 0 {
-        return Err(DecodeError::Invalid(format!(
-            "query flags {flags:#04x} are not defined in protocol version 4"
-        )));
-    }
+    check_flags(flags, defined, version)?;
     Ok(flags)
+}
+
+/// Refuses bits that are not defined. They could announce fields that can't be read here.
+fn check_flags(flags: u32, defined: u32, version: ProtocolVersion) -> Result<(), DecodeError> {
+    match flags & !defined {
+        0 => Ok(()),
+        _ => Err(DecodeError::Invalid(format!(
+            "query flags {flags:#04x} are not defined in protocol version {}",
+            version.number()
+        ))),
+    }
+}
+
+fn put_flags(out: &mut BytesMut, flags: u32, version: ProtocolVersion) {
+    match version {
+        // All bits that version 4 has lie within these 8.
+        ProtocolVersion::V4 => out.put_u8((flags & flag::OF_V4) as u8),
+        ProtocolVersion::V5 => out.put_u32(flags),
+    }
 }
 
 /// Reads the parameters of a query, which follow the statement:
 ///
 /// ```text
-/// consistency u16, flags u8, [count u16, values (each after its name, if named)],
-/// [page size i32], [paging state bytes], [serial consistency u16], [timestamp i64]
+/// consistency u16, flags u8 (version 5: u32),
+/// [count u16, values (each after its name, if named)],
+/// [page size i32], [paging state bytes], [serial consistency u16], [timestamp i64],
+/// [keyspace string], [now in seconds u32]
 /// ```
-fn read_parameters(reader: &mut Reader) -> Result<QueryParameters, DecodeError> {
+fn read_parameters(
+    reader: &mut Reader,
+    version: ProtocolVersion,
+) -> Result<QueryParameters, DecodeError> {
     let consistency = reader.consistency()?;
-    let flags = read_flags(reader)?;
+    let flags = read_flags(reader, version)?;
     let has = |bit| flags & bit != 0;
     let values = match (has(flag::VALUES), has(flag::NAMES)) {
         (false, _) => Values::Positional(Vec::new()),
@@ -222,7 +346,7 @@ fn read_parameters(reader: &mut Reader) -> Result<QueryParameters, DecodeError> 
         true => reader.bytes("the paging state")?,
         false => None,
     };
-    let tail = read_tail(reader, flags)?;
+    let tail = Tail::read(reader, flags)?;
     Ok(QueryParameters {
         consistency,
         values,
@@ -231,6 +355,8 @@ fn read_parameters(reader: &mut Reader) -> Result<QueryParameters, DecodeError> 
         paging_state,
         serial_consistency: tail.serial_consistency,
         timestamp: tail.timestamp,
+        keyspace: tail.keyspace.map(Cow::into_owned),
+        now_in_seconds: tail.now_in_seconds,
     })
 }
 
@@ -252,8 +378,15 @@ fn read_named_values(reader: &mut Reader) -> Result<Vec<(String, BoundValue)>, D
     Ok(values)
 }
 
-fn put_parameters(out: &mut BytesMut, parameters: &QueryParameters) {
-    let mut flags = tail_flags(parameters.serial_consistency, parameters.timestamp);
+fn put_parameters(out: &mut BytesMut, parameters: &QueryParameters, version: ProtocolVersion) {
+    let tail = Tail {
+        serial_consistency: parameters.serial_consistency,
+        timestamp: parameters.timestamp,
+        keyspace: parameters.keyspace.as_deref().map(Cow::Borrowed),
+        now_in_seconds: parameters.now_in_seconds,
+    }
+    .within(version);
+    let mut flags = tail.flags();
     if !parameters.values.is_empty() {
         flags |= flag::VALUES;
         if matches!(parameters.values, Values::Named(_)) {
@@ -270,7 +403,7 @@ fn put_parameters(out: &mut BytesMut, parameters: &QueryParameters) {
         flags |= flag::PAGING_STATE;
     }
     out.put_consistency(parameters.consistency);
-    out.put_u8(flags);
+    put_flags(out, flags, version);
     match &parameters.values {
         values if values.is_empty() => {}
         Values::Positional(values) => put_values(out, values),
@@ -288,7 +421,7 @@ fn put_parameters(out: &mut BytesMut, parameters: &QueryParameters) {
     if let Some(state) = &parameters.paging_state {
         out.put_nullable_bytes(Some(state));
     }
-    put_tail(out, parameters.serial_consistency, parameters.timestamp);
+    tail.put(out);
 }
 
 fn put_values(out: &mut BytesMut, values: &[BoundValue]) {
@@ -301,11 +434,11 @@ fn put_values(out: &mut BytesMut, values: &[BoundValue]) {
 /// Reads a batch:
 ///
 /// ```text
-/// kind u8, count u16, statements, consistency u16, flags u8,
-/// [serial consistency u16], [timestamp i64]
+/// kind u8, count u16, statements, consistency u16, flags u8 (version 5: u32),
+/// [serial consistency u16], [timestamp i64], [keyspace string], [now in seconds u32]
 /// a statement: 0 u8, text long string  or  1 u8, id short bytes; then count u16, values
 /// ```
-fn read_batch(reader: &mut Reader) -> Result<Batch, DecodeError> {
+fn read_batch(reader: &mut Reader, version: ProtocolVersion) -> Result<Batch, DecodeError> {
     let kind = match reader.u8("the type of the batch")? {
         0 => BatchKind::Logged,
         1 => BatchKind::Unlogged,
@@ -328,7 +461,7 @@ fn read_batch(reader: &mut Reader) -> Result<Batch, DecodeError> {
         statements.push(BatchStatement { statement, values });
     }
     let consistency = reader.consistency()?;
-    let flags = read_flags(reader)?;
+    let flags = read_flags(reader, version)?;
     if flags & flag::NAMES != 0 {
         // The flag says that values have names, but it comes after the values, so no server can
         // obey it (CASSANDRA-10246).
@@ -336,17 +469,19 @@ fn read_batch(reader: &mut Reader) -> Result<Batch, DecodeError> {
             "values with names are not possible in BATCH messages: send them by position",
         ));
     }
-    let tail = read_tail(reader, flags)?;
+    let tail = Tail::read(reader, flags)?;
     Ok(Batch {
         kind,
         statements,
         consistency,
         serial_consistency: tail.serial_consistency,
         timestamp: tail.timestamp,
+        keyspace: tail.keyspace.map(Cow::into_owned),
+        now_in_seconds: tail.now_in_seconds,
     })
 }
 
-fn put_batch(out: &mut BytesMut, batch: &Batch) {
+fn put_batch(out: &mut BytesMut, batch: &Batch, version: ProtocolVersion) {
     out.put_u8(match batch.kind {
         BatchKind::Logged => 0,
         BatchKind::Unlogged => 1,
@@ -367,6 +502,13 @@ fn put_batch(out: &mut BytesMut, batch: &Batch) {
         put_values(out, values);
     }
     out.put_consistency(batch.consistency);
-    out.put_u8(tail_flags(batch.serial_consistency, batch.timestamp));
-    put_tail(out, batch.serial_consistency, batch.timestamp);
+    let tail = Tail {
+        serial_consistency: batch.serial_consistency,
+        timestamp: batch.timestamp,
+        keyspace: batch.keyspace.as_deref().map(Cow::Borrowed),
+        now_in_seconds: batch.now_in_seconds,
+    }
+    .within(version);
+    put_flags(out, tail.flags(), version);
+    tail.put(out);
 }

@@ -4,13 +4,13 @@ use bytes::Bytes;
 use uuid::Uuid;
 
 use super::event::{Event, SchemaChange};
-use super::header::Opcode;
+use super::header::{Opcode, ProtocolVersion};
 use super::metadata::Prepared;
 use super::rows::Rows;
 use crate::error::CqlError;
 use crate::secret::Secret;
 
-/// A response of protocol v4.
+/// A response.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Response {
     /// The request failed.
@@ -51,6 +51,8 @@ pub enum Response {
 /// The fields of a response's frame beside the response itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResponseContext {
+    /// The version of the protocol, which is that of the request.
+    pub version: ProtocolVersion,
     /// The stream of the request that is answered; -1 for an event.
     pub stream: i16,
     /// The id of the request's trace, if it was traced.
@@ -62,12 +64,18 @@ pub struct ResponseContext {
 }
 
 impl ResponseContext {
-    /// A context with the stream of a request and nothing else.
+    /// A context in version 4 with the stream of a request and nothing else.
     pub fn new(stream: i16) -> Self {
         ResponseContext {
             stream,
             ..ResponseContext::default()
         }
+    }
+
+    /// This context in a version.
+    #[must_use]
+    pub fn at(self, version: ProtocolVersion) -> Self {
+        ResponseContext { version, ..self }
     }
 }
 

@@ -10,7 +10,7 @@ use super::error_codec::{put_error, read_error};
 use super::event::{Event, SchemaChange};
 use super::frame::{DEFAULT_BODY_LIMIT, Frame};
 use super::frame_body::{FrameStart, plain_body};
-use super::header::{Flags, Opcode};
+use super::header::{Flags, Opcode, ProtocolVersion};
 use super::metadata::Prepared;
 use super::reader::{DecodeError, Reader};
 use super::response::{Response, ResponseContext};
@@ -28,8 +28,9 @@ mod kind {
 }
 
 impl Response {
-    /// Appends the response as a frame. `compression` is the algorithm that STARTUP chose; the body
-    /// is compressed if that makes it shorter.
+    /// Appends the response as a frame of the context's version. `compression` is the
+    /// algorithm that STARTUP chose; the body is compressed if that makes it shorter, but never in
+    /// version 5.
     ///
     /// A response whose body would exceed the protocol's limit of 256 MiB is replaced by an error
     /// that says so.
@@ -53,16 +54,17 @@ impl Response {
         compression: Option<Compression>,
         out: &mut BytesMut,
     ) -> Bytes {
-        let frame = FrameStart::new(self.opcode(), context.stream, out);
+        let frame = FrameStart::new(context.version, self.opcode(), context.stream, out);
         let flags = put_context(out, context);
-        let content = self.put(out);
+        let content = self.put(out, context.version);
         let length = frame.body_length(out) + content.len();
         if length > DEFAULT_BODY_LIMIT {
             frame.abandon(out);
-            too_large(length).encode(&ResponseContext::new(context.stream), None, out);
+            let context = ResponseContext::new(context.stream).at(context.version);
+            too_large(length).encode(&context, None, out);
             return Bytes::new();
         }
-        if compression.is_some() {
+        if compression.is_some() && context.version == ProtocolVersion::V4 {
             out.extend_from_slice(&content);
             frame.finish(flags, compression, out);
             Bytes::new()
@@ -73,9 +75,9 @@ impl Response {
     }
 
     /// Appends the response itself. Returns the content of a result set instead of appending it.
-    fn put(&self, out: &mut BytesMut) -> Bytes {
+    fn put(&self, out: &mut BytesMut, version: ProtocolVersion) -> Bytes {
         match self {
-            Response::Error(error) => put_error(out, error),
+            Response::Error(error) => put_error(out, error, version),
             Response::Ready => {}
             Response::Authenticate { authenticator } => out.put_string(authenticator),
             Response::AuthChallenge { token } | Response::AuthSuccess { token } => {
@@ -91,7 +93,7 @@ impl Response {
             Response::Void => out.put_i32(kind::VOID),
             Response::Rows(rows) => {
                 out.put_i32(kind::ROWS);
-                return rows.put(out);
+                return rows.put(out, version);
             }
             Response::SetKeyspace(keyspace) => {
                 out.put_i32(kind::SET_KEYSPACE);
@@ -99,7 +101,7 @@ impl Response {
             }
             Response::Prepared(prepared) => {
                 out.put_i32(kind::PREPARED);
-                prepared.put(out);
+                prepared.put(out, version);
             }
             Response::SchemaChange(change) => {
                 out.put_i32(kind::SCHEMA_CHANGE);
@@ -119,10 +121,11 @@ impl Response {
         compression: Option<Compression>,
         body_limit: usize,
     ) -> Result<(ResponseContext, Response), DecodeError> {
+        let version = frame.header.version;
         let mut reader = Reader::new(plain_body(frame, compression, body_limit)?);
         let context = read_context(&mut reader, frame)?;
         let response = match frame.header.opcode {
-            Opcode::Error => Response::Error(read_error(&mut reader)?),
+            Opcode::Error => Response::Error(read_error(&mut reader, version)?),
             Opcode::Ready => Response::Ready,
             Opcode::Authenticate => Response::Authenticate {
                 authenticator: reader.string("the authenticator")?,
@@ -134,7 +137,7 @@ impl Response {
                 token: reader.bytes("the token")?.into(),
             },
             Opcode::Supported => Response::Supported(read_supported(&mut reader)?),
-            Opcode::Result => read_result(reader)?,
+            Opcode::Result => read_result(reader, version)?,
             Opcode::Event => Response::Event(Event::read(&mut reader)?),
             opcode => {
                 return Err(DecodeError::Invalid(format!(
@@ -173,7 +176,7 @@ fn put_context(out: &mut BytesMut, context: &ResponseContext) -> Flags {
 
 fn read_context(reader: &mut Reader, frame: &Frame) -> Result<ResponseContext, DecodeError> {
     let flags = frame.header.flags;
-    let mut context = ResponseContext::new(frame.header.stream);
+    let mut context = ResponseContext::new(frame.header.stream).at(frame.header.version);
     if flags.contains(Flags::TRACING) {
         context.tracing_id = Some(reader.uuid("the id of the trace")?);
     }
@@ -196,12 +199,12 @@ fn read_supported(reader: &mut Reader) -> Result<Vec<(String, Vec<String>)>, Dec
     Ok(options)
 }
 
-fn read_result(mut reader: Reader) -> Result<Response, DecodeError> {
+fn read_result(mut reader: Reader, version: ProtocolVersion) -> Result<Response, DecodeError> {
     match reader.i32("the kind of a result")? {
         kind::VOID => Ok(Response::Void),
-        kind::ROWS => Rows::read(reader).map(Response::Rows),
+        kind::ROWS => Rows::read(reader, version).map(Response::Rows),
         kind::SET_KEYSPACE => reader.string("a keyspace").map(Response::SetKeyspace),
-        kind::PREPARED => Prepared::read(&mut reader).map(Response::Prepared),
+        kind::PREPARED => Prepared::read(&mut reader, version).map(Response::Prepared),
         kind::SCHEMA_CHANGE => SchemaChange::read(&mut reader).map(Response::SchemaChange),
         other => Err(DecodeError::Invalid(format!(
             "unknown kind {other} of a result"

@@ -1,8 +1,8 @@
 //! Result sets: written cell by cell into one buffer, and read back.
 //!
 //! ```text
-//! flags i32, column count i32, [paging state bytes],    <- the head
-//! [columns], row count i32, rows                        <- the content
+//! flags i32, column count i32, [paging state bytes], [id of the columns short bytes]   <- the head
+//! [columns], row count i32, rows                                                  <- the content
 //! a row: its cells, each a length i32 (-1 for null) and that many bytes
 //! ```
 //!
@@ -11,6 +11,7 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 
+use super::header::ProtocolVersion;
 use super::metadata::{Metadata, flag, put_count};
 use super::reader::{DecodeError, Reader};
 use super::writer::Writer;
@@ -20,6 +21,9 @@ use super::writer::Writer;
 pub struct Rows {
     /// The position where the next page begins, as opaque bytes; `None` on the last page.
     pub paging_state: Option<Bytes>,
+    /// The id of the columns, if they are not those that the client expected. Version 4 has no
+    /// place for it.
+    pub new_metadata_id: Option<Bytes>,
     /// `GLOBAL_TABLE`, `NO_METADATA` or 0: the form in which the columns are written.
     flags: i32,
     column_count: usize,
@@ -36,6 +40,7 @@ impl PartialEq for Rows {
         let of = |rows: &Rows| (rows.flags, rows.column_count, rows.row_count);
         of(self) == of(other)
             && self.paging_state == other.paging_state
+            && self.new_metadata_id == other.new_metadata_id
             && self.joined() == other.joined()
     }
 }
@@ -91,23 +96,29 @@ impl Rows {
     }
 
     /// Appends the part before the content.
-    fn put_head(&self, out: &mut BytesMut) {
-        match &self.paging_state {
-            None => {
-                out.put_i32(self.flags);
-                put_count(out, self.column_count);
-            }
-            Some(state) => {
-                out.put_i32(self.flags | flag::HAS_MORE_PAGES);
-                put_count(out, self.column_count);
-                out.put_nullable_bytes(Some(state));
-            }
+    fn put_head(&self, out: &mut BytesMut, version: ProtocolVersion) {
+        let new_id = match version {
+            ProtocolVersion::V4 => None,
+            ProtocolVersion::V5 => self.new_metadata_id.as_deref(),
+        };
+        let more_pages = self
+            .paging_state
+            .as_ref()
+            .map_or(0, |_| flag::HAS_MORE_PAGES);
+        let changed = new_id.map_or(0, |_| flag::METADATA_CHANGED);
+        out.put_i32(self.flags | more_pages | changed);
+        put_count(out, self.column_count);
+        if let Some(state) = &self.paging_state {
+            out.put_nullable_bytes(Some(state));
+        }
+        if let Some(id) = new_id {
+            out.put_short_bytes(id);
         }
     }
 
     /// Appends the result set without its bulk. Returns the bulk, which is not copied.
-    pub(super) fn put(&self, out: &mut BytesMut) -> Bytes {
-        self.put_head(out);
+    pub(super) fn put(&self, out: &mut BytesMut, version: ProtocolVersion) -> Bytes {
+        self.put_head(out, version);
         if self.rest.is_empty() {
             return self.content.clone();
         }
@@ -124,15 +135,21 @@ impl Rows {
     }
 
     /// Reads a result set from a frame. The cells are decoded later, by [`Rows::decode`].
-    pub(super) fn read(mut reader: Reader) -> Result<Rows, DecodeError> {
+    pub(super) fn read(mut reader: Reader, version: ProtocolVersion) -> Result<Rows, DecodeError> {
         let flags = reader.i32(WHAT)?;
         let column_count = reader.count(WHAT)?;
         let paging_state = match flags & flag::HAS_MORE_PAGES {
             0 => None,
             _ => reader.bytes(WHAT)?,
         };
+        let has_new_id = flags & flag::METADATA_CHANGED != 0 && version == ProtocolVersion::V5;
+        let new_metadata_id = match has_new_id {
+            true => Some(reader.short_bytes(WHAT)?),
+            false => None,
+        };
         let mut rows = Rows {
             paging_state,
+            new_metadata_id,
             flags: flags & (flag::GLOBAL_TABLE | flag::NO_METADATA),
             column_count,
             row_count: 0,
@@ -261,6 +278,7 @@ impl RowsEncoder {
             .copy_from_slice(&count.to_be_bytes());
         Rows {
             paging_state,
+            new_metadata_id: None,
             flags: self.flags,
             column_count: self.column_count,
             row_count: self.row_count,
@@ -291,9 +309,9 @@ mod tests {
 
     fn read_back(rows: &Rows) -> DecodedRows {
         let mut body = BytesMut::new();
-        let rest = rows.put(&mut body);
+        let rest = rows.put(&mut body, ProtocolVersion::V5);
         body.extend_from_slice(&rest);
-        let read = Rows::read(Reader::new(body.freeze())).unwrap();
+        let read = Rows::read(Reader::new(body.freeze()), ProtocolVersion::V5).unwrap();
         assert_eq!(&read, rows);
         read.decode().unwrap()
     }
@@ -347,6 +365,16 @@ mod tests {
     }
 
     #[test]
+    fn columns_that_changed_come_with_their_id() {
+        let mut rows = RowsEncoder::new(&metadata(), false).finish(Some(Bytes::from_static(b"n")));
+        rows.new_metadata_id = Some(Bytes::from_static(b"new id"));
+        assert_eq!(read_back(&rows).metadata, Some(metadata()));
+        let mut body = BytesMut::new();
+        let _ = rows.put(&mut body, ProtocolVersion::V4);
+        assert_eq!(&body[..], b"\0\0\0\x03\0\0\0\x02\0\0\0\x01n");
+    }
+
+    #[test]
     fn no_rows_are_a_result_too() {
         let rows = RowsEncoder::new(&metadata(), false).finish(None);
         let decoded = read_back(&rows);
@@ -368,6 +396,6 @@ mod tests {
         body.put_i32(flag::NO_METADATA);
         body.put_i32(0);
         body.put_i32(i32::MAX);
-        assert!(Rows::read(Reader::new(body.freeze())).is_err());
+        assert!(Rows::read(Reader::new(body.freeze()), ProtocolVersion::V4).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Writing the notations of the protocol (v4, section 3).
+//! Writing the notations of the protocol (section 3).
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -30,6 +30,8 @@ pub(super) trait Writer {
     fn put_consistency(&mut self, consistency: Consistency);
     /// Appends an `[inet]`: an address and a port.
     fn put_inet(&mut self, address: SocketAddr);
+    /// Appends an `[inetaddr]`: an address without a port.
+    fn put_address(&mut self, address: IpAddr);
 }
 
 /// The length of the longest prefix of `text` that a `[string]` can hold without cutting a
@@ -103,7 +105,12 @@ impl Writer for BytesMut {
     }
 
     fn put_inet(&mut self, address: SocketAddr) {
-        match address.ip() {
+        self.put_address(address.ip());
+        self.put_i32(i32::from(address.port()));
+    }
+
+    fn put_address(&mut self, address: IpAddr) {
+        match address {
             IpAddr::V4(ip) => {
                 self.put_u8(4);
                 self.put_slice(&ip.octets());
@@ -113,7 +120,6 @@ impl Writer for BytesMut {
                 self.put_slice(&ip.octets());
             }
         }
-        self.put_i32(i32::from(address.port()));
     }
 }
 

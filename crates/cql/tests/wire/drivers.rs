@@ -1,6 +1,6 @@
 //! Tests that frames of the official Python drivers are read as the request that the driver was
 //! asked for. The drivers are cassandra-driver 3.29.2 and scylla-driver 3.29.12, which send the
-//! same bytes.
+//! same bytes. Those of version 5 are by cassandra-driver 3.30.0.
 
 use bytes::{Bytes, BytesMut};
 use cql::error::CqlError;
@@ -38,7 +38,14 @@ fn startup_and_register() {
     let Request::Startup(startup) = startup else {
         panic!("{startup:?}");
     };
-    assert_eq!(startup.compression(), Ok(Some(Compression::Lz4)));
+    assert_eq!(
+        startup.compression(ProtocolVersion::V4),
+        Ok(Some(Compression::Lz4))
+    );
+    assert_eq!(
+        startup.compression(ProtocolVersion::V5),
+        Ok(Some(Compression::Lz4))
+    );
     assert_eq!(startup.option("cql_version"), Some("3.4.5"));
     assert_eq!(startup.option("DRIVER_NAME"), Some("d"));
     assert_eq!(startup.option("DRIVER_VERSION"), None);
@@ -84,9 +91,73 @@ fn queries() {
     assert_eq!(
         read("04000005090000000c0000000853454c4543542031", None),
         Request::Prepare {
-            statement: "SELECT 1".to_owned()
+            statement: "SELECT 1".to_owned(),
+            keyspace: None
         }
     );
+}
+
+#[test]
+fn requests_of_version_5() {
+    let query = read(
+        "05000005070000002a0000000853454c45435420310001000000bc0000000a0000000270670008000000000000000100026b73",
+        None,
+    );
+    assert_eq!(
+        query,
+        Request::Query {
+            statement: "SELECT 1".to_owned(),
+            parameters: QueryParameters {
+                page_size: Some(10),
+                paging_state: Some(Bytes::from_static(b"pg")),
+                serial_consistency: Some(Consistency::Serial),
+                timestamp: Some(1),
+                keyspace: Some("ks".to_owned()),
+                ..QueryParameters::default()
+            },
+        }
+    );
+    for (hex, keyspace) in [
+        (
+            "0500000509000000140000000853454c45435420310000000100026b73",
+            Some("ks"),
+        ),
+        ("0500000509000000100000000853454c454354203100000000", None),
+    ] {
+        let prepare = Request::Prepare {
+            statement: "SELECT 1".to_owned(),
+            keyspace: keyspace.map(str::to_owned),
+        };
+        assert_eq!(read(hex, None), prepare);
+    }
+    let execute = read(
+        "050000050a0000004500103031323334353637383961626364656600106665646362613938373635343332313000040000002500030000000161fffffffffffffffe0000000a0000000000000001",
+        None,
+    );
+    assert_eq!(
+        execute,
+        Request::Execute {
+            id: Bytes::from_static(b"0123456789abcdef"),
+            result_metadata_id: Some(Bytes::from_static(b"fedcba9876543210")),
+            parameters: QueryParameters {
+                consistency: Consistency::Quorum,
+                values: Values::Positional(vec![value(b"a"), BoundValue::Null, BoundValue::Unset]),
+                page_size: Some(10),
+                timestamp: Some(1),
+                ..QueryParameters::default()
+            },
+        }
+    );
+    let batch = read(
+        "050000050d0000002e0100020100026964000100000001780000000006494e5345525400000006000000a0000000000000006300026b73",
+        None,
+    );
+    let Request::Batch(batch) = batch else {
+        panic!("{batch:?}");
+    };
+    assert_eq!(batch.statements.len(), 2);
+    assert_eq!(batch.keyspace.as_deref(), Some("ks"));
+    assert_eq!((batch.timestamp, batch.now_in_seconds), (Some(99), None));
 }
 
 #[test]
@@ -103,7 +174,14 @@ fn an_execute_with_null_and_unset_values() {
         ..QueryParameters::default()
     };
     let id = Bytes::from_static(b"0123456789abcdef");
-    assert_eq!(execute, Request::Execute { id, parameters });
+    assert_eq!(
+        execute,
+        Request::Execute {
+            id,
+            result_metadata_id: None,
+            parameters
+        }
+    );
 }
 
 #[test]
@@ -129,6 +207,8 @@ fn a_batch() {
             consistency: Consistency::LocalQuorum,
             serial_consistency: None,
             timestamp: Some(99),
+            keyspace: None,
+            now_in_seconds: None,
         })
     );
 }
@@ -163,18 +243,19 @@ fn a_custom_payload_is_passed_over() {
 /// they can read and contains "Invalid or unsupported protocol version". Apache's gocql 2 also
 /// needs the answer on stream 0.
 #[test]
-fn newer_versions_are_answered_in_version_4() {
-    for (hex, version) in [("050000050500000000", 5), ("420000050500000000", 66)] {
-        let error = decoder().decode(&mut from_hex(hex)).unwrap_err();
+fn newer_versions_are_answered_in_version_5() {
+    for (hex, version) in [("060000050500000000", 6), ("420000050500000000", 66)] {
+        let mut decoder = decoder();
+        let error = decoder.decode(&mut from_hex(hex)).unwrap_err();
         assert_eq!(error.stream(), 0);
-        let context = ResponseContext::new(error.stream());
+        let context = ResponseContext::new(error.stream()).at(decoder.answered_in());
         let mut out = BytesMut::new();
         Response::Error(CqlError::from(error)).encode(&context, None, &mut out);
         let text = format!(
-            "Invalid or unsupported protocol version ({version}); the lowest supported version is 4 and the greatest is 4"
+            "Invalid or unsupported protocol version ({version}); the lowest supported version is 4 and the greatest is 5"
         );
         let body_length = 4 + 2 + text.len() as u8;
-        let mut expected = vec![0x84, 0, 0, 0, 0, 0, 0, 0, body_length];
+        let mut expected = vec![0x85, 0, 0, 0, 0, 0, 0, 0, body_length];
         expected.extend([0, 0, 0, 0x0A, 0, text.len() as u8]);
         expected.extend(text.bytes());
         assert_eq!(out, expected);

@@ -4,7 +4,9 @@ use bytes::BytesMut;
 use cql::wire::*;
 use proptest::prelude::*;
 
-use crate::strategies::{compression, context, request, response};
+use crate::strategies::{
+    compression, context, request, response, response_within, version, within,
+};
 
 const LIMIT: usize = 1 << 20;
 
@@ -27,19 +29,22 @@ proptest! {
     #[test]
     fn requests_lead_back(
         requests in prop::collection::vec((request(), any::<i16>()), 1..4),
+        version in version(),
         compression in compression(),
         step in 1usize..100,
     ) {
         let mut stream = BytesMut::new();
         for (request, id) in &requests {
-            request.encode(*id, compression, &mut stream);
+            request.encode_in(version, *id, compression, &mut stream);
         }
         let frames = frames(Direction::Request, &stream, step);
         prop_assert_eq!(frames.len(), requests.len());
         for (frame, (request, id)) in frames.iter().zip(&requests) {
             prop_assert_eq!(frame.header.stream, *id);
             prop_assert_eq!(frame.header.opcode, request.opcode());
-            prop_assert_eq!(&Request::decode(frame, compression, LIMIT).unwrap(), request);
+            prop_assert_eq!(frame.header.version, version);
+            let expected = within(version, request.clone());
+            prop_assert_eq!(Request::decode(frame, compression, LIMIT).unwrap(), expected);
         }
     }
 
@@ -55,8 +60,10 @@ proptest! {
         }
         let frames = frames(Direction::Response, &stream, step);
         prop_assert_eq!(frames.len(), responses.len());
-        for (frame, expected) in frames.iter().zip(&responses) {
-            prop_assert_eq!(&Response::decode(frame, compression, LIMIT).unwrap(), expected);
+        for (frame, (context, response)) in frames.iter().zip(responses) {
+            let expected = response_within(context.version, response);
+            let decoded = Response::decode(frame, compression, LIMIT).unwrap();
+            prop_assert_eq!(decoded, (context, expected));
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cql::error::{CqlError, ErrorKind};
+use cql::error::{CqlError, ErrorKind, Failures};
 use cql::wire::*;
 use proptest::collection::vec;
 use proptest::option;
@@ -44,6 +44,11 @@ fn timestamp() -> impl Strategy<Value = Option<i64>> {
     option::of(i64::MIN + 1..=i64::MAX)
 }
 
+/// A keyspace and a present, which only version 5 has.
+fn of_v5() -> impl Strategy<Value = (Option<String>, Option<u32>)> {
+    (option::of(text()), option::of(any::<u32>()))
+}
+
 prop_compose! {
     fn parameters()(
         consistency in consistency(),
@@ -53,9 +58,11 @@ prop_compose! {
         paging_state in option::of(bytes(30)),
         serial_consistency in option::of(consistency()),
         timestamp in timestamp(),
+        (keyspace, now_in_seconds) in of_v5(),
     ) -> QueryParameters {
         QueryParameters {
             consistency, values, skip_metadata, page_size, paging_state, serial_consistency, timestamp,
+            keyspace, now_in_seconds,
         }
     }
 }
@@ -76,9 +83,83 @@ prop_compose! {
         consistency in consistency(),
         serial_consistency in option::of(consistency()),
         timestamp in timestamp(),
+        (keyspace, now_in_seconds) in of_v5(),
     ) -> Batch {
-        Batch { kind, statements, consistency, serial_consistency, timestamp }
+        Batch { kind, statements, consistency, serial_consistency, timestamp, keyspace, now_in_seconds }
     }
+}
+
+pub fn version() -> impl Strategy<Value = ProtocolVersion> {
+    select(ProtocolVersion::EVERY.to_vec())
+}
+
+/// A request without the fields that its version has no place for.
+pub fn within(version: ProtocolVersion, mut request: Request) -> Request {
+    if version == ProtocolVersion::V5 {
+        return request;
+    }
+    match &mut request {
+        Request::Query { parameters, .. } => {
+            (parameters.keyspace, parameters.now_in_seconds) = (None, None);
+        }
+        Request::Prepare { keyspace, .. } => *keyspace = None,
+        Request::Execute {
+            result_metadata_id,
+            parameters,
+            ..
+        } => {
+            *result_metadata_id = None;
+            (parameters.keyspace, parameters.now_in_seconds) = (None, None);
+        }
+        Request::Batch(batch) => (batch.keyspace, batch.now_in_seconds) = (None, None),
+        _ => {}
+    }
+    request
+}
+
+/// A response without the fields that its version has no place for.
+pub fn response_within(version: ProtocolVersion, mut response: Response) -> Response {
+    let is_v5 = version == ProtocolVersion::V5;
+    match &mut response {
+        Response::Error(error) => {
+            let mut kind = error.kind.clone();
+            if let ErrorKind::WriteTimeout {
+                contentions,
+                write_type,
+                ..
+            } = &mut kind
+                && (!is_v5 || *write_type != "CAS")
+            {
+                *contentions = None;
+            }
+            if let ErrorKind::ReadFailure { failures, .. }
+            | ErrorKind::WriteFailure { failures, .. } = &mut kind
+            {
+                *failures = match is_v5 {
+                    true => failures.clone(),
+                    false => Failures::Count(failures.count()),
+                };
+            }
+            error.kind = match kind {
+                ErrorKind::CasWriteUnknown {
+                    consistency,
+                    received,
+                    block_for,
+                } if !is_v5 => ErrorKind::WriteTimeout {
+                    consistency,
+                    received,
+                    block_for,
+                    write_type: "CAS",
+                    contentions: None,
+                },
+                kind => kind,
+            };
+        }
+        Response::Rows(rows) if !is_v5 => rows.new_metadata_id = None,
+        Response::Prepared(prepared) if !is_v5 => prepared.result_metadata_id = None,
+        _ => {}
+    }
+    response
 }
 
 pub fn request() -> impl Strategy<Value = Request> {
@@ -94,8 +175,17 @@ pub fn request() -> impl Strategy<Value = Request> {
             statement,
             parameters
         }),
-        text().prop_map(|statement| Request::Prepare { statement }),
-        (bytes(20), parameters()).prop_map(|(id, parameters)| Request::Execute { id, parameters }),
+        (text(), option::of(text())).prop_map(|(statement, keyspace)| Request::Prepare {
+            statement,
+            keyspace
+        }),
+        (bytes(20), bytes(20), parameters()).prop_map(|(id, columns, parameters)| {
+            Request::Execute {
+                id,
+                result_metadata_id: Some(columns),
+                parameters,
+            }
+        }),
         batch().prop_map(Request::Batch),
         vec(select(kinds), 0..4).prop_map(|events| Request::Register { events }),
         option::of(bytes(20)).prop_map(|token| Request::AuthResponse {
@@ -186,14 +276,17 @@ fn rows() -> impl Strategy<Value = Rows> {
     vec(column(), 1..5).prop_flat_map(|columns| {
         let row = vec(option::of(bytes(50)), columns.len());
         let metadata = Metadata { columns };
-        (vec(row, 0..20), any::<bool>(), option::of(bytes(20))).prop_map(
-            move |(rows, skip_metadata, paging_state)| {
+        let ids = (option::of(bytes(20)), option::of(bytes(20)));
+        (vec(row, 0..20), any::<bool>(), ids).prop_map(
+            move |(rows, skip_metadata, (paging_state, new_metadata_id))| {
                 let mut encoder = RowsEncoder::new(&metadata, skip_metadata);
                 for row in rows {
                     row.iter().for_each(|cell| encoder.cell(cell.as_deref()));
                     encoder.end_row();
                 }
-                encoder.finish(paging_state)
+                let mut rows = encoder.finish(paging_state);
+                rows.new_metadata_id = new_metadata_id;
+                rows
             },
         )
     })
@@ -245,6 +338,11 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
+fn failures() -> impl Strategy<Value = Failures> {
+    let reason = (any::<std::net::IpAddr>(), any::<u16>());
+    vec(reason, 0..4).prop_map(Failures::Reasons)
+}
+
 fn error() -> impl Strategy<Value = CqlError> {
     let kind = prop_oneof![
         select(vec![
@@ -266,14 +364,22 @@ fn error() -> impl Strategy<Value = CqlError> {
                 alive,
             }
         }),
-        (any::<(u16, i32, i32)>(), select(vec!["SIMPLE", "CAS"])).prop_map(
-            |((consistency, received, block_for), write_type)| ErrorKind::WriteTimeout {
-                consistency,
-                received,
-                block_for,
-                write_type,
-            }
-        ),
+        (
+            any::<(u16, i32, i32)>(),
+            select(vec!["SIMPLE", "CAS"]),
+            option::of(any::<u16>())
+        )
+            .prop_map(
+                |((consistency, received, block_for), write_type, contentions)| {
+                    ErrorKind::WriteTimeout {
+                        consistency,
+                        received,
+                        block_for,
+                        write_type,
+                        contentions,
+                    }
+                }
+            ),
         any::<(u16, i32, i32, bool)>().prop_map(
             |(consistency, received, block_for, data_present)| ErrorKind::ReadTimeout {
                 consistency,
@@ -282,15 +388,33 @@ fn error() -> impl Strategy<Value = CqlError> {
                 data_present,
             }
         ),
-        any::<(u16, i32, i32, i32, bool)>().prop_map(
-            |(consistency, received, block_for, failures, data_present)| ErrorKind::ReadFailure {
+        (any::<(u16, i32, i32, bool)>(), failures()).prop_map(
+            |((consistency, received, block_for, data_present), failures)| {
+                ErrorKind::ReadFailure {
+                    consistency,
+                    received,
+                    block_for,
+                    failures,
+                    data_present,
+                }
+            }
+        ),
+        (any::<(u16, i32, i32)>(), failures()).prop_map(
+            |((consistency, received, block_for), failures)| ErrorKind::WriteFailure {
                 consistency,
                 received,
                 block_for,
                 failures,
-                data_present,
+                write_type: "BATCH",
             }
         ),
+        any::<(u16, i32, i32)>().prop_map(|(consistency, received, block_for)| {
+            ErrorKind::CasWriteUnknown {
+                consistency,
+                received,
+                block_for,
+            }
+        }),
         (text(), text(), vec(text(), 0..4)).prop_map(|(keyspace, function, argument_types)| {
             ErrorKind::FunctionFailure {
                 keyspace,
@@ -306,17 +430,20 @@ fn error() -> impl Strategy<Value = CqlError> {
 
 fn prepared() -> impl Strategy<Value = Prepared> {
     (
-        bytes(20),
+        (bytes(20), bytes(20)),
         metadata(),
         vec(any::<u16>(), 0..4),
         option::of(metadata()),
     )
-        .prop_map(|(id, bind, partition_key_indexes, result)| Prepared {
-            id,
-            bind,
-            partition_key_indexes,
-            result,
-        })
+        .prop_map(
+            |((id, columns), bind, partition_key_indexes, result)| Prepared {
+                id,
+                result_metadata_id: Some(columns),
+                bind,
+                partition_key_indexes,
+                result,
+            },
+        )
 }
 
 pub fn response() -> impl Strategy<Value = Response> {
@@ -342,12 +469,13 @@ pub fn response() -> impl Strategy<Value = Response> {
 
 prop_compose! {
     pub fn context()(
+        version in version(),
         stream in any::<i16>(),
         tracing_id in option::of(any::<u128>().prop_map(Uuid::from_u128)),
         warnings in vec(text(), 0..3),
         custom_payload in vec((text(), option::of(bytes(20))), 0..3),
     ) -> ResponseContext {
-        ResponseContext { stream, tracing_id, warnings, custom_payload }
+        ResponseContext { version, stream, tracing_id, warnings, custom_payload }
     }
 }
 

@@ -46,6 +46,8 @@ pub(super) struct Search<'a> {
     pub(super) traced: bool,
     /// Whether the client knows the columns of the answer.
     pub(super) skips_metadata: bool,
+    /// The id of the columns of the answer, if the client expects others.
+    pub(super) new_columns: Option<Bytes>,
 }
 
 /// The form in which the cluster is asked for rows.
@@ -87,6 +89,7 @@ impl<'a> Search<'a> {
             selection: values,
             parameters,
             skips_metadata: false,
+            new_columns: None,
             traced,
         })
     }
@@ -99,7 +102,8 @@ impl<'a> Search<'a> {
         layout: &Layout,
         mut context: ResponseContext,
     ) -> (ResponseContext, Response) {
-        let encoded = rows::encode(rows, columns, layout, self.skips_metadata);
+        let mut encoded = rows::encode(rows, columns, layout, self.skips_metadata);
+        encoded.new_metadata_id.clone_from(&self.new_columns);
         let page_size = self.parameters.page_size.map(|rows| rows as usize);
         if bounds::is_cut_short(page_size, self.limit) {
             context.warnings.push(bounds::PAGING_WARNING.to_owned());
@@ -248,6 +252,7 @@ impl<'a> Search<'a> {
         match by {
             ReadBy::Id(statement) => Request::Execute {
                 id: statement.read_id.clone(),
+                result_metadata_id: statement.read_columns_id.clone(),
                 parameters,
             },
             ReadBy::Text => Request::Query {

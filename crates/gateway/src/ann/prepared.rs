@@ -16,10 +16,15 @@ pub(crate) struct AnnStatement {
     pub(super) plan: AnnPlan,
     /// The cluster's id of the prepared statement that reads the rows.
     pub(super) read_id: Bytes,
+    /// The cluster's id of the columns that this statement reads; `None` if a client of version 4
+    /// prepared it.
+    pub(super) read_columns_id: Option<Bytes>,
     /// The columns of the rows that this statement reads.
     pub(super) columns: Metadata,
     /// The layout of these rows.
     pub(super) layout: Layout,
+    /// The id of the columns of the answer.
+    pub(super) columns_id: Bytes,
     /// The bind markers as the client is told of them. The names also apply to `?`.
     pub(super) variables: Metadata,
 }
@@ -31,6 +36,18 @@ pub(crate) fn statement_id(keyspace: Option<&str>, text: &str) -> Bytes {
     let named = ["annulus ann", keyspace.unwrap_or_default(), text].join("\0");
     let id = Uuid::new_v5(&Uuid::nil(), named.as_bytes());
     Bytes::copy_from_slice(id.as_bytes())
+}
+
+/// The id of an answer's columns: a hash of their names and types.
+fn columns_id(columns: &Metadata) -> Bytes {
+    let mut named = b"annulus ann\0".to_vec();
+    for column in &columns.columns {
+        named.extend_from_slice(column.name.as_bytes());
+        named.push(0);
+        named.extend_from_slice(column.cql_type.to_string().as_bytes());
+        named.extend_from_slice(&[0, 0]);
+    }
+    Bytes::copy_from_slice(Uuid::new_v5(&Uuid::nil(), &named).as_bytes())
 }
 
 /// Prepares the statement that reads rows. Returns the query to remember, and the answer to the
@@ -50,17 +67,22 @@ pub(crate) async fn prepare(
     let layout = plan.read.layout(&columns)?;
     let selection = read.bind.columns.get(..plan.selection_markers);
     let variables = plan.variables(selection.unwrap_or_default());
+    let shown = Metadata {
+        columns: columns.columns[..layout.shown].to_vec(),
+    };
+    let columns_id = columns_id(&shown);
     let told = Prepared {
         id,
+        result_metadata_id: Some(columns_id.clone()),
         bind: variables.clone(),
         partition_key_indexes: Vec::new(),
-        result: Some(Metadata {
-            columns: columns.columns[..layout.shown].to_vec(),
-        }),
+        result: Some(shown),
     };
     let statement = AnnStatement {
         plan,
         read_id: read.id,
+        read_columns_id: read.result_metadata_id,
+        columns_id,
         columns,
         layout,
         variables,
@@ -76,6 +98,7 @@ pub(super) async fn prepare_read(
 ) -> Result<(ResponseContext, Prepared), Failure> {
     let request = Request::Prepare {
         statement: plan.read.text.clone(),
+        keyspace: None,
     };
     match node.ask(&request, traced).await? {
         (context, Response::Prepared(read)) => Ok((context, read)),

@@ -29,6 +29,7 @@ const READS_AT_ONCE: usize = 64;
 pub(crate) async fn execute(
     statement: &AnnStatement,
     id: Bytes,
+    expected: Option<Bytes>,
     parameters: QueryParameters,
     node: &Inquirer,
     searches: &Searches,
@@ -36,9 +37,13 @@ pub(crate) async fn execute(
 ) -> Result<(ResponseContext, Response), Failure> {
     let names = &statement.variables.columns;
     let name = |position: usize| names.get(position).map(|spec| &*spec.name);
-    let skips_metadata = parameters.skip_metadata;
+    let new_columns = expected
+        .filter(|expected| *expected != statement.columns_id)
+        .map(|_| statement.columns_id.clone());
+    let skips_metadata = parameters.skip_metadata && new_columns.is_none();
     let search = Search {
         skips_metadata,
+        new_columns,
         ..Search::new(&statement.plan, parameters, name, traced)?
     };
     match search.answer(ReadBy::Id(statement), node, searches).await {

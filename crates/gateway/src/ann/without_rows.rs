@@ -29,8 +29,9 @@ pub(super) async fn answer(
         return Ok(None);
     };
     let consistency = search.parameters.consistency;
-    // A trace would show nothing.
-    if search.traced || !asks_one_replica(consistency) {
+    // A trace would show nothing, and the index knows no other present than its own.
+    let has_own_present = search.parameters.now_in_seconds.is_some();
+    if search.traced || has_own_present || !asks_one_replica(consistency) {
         return Ok(None);
     }
     let Some(filter) = search.whole_filter() else {

@@ -240,11 +240,14 @@ impl Follower {
             .collect();
         for (keyspace, table) in changed {
             let event = Event::SchemaChange(table_updated(keyspace, table));
-            let mut frame = bytes::BytesMut::new();
-            const PLAIN: Option<Compression> = None;
-            let context = ResponseContext::new(cql::wire::EVENT_STREAM);
-            Response::Event(event).encode(&context, PLAIN, &mut frame);
-            self.clients.tell_schema_change(&frame.freeze());
+            let event = Response::Event(event);
+            self.clients.tell_schema_change(|version| {
+                let mut frame = bytes::BytesMut::new();
+                const PLAIN: Option<Compression> = None;
+                let context = ResponseContext::new(cql::wire::EVENT_STREAM).at(version);
+                event.encode(&context, PLAIN, &mut frame);
+                frame.freeze()
+            });
         }
     }
 

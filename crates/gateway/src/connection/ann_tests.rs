@@ -322,12 +322,23 @@ impl Setup {
     /// Prepares [`SELECT`] and returns its id.
     async fn prepare(&mut self) -> Bytes {
         let statement = SELECT.to_owned();
-        self.client.ask(&Request::Prepare { statement }, 7).await;
+        let keyspace = None;
+        let request = Request::Prepare {
+            statement,
+            keyspace,
+        };
+        self.client.ask(&request, 7).await;
         let (stream, request) = self.node.request().await;
         let statement = READ.to_owned();
-        assert_eq!(request, Request::Prepare { statement });
+        let keyspace = None;
+        let expected = Request::Prepare {
+            statement,
+            keyspace,
+        };
+        assert_eq!(request, expected);
         let read = Prepared {
             id: Bytes::from_static(b"the node's own"),
+            result_metadata_id: None,
             bind: Metadata {
                 columns: vec![column("id")],
             },
@@ -361,6 +372,7 @@ fn execute(id: &Bytes, limit: i32) -> Request {
     let vector = [1.0f32, 0.5, -2.0].map(f32::to_be_bytes).concat();
     Request::Execute {
         id: id.clone(),
+        result_metadata_id: None,
         parameters: QueryParameters {
             consistency: Consistency::Two,
             values: Values::Positional(vec![
@@ -391,6 +403,7 @@ async fn a_prepared_query_is_answered_in_the_order_of_the_neighbours() {
     let keys = [&b"b"[..], b"x", b"a"];
     let expected = Request::Execute {
         id: Bytes::from_static(b"the node's own"),
+        result_metadata_id: None,
         parameters: QueryParameters {
             consistency: Consistency::Two,
             values: Values::Positional(vec![BoundValue::Value(join_elements(keys.into_iter()))]),
@@ -670,6 +683,7 @@ async fn a_query_as_text_needs_no_preparing_unless_there_is_no_neighbour() {
     assert!(matches!(request, Request::Prepare { .. }));
     let read = Prepared {
         id: Bytes::from_static(b"id"),
+        result_metadata_id: None,
         bind: Metadata::default(),
         partition_key_indexes: Vec::new(),
         result: Some(columns()),

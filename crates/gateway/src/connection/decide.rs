@@ -48,7 +48,8 @@ fn startup(context: &Context, header: &FrameHeader, body: &[u8]) -> Result<Route
     };
     let request = Request::decode(&frame, None, context.session.body_max())?;
     if let Request::Startup(startup) = request {
-        context.session.agree_on(startup.compression()?);
+        let compression = startup.compression(header.version)?;
+        context.session.agree_on(header.version, compression);
     }
     Ok(Route::Pass)
 }
@@ -61,11 +62,12 @@ fn statement(
     has_room: bool,
 ) -> Result<Route, CqlError> {
     let mut scratch = Bytes::new();
-    let keyspace = context.session.keyspace();
+    let plain = context.session.plain(header, body, &mut scratch)?;
+    let keyspace = context.session.keyspace_of(header, plain)?;
     let request = ClientRequest {
         header,
         body,
-        plain: context.session.plain(header, body, &mut scratch)?,
+        plain,
         keyspace: keyspace.as_deref(),
         snapshot: &context.catalog.snapshot(),
     };
@@ -145,7 +147,7 @@ fn register(context: &Context, header: &FrameHeader, body: &[u8]) -> Result<Rout
         Request::decode(&frame, session.compression(), session.body_max())
         && events.contains(&EventKind::SchemaChange)
     {
-        session.client.hear_schema_changes();
+        session.client.hear_schema_changes(header.version);
     }
     Ok(Route::Pass)
 }

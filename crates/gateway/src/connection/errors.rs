@@ -2,14 +2,14 @@
 
 use bytes::{Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
-use cql::wire::{Compression, Response, ResponseContext};
+use cql::wire::{Compression, ProtocolVersion, Response, ResponseContext};
 
 /// Encodes an error response, never compressed: the client may not know yet which compression was
 /// agreed on.
-pub(super) fn encode_error(stream: i16, error: CqlError) -> Bytes {
+pub(super) fn encode_error(version: ProtocolVersion, stream: i16, error: CqlError) -> Bytes {
     const NONE: Option<Compression> = None;
     let mut out = BytesMut::new();
-    Response::Error(error).encode(&ResponseContext::new(stream), NONE, &mut out);
+    Response::Error(error).encode(&ResponseContext::new(stream).at(version), NONE, &mut out);
     out.freeze()
 }
 

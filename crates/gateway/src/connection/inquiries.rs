@@ -1,11 +1,11 @@
 //! Writes the gateway's own inquiries to the node.
 
 use bytes::BytesMut;
-use net::stream::send;
 use tokio::io::AsyncWrite;
 use tokio::sync::mpsc;
 
 use super::ends::RequestsEnd;
+use super::outlet::{Outlet, send};
 use super::session::Session;
 use crate::inquiry::Inquiry;
 
@@ -17,7 +17,7 @@ pub(super) async fn write_inquiries(
     first: Inquiry,
     waiting: &mut mpsc::Receiver<Inquiry>,
     session: &Session,
-    node: &mut (impl AsyncWrite + Unpin),
+    node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
 ) -> Result<(), RequestsEnd> {
     let mut frames = BytesMut::new();
     let mut next = Some(first);

@@ -1,8 +1,10 @@
-//! The buffer of one direction: bytes that came from one socket and have not gone to the other yet.
+//! The buffer of one direction: bytes of frames that came from one socket and have not gone to the
+//! other yet. They may come within segments.
 
 use std::io;
 
 use bytes::{Buf, BytesMut};
+use cql::wire::{SegmentDecoder, SegmentForm};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The room that is made for the first read, small for a connection with few requests. Bytes.
@@ -13,8 +15,16 @@ const READ_BYTES_MAX: usize = 64 << 10;
 /// Bytes that were read and have not gone on yet.
 pub(super) struct Intake {
     bytes: BytesMut,
+    segments: Option<Segments>,
     /// The room for the next read. Bytes.
     read_bytes: usize,
+}
+
+/// The segments that the bytes come within.
+struct Segments {
+    decoder: SegmentDecoder,
+    /// The bytes of a segment that is not whole yet.
+    unfinished: BytesMut,
 }
 
 impl Intake {
@@ -22,8 +32,48 @@ impl Intake {
     pub(super) fn new() -> Self {
         Intake {
             bytes: BytesMut::new(),
+            segments: None,
             read_bytes: READ_BYTES_MIN,
         }
+    }
+
+    /// Expects segments of a form in all bytes that have not gone on yet. Does nothing if it does
+    /// so already.
+    ///
+    /// # Errors
+    /// If they are no segments.
+    pub(super) fn begin_segments(&mut self, form: SegmentForm) -> io::Result<()> {
+        if self.segments.is_some() {
+            return Ok(());
+        }
+        self.segments = Some(Segments {
+            decoder: SegmentDecoder::new(form),
+            unfinished: std::mem::take(&mut self.bytes),
+        });
+        self.take_segments()
+    }
+
+    /// Takes the frames out of the segments that are whole. The error is a
+    /// [`cql::wire::SegmentError`].
+    fn take_segments(&mut self) -> io::Result<()> {
+        let Some(segments) = &mut self.segments else {
+            return Ok(());
+        };
+        loop {
+            match segments.decoder.decode(&mut segments.unfinished) {
+                Ok(None) => return Ok(()),
+                Ok(Some(segment)) if self.bytes.is_empty() => self.bytes = segment.payload,
+                Ok(Some(segment)) => self.bytes.extend_from_slice(&segment.payload),
+                Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),
+            }
+        }
+    }
+
+    /// The number of bytes that are held: those that have not gone on yet, and those of a segment
+    /// that is not whole yet.
+    pub(super) fn held(&self) -> usize {
+        let unfinished = self.segments.as_ref().map_or(0, |of| of.unfinished.len());
+        self.bytes.len() + unfinished
     }
 
     /// The bytes that have not gone on yet.
@@ -38,10 +88,16 @@ impl Intake {
 
     /// Reads more bytes and returns their number; 0 at the end. Nothing is lost if the future is
     /// dropped.
+    ///
+    /// # Errors
+    /// If the socket fails, or the bytes are no segments where segments are expected.
     pub(super) async fn fill(
         &mut self,
         socket: &mut (impl AsyncRead + Unpin),
     ) -> io::Result<usize> {
+        if self.segments.is_some() {
+            return self.fill_segments(socket).await;
+        }
         if self.bytes.is_empty() && self.bytes.capacity() > 2 * READ_BYTES_MAX {
             // A large message went through; the next is likely a small one.
             self.bytes = BytesMut::new();
@@ -51,10 +107,30 @@ impl Intake {
         self.bytes.reserve(self.read_bytes.max(self.bytes.len()));
         let room = self.bytes.capacity() - self.bytes.len();
         let read = socket.read_buf(&mut self.bytes).await?;
+        self.note(read, room);
+        Ok(read)
+    }
+
+    async fn fill_segments(&mut self, socket: &mut (impl AsyncRead + Unpin)) -> io::Result<usize> {
+        let read_bytes = self.read_bytes;
+        let Some(Segments { unfinished, .. }) = &mut self.segments else {
+            return Ok(0);
+        };
+        if unfinished.capacity() == unfinished.len() {
+            unfinished.reserve(read_bytes);
+        }
+        let room = unfinished.capacity() - unfinished.len();
+        let read = socket.read_buf(unfinished).await?;
+        self.note(read, room);
+        self.take_segments()?;
+        Ok(read)
+    }
+
+    /// Makes more room for the next read if one has filled it.
+    fn note(&mut self, read: usize, room: usize) {
         if read == room {
             self.read_bytes = (self.read_bytes * 2).min(READ_BYTES_MAX);
         }
-        Ok(read)
     }
 }
 
@@ -75,6 +151,41 @@ mod tests {
         intake.fill(&mut &b"small"[..]).await.unwrap();
         assert_eq!(intake.bytes(), b"small");
         assert!(intake.bytes.capacity() <= 2 * READ_BYTES_MAX);
+    }
+
+    #[tokio::test]
+    async fn frames_come_out_of_segments() {
+        use cql::wire::put_segment;
+
+        for form in [SegmentForm::Plain, SegmentForm::Lz4] {
+            let mut stream = BytesMut::from(&b"before"[..]);
+            let mut expected = b"before".to_vec();
+            for length in [1, 70_000, 131_071, 0, 10] {
+                let payload = vec![length as u8; length];
+                put_segment(form, &payload, true, &mut stream);
+                expected.extend_from_slice(&payload);
+            }
+            let mut intake = Intake::new();
+            let mut socket = &stream[..];
+            intake.fill(&mut socket).await.unwrap();
+            let mut came = intake.bytes()[..6].to_vec();
+            intake.advance(6);
+            intake.begin_segments(form).unwrap();
+            loop {
+                came.extend_from_slice(intake.bytes());
+                intake.advance(intake.bytes().len());
+                if intake.fill(&mut socket).await.unwrap() == 0 {
+                    break;
+                }
+                assert!(intake.held() <= 131_071 + 2 * READ_BYTES_MAX + 16);
+            }
+            came.extend_from_slice(intake.bytes());
+            assert_eq!(came, expected);
+
+            let mut damaged = &b"no segment at all"[..];
+            let error = intake.fill(&mut damaged).await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        }
     }
 
     #[tokio::test]

@@ -23,6 +23,7 @@ mod ends;
 mod errors;
 mod inquiries;
 mod intake;
+mod outlet;
 mod own_streams;
 #[cfg(test)]
 mod pipelining_tests;
@@ -50,9 +51,9 @@ use std::time::Duration;
 
 use client_memory::Account;
 use cql::error::{CqlError, ErrorKind};
-use cql::wire::{Direction, FrameHeader};
+use cql::wire::{Direction, FrameHeader, ProtocolVersion, Refusal};
 use net::sockets::{linger, prepare};
-use net::stream::{Socket, send};
+use net::stream::Socket;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -63,6 +64,7 @@ use self::context::Context;
 use self::ends::{RequestsEnd, ResponsesEnd};
 use self::errors::encode_error;
 use self::intake::Intake;
+use self::outlet::{Outlet, send};
 use self::requests::{Requests, write_memory};
 use self::responses::Responses;
 use self::session::Session;
@@ -277,20 +279,24 @@ fn loops(
 async fn refuse(client: Socket, error: CqlError, shared: &Shared) -> io::Result<()> {
     let (mut from_client, mut to_client) = client.into_split();
     let mut intake = Intake::new();
-    let first_stream = async {
+    let first_request = async {
         loop {
             if intake.fill(&mut from_client).await? == 0 {
                 return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
             }
             match FrameHeader::read(intake.bytes(), Direction::Request, usize::MAX) {
                 Ok(None) => {}
-                Ok(Some(header)) => return Ok((header.stream, error)),
-                Err(refusal) => return Ok((refusal.error.stream(), refusal.error.into())),
+                Ok(Some(header)) => return Ok((header.version, header.stream, error)),
+                Err(Refusal { error, .. }) => {
+                    return Ok((ProtocolVersion::V4, error.stream(), error.into()));
+                }
             }
         }
     };
-    let (stream, error) = timeout(shared.options.handshake_timeout, first_stream).await??;
-    send(&mut to_client, &encode_error(stream, error)).await?;
+    let (version, stream, error) =
+        timeout(shared.options.handshake_timeout, first_request).await??;
+    let answer = encode_error(version, stream, error);
+    send(&mut Outlet::new(&mut to_client), &answer).await?;
     to_client.shutdown().await?;
     linger(&mut from_client).await;
     Ok(())

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cql::wire::{
-    Compression, DecodeError, Direction, Frame, FrameHeader, HEADER_LENGTH, Opcode, Response,
+    Compression, DecodeError, Direction, Frame, FrameHeader, HEADER_LENGTH, Opcode,
+    ProtocolVersion, Response,
 };
-use net::stream::send;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep_until};
 use super::context::Context;
 use super::ends::ResponsesEnd;
 use super::intake::Intake;
+use super::outlet::{Outlet, send};
 use super::reply::Reply;
 use super::statements;
 use crate::inquiry::{Answer, AnswerMemory};
@@ -42,7 +43,7 @@ impl Responses {
         node: &mut (impl AsyncRead + Unpin),
         client: &mut (impl AsyncWrite + Unpin),
     ) -> ResponsesEnd {
-        match self.pass_on(node, client).await {
+        match self.pass_on(node, &mut Outlet::new(client)).await {
             Ok(end) | Err(end) => end,
         }
     }
@@ -50,7 +51,7 @@ impl Responses {
     async fn pass_on(
         &mut self,
         node: &mut (impl AsyncRead + Unpin),
-        client: &mut (impl AsyncWrite + Unpin),
+        client: &mut Outlet<'_, impl AsyncWrite + Unpin>,
     ) -> Result<ResponsesEnd, ResponsesEnd> {
         let mut intake = Intake::new();
         // Bytes of a passing response that are still to come.
@@ -88,21 +89,18 @@ impl Responses {
         &self,
         intake: &mut Intake,
         to_pass: &mut usize,
-        client: &mut (impl AsyncWrite + Unpin),
+        client: &mut Outlet<'_, impl AsyncWrite + Unpin>,
     ) -> Result<(), ResponsesEnd> {
         // Bytes at the front of the buffer that pass.
         let mut passing = 0;
         loop {
-            let rest = &intake.bytes()[passing..];
+            let here = (*to_pass).min(intake.bytes().len() - passing);
+            passing += here;
+            *to_pass -= here;
             if *to_pass > 0 {
-                let here = (*to_pass).min(rest.len());
-                passing += here;
-                *to_pass -= here;
-                if *to_pass > 0 {
-                    break;
-                }
-                continue;
+                break;
             }
+            let rest = &intake.bytes()[passing..];
             // A response that passes needs no bound, since it is never held as a whole.
             let header = FrameHeader::read(rest, Direction::Response, usize::MAX)
                 .map_err(|refusal| ResponsesEnd::Senseless(refusal.error))?;
@@ -110,6 +108,19 @@ impl Responses {
             let length = HEADER_LENGTH + header.length as usize;
             if matches!(header.opcode, Opcode::Ready | Opcode::AuthSuccess) {
                 self.context.session.let_in();
+            }
+            let is_agreed = matches!(header.opcode, Opcode::Ready | Opcode::Authenticate);
+            if is_agreed && self.context.session.will_have_segments() {
+                if rest.len() < length {
+                    break;
+                }
+                let form = self.context.session.begin_segments();
+                self.count(&header);
+                write_front(intake, passing + length, client).await?;
+                passing = 0;
+                client.begin_segments(form);
+                intake.begin_segments(form).map_err(ResponsesEnd::Node)?;
+                continue;
             }
             if !self.must_read(&header) {
                 if header.length as usize > self.context.session.body_max() {
@@ -134,25 +145,21 @@ impl Responses {
             if !matches!(reply, Reply::Ask(_) | Reply::Later) {
                 self.count(&header);
             }
+            if matches!(reply, Reply::Keep) {
+                *to_pass = length;
+                continue;
+            }
+            write_front(intake, passing, client).await?;
+            passing = 0;
+            intake.advance(length);
             match reply {
-                Reply::Keep => *to_pass = length,
-                Reply::Later => {
-                    write_front(intake, passing, client).await?;
-                    passing = 0;
-                    intake.advance(length);
-                }
+                Reply::Keep | Reply::Later => {}
                 Reply::Ask(request) => {
-                    write_front(intake, passing, client).await?;
-                    passing = 0;
-                    intake.advance(length);
                     // If the other loop has failed, so has the node's socket, and this loop is
                     // about to see it.
                     let _ = self.steps.send(request);
                 }
                 Reply::Replace(told) => {
-                    write_front(intake, passing, client).await?;
-                    passing = 0;
-                    intake.advance(length);
                     send(client, &told).await.map_err(ResponsesEnd::Client)?;
                 }
             }
@@ -241,7 +248,7 @@ impl Responses {
         };
         for (name, values) in &mut options {
             match name.as_str() {
-                "PROTOCOL_VERSIONS" => values.retain(|version| version.starts_with("4/")),
+                "PROTOCOL_VERSIONS" => values.retain(|version| is_spoken(version)),
                 "COMPRESSION" => values.retain(|name| Compression::from_name(name).is_some()),
                 _ => {}
             }
@@ -251,11 +258,17 @@ impl Responses {
     }
 }
 
+/// Whether the gateway speaks a version of SUPPORTED, such as `5/v5`.
+fn is_spoken(version: &str) -> bool {
+    let spoken = ProtocolVersion::EVERY.map(|version| version.to_string());
+    spoken.iter().any(|spoken| spoken == version)
+}
+
 /// Writes the first `count` bytes of the buffer to the client, and removes them.
 async fn write_front(
     intake: &mut Intake,
     count: usize,
-    client: &mut (impl AsyncWrite + Unpin),
+    client: &mut Outlet<'_, impl AsyncWrite + Unpin>,
 ) -> Result<(), ResponsesEnd> {
     if count > 0 {
         let written = send(client, &intake.bytes()[..count]).await;

@@ -113,6 +113,8 @@ async fn a_prepared_write_is_prepared_again_by_its_client() {
         consistency: Consistency::One,
         serial_consistency: None,
         timestamp: None,
+        keyspace: None,
+        now_in_seconds: None,
     });
     let elsewhere = Snapshot::new([Arc::new(events())], []);
     for (id, request) in [(3, &executed), (4, &in_a_batch)] {

@@ -2,16 +2,19 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use cql::wire::{Compression, DecodeError, Flags, FrameHeader};
+use cql::wire::{
+    Compression, DecodeError, Flags, FrameHeader, ProtocolVersion, SegmentForm, glance,
+};
 use parking_lot::Mutex;
 
 use super::awaited::Awaited;
 use super::own_streams::OwnStreams;
 use crate::clients::Client;
+use crate::dialect::Dialect;
 
 /// The largest body of a request before the node has let the client in. Such requests hold options,
 /// names and passwords, and the tokens of single sign-on, which are the largest. Bytes.
@@ -23,8 +26,11 @@ pub(super) struct Session {
     pub(super) own_address: SocketAddr,
     /// Bytes above which bodies of frames are not read by the gateway.
     body_max: usize,
-    /// The compression that STARTUP asked for.
-    compression: Mutex<Option<Compression>>,
+    /// The form of frames that STARTUP asked for.
+    dialect: Mutex<Dialect>,
+    /// The form of the segments that hold all frames, once the node has answered a STARTUP of
+    /// version 5.
+    segments: OnceLock<SegmentForm>,
     /// The keyspace of the last USE that the node has confirmed.
     keyspace: Mutex<Option<Arc<str>>>,
     /// The responses that must be read, by the streams of the client's requests.
@@ -43,7 +49,8 @@ impl Session {
         Session {
             own_address,
             body_max,
-            compression: Mutex::new(None),
+            dialect: Mutex::default(),
+            segments: OnceLock::new(),
             keyspace: Mutex::new(None),
             awaited: Mutex::default(),
             client,
@@ -76,20 +83,78 @@ impl Session {
         self.let_in.store(true, Ordering::Release);
     }
 
-    /// The compression that STARTUP asked for.
-    pub(super) fn compression(&self) -> Option<Compression> {
-        *self.compression.lock()
+    /// The form of frames that STARTUP asked for.
+    pub(super) fn dialect(&self) -> Dialect {
+        *self.dialect.lock()
     }
 
-    /// Notes the compression that STARTUP asks for. If the node refuses it, no frame will be
-    /// compressed.
-    pub(super) fn agree_on(&self, compression: Option<Compression>) {
-        *self.compression.lock() = compression;
+    /// The version of the protocol: that of STARTUP, or that of the last request before it.
+    pub(super) fn version(&self) -> ProtocolVersion {
+        self.dialect().version
+    }
+
+    /// The compression of each frame by itself.
+    pub(super) fn compression(&self) -> Option<Compression> {
+        self.dialect().compression()
+    }
+
+    /// Takes the version of a request. The error is the version of the connection if that is
+    /// another: once the node has answered STARTUP, there is only one.
+    pub(super) fn speaks(&self, version: ProtocolVersion) -> Result<(), ProtocolVersion> {
+        let mut dialect = self.dialect.lock();
+        let is_agreed = self.is_let_in() || self.segments.get().is_some();
+        if !is_agreed {
+            dialect.version = version;
+        }
+        match dialect.version == version {
+            true => Ok(()),
+            false => Err(dialect.version),
+        }
+    }
+
+    /// Notes the version and the compression that STARTUP asks for. If the node refuses it, no
+    /// frame will be compressed.
+    pub(super) fn agree_on(&self, version: ProtocolVersion, compression: Option<Compression>) {
+        *self.dialect.lock() = Dialect::new(version, compression);
+    }
+
+    /// The form of the segments that hold all frames from now on, if the client and the node use
+    /// segments.
+    pub(super) fn segments(&self) -> Option<SegmentForm> {
+        self.segments.get().copied()
+    }
+
+    /// Whether segments begin with the answer to STARTUP, which has not come yet.
+    pub(super) fn will_have_segments(&self) -> bool {
+        self.segments.get().is_none() && self.version() == ProtocolVersion::V5
+    }
+
+    /// Notes that segments begin behind the node's answer to STARTUP, and returns their form. Must
+    /// be called before the client is told.
+    pub(super) fn begin_segments(&self) -> SegmentForm {
+        *self.segments.get_or_init(|| self.dialect().segments())
     }
 
     /// The keyspace of names without one: that of the last USE that the node has confirmed.
     pub(super) fn keyspace(&self) -> Option<Arc<str>> {
         self.keyspace.lock().clone()
+    }
+
+    /// The keyspace of names without one in a request: its own, or that of the connection.
+    ///
+    /// # Errors
+    /// If the body is malformed.
+    pub(super) fn keyspace_of(
+        &self,
+        header: &FrameHeader,
+        plain: &[u8],
+    ) -> Result<Option<Arc<str>>, DecodeError> {
+        let Some(own) = glance::keyspace(header, plain)? else {
+            return Ok(self.keyspace());
+        };
+        let own = str::from_utf8(own)
+            .map_err(|_| DecodeError::Invalid("the keyspace is not UTF-8".to_owned()))?;
+        Ok(Some(own.into()))
     }
 
     /// Notes that the node has confirmed a USE. Must be called before the client is told.
@@ -135,7 +200,8 @@ impl Session {
         body: &'a [u8],
         scratch: &'a mut Bytes,
     ) -> Result<&'a [u8], DecodeError> {
-        if !header.flags.contains(Flags::COMPRESSION) {
+        let may_be_compressed = header.version == ProtocolVersion::V4;
+        if !may_be_compressed || !header.flags.contains(Flags::COMPRESSION) {
             return Ok(body);
         }
         let compression = self.compression().ok_or_else(|| {

@@ -244,12 +244,14 @@ pub(super) fn query(text: &str) -> Request {
 pub(super) fn prepare(text: &str) -> Request {
     Request::Prepare {
         statement: text.to_owned(),
+        keyspace: None,
     }
 }
 
 pub(super) fn execute(id: &'static [u8], values: Vec<BoundValue>) -> Request {
     Request::Execute {
         id: Bytes::from_static(id),
+        result_metadata_id: None,
         parameters: QueryParameters {
             values: Values::Positional(values),
             ..QueryParameters::default()
@@ -260,6 +262,7 @@ pub(super) fn execute(id: &'static [u8], values: Vec<BoundValue>) -> Request {
 pub(super) fn prepared_as(id: &'static [u8]) -> Response {
     Response::Prepared(Prepared {
         id: Bytes::from_static(id),
+        result_metadata_id: None,
         bind: Metadata::default(),
         partition_key_indexes: Vec::new(),
         result: None,

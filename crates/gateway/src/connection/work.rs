@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
-use cql::wire::{Compression, Frame, QueryParameters, Request, Response, ResponseContext};
+use cql::wire::{Frame, QueryParameters, Request, Response, ResponseContext};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -14,6 +14,7 @@ use super::errors::encode_error;
 use crate::ann::{self, AnnPlan, AnnStatement, Searches};
 use crate::catalog::Catalog;
 use crate::dependencies::Dependencies;
+use crate::dialect::Dialect;
 use crate::inquiry::{Failure, Inquirer, holding, on_stream};
 use crate::metrics::{Kind, Metrics};
 use crate::overlay::log_read::{LogRead, PreparedLogRead};
@@ -61,6 +62,8 @@ pub(super) enum Job {
     Execute {
         statement: Arc<AnnStatement>,
         id: Bytes,
+        /// The id of the columns that the client expects, in version 5.
+        expected: Option<Bytes>,
         parameters: QueryParameters,
     },
     /// A poll of a change log that probably has no rows from `from_micros` on. Microseconds since
@@ -69,6 +72,8 @@ pub(super) enum Job {
         poll: Arc<PreparedLogRead>,
         from_micros: i64,
         id: Bytes,
+        /// The id of the columns that the client expects, in version 5.
+        expected: Option<Bytes>,
         parameters: QueryParameters,
     },
     /// A request whose answer is known: this frame.
@@ -128,11 +133,7 @@ impl Workshop {
     ///
     /// # Errors
     /// If too many requests are worked on already.
-    pub(super) fn begin(
-        &self,
-        work: Work,
-        compression: Option<Compression>,
-    ) -> Result<(), CqlError> {
+    pub(super) fn begin(&self, work: Work, dialect: Dialect) -> Result<(), CqlError> {
         let Ok(place) = self.places.clone().try_acquire_owned() else {
             let message = format!(
                 "{AT_ONCE_MAX} vector queries are on their way on this connection already: try again later, or use more connections"
@@ -140,7 +141,7 @@ impl Workshop {
             return Err(CqlError::new(ErrorKind::Overloaded, message));
         };
         let shop = Workshop {
-            node: self.node.for_work(compression),
+            node: self.node.for_work(dialect),
             ..self.clone()
         };
         tokio::spawn(async move {
@@ -166,12 +167,13 @@ impl Workshop {
         let answer = match self.answer(job, traced).await {
             Ok((mut context, response)) => {
                 context.stream = stream;
+                context.version = self.node.version();
                 let mut out = BytesMut::new();
                 response.encode(&context, self.node.compression(), &mut out);
                 out.freeze()
             }
             Err(Failure::Node(frame)) => on_stream(&frame, stream),
-            Err(Failure::Cql(error)) => encode_error(stream, error),
+            Err(Failure::Cql(error)) => encode_error(self.node.version(), stream, error),
         };
         if is_search {
             self.metrics.search_took(began.elapsed());
@@ -204,11 +206,13 @@ impl Workshop {
             Job::Execute {
                 statement,
                 id,
+                expected,
                 parameters,
             } => {
                 ann::execute(
                     &statement,
                     id,
+                    expected,
                     parameters,
                     &self.node,
                     &self.searches,
@@ -220,6 +224,7 @@ impl Workshop {
                 poll,
                 from_micros,
                 id,
+                expected,
                 parameters,
             } => {
                 // Rows that were there before the poll came are marked by then.
@@ -228,7 +233,11 @@ impl Workshop {
                 if has_looked && self.catalog.is_idle(keyspace, table, from_micros) {
                     return Ok((ResponseContext::default(), poll.no_rows(&parameters)));
                 }
-                let request = Request::Execute { id, parameters };
+                let request = Request::Execute {
+                    id,
+                    result_metadata_id: expected,
+                    parameters,
+                };
                 self.node.ask(&request, traced).await
             }
             Job::Repeat(frame) => Err(Failure::Node(frame)),

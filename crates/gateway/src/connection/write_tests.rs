@@ -92,6 +92,8 @@ async fn a_statement_prepared_before_its_table_was_logged_is_prepared_again() {
         consistency: Consistency::One,
         serial_consistency: None,
         timestamp: None,
+        keyspace: None,
+        now_in_seconds: None,
     });
     for request in [&delete, &in_a_batch] {
         client.ask(request, 3).await;

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use cql::ast::{Comparand, Operator, Projection, Relation, Select, Statement, Subject, Term};
 use cql::parser::parse_statement;
 use cql::wire::{BoundValue, Metadata, QueryParameters, Response, RowsEncoder, Values};
@@ -33,6 +34,8 @@ pub(crate) struct PreparedLogRead {
     pub(crate) of: LogRead,
     /// The columns of the result.
     pub(crate) columns: Arc<Metadata>,
+    /// The node's id of these columns; `None` if a client of version 4 prepared the poll.
+    pub(crate) columns_id: Option<Bytes>,
 }
 
 impl LogRead {
@@ -116,6 +119,12 @@ impl PreparedLogRead {
             .then_some(from_ms.saturating_mul(1_000))
     }
 
+    /// Whether these are the columns that a client expects. One of version 4 tells none, and takes
+    /// those that it was told.
+    pub(crate) fn has_columns(&self, expected: Option<&Bytes>) -> bool {
+        expected.is_none() || expected == self.columns_id.as_ref()
+    }
+
     /// The answer of a node whose log has no rows.
     pub(crate) fn no_rows(&self, parameters: &QueryParameters) -> Response {
         Response::Rows(RowsEncoder::new(&self.columns, parameters.skip_metadata).finish(None))
@@ -124,8 +133,6 @@ impl PreparedLogRead {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-
     use super::*;
 
     const POLL: &str = "SELECT * FROM \"k\".\"T_scylla_cdc_log\" WHERE \"cdc$stream_id\" in ? \

@@ -330,9 +330,9 @@ impl WriteExecution {
     /// never saw.
     fn not_kept(self) -> Next {
         let error = CqlError::new(ErrorKind::Overloaded, NOT_KEPT);
-        let stream = self.forms.stream;
+        let (version, stream) = (self.forms.version, self.forms.stream);
         match self.give_up(Some(&error)) {
-            Next::Answer => Next::AnswerWith(error_frame(stream, error)),
+            Next::Answer => Next::AnswerWith(error_frame(version, stream, error)),
             next => next,
         }
     }
@@ -358,6 +358,7 @@ impl WriteExecution {
             let table = hint.table.clone();
             let prepare = Request::Prepare {
                 statement: inserts::text(&table),
+                keyspace: None,
             };
             self.preparing = Some(table);
             return self.frame(&prepare, Flags::default(), &[]);
@@ -384,6 +385,8 @@ impl WriteExecution {
                     },
                     serial_consistency: None,
                     timestamp: None,
+                    keyspace: None,
+                    now_in_seconds: None,
                 });
                 self.frame(&request, Flags::default(), &[])
             }
@@ -442,7 +445,10 @@ impl WriteExecution {
     }
 
     fn frame(&self, request: &Request, flags: Flags, payload: &[u8]) -> Bytes {
-        encode(request, self.forms.stream, flags, payload)
+        let RequestForms {
+            version, stream, ..
+        } = self.forms;
+        encode(request, version, stream, flags, payload)
     }
 }
 

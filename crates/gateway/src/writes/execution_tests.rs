@@ -11,7 +11,7 @@ use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
     Batch, BatchKind, BatchStatement, BatchedStatement, BoundValue, ColumnSpec, Compression,
     Consistency, Direction, Flags, Frame, FrameHeader, HEADER_LENGTH, Metadata, Prepared,
-    QueryParameters, Request, Response, ResponseContext, RowsEncoder, Values,
+    ProtocolVersion, QueryParameters, Request, Response, ResponseContext, RowsEncoder, Values,
 };
 use value::{CqlType, join_elements};
 
@@ -135,7 +135,11 @@ fn batch_of(frame: &Bytes) -> Batch {
 }
 
 fn frame(request: &Request) -> Bytes {
-    encode(request, STREAM, Flags::default(), &[])
+    frame_in(ProtocolVersion::V4, request)
+}
+
+fn frame_in(version: ProtocolVersion, request: &Request) -> Bytes {
+    encode(request, version, STREAM, Flags::default(), &[])
 }
 
 fn query(text: &str, parameters: QueryParameters) -> Bytes {
@@ -152,6 +156,7 @@ fn plain_query(text: &str) -> Bytes {
 fn execute(id: &'static [u8], values: Values) -> Bytes {
     frame(&Request::Execute {
         id: Bytes::from_static(id),
+        result_metadata_id: None,
         parameters: QueryParameters {
             values,
             ..QueryParameters::default()
@@ -188,6 +193,8 @@ fn batch(kind: BatchKind, statements: Vec<BatchStatement>) -> Bytes {
         consistency: Consistency::Quorum,
         serial_consistency: None,
         timestamp: Some(5),
+        keyspace: None,
+        now_in_seconds: None,
     }))
 }
 
@@ -231,6 +238,7 @@ fn timeout() -> Response {
         received: 0,
         block_for: 1,
         write_type: "CAS",
+        contentions: None,
     };
     error(kind, "late")
 }
@@ -243,6 +251,7 @@ fn unprepared(id: &'static [u8]) -> Response {
 fn prepared_as(id: &'static [u8]) -> Response {
     Response::Prepared(Prepared {
         id: Bytes::from_static(id),
+        result_metadata_id: None,
         bind: Metadata::default(),
         partition_key_indexes: Vec::new(),
         result: None,
@@ -287,7 +296,7 @@ const INSERT: &str = "INSERT INTO products (id, name) VALUES (7, 'tea')";
 fn a_query_becomes_a_logged_batch_with_its_log_row() {
     let setup = Setup::new();
     let (request, execution) = setup.begin(&plain_query(INSERT));
-    let Request::Prepare { statement } = decoded(&request) else {
+    let Request::Prepare { statement, .. } = decoded(&request) else {
         panic!("{request:?}");
     };
     assert!(statement.starts_with("INSERT INTO \"shop\".\"products_scylla_cdc_log\" ("));
@@ -304,6 +313,35 @@ fn a_query_becomes_a_logged_batch_with_its_log_row() {
         matches!(decoded(&request), Request::Batch(_)),
         "it is prepared once"
     );
+}
+
+#[test]
+fn a_write_of_version_5_goes_in_version_5_with_its_keyspace() {
+    let setup = Setup::prepared();
+    let insert = |now_in_seconds| Request::Query {
+        statement: INSERT.to_owned(),
+        parameters: QueryParameters {
+            keyspace: Some("shop".to_owned()),
+            now_in_seconds,
+            ..QueryParameters::default()
+        },
+    };
+    let (request, _) = setup.begin(&frame_in(ProtocolVersion::V5, &insert(None)));
+    let batch = batch_of(&request);
+    assert_eq!(
+        header(&request, Direction::Request).version,
+        ProtocolVersion::V5
+    );
+    assert_eq!(batch.kind, BatchKind::Logged);
+    assert_eq!(batch.keyspace.as_deref(), Some("shop"));
+
+    // Log rows must not expire by the present that a client tells, so they don't share its batch.
+    let sent = frame_in(ProtocolVersion::V5, &insert(Some(7)));
+    let (request, execution) = setup.begin(&sent);
+    assert_eq!(batch_of(&request).now_in_seconds, None);
+    assert_eq!(log_rows_of(&request), [(2, vec![int(7)])]);
+    let (request, _) = goes_on(execution, &Response::Void);
+    assert_eq!(request, sent);
 }
 
 #[test]
@@ -325,7 +363,13 @@ fn all_that_is_said_beside_a_write_stays() {
         parameters,
     };
     let flags = Flags::TRACING.with(Flags::CUSTOM_PAYLOAD);
-    let (request, _) = setup.begin(&encode(&request, STREAM, flags, PAYLOAD));
+    let (request, _) = setup.begin(&encode(
+        &request,
+        ProtocolVersion::V4,
+        STREAM,
+        flags,
+        PAYLOAD,
+    ));
     assert_eq!(header(&request, Direction::Request).flags, flags);
     assert_eq!(&request[HEADER_LENGTH..][..PAYLOAD.len()], PAYLOAD);
     let batch = batch_of(&request);
@@ -503,6 +547,7 @@ fn a_condition_has_its_log_rows_around_it() {
                 statement: conditional.clone(),
                 parameters: QueryParameters::default(),
             },
+            ProtocolVersion::V4,
             STREAM,
             Flags::TRACING,
             &[],

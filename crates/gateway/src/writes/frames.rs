@@ -2,17 +2,25 @@
 
 use bytes::{Bytes, BytesMut};
 use cql::error::CqlError;
-use cql::wire::{Compression, Flags, HEADER_LENGTH, Request, Response, ResponseContext};
+use cql::wire::{
+    Compression, Flags, HEADER_LENGTH, ProtocolVersion, Request, Response, ResponseContext,
+};
 
 /// The beginning of Cassandra's warning of a batch beyond `batch_size_warn_threshold`.
 const SIZE_WARNING: &str = "Batch for [";
 
 /// Encodes a request with these flags and this custom payload, which comes in its encoded form.
-pub(super) fn encode(request: &Request, stream: i16, flags: Flags, payload: &[u8]) -> Bytes {
+pub(super) fn encode(
+    request: &Request,
+    version: ProtocolVersion,
+    stream: i16,
+    flags: Flags,
+    payload: &[u8],
+) -> Bytes {
     const FLAGS_AT: usize = 1;
     const LENGTH_AT: usize = 5;
     let mut plain = BytesMut::new();
-    request.encode(stream, None, &mut plain);
+    request.encode_in(version, stream, None, &mut plain);
     let mut frame = BytesMut::with_capacity(plain.len() + payload.len());
     frame.extend_from_slice(&plain[..HEADER_LENGTH]);
     frame.extend_from_slice(payload);
@@ -43,8 +51,9 @@ pub(super) fn without_size_warning(
 }
 
 /// Encodes an error.
-pub(super) fn error_frame(stream: i16, error: CqlError) -> Bytes {
+pub(super) fn error_frame(version: ProtocolVersion, stream: i16, error: CqlError) -> Bytes {
     let mut frame = BytesMut::new();
-    Response::Error(error).encode(&ResponseContext::new(stream), None, &mut frame);
+    let context = ResponseContext::new(stream).at(version);
+    Response::Error(error).encode(&context, None, &mut frame);
     frame.freeze()
 }

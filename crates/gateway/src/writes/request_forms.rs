@@ -1,13 +1,15 @@
 //! A client's write request, in the forms that an execution needs.
 
 use bytes::Bytes;
-use cql::wire::{Batch, BatchKind, Consistency, Flags};
+use cql::wire::{Batch, BatchKind, Consistency, Flags, ProtocolVersion};
 
 use super::hint::Hint;
 
 /// A client's write request, in each form in which it can go to the node.
 #[derive(Debug)]
 pub(super) struct RequestForms {
+    /// The version of the protocol.
+    pub(super) version: ProtocolVersion,
     /// The stream of the client's request.
     pub(super) stream: i16,
     /// The flags of the client's frame that the node must see.

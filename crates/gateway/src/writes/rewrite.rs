@@ -121,7 +121,7 @@ impl ClientRequest<'_> {
         prepared: &PreparedWrite,
         log: &Arc<ChangeLog>,
     ) -> Result<Option<WriteExecution>, CqlError> {
-        let Request::Execute { id, parameters } = self.decode()? else {
+        let Request::Execute { id, parameters, .. } = self.decode()? else {
             return Ok(None);
         };
         let values = prepared
@@ -181,6 +181,7 @@ impl ClientRequest<'_> {
             .is_changed
             .then(|| self.encode(&Request::Batch(batch.clone())));
         let (consistency, kind) = (batch.consistency, batch.kind);
+        writes.can_share_a_batch &= has_no_present(batch.now_in_seconds);
         let batch = writes.can_share_a_batch.then_some(batch);
         self.execution(changed, batch, consistency, Some(kind), writes, log)
     }
@@ -268,6 +269,7 @@ impl ClientRequest<'_> {
             })),
             _ => None,
         };
+        writes.can_share_a_batch &= has_no_present(parameters.now_in_seconds);
         let batch = writes.can_share_a_batch.then(|| Batch {
             // The kind of the batch in which the statement and its log rows go to the node.
             kind: BatchKind::Logged,
@@ -275,6 +277,8 @@ impl ClientRequest<'_> {
             consistency: parameters.consistency,
             serial_consistency: parameters.serial_consistency,
             timestamp: parameters.timestamp,
+            keyspace: parameters.keyspace,
+            now_in_seconds: None,
         });
         self.execution(changed, batch, parameters.consistency, None, writes, log)
     }
@@ -296,6 +300,7 @@ impl ClientRequest<'_> {
         log.clock.check()?;
         let frame = self.as_it_came();
         let forms = RequestForms {
+            version: self.header.version,
             stream: self.header.stream,
             flags: self.flags(),
             payload: Bytes::copy_from_slice(self.payload()?),
@@ -337,7 +342,10 @@ impl ClientRequest<'_> {
 
     fn encode(&self, request: &Request) -> Bytes {
         let payload = self.payload().unwrap_or_default();
-        encode(request, self.header.stream, self.flags(), payload)
+        let FrameHeader {
+            version, stream, ..
+        } = *self.header;
+        encode(request, version, stream, self.flags(), payload)
     }
 
     fn as_it_came(&self) -> Bytes {
@@ -346,6 +354,12 @@ impl ClientRequest<'_> {
         frame.extend_from_slice(self.body);
         frame.into()
     }
+}
+
+/// Whether a request leaves the present to the node. One that tells its own must not share a batch
+/// with log rows, which would expire by it.
+fn has_no_present(now_in_seconds: Option<u32>) -> bool {
+    now_in_seconds.is_none()
 }
 
 impl RequestWrites {

@@ -75,7 +75,7 @@ async fn a_refused_request_is_told_after_the_answers_in_flight() {
     let setup = Setup::new().await;
     let (mut client, mut node) = setup.connect().await;
     ask(&mut client, &mut node, 1).await;
-    client.send(&raw_frame(5, 0, 2, 0x05, b"")).await;
+    client.send(&raw_frame(6, 0, 2, 0x05, b"")).await;
     // Drivers read an error about the version on stream 0 alone.
     assert_eq!(client.response(None).await.0, 0);
     node.send(&answer(1)).await;

@@ -10,3 +10,4 @@ mod peer;
 mod prepared;
 mod ring;
 mod tls;
+mod version_5;

@@ -207,12 +207,14 @@ pub fn query(statement: &str) -> Request {
 pub fn prepare(statement: &str) -> Request {
     Request::Prepare {
         statement: statement.to_owned(),
+        keyspace: None,
     }
 }
 
 pub fn execute(id: &'static [u8]) -> Request {
     Request::Execute {
         id: Bytes::from_static(id),
+        result_metadata_id: None,
         parameters: Default::default(),
     }
 }

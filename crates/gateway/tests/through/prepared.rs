@@ -11,6 +11,7 @@ const ID: &[u8] = b"0123456789abcdef";
 fn prepared() -> Response {
     Response::Prepared(Prepared {
         id: Bytes::from_static(ID),
+        result_metadata_id: None,
         bind: Metadata::default(),
         partition_key_indexes: Vec::new(),
         result: None,

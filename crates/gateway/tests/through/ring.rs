@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use cql::wire::{
-    ColumnSpec, Compression, EVENT_STREAM, Event, Metadata, Prepared, Request, Response,
-    ResponseContext, RowsEncoder, StatusChange,
+    ColumnSpec, Compression, EVENT_STREAM, Event, Metadata, Prepared, ProtocolVersion, Request,
+    Response, ResponseContext, RowsEncoder, StatusChange,
 };
 use gateway::Ring;
 use uuid::Uuid;
@@ -77,6 +77,7 @@ async fn peers_are_translated_for_queries_and_prepared_statements() {
         passes(&mut client, &mut node, &prepare(select), 2).await;
         let prepared = Response::Prepared(Prepared {
             id: Bytes::from_static(ID),
+            result_metadata_id: None,
             bind: Metadata::default(),
             partition_key_indexes: Vec::new(),
             result: Some(peers_columns()),
@@ -105,6 +106,7 @@ async fn a_translated_result_keeps_its_trace_warnings_and_payload() {
     )
     .await;
     let context = ResponseContext {
+        version: ProtocolVersion::V4,
         stream: 1,
         tracing_id: Some(Uuid::from_u128(7)),
         warnings: vec!["beware".to_owned()],

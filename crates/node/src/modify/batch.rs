@@ -139,7 +139,7 @@ async fn execute_entries(
         for (write, values) in entries {
             conditional.add(write, values, clock, timestamp)?;
         }
-        return conditional.execute(database, &parameters.memory).await;
+        return conditional.execute(database, parameters).await;
     }
     let timestamp = write_timestamp(given, clock)?;
     let mut mutations = Vec::new();
@@ -154,7 +154,7 @@ async fn execute_entries(
         &mutations,
         &mut warnings,
     )?;
-    super::execute::apply(database, mutations, warnings).await
+    super::execute::apply(database, mutations, parameters.told_s, warnings).await
 }
 
 fn is_conditional<'w>(mut writes: impl Iterator<Item = &'w WritePlan>) -> bool {

@@ -25,7 +25,7 @@ use crate::answer::{Answer, ColumnSpec, Outcome, Rows};
 use crate::database::Database;
 use crate::failure::storage_error;
 use crate::guardrails::check_values;
-use crate::parameters::BoundValue;
+use crate::parameters::{BoundValue, Parameters};
 use crate::select::page::no_room;
 use crate::select::place::{Content, Place, Shape, put_bytes};
 
@@ -207,14 +207,15 @@ impl Conditional {
         Ok(())
     }
 
-    /// Applies the writes if the conditions hold. The answer is charged to `memory`.
+    /// Applies the writes if the conditions hold. The answer is charged to the memory of the
+    /// parameters.
     ///
     /// # Errors
     /// Failures of the storage, and no room for the answer.
     pub async fn execute(
         mut self,
         database: &Database,
-        memory: &Account,
+        parameters: &Parameters,
     ) -> Result<Answer, CqlError> {
         let partition_key = self.partition_key.clone().unwrap_or_default();
         let mutations = std::mem::take(&mut self.mutations);
@@ -234,7 +235,8 @@ impl Conditional {
             }),
         };
         traces::note(|| "Checking the conditions and committing in one step".to_owned());
-        let outcome = database.storage.write(write).await.map_err(storage_error)?;
+        let outcome = database.storage.write_at(write, parameters.told_s).await;
+        let outcome = outcome.map_err(storage_error)?;
         traces::note(|| match outcome {
             WriteOutcome::Applied => {
                 "The conditions hold, and the commit is acknowledged".to_owned()
@@ -242,8 +244,8 @@ impl Conditional {
             WriteOutcome::NotApplied { .. } => "A condition does not hold".to_owned(),
         });
         let answer = match outcome {
-            WriteOutcome::Applied => self.answer(true, &[], &[], memory),
-            WriteOutcome::NotApplied { standing } => self.refused(database, standing, memory),
+            WriteOutcome::Applied => self.answer(true, &[], &[], &parameters.memory),
+            WriteOutcome::NotApplied { standing } => self.refused(database, standing, parameters),
         };
         answer.map(|answer| Answer { warnings, ..answer })
     }
@@ -254,12 +256,12 @@ impl Conditional {
         &self,
         database: &Database,
         standing: Vec<Row>,
-        memory: &Account,
+        parameters: &Parameters,
     ) -> Result<Answer, CqlError> {
         let has_clustering = !self.table.clustering_key().is_empty();
         let are_of_statics = has_clustering && self.kinds.keys().all(Vec::is_empty);
         let rows = match are_of_statics {
-            true => self.row_beside(database, standing)?,
+            true => self.row_beside(database, standing, parameters.told_s)?,
             false => standing,
         };
         let sees_statics = match self.shows_all {
@@ -280,7 +282,7 @@ impl Conditional {
                 keys.chain(&self.shown).collect()
             }
         };
-        self.answer(false, &columns, &rows, memory)
+        self.answer(false, &columns, &rows, &parameters.memory)
     }
 
     /// Conditions on static columns alone show the static row beside the first row of the
@@ -289,6 +291,7 @@ impl Conditional {
         &self,
         database: &Database,
         mut standing: Vec<Row>,
+        told_s: Option<i64>,
     ) -> Result<Vec<Row>, CqlError> {
         let request = ReadRequest {
             table: self.table.id,
@@ -298,7 +301,9 @@ impl Conditional {
             resume_after: None,
             static_only_rows: false,
         };
-        let mut rows = database.storage.read(request).map_err(storage_error)?;
+        let view = database.storage.view_at(request.table, told_s);
+        let rows = view.and_then(|view| view.read(&request));
+        let mut rows = rows.map_err(storage_error)?;
         let Some(first) = rows.next().transpose().map_err(storage_error)? else {
             return Ok(standing);
         };

@@ -199,7 +199,7 @@ pub(super) async fn execute_conditional(
     let timestamp = clock.next_write_micros();
     let mut conditional = Conditional::new(&write.table, false);
     conditional.add(write, &parameters.values, &clock, timestamp)?;
-    conditional.execute(database, &parameters.memory).await
+    conditional.execute(database, parameters).await
 }
 
 /// Executes one write that has no condition.
@@ -211,17 +211,18 @@ pub(super) async fn execute_write(
     let clock = StatementClock::start(database.storage.clock());
     let timestamp = write_timestamp(parameters.timestamp_micros, &clock)?;
     let mutations = write.mutations(&parameters.values, &clock, timestamp)?;
-    apply(database, mutations, Vec::new()).await
+    apply(database, mutations, parameters.told_s, Vec::new()).await
 }
 
-/// Writes the mutations as one. Does nothing if there are none. The answer has these warnings, and
-/// those of guardrails.
+/// Writes the mutations as one, by the present that the client tells, in seconds since the epoch.
+/// Does nothing if there are none. The answer has these warnings, and those of guardrails.
 ///
 /// # Errors
 /// Failures of the storage, and values above a threshold for refusals.
 pub(super) async fn apply(
     database: &Database,
     mutations: Vec<PartitionMutation>,
+    told_s: Option<i64>,
     mut warnings: Vec<String>,
 ) -> Result<Answer, CqlError> {
     let guardrails = database.system.guardrails();
@@ -233,14 +234,12 @@ pub(super) async fn apply(
     )?;
     if !mutations.is_empty() {
         traces::note(|| format!("Committing changes to {} partitions", mutations.len()));
-        database
-            .storage
-            .write(Write {
-                mutations,
-                condition: None,
-            })
-            .await
-            .map_err(storage_error)?;
+        let write = Write {
+            mutations,
+            condition: None,
+        };
+        let written = database.storage.write_at(write, told_s).await;
+        written.map_err(storage_error)?;
         traces::note(|| "The commit is acknowledged".to_owned());
     }
     Ok(Answer {

@@ -82,7 +82,7 @@ async fn execute_at(
     order: &ClusteringOrder,
     parameters: Parameters,
 ) -> Result<Answer, CqlError> {
-    let clock = StatementClock::start(database.storage.clock());
+    let clock = StatementClock::start(database.storage.clock()).told(parameters.told_s);
     let values = Values {
         bound: &parameters.values,
         clock: &clock,
@@ -293,6 +293,7 @@ pub(super) fn reader(
         };
         Ok(Reader::Stored {
             storage: database.storage.clone(),
+            told_s: parameters.told_s,
             tombstones_max: guard.tombstones_max(),
         })
     }
@@ -406,8 +407,12 @@ fn source(
 ) -> Result<Source, CqlError> {
     let (slot, after) = (state.slot as usize, state.position.clone());
     let indexes = plan.access.indexes;
-    if let (Reader::Stored { storage, .. }, WantedPartitions::Tokens(start, end)) =
-        (&reader, &partitions)
+    if let (
+        Reader::Stored {
+            storage, told_s, ..
+        },
+        WantedPartitions::Tokens(start, end),
+    ) = (&reader, &partitions)
         && indexes != IndexUse::Unused
         && slot == 0
     {
@@ -415,8 +420,9 @@ fn source(
         match lookup::lookups(&plan.access.filters, filters) {
             None => partitions = WantedPartitions::Nothing,
             Some(lookups) => {
-                let view = storage.view(question.table).map_err(storage_error)?;
-                let lookups = lookup::ready(lookups, &view, indexes, parameters.consistency)?;
+                let view = storage.view_at(question.table, *told_s);
+                let view = view.map_err(storage_error)?;
+                let lookups = lookup::ready(lookups, &view, indexes, parameters)?;
                 if !lookups.is_empty() {
                     traces::note(|| {
                         format!(

@@ -1,6 +1,6 @@
 //! The guardrails of SELECT: of the question before it is asked, and of what was read for a page.
 
-use cql::error::{CqlError, ErrorKind};
+use cql::error::{CqlError, ErrorKind, Failures};
 use storage::read::ClusteringSlice;
 
 use super::access::PartitionAccess;
@@ -187,7 +187,7 @@ impl Guard<'_> {
             consistency: self.parameters.consistency.code(),
             received: 0,
             block_for: 1,
-            failures: 1,
+            failures: Failures::Count(1),
             data_present: false,
         };
         CqlError::new(kind, message)

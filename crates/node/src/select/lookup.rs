@@ -1,12 +1,12 @@
 //! Lookups: what the secondary indexes of a query are asked for, once the values are known.
 
 use std::cmp::Ordering;
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cql::error::{CqlError, ErrorKind};
-use cql::wire::Consistency;
+use cql::error::{CqlError, ErrorKind, Failures};
 use query::relation::Relation;
 use query::row_filter::RowFilter;
 use schema::{ColumnKind, SecondaryIndex};
@@ -17,6 +17,7 @@ use value::{CqlType, compare};
 use super::access::IndexUse;
 use super::filter::Filter;
 use crate::failure::storage_error;
+use crate::parameters::Parameters;
 
 /// The values that an index is asked for.
 #[derive(Clone, Debug)]
@@ -75,14 +76,14 @@ pub(super) fn ready(
     mut lookups: Vec<Lookup>,
     view: &View,
     indexes: IndexUse,
-    consistency: Consistency,
+    parameters: &Parameters,
 ) -> Result<Vec<Lookup>, CqlError> {
     let mut are_ready = Vec::with_capacity(lookups.len());
     for lookup in &lookups {
         let is_ready = view.is_index_ready(lookup.index.version);
         are_ready.push(is_ready.map_err(storage_error)?);
         if are_ready.last() == Some(&false) && indexes == IndexUse::Needed {
-            return Err(not_available(&lookup.index.name, consistency));
+            return Err(not_available(&lookup.index.name, parameters));
         }
     }
     let mut are_ready = are_ready.into_iter();
@@ -90,12 +91,17 @@ pub(super) fn ready(
     Ok(lookups)
 }
 
-fn not_available(index: &str, consistency: Consistency) -> CqlError {
+/// The reason of a failure in version 5 of the protocol: the index is being built.
+const INDEX_NOT_AVAILABLE: u16 = 6;
+
+fn not_available(index: &str, parameters: &Parameters) -> CqlError {
+    let node = parameters.server_address.map(|address| address.ip());
+    let node = node.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let kind = ErrorKind::ReadFailure {
-        consistency: consistency as u16,
+        consistency: parameters.consistency as u16,
         received: 0,
         block_for: 1,
-        failures: 1,
+        failures: Failures::Reasons(vec![(node, INDEX_NOT_AVAILABLE)]),
         data_present: false,
     };
     let message = format!("The secondary index '{index}' is not yet available as it is building");

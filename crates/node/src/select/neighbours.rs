@@ -81,7 +81,7 @@ pub(super) async fn execute(
     order: &NearestOrder,
     parameters: Parameters,
 ) -> Result<Answer, CqlError> {
-    let clock = StatementClock::start(database.storage.clock());
+    let clock = StatementClock::start(database.storage.clock()).told(parameters.told_s);
     let values = Values {
         bound: &parameters.values,
         clock: &clock,
@@ -183,7 +183,8 @@ impl Search<'_> {
         let Some(columns) = self.order.covered.as_ref().filter(|_| is_of_one) else {
             return Ok(None);
         };
-        if !self.database.stores.are_local() {
+        // The index knows no other present than this machine's.
+        if !self.database.stores.are_local() || self.parameters.told_s.is_some() {
             return Ok(None);
         }
         let names = columns.iter().map(|column| column.name.clone());
@@ -302,7 +303,7 @@ impl Search<'_> {
         before: Option<u64>,
     ) -> Result<(Page, usize), CqlError> {
         let storage = &self.database.storage;
-        let view = storage.view(self.plan.selected.table.id);
+        let view = storage.view_at(self.plan.selected.table.id, self.parameters.told_s);
         let view = view.map_err(storage_error)?;
         let has_changed = before.is_none() || before != storage.last_commit();
         let reach = named.last().map(|last| last.score);

@@ -24,6 +24,8 @@ pub(super) enum Reader {
     /// A table of the storage.
     Stored {
         storage: Storage,
+        /// The present that the client tells, in seconds since the epoch.
+        told_s: Option<i64>,
         /// The most tombstones that a read may pass.
         tombstones_max: u64,
     },
@@ -42,9 +44,12 @@ impl Reader {
         match self {
             Reader::Stored {
                 storage,
+                told_s,
                 tombstones_max,
             } => {
-                let mut stream = storage.read(request).map_err(storage_error)?;
+                let view = storage.view_at(request.table, *told_s);
+                let stream = view.and_then(|view| view.read(&request));
+                let mut stream = stream.map_err(storage_error)?;
                 stream.stop_at_tombstones(tombstones_max.saturating_sub(passed));
                 Ok(Rows::Stored(Box::new(stream)))
             }

@@ -12,8 +12,8 @@ use client_memory::{Account, Charge, FLOOR_BYTES};
 use cql::error::{CqlError, ErrorKind};
 use cql::secret::Secret;
 use cql::wire::{
-    Compression, Direction, EVENT_STREAM, EventKind, Frame, FrameDecoder, Opcode, Request,
-    Response, ResponseContext, Startup,
+    Direction, EVENT_STREAM, EventKind, Frame, Opcode, ProtocolVersion, Request, Response,
+    ResponseContext, Startup, StreamDecoder,
 };
 use net::sockets::linger;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::admission::{charge_plain, semaphore};
 use super::entrance::{Entered, enter};
+use super::framing::Framing;
 use super::outbox::{Outbox, encode, outbox};
 use super::request::{self, Of};
 use super::service::Service;
@@ -76,7 +77,7 @@ struct Connection<S: Service> {
     started: bool,
     /// Holds one permit, which a login under way takes.
     logging_in: Arc<Semaphore>,
-    compression: Option<Compression>,
+    framing: Framing,
     following_schema: bool,
 }
 
@@ -110,7 +111,7 @@ pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>)
         handshake_deadline,
         started: false,
         logging_in: semaphore(1),
-        compression: None,
+        framing: Framing::plain(ProtocolVersion::V4),
         following_schema: false,
         shared: shared.clone(),
     };
@@ -156,7 +157,7 @@ impl<S: Service> Connection<S> {
 
     async fn read_frames(&mut self, reader: &mut (impl AsyncRead + Unpin)) -> End {
         let options = self.shared.options.connection.clone();
-        let mut decoder = FrameDecoder::new(Direction::Request, self.body_max());
+        let mut decoder = StreamDecoder::new(Direction::Request, self.body_max());
         let mut input = BytesMut::new();
         // The bytes of an unfinished frame are charged as they come. The charge goes with the
         // frame.
@@ -167,12 +168,23 @@ impl<S: Service> Connection<S> {
                 // Nothing was read meanwhile, so an unfinished frame gets a new deadline.
                 frame_deadline = None;
             }
-            match decoder.decode(&mut input) {
+            // A login may have ended meanwhile, after which longer frames are taken.
+            decoder.set_body_limit(self.body_max());
+            let decoded = decoder.decode(&mut input);
+            // Before STARTUP each frame is answered in its own version.
+            self.framing.version = decoder.answered_in();
+            match decoded {
                 Ok(Some(frame)) => {
                     frame_deadline = None;
-                    let charge = std::mem::replace(&mut charge, self.account.charge());
-                    self.take(frame, charge);
-                    decoder.set_body_limit(self.body_max());
+                    let of_frame = std::mem::replace(&mut charge, self.account.charge());
+                    self.take(frame, of_frame, &mut decoder);
+                    // The frames behind it in a segment are charged while they wait.
+                    if decoder.held_bytes() > FLOOR_BYTES
+                        && charge.resize(decoder.held_capacity()).is_err()
+                    {
+                        self.no_room(decoder.unfinished(&input));
+                        return End::Refused;
+                    }
                     continue;
                 }
                 Ok(None) => {}
@@ -187,36 +199,26 @@ impl<S: Service> Connection<S> {
             }
             let deadline = if !self.is_open() {
                 Some(self.handshake_deadline)
-            } else if !input.is_empty() {
+            } else if !input.is_empty() || decoder.held_bytes() > 0 {
                 let now = Instant::now();
                 let whole = frame_deadline.get_or_insert(now + options.frame_timeout);
                 Some((*whole).min(now + options.stall_timeout))
             } else {
                 None
             };
-            if input.len() > FLOOR_BYTES
+            if input.len() + decoder.held_bytes() > FLOOR_BYTES
                 && let Some(deadline) = deadline
             {
-                let room = charge.resize_when_free(input.capacity());
+                let held = input.capacity() + decoder.held_capacity();
+                let room = charge.resize_when_free(held);
                 let patience = deadline.min(Instant::now() + ROOM_WITHIN);
                 if timeout_at(patience, room).await.is_err() {
                     // The buffer is given up, to make room for others that may be waiting for it.
-                    self.overloaded(stream_of(&input), "no memory for so large a request");
+                    self.no_room(decoder.unfinished(&input));
                     return End::Refused;
                 }
             }
-            if input.capacity() - input.len() < READ_BYTES_MIN {
-                input.reserve(READ_BYTES);
-            }
-            let read = reader.read_buf(&mut input);
-            let read = match deadline {
-                None => read.await,
-                Some(deadline) => match timeout_at(deadline, read).await {
-                    Ok(read) => read,
-                    Err(_) => return End::Failed(io::ErrorKind::TimedOut.into()),
-                },
-            };
-            match read {
+            match read_some(reader, &mut input, deadline).await {
                 Ok(0) => return End::Eof,
                 Ok(bytes) => self.shared.counters.bytes_read.add(bytes as u64),
                 Err(error) => return End::Failed(error),
@@ -234,7 +236,7 @@ impl<S: Service> Connection<S> {
     }
 
     /// Answers the requests that concern the connection itself, and makes a task of each statement.
-    fn take(&mut self, frame: Frame, charge: Charge) {
+    fn take(&mut self, frame: Frame, charge: Charge, decoder: &mut StreamDecoder) {
         let stream = frame.header.stream;
         match frame.header.opcode {
             Opcode::Options => {
@@ -245,13 +247,17 @@ impl<S: Service> Connection<S> {
             }
             Opcode::Startup | Opcode::Register | Opcode::AuthResponse => {
                 let limit = self.shared.options.connection.frame_body_max;
-                let answer = Request::decode(&frame, self.compression, limit)
+                let was_started = self.started;
+                let answer = Request::decode(&frame, self.framing.frames, limit)
                     .map_err(CqlError::from)
                     .and_then(|request| self.control(request, stream));
                 match answer {
                     Ok(Some(answer)) => self.send(stream, &answer),
                     Ok(None) => {}
                     Err(error) => self.refuse(stream, error),
+                }
+                if self.started && !was_started {
+                    self.begin_framing(decoder);
                 }
             }
             opcode if !self.is_open() => {
@@ -275,13 +281,22 @@ impl<S: Service> Connection<S> {
         self.started && !self.shared.service.must_log_in(&self.session)
     }
 
+    /// Reads and writes in the form that STARTUP chose, now that its answer is under way.
+    fn begin_framing(&self, decoder: &mut StreamDecoder) {
+        decoder.agree_on(self.framing.version);
+        if let Some(form) = self.framing.segments {
+            decoder.begin_segments(form);
+            self.outbox.begin_segments(form);
+        }
+    }
+
     /// Carries out a request that changes the connection. Returns its answer, unless that comes
     /// later.
     fn control(&mut self, request: Request, stream: i16) -> Result<Option<Response>, CqlError> {
         match request {
             Request::Startup(startup) if !self.started => {
                 check_version(&startup)?;
-                self.compression = startup.compression()?;
+                self.framing = Framing::chosen(self.framing.version, &startup)?;
                 self.started = true;
                 self.shared.service.started(&self.session, &startup);
                 Ok(Some(match self.is_open() {
@@ -325,6 +340,7 @@ impl<S: Service> Connection<S> {
         let (shared, session) = (self.shared.clone(), self.session.clone());
         let (outbox, charge) = (self.outbox.clone(), self.account.charge());
         let closing = self.closing.clone();
+        let version = self.framing.version;
         self.shared.shutdown.tasks.spawn(async move {
             let checked = tokio::select! {
                 checked = shared.service.log_in(&session, token) => checked,
@@ -342,7 +358,8 @@ impl<S: Service> Connection<S> {
                     (Response::Error(error), true)
                 }
             };
-            let frame = encode(&answer, &ResponseContext::new(stream), None);
+            let context = ResponseContext::new(stream).at(version);
+            let frame = encode(&answer, &context, None);
             if let Ok(frame) = frame.charged(charge, None) {
                 outbox.send(frame);
             }
@@ -359,7 +376,7 @@ impl<S: Service> Connection<S> {
         let mut events = self.shared.service.events();
         let (outbox, account) = (self.outbox.clone(), self.account.clone());
         let closing = self.closing.clone();
-        let compression = self.compression;
+        let framing = self.framing;
         self.shared.shutdown.tasks.spawn(async move {
             loop {
                 let event = tokio::select! {
@@ -369,8 +386,8 @@ impl<S: Service> Connection<S> {
                 match event {
                     Ok(event) => {
                         let event = Response::Event(event);
-                        let context = ResponseContext::new(EVENT_STREAM);
-                        let frame = encode(&event, &context, compression);
+                        let context = ResponseContext::new(EVENT_STREAM).at(framing.version);
+                        let frame = encode(&event, &context, framing.frames);
                         match frame.charged(account.charge(), None) {
                             Ok(frame) => outbox.send(frame),
                             Err(_) => return closing.cancel(),
@@ -397,7 +414,7 @@ impl<S: Service> Connection<S> {
         };
         let charged = charge
             .resize(frame.body.len() + REQUEST_BYTES)
-            .and_then(|()| charge_plain(&self.account, &frame, self.compression));
+            .and_then(|()| charge_plain(&self.account, &frame, self.framing.frames));
         let Ok(plain) = charged else {
             drop((admitted, charge));
             self.overloaded(stream, "too many bytes of requests and answers in memory");
@@ -406,7 +423,7 @@ impl<S: Service> Connection<S> {
         let of = Of {
             session: self.session.clone(),
             account: self.account.clone(),
-            compression: self.compression,
+            framing: self.framing,
         };
         let outbox = self.outbox.clone();
         let tasks = shared.shutdown.tasks.clone();
@@ -418,6 +435,11 @@ impl<S: Service> Connection<S> {
             turn.send(frame);
             drop((admitted, plain));
         });
+    }
+
+    /// Tells that there is no memory for the unfinished frame that begins so.
+    fn no_room(&self, unfinished: &[u8]) {
+        self.overloaded(stream_of(unfinished), "no memory for so large a request");
     }
 
     fn overloaded(&self, stream: i16, why: &str) {
@@ -436,7 +458,8 @@ impl<S: Service> Connection<S> {
     fn send(&self, stream: i16, response: &Response) {
         // Never compressed: these answers are small, and the client may not know yet that
         // compression was agreed on.
-        let frame = encode(response, &ResponseContext::new(stream), None);
+        let context = ResponseContext::new(stream).at(self.framing.version);
+        let frame = encode(response, &context, None);
         match frame.charged(self.account.charge(), None) {
             Ok(frame) => self.outbox.send(frame),
             // There is no room for even this answer: the client has not read the earlier ones.
@@ -449,6 +472,25 @@ impl<S: Service> Connection<S> {
 fn stream_of(input: &[u8]) -> i16 {
     let stream = input.get(2..4).and_then(|bytes| bytes.try_into().ok());
     stream.map_or(0, i16::from_be_bytes)
+}
+
+/// Reads what there is, at least a byte unless the client has closed its side.
+async fn read_some(
+    reader: &mut (impl AsyncRead + Unpin),
+    input: &mut BytesMut,
+    deadline: Option<Instant>,
+) -> io::Result<usize> {
+    if input.capacity() - input.len() < READ_BYTES_MIN {
+        input.reserve(READ_BYTES);
+    }
+    let read = reader.read_buf(input);
+    match deadline {
+        None => read.await,
+        Some(deadline) => match timeout_at(deadline, read).await {
+            Ok(read) => read,
+            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        },
+    }
 }
 
 fn check_version(startup: &Startup) -> Result<(), CqlError> {

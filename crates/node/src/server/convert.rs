@@ -1,5 +1,6 @@
 //! Conversion of statements' answers to responses of the native protocol.
 
+use bytes::Bytes;
 use client_memory::Charge;
 use cql::wire::{self, Metadata, Response, RowsEncoder, SchemaTarget};
 
@@ -13,16 +14,18 @@ pub(super) fn metadata(columns: &[ColumnSpec]) -> Metadata {
 }
 
 /// The response for a result set, with the metadata of its columns unless the client skips it, and
-/// the charge for its rows.
+/// the charge for its rows. `new_id` is the id of the columns if the client expected others.
 pub(super) fn rows(
     rows: Rows,
     metadata: &Metadata,
     skip_metadata: bool,
+    new_id: Option<Bytes>,
 ) -> (Response, Option<Charge>) {
     let mut encoder = RowsEncoder::new(metadata, skip_metadata);
     encoder.encoded_rows(rows.count as usize, rows.body.freeze());
-    let response = Response::Rows(encoder.finish(rows.paging_state));
-    (response, rows.charge)
+    let mut response = encoder.finish(rows.paging_state);
+    response.new_metadata_id = new_id;
+    (Response::Rows(response), rows.charge)
 }
 
 /// The response to a statement that changed the schema.

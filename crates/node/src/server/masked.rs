@@ -3,21 +3,22 @@
 use std::borrow::Cow;
 
 /// The text of a statement. In a statement about a role or user, what follows the first `PASSWORD`
-/// is left out.
+/// or `SALTED` is left out.
 pub(super) fn masked(text: &str) -> Cow<'_, str> {
-    const WORD: &str = "password";
+    const WORDS: [&str; 2] = ["password", "salted"];
     let mut words = words(text);
     let is_of_role = matches!(words.next(), Some(word) if is_one_of(word, &["create", "alter"]))
         && matches!(words.next(), Some(word) if is_one_of(word, &["role", "user"]));
     if !is_of_role {
         return Cow::Borrowed(text);
     }
-    let found = text
-        .as_bytes()
-        .windows(WORD.len())
-        .position(|window| window.eq_ignore_ascii_case(WORD.as_bytes()));
-    match found {
-        Some(at) => Cow::Owned(format!("{} *******", &text[..at + WORD.len()])),
+    let ends = WORDS.iter().filter_map(|word| {
+        let mut windows = text.as_bytes().windows(word.len());
+        let at = windows.position(|window| window.eq_ignore_ascii_case(word.as_bytes()))?;
+        Some(at + word.len())
+    });
+    match ends.min() {
+        Some(end) => Cow::Owned(format!("{} *******", &text[..end])),
         None => Cow::Borrowed(text),
     }
 }
@@ -56,6 +57,10 @@ mod tests {
     #[test]
     fn passwords_of_roles_are_left_out() {
         for (text, shown) in [
+            (
+                "ALTER ROLE ann WITH SALTED HASH = 'secret' AND PASSWORD = 'x'",
+                "ALTER ROLE ann WITH SALTED *******",
+            ),
             (
                 "CREATE ROLE ann WITH PASSWORD = 'secret' AND LOGIN = true",
                 "CREATE ROLE ann WITH PASSWORD *******",

@@ -12,11 +12,13 @@
 //! server hold.
 
 mod admission;
+mod batch;
 mod connection;
 mod convert;
 mod counters;
 mod entrance;
 mod events;
+mod framing;
 mod listener;
 mod masked;
 mod options;

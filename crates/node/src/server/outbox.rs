@@ -1,17 +1,18 @@
 //! The outbox of a connection: one task writes the answers to all requests, several frames at a
-//! time.
+//! time. In version 5 of the protocol such frames share a segment.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use client_memory::{Charge, NoRoom};
-use cql::wire::{Compression, Response, ResponseContext};
+use cql::wire::{Compression, Response, ResponseContext, SegmentForm, segments_of};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use super::batch::Batch;
 use super::counters::Counters;
 use super::unread::Unread;
 
@@ -21,16 +22,26 @@ const BATCH_BYTES: usize = 64 << 10;
 /// Parts with more bytes than this are written from where they lie, without a copy.
 const COPY_BYTES_MAX: usize = 16 << 10;
 
+/// The things that the writer takes, in order.
+enum Item {
+    /// A frame, or the segments of one.
+    Answer(Encoded),
+    /// The frames behind this go out within segments of a form.
+    Segments(SegmentForm),
+}
+
 /// The entry for answers. It is cheap to clone. The writer ends when the last clone is dropped.
 #[derive(Clone)]
 pub(super) struct Outbox {
-    frames: mpsc::UnboundedSender<Encoded>,
+    items: mpsc::UnboundedSender<Item>,
     unread: Arc<Unread>,
+    /// The form of segments, once they have begun.
+    segments: Arc<OnceLock<SegmentForm>>,
 }
 
 /// The writing side of an outbox.
 pub(super) struct Writer {
-    frames: mpsc::UnboundedReceiver<Encoded>,
+    items: mpsc::UnboundedReceiver<Item>,
     unread: Arc<Unread>,
 }
 
@@ -44,11 +55,12 @@ pub(super) fn outbox(unread_bytes_max: usize) -> (Outbox, Writer) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let unread = Arc::new(Unread::new(unread_bytes_max));
     let outbox = Outbox {
-        frames: sender,
+        items: sender,
         unread: unread.clone(),
+        segments: Arc::default(),
     };
     let writer = Writer {
-        frames: receiver,
+        items: receiver,
         unread,
     };
     (outbox, writer)
@@ -56,13 +68,41 @@ pub(super) fn outbox(unread_bytes_max: usize) -> (Outbox, Writer) {
 
 /// An encoded response, with the charges for its memory.
 pub(super) struct Encoded {
-    parts: [Bytes; 2],
+    parts: Parts,
     charges: [Option<Charge>; 2],
+}
+
+/// The bytes of an encoded response.
+enum Parts {
+    /// A frame. The writer puts it into a segment if the connection has segments.
+    Frame([Bytes; 2]),
+    /// The segments of a large frame, as they go out.
+    Segments(Vec<Bytes>),
+}
+
+impl Parts {
+    fn bytes(&self) -> usize {
+        match self {
+            Parts::Frame(parts) => parts.iter().map(Bytes::len).sum(),
+            Parts::Segments(parts) => parts.iter().map(Bytes::len).sum(),
+        }
+    }
 }
 
 impl Encoded {
     fn length(&self) -> usize {
-        self.parts.iter().map(Bytes::len).sum()
+        self.parts.bytes()
+    }
+
+    /// Puts a large frame into segments of its own, if the connection has segments. Small frames
+    /// share one.
+    pub fn within(mut self, segments: Option<SegmentForm>) -> Encoded {
+        if let (Some(form), Parts::Frame([head, tail])) = (segments, &self.parts)
+            && head.len() + tail.len() > COPY_BYTES_MAX
+        {
+            self.parts = Parts::Segments(segments_of(form, head, tail));
+        }
+        self
     }
 
     /// Charges the memory of this response. `rows` covers the rows in it already. `charge` is set
@@ -87,7 +127,7 @@ pub(super) fn encode(
     let mut head = BytesMut::new();
     let tail = response.encode_parts(context, compression, &mut head);
     Encoded {
-        parts: [head.freeze(), tail],
+        parts: Parts::Frame([head.freeze(), tail]),
         charges: [None, None],
     }
 }
@@ -95,9 +135,17 @@ pub(super) fn encode(
 impl Outbox {
     /// Hands in a frame. It is dropped if the client is gone.
     pub fn send(&self, frame: Encoded) {
+        let frame = frame.within(self.segments.get().copied());
         self.unread.add(frame.length());
         // It fails only if the writer is gone, and then the connection is gone, too.
-        let _ = self.frames.send(frame);
+        let _ = self.items.send(Item::Answer(frame));
+    }
+
+    /// Puts the frames that are handed in from now on into segments.
+    pub fn begin_segments(&self, form: SegmentForm) {
+        if self.segments.set(form).is_ok() {
+            let _ = self.items.send(Item::Segments(form));
+        }
     }
 
     /// Waits until work on the answer to one more request may begin; `None` if the client is gone.
@@ -154,38 +202,68 @@ impl Writer {
         stall: Duration,
         counters: &Counters,
     ) -> io::Result<()> {
-        let mut batch = BytesMut::new();
+        let mut batch = Batch::default();
         // The charges of the frames in the batch.
         let mut charges = Vec::new();
-        while let Some(first) = self.frames.recv().await {
+        while let Some(first) = self.items.recv().await {
             let mut next = Some(first);
-            while let Some(frame) = next {
-                charges.push(frame.charges);
-                for part in frame.parts {
-                    if part.len() > COPY_BYTES_MAX {
-                        self.write(&mut socket, &batch, stall, counters).await?;
-                        batch.clear();
-                        self.write(&mut socket, &part, stall, counters).await?;
-                    } else {
-                        batch.extend_from_slice(&part);
+            while let Some(item) = next {
+                match item {
+                    Item::Segments(form) => batch.begin_segments(form),
+                    Item::Answer(answer) => {
+                        charges.push(answer.charges);
+                        let parts = match answer.parts {
+                            Parts::Frame(frame) => batch.add_frame(frame),
+                            Parts::Segments(parts) => {
+                                batch.close_segment();
+                                parts
+                            }
+                        };
+                        for part in parts {
+                            if part.len() > COPY_BYTES_MAX {
+                                self.write_batch(&mut socket, &mut batch, stall, counters)
+                                    .await?;
+                                let counted = part.len();
+                                self.write(&mut socket, &part, counted, stall, counters)
+                                    .await?;
+                            } else {
+                                batch.add_ready(&part);
+                            }
+                        }
                     }
                 }
-                if batch.len() >= BATCH_BYTES {
+                if batch.bytes() >= BATCH_BYTES {
                     break;
                 }
-                next = self.frames.try_recv().ok();
+                next = self.items.try_recv().ok();
             }
-            self.write(&mut socket, &batch, stall, counters).await?;
-            batch.clear();
+            self.write_batch(&mut socket, &mut batch, stall, counters)
+                .await?;
             charges.clear();
         }
         in_time(stall, socket.shutdown()).await
     }
 
+    async fn write_batch(
+        &self,
+        socket: &mut (impl AsyncWrite + Unpin),
+        batch: &mut Batch,
+        stall: Duration,
+        counters: &Counters,
+    ) -> io::Result<()> {
+        let (bytes, counted) = batch.ready();
+        self.write(socket, bytes, counted, stall, counters).await?;
+        batch.clear();
+        Ok(())
+    }
+
+    /// Writes bytes. `counted` of them are among the unread ones, fewer or more than there are if
+    /// they are segments.
     async fn write(
         &self,
         socket: &mut (impl AsyncWrite + Unpin),
         mut bytes: &[u8],
+        mut counted: usize,
         stall: Duration,
         counters: &Counters,
     ) -> io::Result<()> {
@@ -196,7 +274,12 @@ impl Writer {
             }
             bytes = &bytes[written..];
             counters.bytes_written.add(written as u64);
-            self.unread.subtract(written);
+            let read = match bytes.is_empty() {
+                true => counted,
+                false => written.min(counted),
+            };
+            counted -= read;
+            self.unread.subtract(read);
         }
         // TLS keeps back what the socket does not take at once.
         in_time(stall, socket.flush()).await
@@ -214,6 +297,8 @@ mod tests {
     use std::pin::Pin;
     use std::sync::Mutex;
     use std::task::{Context, Poll};
+
+    use cql::wire::{SEGMENT_PAYLOAD_MAX, SegmentDecoder};
 
     use super::*;
 
@@ -242,7 +327,7 @@ mod tests {
 
     fn frame(head: &[u8], tail: &[u8]) -> Encoded {
         Encoded {
-            parts: [Bytes::copy_from_slice(head), Bytes::copy_from_slice(tail)],
+            parts: Parts::Frame([Bytes::copy_from_slice(head), Bytes::copy_from_slice(tail)]),
             charges: [None, None],
         }
     }
@@ -268,6 +353,54 @@ mod tests {
             counters.values().bytes_written,
             5 + COPY_BYTES_MAX as u64 + 1
         );
+    }
+
+    #[tokio::test]
+    async fn frames_behind_the_handshake_share_segments() {
+        for form in [SegmentForm::Plain, SegmentForm::Lz4] {
+            let (outbox, writer) = outbox(20);
+            let unread = outbox.unread.clone();
+            let large = vec![7; COPY_BYTES_MAX];
+            let huge = vec![8; 3 * SEGMENT_PAYLOAD_MAX];
+            outbox.send(frame(b"ready", b""));
+            outbox.begin_segments(form);
+            outbox.send(frame(b"a", b"").within(Some(form)));
+            outbox.send(frame(b"b", b"c").within(Some(form)));
+            outbox.send(frame(b"d", &large).within(Some(form)));
+            outbox.send(frame(b"e", b"").within(Some(form)));
+            // One that was not put into segments before.
+            outbox.send(frame(b"f", &huge));
+            outbox.send(frame(b"g", b"").within(Some(form)));
+            drop(outbox);
+            let wire = Wire::default();
+            writer
+                .run(wire.clone(), Duration::from_secs(1), &Counters::default())
+                .await
+                .unwrap();
+            let mut written = BytesMut::from(&wire.0.lock().unwrap().concat()[..]);
+            assert_eq!(&written.split_to(5)[..], b"ready");
+            let mut decoder = SegmentDecoder::new(form);
+            let mut segments = Vec::new();
+            while let Some(segment) = decoder.decode(&mut written).unwrap() {
+                segments.push((segment.is_self_contained, segment.payload.len()));
+            }
+            assert!(written.is_empty());
+            let max = SEGMENT_PAYLOAD_MAX;
+            assert_eq!(
+                segments,
+                [
+                    (true, 3),
+                    (true, large.len() + 1),
+                    (true, 1),
+                    (false, max),
+                    (false, max),
+                    (false, max),
+                    (false, 1),
+                    (true, 1)
+                ]
+            );
+            assert_eq!(unread.bytes(), 0, "all was counted off");
+        }
     }
 
     #[tokio::test]

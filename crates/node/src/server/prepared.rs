@@ -2,7 +2,8 @@
 //! they take too much memory.
 //!
 //! A statement is executed only against the table and with the types that its client was told of.
-//! If these have changed, EXECUTE answers UNPREPARED, and drivers prepare the statement again.
+//! If these have changed, EXECUTE answers UNPREPARED, and drivers prepare the statement again. In
+//! version 5 the answer itself tells of columns that have changed.
 
 use std::sync::Arc;
 
@@ -71,6 +72,8 @@ pub(super) struct Resolved {
     pub variables: Metadata,
     /// The columns of the answer as clients are told of them, if the plan knows them.
     pub result: Option<Metadata>,
+    /// The id of these columns, by which clients of version 5 tell which they expect.
+    pub result_id: Bytes,
     /// Whether clients may rely on the columns that they were told when they prepared the
     /// statement. They may not once the schema has changed these columns.
     pub columns_are_as_prepared: bool,
@@ -86,22 +89,37 @@ impl Resolved {
         // plans again.
         let version = database.storage.catalog().version;
         let plan = query::prepare(database, keyspace, parsed)?;
+        let result = result_columns(&plan);
         Ok(Resolved {
             version,
             tables: plan.tables(),
             variables: metadata(plan.variables()),
-            result: result_columns(&plan).map(metadata),
+            result_id: columns_id(result.unwrap_or_default()),
+            result: result.map(metadata),
             plan: Arc::new(plan),
             columns_are_as_prepared: true,
         })
     }
 
-    /// Whether everything that a client was told of `earlier` also holds for this one.
-    fn is_as_told_by(&self, earlier: &Resolved) -> bool {
+    /// Whether everything that a client was told of `earlier` also holds for this one, columns of
+    /// the answer left aside if they `may_change`.
+    fn is_as_told_by(&self, earlier: &Resolved, may_change: bool) -> bool {
         self.tables == earlier.tables
             && self.variables == earlier.variables
-            && self.result == earlier.result
+            && (may_change || self.result == earlier.result)
     }
+}
+
+/// The id of an answer's columns: a hash of their names and types. Every node gives the same id.
+fn columns_id(columns: &[ColumnSpec]) -> Bytes {
+    let mut named = Vec::new();
+    for column in columns {
+        named.extend_from_slice(column.name.as_bytes());
+        named.push(0);
+        named.extend_from_slice(column.cql_type.to_string().as_bytes());
+        named.extend_from_slice(&[0, 0]);
+    }
+    Bytes::copy_from_slice(Uuid::new_v5(&Uuid::nil(), &named).as_bytes())
 }
 
 fn result_columns(plan: &StatementPlan) -> Option<&[ColumnSpec]> {
@@ -138,18 +156,23 @@ impl Prepared {
         self.resolved.load_full()
     }
 
-    /// The statement with a plan for the present schema.
+    /// The statement with a plan for the present schema. The columns of its answer `may_change` if
+    /// the answer tells the client so, as in version 5.
     ///
     /// # Errors
     /// UNPREPARED if clients were told something else of the statement than holds now, or if the
     /// statement no longer fits the schema.
-    pub fn resolved(&self, database: &Database) -> Result<Arc<Resolved>, CqlError> {
+    pub fn resolved(
+        &self,
+        database: &Database,
+        may_change: bool,
+    ) -> Result<Arc<Resolved>, CqlError> {
         let current = self.resolved.load();
         if current.version == database.storage.catalog().version {
             return Ok(Arc::clone(&current));
         }
         match Resolved::new(database, self.keyspace.as_deref(), &self.parsed) {
-            Ok(newer) if newer.is_as_told_by(&current) => Ok(self.renew(newer)),
+            Ok(newer) if newer.is_as_told_by(&current, may_change) => Ok(self.renew(newer)),
             Err(error) if current.tables.is_empty() => Err(error),
             Ok(_) | Err(_) => Err(outdated(&self.id.to_bytes())),
         }

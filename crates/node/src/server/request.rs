@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use client_memory::{Account, Charge, NoRoom};
 use cql::error::{CqlError, ErrorKind};
-use cql::wire::{Compression, Flags, Frame, Request, Response, ResponseContext};
+use cql::wire::{Flags, Frame, Request, Response, ResponseContext, SegmentForm};
 use futures::FutureExt;
 
+use super::framing::Framing;
 use super::outbox::{Encoded, encode};
 use super::service::Service;
 use super::shared::Shared;
@@ -22,7 +23,7 @@ const COMPRESSED_UNCHARGED_BYTES: usize = 1 << 20;
 pub(super) struct Of<S: Service> {
     pub session: Arc<S::Session>,
     pub account: Account,
-    pub compression: Option<Compression>,
+    pub framing: Framing,
 }
 
 /// The frame with the answer to a request. `charge` is the charge for the request's frame.
@@ -32,8 +33,7 @@ pub(super) async fn answer<S: Service>(
     frame: Frame,
     charge: Charge,
 ) -> Encoded {
-    let compression = of.compression;
-    let stream = frame.header.stream;
+    let context = ResponseContext::new(frame.header.stream).at(of.framing.version);
     let answer = AssertUnwindSafe(work_out(shared, of, frame, charge));
     match answer.catch_unwind().await {
         Ok(frame) => frame,
@@ -41,11 +41,7 @@ pub(super) async fn answer<S: Service>(
             shared.counters.panics.add(1);
             shared.counters.requests_failed.add(1);
             let error = bug(&*panic);
-            encode(
-                &Response::Error(error),
-                &ResponseContext::new(stream),
-                compression,
-            )
+            encode(&Response::Error(error), &context, None)
         }
     }
 }
@@ -56,11 +52,11 @@ async fn work_out<S: Service>(
     frame: Frame,
     charge: Charge,
 ) -> Encoded {
-    let compression = of.compression;
-    let mut context = ResponseContext::new(frame.header.stream);
+    let framing = of.framing;
+    let mut context = ResponseContext::new(frame.header.stream).at(framing.version);
     let traced = frame.header.flags.contains(Flags::TRACING);
     let limit = shared.options.connection.frame_body_max;
-    let request = Request::decode(&frame, compression, limit);
+    let request = Request::decode(&frame, framing.frames, limit);
     drop(frame);
     let mut rows = None;
     let answer = match request {
@@ -95,12 +91,13 @@ async fn work_out<S: Service>(
         }
     };
     let stream = context.stream;
-    encoded(response, &context, compression, charge, rows).unwrap_or_else(|NoRoom| {
+    encoded(response, &context, framing, charge, rows).unwrap_or_else(|NoRoom| {
         shared.counters.requests_failed.add(1);
         shared.counters.requests_overloaded.add(1);
         let message = "Overloaded: there is no memory for this answer, as others are not read yet";
         let error = CqlError::new(ErrorKind::Overloaded, message);
-        encode(&Response::Error(error), &ResponseContext::new(stream), None)
+        let context = ResponseContext::new(stream).at(framing.version);
+        encode(&Response::Error(error), &context, None)
     })
 }
 
@@ -108,20 +105,21 @@ async fn work_out<S: Service>(
 fn encoded(
     response: Response,
     context: &ResponseContext,
-    compression: Option<Compression>,
+    framing: Framing,
     mut charge: Charge,
     mut rows: Option<Charge>,
 ) -> Result<Encoded, NoRoom> {
-    if compression.is_some() {
+    let is_compressed = framing.frames.is_some() || framing.segments == Some(SegmentForm::Lz4);
+    if is_compressed {
         // The rows are copied to be compressed. They are dropped afterwards.
         let bytes = rows.as_ref().map_or(0, Charge::bytes);
         if bytes > COMPRESSED_UNCHARGED_BYTES {
             charge.resize(2 * bytes)?;
         }
     }
-    let frame = encode(&response, context, compression);
+    let frame = encode(&response, context, framing.frames).within(framing.segments);
     drop(response);
-    if compression.is_some() {
+    if is_compressed {
         rows = None;
     }
     frame.charged(charge, rows)

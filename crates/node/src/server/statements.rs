@@ -9,8 +9,8 @@ use cql::ast::{BatchKind, Parsed};
 use cql::error::{CqlError, ErrorKind};
 use cql::secret::Secret;
 use cql::wire::{
-    Batch, BatchStatement, BatchedStatement, BoundValue, Compression, Event, QueryParameters,
-    Request, Response, Startup, Values,
+    Batch, BatchStatement, BatchedStatement, BoundValue, Compression, Event, ProtocolVersion,
+    QueryParameters, Request, Response, Startup, Values,
 };
 use tokio::sync::broadcast;
 use traces::Trace;
@@ -52,14 +52,27 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    fn keyspace(&self) -> Option<Arc<String>> {
-        self.client.keyspace.load_full()
-    }
-
     fn actor(&self) -> Actor {
         match self.client.role.get() {
             Some(role) => Actor::Role(role.clone()),
             None => Actor::Anybody,
+        }
+    }
+}
+
+/// The keyspace of names without one, for one request.
+enum InUse<'a> {
+    /// The one that the request gives.
+    OfRequest(&'a str),
+    /// The one that the connection uses, if it does.
+    OfSession(Option<Arc<String>>),
+}
+
+impl InUse<'_> {
+    fn name(&self) -> Option<&str> {
+        match self {
+            InUse::OfRequest(name) => Some(name),
+            InUse::OfSession(name) => name.as_deref().map(String::as_str),
         }
     }
 }
@@ -71,6 +84,22 @@ impl Statements {
             events: SchemaEvents::new(database.storage.catalog()),
             database,
         }
+    }
+
+    /// The keyspace of names without one.
+    ///
+    /// # Errors
+    /// If the one that the request gives does not exist.
+    fn keyspace<'a>(
+        &self,
+        session: &Session,
+        given: Option<&'a str>,
+    ) -> Result<InUse<'a>, CqlError> {
+        let Some(given) = given else {
+            return Ok(InUse::OfSession(session.client.keyspace.load_full()));
+        };
+        query::check_keyspace(&self.database, given)?;
+        Ok(InUse::OfRequest(given))
     }
 
     pub fn database(&self) -> &Arc<Database> {
@@ -86,12 +115,8 @@ impl Statements {
     ) -> Result<Reply, CqlError> {
         let _parsed = charge_text(&text, memory)?;
         let parsed = parse(text).await?;
-        let keyspace = session.keyspace();
-        let plan = query::prepare(
-            &self.database,
-            keyspace.as_deref().map(String::as_str),
-            &parsed,
-        )?;
+        let keyspace = self.keyspace(session, parameters.keyspace.as_deref())?;
+        let plan = query::prepare(&self.database, keyspace.name(), &parsed)?;
         let (parameters, skip_metadata) = bind(
             session,
             memory,
@@ -107,17 +132,18 @@ impl Statements {
         &self,
         session: &Session,
         text: String,
+        keyspace: Option<&str>,
         memory: &Account,
     ) -> Result<Reply, CqlError> {
-        let keyspace = session.keyspace();
-        let keyspace = keyspace.as_deref().map(String::as_str);
+        let keyspace = self.keyspace(session, keyspace)?;
         let _parsed = charge_text(&text, memory)?;
         let parsed = parse(text.clone()).await?;
-        let prepared = Prepared::new(&self.database, keyspace, &text, parsed)?;
+        let prepared = Prepared::new(&self.database, keyspace.name(), &text, parsed)?;
         let prepared = self.prepared.keep(prepared)?;
         let resolved = prepared.told();
         let response = Response::Prepared(cql::wire::Prepared {
             id: prepared.id.to_bytes(),
+            result_metadata_id: Some(resolved.result_id.clone()),
             bind: resolved.variables.clone(),
             partition_key_indexes: resolved.plan.partition_key_variables().to_vec(),
             result: resolved.result.clone(),
@@ -129,11 +155,12 @@ impl Statements {
         &self,
         session: &Session,
         id: Bytes,
+        expected: Option<Bytes>,
         parameters: QueryParameters,
         memory: &Account,
     ) -> Result<Reply, CqlError> {
         let prepared = self.prepared.find(&id)?;
-        let resolved = prepared.resolved(&self.database)?;
+        let resolved = prepared.resolved(&self.database, expected.is_some())?;
         let plan = &resolved.plan;
         let (parameters, skip_metadata) = bind(
             session,
@@ -148,9 +175,15 @@ impl Statements {
             // The plan promises no rows, so these are the answer of a conditional write.
             return Ok(self.reply(session, answer, false));
         };
-        let skip_metadata = skip_metadata && resolved.columns_are_as_prepared;
+        let has_changed = match &expected {
+            None => !resolved.columns_are_as_prepared,
+            Some(expected) => *expected != resolved.result_id,
+        };
+        let new_id = expected.filter(|_| has_changed);
+        let new_id = new_id.map(|_| resolved.result_id.clone());
+        let skip_metadata = skip_metadata && !has_changed;
         let (response, charge) = match answer.outcome {
-            Outcome::Rows(rows) => convert::rows(rows, metadata, skip_metadata),
+            Outcome::Rows(rows) => convert::rows(rows, metadata, skip_metadata, new_id),
             outcome => (self.without_rows(session, outcome), None),
         };
         Ok(Reply {
@@ -184,8 +217,7 @@ impl Statements {
         batch: Batch,
         memory: &Account,
     ) -> Result<Reply, CqlError> {
-        let keyspace = session.keyspace();
-        let keyspace = keyspace.as_deref().map(String::as_str);
+        let keyspace = self.keyspace(session, batch.keyspace.as_deref())?;
         let mut texts: Vec<Charge> = Vec::new();
         let mut plans: Vec<Arc<StatementPlan>> = Vec::with_capacity(batch.statements.len());
         let mut bound: Vec<Vec<BoundValue>> = Vec::with_capacity(batch.statements.len());
@@ -197,13 +229,13 @@ impl Statements {
                 BatchedStatement::Text(text) => {
                     texts.push(charge_text(&text, memory)?);
                     let parsed = parse(text).await?;
-                    let plan = query::prepare(&self.database, keyspace, &parsed)?;
+                    let plan = query::prepare(&self.database, keyspace.name(), &parsed)?;
                     let values = values::in_order(&parsed.markers, plan.variables(), values)?;
                     (Arc::new(plan), values)
                 }
                 BatchedStatement::Prepared(id) => {
                     let prepared = self.prepared.find(&id)?;
-                    let plan = prepared.resolved(&self.database)?.plan.clone();
+                    let plan = prepared.resolved(&self.database, false)?.plan.clone();
                     let markers = &prepared.parsed.markers;
                     let values = values::in_order(markers, plan.variables(), values)?;
                     (plan, values)
@@ -235,6 +267,7 @@ impl Statements {
             timestamp_micros: batch.timestamp,
             consistency: batch.consistency,
             serial_consistency: batch.serial_consistency,
+            told_s: batch.now_in_seconds.map(i64::from),
             memory: memory.clone(),
             actor,
             ..Parameters::default()
@@ -248,7 +281,7 @@ impl Statements {
         let (response, charge) = match answer.outcome {
             Outcome::Rows(rows) => {
                 let metadata = convert::metadata(&rows.columns);
-                convert::rows(rows, &metadata, skip_metadata)
+                convert::rows(rows, &metadata, skip_metadata, None)
             }
             outcome => (self.without_rows(session, outcome), None),
         };
@@ -303,11 +336,12 @@ impl Service for Statements {
     }
 
     fn supported(&self) -> Vec<(String, Vec<String>)> {
+        let versions = ProtocolVersion::EVERY.map(|version| version.to_string());
         let compressions = Compression::EVERY.map(|compression| compression.name().to_owned());
         vec![
             ("CQL_VERSION".to_owned(), vec![CQL_VERSION.to_owned()]),
             ("COMPRESSION".to_owned(), compressions.to_vec()),
-            ("PROTOCOL_VERSIONS".to_owned(), vec!["4/v4".to_owned()]),
+            ("PROTOCOL_VERSIONS".to_owned(), versions.to_vec()),
         ]
     }
 
@@ -323,9 +357,20 @@ impl Service for Statements {
                 statement,
                 parameters,
             } => self.query(session, statement, parameters, memory).await,
-            Request::Prepare { statement } => self.prepare(session, statement, memory).await,
-            Request::Execute { id, parameters } => {
-                self.execute(session, id, parameters, memory).await
+            Request::Prepare {
+                statement,
+                keyspace,
+            } => {
+                let keyspace = keyspace.as_deref();
+                self.prepare(session, statement, keyspace, memory).await
+            }
+            Request::Execute {
+                id,
+                result_metadata_id,
+                parameters,
+            } => {
+                let execution = self.execute(session, id, result_metadata_id, parameters, memory);
+                execution.await
             }
             Request::Batch(batch) => self.batch(session, batch, memory).await,
             Request::Startup(_)
@@ -390,6 +435,7 @@ fn bind(
         timestamp_micros: parameters.timestamp,
         consistency: parameters.consistency,
         serial_consistency: parameters.serial_consistency,
+        told_s: parameters.now_in_seconds.map(i64::from),
         server_address: Some(session.peer.local),
         memory: memory.clone(),
         actor: session.actor(),

@@ -37,7 +37,7 @@ pub(super) fn begin(
             told.insert("query".to_owned(), masked(statement).into_owned());
             ("Execute CQL3 query", told)
         }
-        Request::Prepare { statement } => {
+        Request::Prepare { statement, .. } => {
             let query = masked(statement).into_owned();
             let told = BTreeMap::from([("query".to_owned(), query)]);
             ("Preparing CQL3 query", told)

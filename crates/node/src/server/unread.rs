@@ -90,6 +90,12 @@ impl Unread {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// The bytes that are counted now.
+    #[cfg(test)]
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
     /// Takes off bytes that were written or are no longer set aside, and wakes the waiting tasks.
     pub fn subtract(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);

@@ -87,7 +87,7 @@ fn local(source: &Source<'_>) -> Vec<Record> {
         ("host_id", Value::Uuid(catalog.host_id)),
         ("listen_address", inet(address.ip())),
         ("listen_port", Value::Int(STORAGE_PORT)),
-        ("native_protocol_version", text("4")),
+        ("native_protocol_version", text("5")),
         ("partitioner", text(PARTITIONER)),
         ("rack", text(RACK)),
         ("release_version", text(RELEASE_VERSION)),

@@ -6,8 +6,9 @@ use std::time::Duration;
 use bytes::{BufMut, Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
-    BoundValue, Compression, Direction, FrameDecoder, Prepared, QueryParameters, Request, Response,
-    ResponseContext, Startup, Values,
+    BoundValue, Compression, Direction, Prepared, ProtocolVersion, QueryParameters, Request,
+    Response, ResponseContext, SEGMENT_PAYLOAD_MAX, SegmentForm, Startup, StreamDecoder, Values,
+    put_segment, segments_of,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -22,8 +23,12 @@ const BODY_LIMIT: usize = 1 << 30;
 pub struct Client {
     pub socket: TcpStream,
     input: BytesMut,
-    decoder: FrameDecoder,
+    decoder: StreamDecoder,
+    pub version: ProtocolVersion,
+    /// The compression of frames.
     pub compression: Option<Compression>,
+    /// The form of segments behind the handshake of version 5.
+    pub segments: Option<SegmentForm>,
 }
 
 impl Client {
@@ -32,8 +37,10 @@ impl Client {
         Client {
             socket: TcpStream::connect(address).await.unwrap(),
             input: BytesMut::new(),
-            decoder: FrameDecoder::new(Direction::Response, BODY_LIMIT),
+            decoder: StreamDecoder::new(Direction::Response, BODY_LIMIT),
+            version: ProtocolVersion::V4,
             compression: None,
+            segments: None,
         }
     }
 
@@ -44,15 +51,49 @@ impl Client {
         client
     }
 
+    /// Connects and completes the handshake of version 5.
+    pub async fn open_v5(address: SocketAddr, compression: Option<Compression>) -> Client {
+        let mut client = Client::connect(address).await;
+        client.version = ProtocolVersion::V5;
+        client.start(compression).await;
+        client
+    }
+
     pub async fn start(&mut self, compression: Option<Compression>) {
         self.send(0, &startup(compression)).await;
         assert_eq!(self.receive().await.1, Response::Ready);
-        self.compression = compression;
+        match self.version {
+            ProtocolVersion::V4 => self.compression = compression,
+            ProtocolVersion::V5 => {
+                let form = SegmentForm::of(compression);
+                self.segments = Some(form);
+                self.decoder.agree_on(self.version);
+                self.decoder.begin_segments(form);
+            }
+        }
     }
 
     pub async fn send(&mut self, stream: i16, request: &Request) {
+        self.send_together(&[(stream, request)]).await;
+    }
+
+    /// Sends requests in one write, and in one segment if there are segments and they fit.
+    pub async fn send_together(&mut self, requests: &[(i16, &Request)]) {
+        let mut frames = BytesMut::new();
+        for (stream, request) in requests {
+            request.encode_in(self.version, *stream, self.compression, &mut frames);
+        }
         let mut out = BytesMut::new();
-        request.encode(stream, self.compression, &mut out);
+        match self.segments {
+            None => out = frames,
+            Some(form) if frames.len() <= SEGMENT_PAYLOAD_MAX => {
+                put_segment(form, &frames, true, &mut out);
+            }
+            Some(form) => {
+                let parts = segments_of(form, &frames.freeze(), &Bytes::new());
+                out.extend_from_slice(&parts.concat());
+            }
+        }
         self.send_bytes(&out).await;
     }
 
@@ -130,7 +171,12 @@ impl Client {
 
     pub async fn prepare(&mut self, text: &str) -> Prepared {
         let statement = text.to_owned();
-        match self.request(&Request::Prepare { statement }).await {
+        let keyspace = None;
+        let request = Request::Prepare {
+            statement,
+            keyspace,
+        };
+        match self.request(&request).await {
             Response::Prepared(prepared) => prepared,
             response => panic!("{text}: {response:?}"),
         }
@@ -138,7 +184,12 @@ impl Client {
 
     pub async fn execute(&mut self, id: &Bytes, parameters: QueryParameters) -> Response {
         let id = id.clone();
-        self.request(&Request::Execute { id, parameters }).await
+        let request = Request::Execute {
+            id,
+            result_metadata_id: None,
+            parameters,
+        };
+        self.request(&request).await
     }
 
     /// Executes a prepared statement and checks that the answer is UNPREPARED.

@@ -90,7 +90,7 @@ impl Service for Echo {
 
     async fn answer(&self, (): &(), request: Request, _: &Account) -> Result<Reply, CqlError> {
         let answer = match request {
-            Request::Query { statement, .. } | Request::Prepare { statement } => {
+            Request::Query { statement, .. } | Request::Prepare { statement, .. } => {
                 self.obey(&statement).await
             }
             Request::Execute { .. } | Request::Batch(_) => Ok(Response::Void.into()),

@@ -2,7 +2,7 @@
 //! never runs into a bug.
 
 use cql::error::ErrorKind;
-use cql::wire::{BoundValue, QueryParameters, Request, Response, Values};
+use cql::wire::{BoundValue, QueryParameters, Response, Values};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
@@ -259,7 +259,7 @@ fn check<T: std::fmt::Debug>(
                             made_to_fit(values, &types, &fits);
                         }
                         let id = prepared.id;
-                        client.request(&Request::Execute { id, parameters }).await
+                        client.execute(&id, parameters).await
                     }
                 }
             });

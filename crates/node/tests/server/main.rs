@@ -19,3 +19,4 @@ mod schema_events;
 mod shutdown;
 mod statements;
 mod tls;
+mod version_5;

@@ -297,6 +297,8 @@ async fn a_batch_takes_texts_and_prepared_statements() {
             consistency: Consistency::One,
             serial_consistency: None,
             timestamp: None,
+            keyspace: None,
+            now_in_seconds: None,
         })
     };
     let prepared = |values| BatchStatement {

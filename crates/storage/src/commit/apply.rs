@@ -13,18 +13,29 @@ use crate::ranges;
 use crate::read::Expiry;
 use crate::record::{CellRecord, ColumnRecord, Content, Deletion, Lifetime, Marker, Record};
 
-/// The time of a commit, which all its changes share.
+/// The time of a commit, which all its changes share but for the present that clients tell.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     pub now_micros: i64,
     pub now_s: i64,
+    /// The present by which a write's values expire, and by which it sees those that stand: that of
+    /// the commit, or the one that its client tells. Seconds since the epoch.
+    pub told_s: i64,
 }
 
 impl Moment {
+    /// This moment for a write whose client may tell its present.
+    pub(super) fn told(self, told_s: Option<i64>) -> Self {
+        Moment {
+            told_s: told_s.unwrap_or(self.now_s),
+            ..self
+        }
+    }
+
     fn lifetime(self, ttl_s: Option<u32>) -> Lifetime {
         ttl_s.filter(|ttl| *ttl > 0).map(|ttl_s| Expiry {
             ttl_s,
-            at_s: self.now_s + i64::from(ttl_s),
+            at_s: self.told_s.saturating_add(i64::from(ttl_s)),
         })
     }
 

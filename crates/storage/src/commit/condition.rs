@@ -104,7 +104,7 @@ impl<'o> Found<'o> {
         let head = overlay.head(table, &partition)?;
         let liveness = Liveness {
             deleted_to: i64::MIN,
-            now_s: moment.now_s,
+            now_s: moment.told_s,
         };
         let shared = Arc::new(Partition {
             token,
@@ -171,7 +171,7 @@ impl<'o> Found<'o> {
         let (record, deleted_to) = self.record(suffix)?;
         let liveness = Liveness {
             deleted_to,
-            now_s: self.moment.now_s,
+            now_s: self.moment.told_s,
         };
         let Some(cells) = liveness.row(&record, &table.live) else {
             return Ok(None);

@@ -86,7 +86,7 @@ impl Standing {
             record: overlay.row(table, partition, &suffix)?,
             liveness: Liveness {
                 deleted_to: overlay.deleted_to(table, partition, &head, &suffix)?,
-                now_s: moment.now_s,
+                now_s: moment.told_s,
             },
             is_static: false,
         })
@@ -102,7 +102,7 @@ impl Standing {
             record: overlay.head(table, partition)?,
             liveness: Liveness {
                 deleted_to: i64::MIN,
-                now_s: moment.now_s,
+                now_s: moment.told_s,
             },
             is_static: true,
         })

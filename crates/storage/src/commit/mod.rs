@@ -63,6 +63,8 @@ const BATCH_SHOWN_BYTES_MAX: usize = 64 << 20;
 pub(crate) enum Request {
     Write {
         write: Write,
+        /// The present that the client tells, in seconds since the epoch.
+        told_s: Option<i64>,
         bytes: usize,
         reply: oneshot::Sender<Result<WriteOutcome, StorageError>>,
         /// The write's share of the bytes that may wait. Given back when the write has been
@@ -124,6 +126,7 @@ pub(crate) struct Unfinished {
 
 struct PendingWrite {
     write: Write,
+    told_s: Option<i64>,
     reply: oneshot::Sender<Result<WriteOutcome, StorageError>>,
     _permit: OwnedSemaphorePermit,
 }
@@ -161,12 +164,14 @@ impl Committer {
             match request {
                 Request::Write {
                     write,
+                    told_s,
                     bytes,
                     reply,
                     permit,
                 } => {
                     let first = PendingWrite {
                         write,
+                        told_s,
                         reply,
                         _permit: permit,
                     };
@@ -227,12 +232,14 @@ impl Committer {
             match request {
                 Request::Write {
                     write,
+                    told_s,
                     reply,
                     permit,
                     ..
                 } => {
                     let write = PendingWrite {
                         write,
+                        told_s,
                         reply,
                         _permit: permit,
                     };
@@ -316,6 +323,7 @@ impl Committer {
             match self.requests.try_recv() {
                 Ok(Request::Write {
                     write,
+                    told_s,
                     bytes,
                     reply,
                     permit,
@@ -323,6 +331,7 @@ impl Committer {
                     total += bytes;
                     writes.push(PendingWrite {
                         write,
+                        told_s,
                         reply,
                         _permit: permit,
                     });
@@ -339,6 +348,7 @@ impl Committer {
         Moment {
             now_micros,
             now_s: seconds(now_micros),
+            told_s: seconds(now_micros),
         }
     }
 
@@ -373,6 +383,7 @@ impl Committer {
         while held < BATCH_SHOWN_BYTES_MAX
             && let Some(PendingWrite {
                 write,
+                told_s,
                 reply,
                 _permit: permit,
             }) = writes.pop_front()
@@ -383,7 +394,7 @@ impl Committer {
                 &self.shared.gate,
                 &changes,
                 write,
-                moment,
+                moment.told(told_s),
             );
             match prepared {
                 Ok(prepared) => {
@@ -410,20 +421,26 @@ impl Committer {
         if let Err(error) = &result {
             self.shared.note_write_failure(error);
         }
-        let statistics = &self.shared.statistics;
-        statistics.batches.fetch_add(1, Ordering::Relaxed);
-        statistics
-            .writes
-            .fetch_add(waiting.len() as u64, Ordering::Relaxed);
-        statistics
-            .commit_micros
-            .fetch_add(started.elapsed().as_micros() as u64, Ordering::Relaxed);
+        self.count_batch(waiting.len(), started);
         for (reply, outcome, _permit) in waiting {
             let _ = reply.send(match &result {
                 Ok(()) => Ok(outcome),
                 Err(error) => Err(self.shared.explain(error)),
             });
         }
+    }
+
+    /// Adds a batch of this many writes to the statistics.
+    fn count_batch(&self, writes: usize, started: Instant) {
+        let statistics = &self.shared.statistics;
+        let micros = started.elapsed().as_micros() as u64;
+        statistics.batches.fetch_add(1, Ordering::Relaxed);
+        statistics
+            .writes
+            .fetch_add(writes as u64, Ordering::Relaxed);
+        statistics
+            .commit_micros
+            .fetch_add(micros, Ordering::Relaxed);
     }
 
     async fn commit_changes(

@@ -47,7 +47,7 @@ pub(super) fn resolve<'s>(
                 if lists::needs_list(cells) {
                     let suffix = table.keys.clustering(clustering)?;
                     let (record, liveness) =
-                        lists::find_row(overlay, table, &partition, &suffix, moment.now_s)?;
+                        lists::find_row(overlay, table, &partition, &suffix, moment.told_s)?;
                     let found = Found {
                         record: &record,
                         liveness,
@@ -66,7 +66,7 @@ pub(super) fn resolve<'s>(
                         record: &head,
                         liveness: Liveness {
                             deleted_to: i64::MIN,
-                            now_s: moment.now_s,
+                            now_s: moment.told_s,
                         },
                         is_static: true,
                     };

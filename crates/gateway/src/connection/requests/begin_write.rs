@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use cql::error::CqlError;
 use cql::wire::FrameHeader;
-use net::stream::send;
 use tokio::io::AsyncWrite;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -15,6 +14,7 @@ use super::Requests;
 use crate::catalog::Entered;
 use crate::connection::awaited::{Awaited, WriteUnderWay};
 use crate::connection::ends::RequestsEnd;
+use crate::connection::outlet::{Outlet, send};
 use crate::writes::WriteExecution;
 
 /// The memory that the writes under way of one connection may hold. With more, the connection's
@@ -37,7 +37,7 @@ impl Requests {
         header: &FrameHeader,
         execution: WriteExecution,
         length: usize,
-        node: &mut (impl AsyncWrite + Unpin),
+        node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
     ) -> Result<(), RequestsEnd> {
         let bytes = length * COPIES + execution.bytes();
         let memory = self.memory(bytes, node).await?;
@@ -67,7 +67,7 @@ impl Requests {
     async fn enter(
         &mut self,
         execution: &WriteExecution,
-        node: &mut (impl AsyncWrite + Unpin),
+        node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
     ) -> Result<Result<Entered, CqlError>, RequestsEnd> {
         let mut entered = pin!(self.context.catalog.enter(execution.tables()));
         loop {
@@ -85,7 +85,7 @@ impl Requests {
     async fn memory(
         &mut self,
         bytes: usize,
-        node: &mut (impl AsyncWrite + Unpin),
+        node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
     ) -> Result<OwnedSemaphorePermit, RequestsEnd> {
         let bytes = u32::try_from(bytes.min(MEMORY_MAX)).expect("bug: the limit is beyond 4 GiB");
         loop {

@@ -11,8 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use client_memory::{Charge, FLOOR_BYTES};
 use cql::error::CqlError;
-use cql::wire::{Direction, FrameHeader, HEADER_LENGTH};
-use net::stream::send;
+use cql::wire::{Direction, FrameError, FrameHeader, HEADER_LENGTH, SegmentError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -24,6 +23,7 @@ use super::ends::RequestsEnd;
 use super::errors::{encode_error, stream_in_use};
 use super::inquiries::write_inquiries;
 use super::intake::Intake;
+use super::outlet::{Outlet, send};
 use super::route::Route;
 use super::statements::truncate;
 use super::work::Workshop;
@@ -74,6 +74,7 @@ impl Requests {
         client: &mut (impl AsyncRead + Unpin),
         node: &mut (impl AsyncWrite + Unpin),
     ) -> RequestsEnd {
+        let node = &mut Outlet::new(node);
         let end = match self.pass_on(client, node).await {
             Err(end @ (RequestsEnd::Client(_) | RequestsEnd::Node(_))) => return end,
             Ok(end) | Err(end) => end,
@@ -87,7 +88,10 @@ impl Requests {
 
     /// Sends the requests of writes and searches under way to the node, once the client sends no
     /// more requests.
-    async fn go_on(self, node: &mut (impl AsyncWrite + Unpin)) -> Result<(), RequestsEnd> {
+    async fn go_on(
+        self,
+        node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
+    ) -> Result<(), RequestsEnd> {
         let Requests {
             context,
             workshop,
@@ -119,7 +123,7 @@ impl Requests {
     async fn pass_on(
         &mut self,
         client: &mut (impl AsyncRead + Unpin),
-        node: &mut (impl AsyncWrite + Unpin),
+        node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
     ) -> Result<RequestsEnd, RequestsEnd> {
         let mut intake = Intake::new();
         // Bytes of a refused request's body that are still to come.
@@ -128,10 +132,16 @@ impl Requests {
         // The time by which a request that has begun to come in must be whole.
         let mut whole_by: Option<Instant> = None;
         loop {
+            if let Some(form) = self.context.session.segments() {
+                // The client knows the answer to its STARTUP, so it has sent segments since.
+                let begun = intake.begin_segments(form);
+                self.check_read(begun).await?;
+                node.begin_segments(form);
+            }
             self.pass_whole_frames(&mut intake, &mut to_skip, node)
                 .await?;
             let is_stranger = !self.context.session.is_let_in();
-            let came = intake.bytes().len();
+            let came = intake.held();
             whole_by = match whole_by {
                 // A request may have waited here because the node took its time for those before.
                 _ if came == 0 || self.has_passed => None,
@@ -150,7 +160,7 @@ impl Requests {
                     .map_err(|_| RequestsEnd::Client(io::ErrorKind::TimedOut.into()))?;
             }
             let read = tokio::select! {
-                read = intake.fill(client) => read.map_err(RequestsEnd::Client)?,
+                read = intake.fill(client) => self.check_read(read).await?,
                 Some(inquiry) = self.inquiries.recv() => {
                     write_inquiries(inquiry, &mut self.inquiries, &self.context.session, node).await?;
                     continue;
@@ -184,7 +194,7 @@ impl Requests {
         &mut self,
         intake: &mut Intake,
         to_skip: &mut usize,
-        node: &mut (impl AsyncWrite + Unpin),
+        node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
     ) -> Result<(), RequestsEnd> {
         // Bytes at the front of the buffer that pass.
         let mut passing = 0;
@@ -203,10 +213,9 @@ impl Requests {
                     let Some(body) = rest.get(HEADER_LENGTH..length) else {
                         break;
                     };
-                    if self.context.session.client.is_due_on(header.stream) {
+                    if let Err(error) = self.check(&header) {
                         write_front(intake, passing, node).await?;
-                        self.answer(header.stream, stream_in_use(header.stream))
-                            .await;
+                        self.answer(header.stream, error).await;
                         return Err(RequestsEnd::Refused);
                     }
                     self.has_passed = true;
@@ -240,7 +249,7 @@ impl Requests {
         header: &FrameHeader,
         intake: &mut Intake,
         passing: usize,
-        node: &mut (impl AsyncWrite + Unpin),
+        node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
     ) -> Result<usize, RequestsEnd> {
         let length = HEADER_LENGTH + header.length as usize;
         let stream = header.stream;
@@ -283,8 +292,8 @@ impl Requests {
             Route::Begin(work) => {
                 // The work writes no rows, so nothing has to wait until it is done.
                 self.context.session.client.answered(stream);
-                let compression = self.context.session.compression();
-                let begun = self.workshop.begin(work, compression);
+                let dialect = self.context.session.dialect();
+                let begun = self.workshop.begin(work, dialect);
                 write_front(intake, passing, node).await?;
                 intake.advance(length);
                 if let Err(error) = begun {
@@ -293,6 +302,40 @@ impl Requests {
             }
         }
         Ok(0)
+    }
+
+    /// Checks that a request is of the connection's version and on a free stream.
+    fn check(&self, header: &FrameHeader) -> Result<(), CqlError> {
+        let &FrameHeader {
+            version, stream, ..
+        } = header;
+        if self.context.session.client.is_due_on(stream) {
+            return Err(stream_in_use(stream));
+        }
+        let spoken = self.context.session.speaks(version);
+        spoken.map_err(|agreed| {
+            let error = FrameError::MixedVersions {
+                got: version,
+                agreed,
+                stream,
+            };
+            error.into()
+        })
+    }
+
+    /// The outcome of a read from the client. A client whose segments are damaged is told so.
+    async fn check_read<T>(&self, read: io::Result<T>) -> Result<T, RequestsEnd> {
+        match read {
+            Err(error)
+                if error
+                    .get_ref()
+                    .is_some_and(|error| error.is::<SegmentError>()) =>
+            {
+                self.answer(0, CqlError::protocol(error.to_string())).await;
+                Err(RequestsEnd::Refused)
+            }
+            read => read.map_err(RequestsEnd::Client),
+        }
     }
 
     /// Counts a request by its way.
@@ -315,7 +358,7 @@ impl Requests {
         let _ = self
             .workshop
             .answers
-            .send(encode_error(stream, error))
+            .send(encode_error(self.context.session.version(), stream, error))
             .await;
     }
 }
@@ -324,7 +367,7 @@ impl Requests {
 async fn write_front(
     intake: &mut Intake,
     count: usize,
-    node: &mut (impl AsyncWrite + Unpin),
+    node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
 ) -> Result<(), RequestsEnd> {
     if count > 0 {
         let written = send(node, &intake.bytes()[..count]).await;

@@ -7,13 +7,13 @@
 //! requests are answered, and later requests wait for its answer.
 
 use cql::wire::FrameHeader;
-use net::stream::send;
 use tokio::io::AsyncWrite;
 
 use super::Requests;
 use crate::connection::awaited::Awaited;
 use crate::connection::ends::RequestsEnd;
 use crate::connection::inquiries::write_inquiries;
+use crate::connection::outlet::{Outlet, send};
 
 impl Requests {
     /// Passes on a USE, and waits for its answer.
@@ -21,7 +21,7 @@ impl Requests {
         &mut self,
         header: &FrameHeader,
         frame: &[u8],
-        node: &mut (impl AsyncWrite + Unpin),
+        node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
     ) -> Result<(), RequestsEnd> {
         self.others_answered(Some(header.stream), node).await?;
         self.context.session.client_asks(header.stream).await;
@@ -37,7 +37,7 @@ impl Requests {
     async fn others_answered(
         &mut self,
         but: Option<i16>,
-        node: &mut (impl AsyncWrite + Unpin),
+        node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
     ) -> Result<(), RequestsEnd> {
         let session = self.context.session.clone();
         loop {

@@ -28,7 +28,7 @@ pub(in crate::connection) fn execution(
     }
     let mut scratch = Bytes::new();
     let plain = context.session.plain(header, body, &mut scratch)?;
-    let keyspace = context.session.keyspace();
+    let keyspace = context.session.keyspace_of(header, plain)?;
     let mut writes_to_logged = false;
     // The statements are kept, as an id may be forgotten at any time.
     let mut prepared = Vec::new();

@@ -67,6 +67,7 @@ fn define(context: &Context, stream: i16, statement: Arc<IndexStatement>, to_cli
     // Without a sender the connection is at its end.
     let Some(to_client) = to_client else { return };
     let (catalog, stores) = (context.catalog.clone(), context.stores.clone());
+    let version = context.session.version();
     tokio::spawn(async move {
         let began = Instant::now();
         let answer = match catalog.define(&statement).await {
@@ -81,13 +82,13 @@ fn define(context: &Context, stream: i16, statement: Arc<IndexStatement>, to_cli
                 const PLAIN: Option<Compression> = None;
                 let context = ResponseContext {
                     warnings: outcome.warning.into_iter().collect(),
-                    ..ResponseContext::new(stream)
+                    ..ResponseContext::new(stream).at(version)
                 };
                 let mut frame = BytesMut::new();
                 outcome.response.encode(&context, PLAIN, &mut frame);
                 frame.freeze()
             }
-            Err(error) => encode_error(stream, error),
+            Err(error) => encode_error(version, stream, error),
         };
         // If the other loop has ended, the client is gone.
         let _ = to_client.send(answer).await;

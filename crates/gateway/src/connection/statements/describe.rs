@@ -45,7 +45,13 @@ pub(super) fn reply(
     let (of_node, response) = context.decode(header, body)?;
     let snapshot = context.catalog.snapshot();
     let told = match response {
-        Response::Rows(answer) => description.add_to(&answer, &snapshot)?,
+        Response::Rows(answer) => {
+            let told = description.add_to(&answer, &snapshot)?;
+            told.map(|mut told| {
+                told.new_metadata_id = answer.new_metadata_id;
+                told
+            })
+        }
         Response::Error(error) if is_of_the_statement(&error) => description.instead(&snapshot),
         _ => None,
     };

@@ -15,7 +15,7 @@ use crate::writes::ClientRequest;
 /// Decides the way of an EXECUTE: answers from memory, or passes it and keeps the answer.
 pub(super) fn route(context: &Context, request: &ClientRequest) -> Route {
     let ClientRequest { header, body, .. } = request;
-    let question = Question::new(body, header.flags.0, context.session.compression());
+    let question = Question::new(body, header, context.session.compression());
     if let Some(frame) = context.kept_answers.get(&question) {
         return Route::Begin(Work {
             stream: header.stream,

@@ -46,7 +46,8 @@ pub(super) fn reply(
         return Ok(Reply::Keep);
     };
     let told = rows.add_to(&answer)?;
-    Ok(told.map_or(Reply::Keep, |told| {
+    Ok(told.map_or(Reply::Keep, |mut told| {
+        told.new_metadata_id.clone_from(&answer.new_metadata_id);
         let compression = context.session.compression();
         Reply::with(&Response::Rows(told), &of_node, compression)
     }))

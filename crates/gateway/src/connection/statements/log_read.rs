@@ -27,9 +27,17 @@ pub(super) fn route(
     if flags.contains(Flags::TRACING) || flags.contains(Flags::CUSTOM_PAYLOAD) || !has_room {
         return Ok(Route::Pass);
     }
-    let Request::Execute { id, parameters } = request.decode()? else {
+    let Request::Execute {
+        id,
+        result_metadata_id: expected,
+        parameters,
+    } = request.decode()?
+    else {
         return Ok(Route::Pass);
     };
+    if !poll.has_columns(expected.as_ref()) {
+        return Ok(Route::Pass);
+    }
     let Some(from_micros) = PreparedLogRead::from_micros(&parameters) else {
         return Ok(Route::Pass);
     };
@@ -44,6 +52,7 @@ pub(super) fn route(
             poll,
             from_micros,
             id,
+            expected,
             parameters,
         },
     }))

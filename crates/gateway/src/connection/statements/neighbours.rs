@@ -59,12 +59,18 @@ pub(super) fn execute(
     request: &ClientRequest,
     statement: Arc<AnnStatement>,
 ) -> Result<Route, CqlError> {
-    let Request::Execute { id, parameters } = request.decode()? else {
+    let Request::Execute {
+        id,
+        result_metadata_id: expected,
+        parameters,
+    } = request.decode()?
+    else {
         return Ok(Route::Pass);
     };
     let job = Job::Execute {
         statement,
         id,
+        expected,
         parameters,
     };
     Ok(begin(request, job))

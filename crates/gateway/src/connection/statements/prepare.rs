@@ -91,7 +91,7 @@ fn frame_with_text(header: &FrameHeader, plain: &[u8], text: &[u8], rewritten: &
     let text_at = text.as_ptr().addr() - plain.as_ptr().addr();
     let length = plain.len() - text.len() + rewritten.len();
     let mut frame = BytesMut::with_capacity(HEADER_LENGTH + length);
-    frame.put_u8(cql::wire::VERSION);
+    frame.put_u8(header.version.number());
     frame.put_u8(header.flags.0 & !Flags::COMPRESSION.0);
     frame.put_i16(header.stream);
     frame.put_u8(header.opcode.code());

@@ -19,14 +19,15 @@ pub(super) fn route(
     awaited: impl FnOnce(ToClient) -> Awaited,
 ) -> Route {
     let session = &context.session;
-    let stream = request.header.stream;
+    let header = request.header;
+    let stream = header.stream;
     session.await_response(stream, awaited(session.client.answers()));
     let request = Request::Query {
         statement: probe,
         parameters: QueryParameters::default(),
     };
     let mut frame = BytesMut::new();
-    request.encode(stream, None, &mut frame);
+    request.encode_in(header.version, stream, None, &mut frame);
     Route::Replace(frame.freeze())
 }
 

@@ -51,7 +51,7 @@ pub(super) fn reply(
         return Ok(Reply::Keep);
     }
     const PLAIN: Option<Compression> = None;
-    let of_answer = ResponseContext::new(header.stream);
+    let of_answer = ResponseContext::new(header.stream).at(header.version);
     Ok(Reply::with(&refusal.answer, &of_answer, PLAIN))
 }
 
@@ -59,7 +59,7 @@ pub(super) fn reply(
 mod tests {
     use bytes::BytesMut;
     use cql::error::ErrorKind;
-    use cql::wire::{Direction, HEADER_LENGTH};
+    use cql::wire::{Direction, HEADER_LENGTH, ProtocolVersion};
 
     use super::*;
     use crate::connection::errors::encode_error;
@@ -89,7 +89,10 @@ mod tests {
             "Unable to find custom indexer class",
         );
         let refused = CqlError::invalid("Cannot drop column name");
-        assert_eq!(told(no_class), Some(encode_error(5, refused)));
+        assert_eq!(
+            told(no_class),
+            Some(encode_error(ProtocolVersion::V4, 5, refused))
+        );
         let may_not = CqlError::new(ErrorKind::Unauthorized, "no ALTER permission");
         assert_eq!(told(may_not), None);
     }

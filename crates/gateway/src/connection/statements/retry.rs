@@ -95,7 +95,8 @@ impl RefusedWrite {
                 let entered = match self.context.catalog.enter(execution.tables()).await {
                     Ok(entered) => entered,
                     Err(error) => {
-                        let answer = encode_error(self.stream, error);
+                        let answer =
+                            encode_error(self.context.session.version(), self.stream, error);
                         return self.answer(answer).await;
                     }
                 };
@@ -113,7 +114,7 @@ impl RefusedWrite {
                 let _ = self.to_node.send(step);
             }
             Err(error) => {
-                let answer = encode_error(self.stream, error);
+                let answer = encode_error(self.context.session.version(), self.stream, error);
                 self.answer(answer).await;
             }
         }
@@ -140,7 +141,7 @@ fn execution(context: &Context, frame: &Frame) -> Result<Option<WriteExecution>,
     }
     let mut scratch = Bytes::new();
     let plain = context.session.plain(header, body, &mut scratch)?;
-    let keyspace = context.session.keyspace();
+    let keyspace = context.session.keyspace_of(header, plain)?;
     let request = ClientRequest {
         header,
         body,

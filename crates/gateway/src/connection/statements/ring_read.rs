@@ -40,7 +40,8 @@ pub(super) fn reply(
     };
     let own = context.session.own_address;
     let told = translate_rows(&rows, columns, &context.ring, own)?;
-    Ok(told.map_or(Reply::Keep, |told| {
+    Ok(told.map_or(Reply::Keep, |mut told| {
+        told.new_metadata_id.clone_from(&rows.new_metadata_id);
         let compression = context.session.compression();
         Reply::with(&Response::Rows(told), &of_node, compression)
     }))

@@ -48,7 +48,9 @@ pub(in crate::connection) fn send(
             }
             Err(error) => {
                 session.client_is_answered(stream);
-                let _ = answers.send(encode_error(stream, error)).await;
+                let _ = answers
+                    .send(encode_error(session.version(), stream, error))
+                    .await;
             }
         }
     });

@@ -9,6 +9,7 @@ fn batch_log_timeout() -> Response {
         received: 1,
         block_for: 2,
         write_type: "BATCH_LOG",
+        contentions: None,
     };
     error(kind, "late")
 }

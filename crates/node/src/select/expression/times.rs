@@ -114,7 +114,7 @@ impl TimedCells {
         scope: Scope<'_>,
         clock: &StatementClock,
     ) -> Result<Option<Bytes>, CqlError> {
-        let now_s = clock.micros().div_euclid(1_000_000);
+        let now_s = clock.expiry_s();
         let cells = self.cells(row, scope)?;
         Ok(self.told(&cells, |cell| {
             let left = (cell.expiry?.at_s - now_s).max(0);
