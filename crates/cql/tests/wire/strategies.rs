@@ -343,27 +343,34 @@ fn failures() -> impl Strategy<Value = Failures> {
     vec(reason, 0..4).prop_map(Failures::Reasons)
 }
 
+/// A kind of error without fields.
+fn kind_without_fields() -> impl Strategy<Value = ErrorKind> {
+    select(vec![
+        ErrorKind::ServerError,
+        ErrorKind::ProtocolError,
+        ErrorKind::BadCredentials,
+        ErrorKind::Overloaded,
+        ErrorKind::IsBootstrapping,
+        ErrorKind::TruncateError,
+        ErrorKind::SyntaxError,
+        ErrorKind::Unauthorized,
+        ErrorKind::Invalid,
+        ErrorKind::ConfigError,
+    ])
+}
+
+fn unavailable() -> impl Strategy<Value = ErrorKind> {
+    any::<(u16, i32, i32)>().prop_map(|(consistency, required, alive)| ErrorKind::Unavailable {
+        consistency,
+        required,
+        alive,
+    })
+}
+
 fn error() -> impl Strategy<Value = CqlError> {
     let kind = prop_oneof![
-        select(vec![
-            ErrorKind::ServerError,
-            ErrorKind::ProtocolError,
-            ErrorKind::BadCredentials,
-            ErrorKind::Overloaded,
-            ErrorKind::IsBootstrapping,
-            ErrorKind::TruncateError,
-            ErrorKind::SyntaxError,
-            ErrorKind::Unauthorized,
-            ErrorKind::Invalid,
-            ErrorKind::ConfigError,
-        ]),
-        any::<(u16, i32, i32)>().prop_map(|(consistency, required, alive)| {
-            ErrorKind::Unavailable {
-                consistency,
-                required,
-                alive,
-            }
-        }),
+        kind_without_fields(),
+        unavailable(),
         (
             any::<(u16, i32, i32)>(),
             select(vec!["SIMPLE", "CAS"]),
