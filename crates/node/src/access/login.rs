@@ -66,8 +66,8 @@ impl Credentials {
 pub struct Logins {
     /// The key of the digests, made at each start.
     key: hmac::Key,
-    /// The digests of passwords that were right, by role.
-    remembered: Mutex<HashMap<String, Remembered>>,
+    /// The digest of role, hash and the password that was right, by role.
+    remembered: Mutex<HashMap<String, Digest>>,
     /// The checks that are under way, by the digest of role, hash and password.
     under_way: Mutex<HashMap<Digest, Arc<OnceCell<bool>>>>,
     checks: Arc<Semaphore>,
@@ -78,12 +78,6 @@ pub struct Logins {
 }
 
 type Digest = [u8; 32];
-
-/// A password that was right for this hash.
-struct Remembered {
-    hash: Secret<String>,
-    digest: Digest,
-}
 
 impl Default for Logins {
     fn default() -> Logins {
@@ -154,11 +148,14 @@ impl Logins {
     }
 
     fn remembers(&self, role: &str, hash: &Secret<String>, password: &Secret<String>) -> bool {
-        let digest = self.digest(role, hash, password);
+        self.has_been_right(role, &self.digest(role, hash, password))
+    }
+
+    /// Whether a check of this digest, of which the hash is a part, was passed by the role's last
+    /// password.
+    fn has_been_right(&self, role: &str, digest: &Digest) -> bool {
         let remembered = lock(&self.remembered);
-        remembered
-            .get(role)
-            .is_some_and(|known| known.hash == *hash && known.digest == digest)
+        remembered.get(role).is_some_and(|known| known == digest)
     }
 
     /// Waits for a turn, then checks a password. One that is being checked already is waited for.
@@ -174,10 +171,16 @@ impl Logins {
         tokio::time::sleep(wait).await;
         let digest = self.digest(role, &hash, &password);
         let cell = lock(&self.under_way).entry(digest).or_default().clone();
-        let fits = cell.get_or_try_init(|| self.check(hash.clone(), password));
+        let fits = cell.get_or_try_init(async || {
+            // A check may have ended since this attempt looked.
+            match self.has_been_right(role, &digest) {
+                true => Ok(true),
+                false => self.check(hash, password).await,
+            }
+        });
         let fits = fits.await.copied();
         if fits.as_ref().is_ok_and(|fits| *fits) {
-            self.remember(role, hash, digest);
+            self.remember(role, digest);
         }
         lock(&self.under_way).remove(&digest);
         fits
@@ -200,13 +203,13 @@ impl Logins {
         fits.map_err(|error| CqlError::server(format!("checking a password: {error}")))
     }
 
-    fn remember(&self, role: &str, hash: Secret<String>, digest: Digest) {
+    fn remember(&self, role: &str, digest: Digest) {
         let mut remembered = lock(&self.remembered);
         if remembered.len() >= REMEMBERED_MAX {
             // Rare, and costs each role one more check.
             remembered.clear();
         }
-        remembered.insert(role.to_owned(), Remembered { hash, digest });
+        remembered.insert(role.to_owned(), digest);
     }
 
     fn digest(&self, role: &str, hash: &Secret<String>, password: &Secret<String>) -> Digest {
