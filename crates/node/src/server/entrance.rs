@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use client_memory::{Account, Charge};
 use cql::error::CqlError;
-use cql::wire::{Response, ResponseContext};
+use cql::wire::{ProtocolVersion, Response, ResponseContext};
 use net::sockets::linger;
 use net::stream::{Socket, TLS_BYTES, TLS_FIRST_BYTE, send};
 use rustls::ServerConfig;
@@ -132,7 +132,9 @@ async fn refuse_clear(mut stream: TcpStream) {
         "this port serves clients under TLS alone: connect with TLS (cqlsh --ssl, or the driver's SSL options)",
     );
     let mut answer = BytesMut::new();
-    Response::Error(error).encode(&ResponseContext::new(stream_id), None, &mut answer);
+    let version = ProtocolVersion::from_number(begin[0]).unwrap_or_default();
+    let context = ResponseContext::new(stream_id).at(version);
+    Response::Error(error).encode(&context, None, &mut answer);
     if send(&mut stream, &answer).await.is_ok() {
         linger(&mut stream).await;
     }
