@@ -153,7 +153,7 @@ pub(super) fn index(table: &Table, index: &Index) -> String {
 /// The statement that creates a secondary index.
 pub(super) fn secondary_index(table: &Table, index: &SecondaryIndex) -> String {
     let names = (&*table.keyspace, &*table.name);
-    let target = index.target(table);
+    let target = index.target_list(table);
     match &index.class_name {
         Some(class) => {
             definition::create_statement(names, &index.name, &target, class, &index.options)

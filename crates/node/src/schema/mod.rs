@@ -300,6 +300,7 @@ impl SchemaPlan {
         match &self.work {
             Work::CreateKeyspace(plan) => plan.warning(),
             Work::AlterKeyspace(plan) => plan.warning(),
+            Work::CreateIndex(plan) => plan.warning(),
             _ => None,
         }
     }
