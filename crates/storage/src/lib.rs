@@ -75,6 +75,9 @@ pub struct StorageOptions {
     /// Bytes that a table gathers in memory before they are written out as a file. The value is
     /// fixed when the table is made. A table under fast writes holds up to three times as much.
     pub memtable_bytes: u64,
+    /// Bytes that the tables in memory ([`schema::Table::is_in_memory`]) may take together. Writes
+    /// beyond it are refused, and so is a directory whose tables need more.
+    pub resident_bytes: u64,
     /// The tasks, to which builds of secondary indexes are added.
     pub tasks: Registry,
     /// The turns on the processor, of which the committer takes those of writes.
@@ -88,6 +91,7 @@ impl Default for StorageOptions {
             cache_bytes: 256 << 20,
             max_write_bytes: 64 << 20,
             memtable_bytes: 64 << 20,
+            resident_bytes: 64 << 20,
             tasks: Registry::default(),
             turns: Turns::default(),
         }

@@ -53,7 +53,7 @@ enum Kind {
 fn kind(name: &str) -> Option<Kind> {
     Some(match name {
         "comment" | "memtable" => Kind::Text,
-        "allow_auto_snapshot" | "incremental_backups" => Kind::Boolean,
+        "allow_auto_snapshot" | "incremental_backups" | "in_memory" => Kind::Boolean,
         "memtable_flush_period_in_ms" | "paxos_grace_seconds" => Kind::Integer(0),
         "min_index_interval" | "max_index_interval" => Kind::Integer(1),
         "crc_check_chance" | "read_repair_chance" | "dclocal_read_repair_chance" => Kind::Chance,

@@ -380,6 +380,8 @@ impl Committer {
         let mut grown = Vec::new();
         let mut waiting = Vec::with_capacity(writes.len());
         let mut held = 0;
+        // Of the tables in memory, by all writes of the batch.
+        let mut growth = 0;
         while held < BATCH_SHOWN_BYTES_MAX
             && let Some(PendingWrite {
                 write,
@@ -388,6 +390,7 @@ impl Committer {
                 _permit: permit,
             }) = writes.pop_front()
         {
+            let is_deletion = !write.adds_cells();
             let prepared = write::prepare(
                 &self.shared.engine,
                 &schema,
@@ -396,6 +399,13 @@ impl Committer {
                 write,
                 moment.told(told_s),
             );
+            let engine = &self.shared.engine;
+            let prepared = prepared.and_then(|prepared| {
+                let with = growth + prepared.changes.resident_growth(engine, &schema);
+                engine.check_resident_room(with, is_deletion)?;
+                growth = with;
+                Ok(prepared)
+            });
             match prepared {
                 Ok(prepared) => {
                     held += prepared.held;
