@@ -115,7 +115,7 @@ pub enum StorageError {
     #[error("scanned over {0} tombstones")]
     TooManyTombstones(u64),
     /// There is no such table; mostly it was dropped meanwhile.
-    #[error("unconfigured table {0}")]
+    #[error("table {0} does not exist")]
     NoSuchTable(String),
     /// There is no such secondary index; mostly it was dropped meanwhile.
     #[error("there is no index {0} any more: send the statement again")]

@@ -19,7 +19,7 @@ pub(super) struct Resolved {
     pub selected: SelectedTable,
     /// The selection.
     pub projection: Projection,
-    /// `USING TIMEOUT`. Its value is checked at each execution and has no other effect.
+    /// `USING TIMEOUT`.
     pub timeout: Option<Timeout>,
     /// The spec of each bind marker, in the order of the markers.
     pub variables: Vec<ColumnSpec>,
