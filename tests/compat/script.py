@@ -111,3 +111,9 @@ def write_golden(area, pairs):
         assert "\n\n" not in answer and not answer.startswith(QUOTE), answer
         blocks.append("\n".join(QUOTE + line for line in text.split("\n")) + "\n" + answer)
     (HERE / "golden" / f"{area}.txt").write_text("\n\n".join(blocks) + "\n")
+
+
+def read_own_words():
+    """The statements with common mistakes that Annulus explains in words of its own."""
+    lines = (HERE / "own_words.txt").read_text().splitlines()
+    return {line for line in lines if line and not line.startswith("--")}

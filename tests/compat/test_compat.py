@@ -49,5 +49,19 @@ def test_answers_are_those_of_cassandra(request, version, area):
     assert not gone, f"no longer different, or not in this way: {gone}"
 
 
+def test_the_words_for_mistakes_are_those_of_cassandra(without_login):
+    """But for the grammar, which is another one, and for the statements in own_words.txt, where Annulus says more, or
+    says it of another thing that is wrong."""
+    golden = script.read_golden("mistakes")
+    replayed = replay.replay(without_login, "mistakes")
+    different = {
+        step
+        for (step, theirs), (_, ours) in zip(golden, replayed, strict=True)
+        if theirs.rstrip() != ours.rstrip() and not theirs.startswith("error 2000")
+    }
+    told = {difference.step for difference in script.read_differences() if difference.area == "mistakes"}
+    assert different - told == script.read_own_words()
+
+
 def test_every_difference_is_of_an_area():
     assert {difference.area for difference in script.read_differences()} <= set(script.areas())

@@ -1,5 +1,8 @@
 """Tests DESCRIBE as a statement: rows of names, and CQL that makes the same schema again."""
 
+import pathlib
+import re
+
 import pytest
 from cassandra import InvalidRequest
 
@@ -84,3 +87,58 @@ def test_an_index(schema):
 def test_unknown_names_are_named(schema, what):
     with pytest.raises(InvalidRequest, match=what.split()[-1]):
         describe(schema, what)
+
+
+def one_line(text):
+    return " ".join(text.split())
+
+
+def test_a_keyspace_is_described_as_cassandra_takes_it(shared_session):
+    """tests/compat asks Cassandra for the statements of the area `described`, which are those of DESCRIBE here."""
+    area = pathlib.Path(__file__).parents[1] / "compat" / "statements" / "described.cql"
+    lines = [line for line in area.read_text().splitlines() if not line.startswith("--")]
+    statements = [one_line(text) for text in re.split(r"\n(?! )", "\n".join(lines))]
+    session, keyspace = shared_session, "compat_described"
+    session.execute(f"DROP KEYSPACE IF EXISTS {keyspace}")
+    session.execute(
+        f"CREATE KEYSPACE {keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+    )
+    for statement in statements:
+        session.execute(statement)
+    described = [row.create_statement for row in describe(session, f"KEYSPACE {keyspace}")]
+    assert [one_line(text) for text in described[1:]] == statements
+    # The whole can be pasted.
+    session.execute(f"DROP KEYSPACE {keyspace}")
+    for text in described:
+        session.execute(text)
+    assert [row.create_statement for row in describe(session, f"KEYSPACE {keyspace}")] == described
+    session.execute(f"DROP KEYSPACE {keyspace}")
+
+
+def test_internals_show_the_id_and_dropped_columns(schema):
+    schema.execute("CREATE TABLE dr (k int, c int, a int, b text, s int static, v int, PRIMARY KEY (k, c))")
+    schema.execute("ALTER TABLE dr DROP a USING TIMESTAMP 1000")
+    schema.execute("ALTER TABLE dr DROP s USING TIMESTAMP 3000")
+    schema.execute("ALTER TABLE dr DROP b USING TIMESTAMP 2000")
+    schema.execute("ALTER TABLE dr ADD b text")
+    plain = describe(schema, "TABLE dr")[0].create_statement
+    text = describe(schema, "TABLE dr WITH INTERNALS")[0].create_statement
+    table = f"{schema.keyspace}.dr"
+    assert "WITH ID = " in text and "ALTER" not in plain
+    for line in ["    a int", "    s int static"]:
+        assert line in text and line not in plain
+    assert text.endswith(
+        f"ALTER TABLE {table} DROP a USING TIMESTAMP 1000;\n"
+        f"ALTER TABLE {table} DROP b USING TIMESTAMP 2000;\n"
+        f"ALTER TABLE {table} ADD b text;\n"
+        f"ALTER TABLE {table} DROP s USING TIMESTAMP 3000;"
+    )
+    schema.execute("DROP TABLE dr")
+    for statement in text.split(";\n"):
+        schema.execute(statement)
+    assert describe(schema, "TABLE dr WITH INTERNALS")[0].create_statement == text
+
+
+def test_logs_are_out_of_the_way(schema):
+    assert "u_scylla_cdc_log" not in {row.name for row in describe(schema, "TABLES")}
+    assert not [row for row in describe(schema, "SCHEMA") if "_scylla_cdc_log" in row.name]

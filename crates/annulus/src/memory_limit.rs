@@ -20,6 +20,11 @@ pub struct MemoryLimit {
     pub bytes: Option<u64>,
 }
 
+/// The memory of tables with `in_memory = true`, which is at most one part in `RESIDENT_PART` of
+/// the limit.
+const RESIDENT_BYTES: u64 = 64 << 20;
+const RESIDENT_PART: u64 = 16;
+
 impl MemoryLimit {
     /// Takes the limit that was set, or half of the memory of the machine or the control group.
     pub fn resolve(set: Option<Size>) -> Result<MemoryLimit, Failure> {
@@ -45,6 +50,12 @@ impl MemoryLimit {
         let part = self.bytes.map_or(u64::MAX, |bytes| bytes / CACHE_PART);
         CACHE_BYTES.min(part)
     }
+
+    /// The bytes for tables in memory, if no setting gives them.
+    pub fn resident_bytes(self) -> u64 {
+        let part = self.bytes.map_or(u64::MAX, |bytes| bytes / RESIDENT_PART);
+        RESIDENT_BYTES.min(part)
+    }
 }
 
 #[cfg(test)]
@@ -60,6 +71,8 @@ mod tests {
         let small = limit("1GiB").unwrap();
         assert_eq!(small.shares(), Shares::of_limit(1 << 30));
         assert_eq!(small.cache_bytes(), 128 << 20);
+        assert_eq!(limit("512MiB").unwrap().resident_bytes(), 32 << 20);
+        assert_eq!(large.resident_bytes(), 64 << 20);
         assert!(limit("1MiB").is_err());
         let default = MemoryLimit::resolve(None).unwrap();
         assert_eq!(default.bytes, store::half_of_machine_bytes());

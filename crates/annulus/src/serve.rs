@@ -146,6 +146,7 @@ async fn open(settings: &Resolved, turns: Turns, tasks: Registry) -> anyhow::Res
     let options = StorageOptions {
         durability: settings.durability,
         cache_bytes: settings.cache_bytes,
+        resident_bytes: settings.resident_bytes,
         turns,
         tasks,
         ..StorageOptions::default()

@@ -115,6 +115,11 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_CACHE_MIB", value_name = "MIB")]
     pub cache_mib: Option<u64>,
 
+    /// MiB of memory for tables made with in_memory = true; their rows must fit [default: 64, or a
+    /// sixteenth of --memory-limit if that is less]
+    #[arg(long, env = "ANNULUS_IN_MEMORY_STORAGE_SIZE_MB", value_name = "MIB")]
+    pub in_memory_storage_size_mb: Option<u64>,
+
     /// Largest frame of a CQL client in MiB; the memory that one client may pin, which is 128 MiB
     /// and less with a small --memory-limit, binds first [default: 256]
     #[arg(long, env = "ANNULUS_MAX_FRAME_MIB", value_name = "MIB")]
@@ -278,6 +283,7 @@ pub struct Resolved {
     pub durability: Durability,
     pub memory: MemoryLimit,
     pub cache_bytes: u64,
+    pub resident_bytes: u64,
     pub max_frame_bytes: usize,
     pub max_requests: usize,
     pub index_vectors: Placement,
@@ -323,6 +329,9 @@ impl Settings {
             sync_interval_ms: self.sync_interval_ms.or(other.sync_interval_ms),
             memory_limit: self.memory_limit.or(other.memory_limit),
             cache_mib: self.cache_mib.or(other.cache_mib),
+            in_memory_storage_size_mb: self
+                .in_memory_storage_size_mb
+                .or(other.in_memory_storage_size_mb),
             max_frame_mib: self.max_frame_mib.or(other.max_frame_mib),
             max_requests: self.max_requests.or(other.max_requests),
             index_vectors: self.index_vectors.or(other.index_vectors),
@@ -395,6 +404,9 @@ impl Settings {
             },
             memory,
             cache_bytes: self.cache_mib.map_or(memory.cache_bytes(), |mib| mib << 20),
+            resident_bytes: self
+                .in_memory_storage_size_mb
+                .map_or(memory.resident_bytes(), |mib| mib << 20),
             max_frame_bytes: at_least_one(
                 "max-frame-mib",
                 self.max_frame_mib.unwrap_or(256) as usize,

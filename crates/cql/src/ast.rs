@@ -799,6 +799,8 @@ pub struct CreateIndex {
     pub using: Option<String>,
     /// `WITH OPTIONS = {...}`.
     pub options: BTreeMap<String, String>,
+    /// The other options after `WITH`, by name, in the order written.
+    pub properties: Vec<(String, OptionValue)>,
 }
 
 /// One entry of the list in parentheses of `CREATE INDEX ... ON t (...)`.

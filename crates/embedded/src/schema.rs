@@ -194,6 +194,7 @@ mod tests {
                 name: format!("own{at}"),
                 column,
                 part: IndexedPart::Value,
+                is_local: false,
                 class_name: Some("sai".to_owned()),
                 options: BTreeMap::new(),
                 version: Uuid::from_u128(at as u128),

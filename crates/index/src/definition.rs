@@ -26,6 +26,20 @@ pub fn is_vector_class(class: &str) -> bool {
     class.eq_ignore_ascii_case(CLASS)
 }
 
+/// Checks that an index with a class gets no options beside `OPTIONS`, which ScyllaDB has for
+/// views.
+///
+/// # Errors
+/// If it gets one.
+pub fn check_properties(create: &CreateIndex, class: &str) -> Result<(), CqlError> {
+    match create.properties.first() {
+        None => Ok(()),
+        Some((first, _)) => Err(CqlError::invalid(format!(
+            "An index of the class '{class}' takes OPTIONS alone, not {first}"
+        ))),
+    }
+}
+
 /// Checks the name of a new index.
 ///
 /// # Errors

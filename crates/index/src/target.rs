@@ -42,6 +42,30 @@ struct Json {
     ck: Vec<String>,
 }
 
+/// The option `target` of a local secondary index, in the form that ScyllaDB keeps.
+#[derive(Serialize)]
+struct LocalJson<'a> {
+    pk: &'a [&'a str],
+    ck: [&'a str; 1],
+}
+
+/// Encodes the target of a local secondary index for `options['target']`: the partition key of the
+/// table, and what is indexed in each partition.
+pub fn local_target(partition_key: &[&str], target: &str) -> String {
+    let json = LocalJson {
+        pk: partition_key,
+        ck: [target],
+    };
+    serde_json::to_string(&json).unwrap_or_else(|_| target.to_owned())
+}
+
+/// The list of CREATE INDEX for a local secondary index. `target` is CQL text.
+pub fn local_list(partition_key: &[&str], target: &str) -> String {
+    let key = partition_key.iter();
+    let key: Vec<String> = key.map(|name| Identifier(name).to_string()).collect();
+    format!("({}), {target}", key.join(", "))
+}
+
 impl StoredTarget {
     /// The target of a global index on a column alone.
     pub fn on(column: String) -> StoredTarget {

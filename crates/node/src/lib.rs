@@ -13,6 +13,7 @@ mod answer;
 mod clients;
 mod consistency;
 mod database;
+mod deadline;
 pub mod describe;
 pub mod failure;
 pub mod guardrails;

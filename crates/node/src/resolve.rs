@@ -47,12 +47,12 @@ pub fn table(
         .ok_or_else(|| no_such_table(&name.name))
 }
 
-/// The error "Keyspace 'x' does not exist".
+/// The error "keyspace x does not exist".
 pub fn no_such_keyspace(name: &str) -> CqlError {
-    CqlError::invalid(format!("Keyspace '{name}' does not exist"))
+    CqlError::invalid(format!("keyspace {name} does not exist"))
 }
 
-/// The error "unconfigured table x".
+/// The error "table x does not exist".
 pub fn no_such_table(name: &str) -> CqlError {
-    CqlError::invalid(format!("unconfigured table {name}"))
+    CqlError::invalid(format!("table {name} does not exist"))
 }

@@ -335,6 +335,14 @@ impl Table {
         }
     }
 
+    /// Whether the rows are held in memory, beside the disk: the option `in_memory`, which stands
+    /// among [`Table::options`] and does not change.
+    pub fn is_in_memory(&self) -> bool {
+        self.options
+            .get("in_memory")
+            .is_some_and(|text| text == "true")
+    }
+
     /// The partition key columns in their order.
     pub fn partition_key(&self) -> Vec<&Column> {
         self.key_columns(|kind| match kind {

@@ -118,6 +118,7 @@ impl Schema {
             for index in &table.indexes {
                 let options = SpaceOptions {
                     separate_values: false,
+                    resident: false,
                 };
                 spaces.insert(index.space, (options, Arc::clone(&index.lease)));
             }
@@ -206,6 +207,7 @@ impl TableSchema {
                 .columns
                 .iter()
                 .any(|column| matches!(column.cql_type, CqlType::Vector { .. })),
+            resident: self.table.is_in_memory(),
         }
     }
 }

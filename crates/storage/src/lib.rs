@@ -75,6 +75,9 @@ pub struct StorageOptions {
     /// Bytes that a table gathers in memory before they are written out as a file. The value is
     /// fixed when the table is made. A table under fast writes holds up to three times as much.
     pub memtable_bytes: u64,
+    /// Bytes that the tables in memory ([`schema::Table::is_in_memory`]) may take together. Writes
+    /// beyond it are refused, and so is a directory whose tables need more.
+    pub resident_bytes: u64,
     /// The tasks, to which builds of secondary indexes are added.
     pub tasks: Registry,
     /// The turns on the processor, of which the committer takes those of writes.
@@ -88,6 +91,7 @@ impl Default for StorageOptions {
             cache_bytes: 256 << 20,
             max_write_bytes: 64 << 20,
             memtable_bytes: 64 << 20,
+            resident_bytes: 64 << 20,
             tasks: Registry::default(),
             turns: Turns::default(),
         }
@@ -111,7 +115,7 @@ pub enum StorageError {
     #[error("scanned over {0} tombstones")]
     TooManyTombstones(u64),
     /// There is no such table; mostly it was dropped meanwhile.
-    #[error("unconfigured table {0}")]
+    #[error("table {0} does not exist")]
     NoSuchTable(String),
     /// There is no such secondary index; mostly it was dropped meanwhile.
     #[error("there is no index {0} any more: send the statement again")]

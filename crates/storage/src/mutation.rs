@@ -181,6 +181,12 @@ pub enum CellOperation {
 }
 
 impl Write {
+    /// Whether the write does more than delete.
+    pub(crate) fn adds_cells(&self) -> bool {
+        let mut changes = self.mutations.iter().flat_map(|of| &of.changes);
+        changes.any(|change| matches!(change, Change::Row { .. } | Change::Static { .. }))
+    }
+
     /// Bytes of the keys and values of the write.
     pub(crate) fn size(&self) -> usize {
         self.mutations.iter().map(PartitionMutation::size).sum()

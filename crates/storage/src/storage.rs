@@ -110,6 +110,7 @@ impl Storage {
             let engine_options = EngineOptions {
                 cache_bytes: options.cache_bytes,
                 memtable_bytes: options.memtable_bytes,
+                resident_bytes: options.resident_bytes,
             };
             let engine = Engine::open(directory, engine_options, examiners)?;
             if !is_new {
@@ -184,6 +185,11 @@ impl Unstarted {
         let building = commit::indexes_of_builds(&builds);
         let schema = Schema::new(Arc::new(catalog), generations, building, None);
         remove_orphans(&engine, &schema)?;
+        for (space, (options, _)) in schema.spaces() {
+            if options.resident {
+                engine.hold(space)?;
+            }
+        }
         forgetting.set_expiring(commit::load_expiring(&engine)?);
         let sweeps = commit::load_sweeps(&engine)?;
         let shared = Arc::new(Shared::new(
@@ -543,6 +549,7 @@ fn make(engine: &Engine, now_micros: i64) -> Result<(), StorageError> {
         SpaceId::META,
         SpaceOptions {
             separate_values: false,
+            resident: false,
         },
     )?;
     let now_ms = now_micros.div_euclid(1_000);

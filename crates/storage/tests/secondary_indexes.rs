@@ -26,6 +26,7 @@ fn index(options: &[(&str, &str)]) -> SecondaryIndex {
         name: "i".to_owned(),
         column: V,
         part: IndexedPart::Value,
+        is_local: false,
         class_name: Some("sai".to_owned()),
         options: options.collect(),
         version: Uuid::new_v4(),

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::cursor::{Cursor, Parse, is_symbol, is_word};
 use super::lexer::Kind;
 use super::names::unquoted;
-use crate::ast::{CreateIndex, IndexTarget, Statement};
+use crate::ast::{CreateIndex, IndexTarget, OptionValue, Statement};
+use crate::error::CqlError;
 
 impl Cursor<'_> {
     /// Parses what follows `CREATE INDEX` or `CREATE CUSTOM INDEX`.
@@ -23,11 +24,13 @@ impl Cursor<'_> {
         if self.eat_word("USING")? {
             using = Some(self.class_name()?);
         }
-        let mut options = BTreeMap::new();
+        let mut options = None;
+        let mut properties = Vec::new();
         if self.eat_word("WITH")? {
-            self.expect_word("OPTIONS")?;
-            self.expect_symbol("=")?;
-            options = self.index_options()?;
+            self.index_property(&mut options, &mut properties)?;
+            while self.eat_word("AND")? {
+                self.index_property(&mut options, &mut properties)?;
+            }
         }
         Ok(Statement::CreateIndex(CreateIndex {
             custom,
@@ -36,8 +39,35 @@ impl Cursor<'_> {
             table,
             targets,
             using,
-            options,
+            options: options.unwrap_or_default(),
+            properties,
         }))
+    }
+
+    /// Parses `OPTIONS = {..}`, or an option that ScyllaDB has for the view that an index is there.
+    fn index_property(
+        &mut self,
+        options: &mut Option<BTreeMap<String, String>>,
+        properties: &mut Vec<(String, OptionValue)>,
+    ) -> Parse<()> {
+        let token = self.current();
+        if is_word(&token, "OPTIONS") {
+            if options.is_some() {
+                return Err(self.error_at(&token, "OPTIONS is given twice"));
+            }
+            self.expect_word("OPTIONS")?;
+            self.expect_symbol("=")?;
+            *options = Some(self.index_options()?);
+            return Ok(());
+        }
+        let is_order = self.second().is_some_and(|next| is_word(&next, "ORDER"));
+        if is_word(&token, "CLUSTERING") && is_order {
+            return Err(CqlError::invalid(
+                "CLUSTERING ORDER BY of an index is not supported: leave it out. Rows come in the \
+                 order of the table",
+            ));
+        }
+        self.option(properties)
     }
 
     fn class_name(&mut self) -> Parse<String> {

@@ -152,8 +152,8 @@ impl Cursor<'_> {
         self.eat_table()?;
         let table = self.table_name()?;
         if self.eat_word("USING")? {
-            // A timeout is accepted without effect, as everywhere. A marker is refused here:
-            // nothing in the tree would refer to it.
+            // A timeout is accepted without effect. A marker is refused here: nothing in the tree
+            // would refer to it.
             self.expect_word("TIMEOUT")?;
             let token = self.current();
             if token.kind != Kind::Duration || !matches!(self.term()?, Term::Literal(_)) {

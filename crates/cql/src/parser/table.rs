@@ -87,9 +87,12 @@ impl Cursor<'_> {
         };
         let token = self.current();
         if is_word(&token, "MASKED") {
+            return Err(no_masks(&definition.name));
+        }
+        if is_word(&token, "TTL") {
             return Err(CqlError::invalid(format!(
-                "Columns with a mask are not supported (column {}): call a function such as \
-                 mask_default where the column is selected",
+                "A column that tells when its row expires is not supported (column {}): write the \
+                 row with USING TTL, or give the table a default_time_to_live",
                 definition.name
             )));
         }
@@ -158,7 +161,13 @@ impl Cursor<'_> {
         } else if self.eat_word("RENAME")? {
             AlterTableChange::RenameColumns(self.renames(Self::column_name)?)
         } else if self.eat_word("ALTER")? {
+            if self.at_word("IF") {
+                self.if_exists()?;
+            }
             let column = self.column_name()?;
+            if self.at_word("MASKED") || self.at_word("DROP") {
+                return Err(no_masks(&column));
+            }
             self.expect_word("TYPE")?;
             self.data_type()?;
             AlterTableChange::ChangeType { column }
@@ -246,5 +255,12 @@ fn one_primary_key(create: &CreateTable) -> Parse<()> {
     }
     Err(CqlError::invalid(
         "Multiple PRIMARY KEYs specified (exactly one required)",
+    ))
+}
+
+fn no_masks(column: &str) -> CqlError {
+    CqlError::invalid(format!(
+        "Columns with a mask are not supported (column {column}): call a function such as \
+         mask_default where the column is selected"
     ))
 }

@@ -128,6 +128,7 @@ pub fn change_secondary(catalog: &mut Catalog, version: u128) -> Result<(), ()> 
             name: "by_n".to_owned(),
             column: NUMBERS[0],
             part: IndexedPart::Value,
+            is_local: false,
             class_name: Some("sai".to_owned()),
             options: BTreeMap::new(),
             version: Uuid::from_u128(version),

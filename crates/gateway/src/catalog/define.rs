@@ -291,6 +291,7 @@ fn checked(
     create: &CreateIndex,
     target: &StoredTarget,
 ) -> Result<Option<String>, CqlError> {
+    definition::check_properties(create, definition::CLASS)?;
     let dimensions = target.check(|name| table.target(name))?;
     definition::check_key_columns(table.key().count())?;
     for (column, _) in table.key() {

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use cql::quote::{Identifier, MapLiteral, Quoted};
 use index::definition;
 use index::target::StoredTarget;
-use schema::{Column, ColumnKind, Index, Keyspace, SecondaryIndex, Table};
+use schema::{Column, ColumnKind, DroppedColumn, Index, Keyspace, SecondaryIndex, Table};
 use value::UserType;
 
 use crate::system::cdc_options;
@@ -21,11 +21,15 @@ pub(super) fn keyspace(keyspace: &Keyspace) -> String {
             let _ = write!(class_first, ", {}: {}", Quoted(key), Quoted(value));
         }
     }
+    // They are off by default, and Cassandra does not know the word.
+    let tablets = match keyspace.tablets {
+        true => " AND tablets = {'enabled': true}",
+        false => "",
+    };
     format!(
-        "CREATE KEYSPACE {} WITH replication = {{{class_first}}} AND durable_writes = {} AND tablets = {{'enabled': {}}};",
+        "CREATE KEYSPACE {} WITH replication = {{{class_first}}} AND durable_writes = {}{tablets};",
         Identifier(&keyspace.name),
         keyspace.durable_writes,
-        keyspace.tablets,
     )
 }
 
@@ -43,7 +47,8 @@ pub(super) fn user_type(definition: &UserType) -> String {
     )
 }
 
-/// The `CREATE TABLE` statement, with the table's id if `internals` is set.
+/// The `CREATE TABLE` statement. If `internals` is set, it has the table's id and the columns that
+/// were dropped, and the statements follow that drop them again and add those that came back.
 pub(super) fn table(table: &Table, internals: bool) -> String {
     let mut text = String::new();
     // Writing into a string cannot fail.
@@ -58,17 +63,20 @@ fn write_table(out: &mut String, table: &Table, internals: bool) -> fmt::Result 
     let key_inline = partition_key.len() == 1 && clustering_key.is_empty();
     for (position, column) in table.columns_in_select_order().into_iter().enumerate() {
         let separator = if position == 0 { "" } else { "," };
-        write!(
-            out,
-            "{separator}\n    {} {}",
-            Identifier(&column.name),
-            column.cql_type
-        )?;
-        match column.kind {
-            ColumnKind::Static => out.push_str(" static"),
-            ColumnKind::PartitionKey { .. } if key_inline => out.push_str(" PRIMARY KEY"),
-            _ => {}
+        let former = table.dropped_columns.get(&column.name);
+        if let Some(former) = former.filter(|_| internals) {
+            write!(out, "{separator}\n    {}", dropped(&column.name, former))?;
+            continue;
         }
+        write!(out, "{separator}\n    {}", definition(column))?;
+        if key_inline && matches!(column.kind, ColumnKind::PartitionKey { .. }) {
+            out.push_str(" PRIMARY KEY");
+        }
+    }
+    let gone = table.dropped_columns.iter();
+    let gone = gone.filter(|(name, _)| internals && table.column(name).is_none());
+    for (name, former) in gone {
+        write!(out, ",\n    {}", dropped(name, former))?;
     }
     if !key_inline {
         let partition = names(&partition_key);
@@ -91,7 +99,42 @@ fn write_table(out: &mut String, table: &Table, internals: bool) -> fmt::Result 
         options.push(format!("CLUSTERING ORDER BY ({})", order(&clustering_key)));
     }
     options.extend(table_options(table));
-    write!(out, " WITH {};", options.join("\n    AND "))
+    write!(out, " WITH {};", options.join("\n    AND "))?;
+    for (name, former) in table.dropped_columns.iter().filter(|_| internals) {
+        let (table_name, column) = (table_name(table), Identifier(name));
+        let at = former.dropped_at_micros;
+        write!(
+            out,
+            "\nALTER TABLE {table_name} DROP {column} USING TIMESTAMP {at};"
+        )?;
+        if let Some(column) = table.column(name) {
+            write!(
+                out,
+                "\nALTER TABLE {table_name} ADD {};",
+                definition(column)
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn definition(column: &Column) -> String {
+    let is_static = if column.kind == ColumnKind::Static {
+        " static"
+    } else {
+        ""
+    };
+    format!(
+        "{} {}{is_static}",
+        Identifier(&column.name),
+        column.cql_type
+    )
+}
+
+/// The definition of a column that was dropped.
+fn dropped(name: &str, column: &DroppedColumn) -> String {
+    let is_static = if column.is_static { " static" } else { "" };
+    format!("{} {}{is_static}", Identifier(name), column.cql_type)
 }
 
 fn names(columns: &[&Column]) -> String {
@@ -153,7 +196,7 @@ pub(super) fn index(table: &Table, index: &Index) -> String {
 /// The statement that creates a secondary index.
 pub(super) fn secondary_index(table: &Table, index: &SecondaryIndex) -> String {
     let names = (&*table.keyspace, &*table.name);
-    let target = index.target(table);
+    let target = index.target_list(table);
     match &index.class_name {
         Some(class) => {
             definition::create_statement(names, &index.name, &target, class, &index.options)

@@ -304,6 +304,7 @@ fn rows(schema: &Schema<'_>, target: &DescribedObject) -> Result<Vec<Vec<String>
             .keyspaces()
             .filter(|candidate| keyspace.as_ref().is_none_or(|name| candidate.name == *name))
             .flat_map(|keyspace| elements::by_name(&keyspace.tables))
+            .filter(|table| table.log_of.is_none())
             .map(|table| named(&table.keyspace, "table", &table.name))
             .collect(),
         DescribedObject::Types { keyspace } => schema

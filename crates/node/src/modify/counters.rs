@@ -26,10 +26,7 @@ pub(super) fn check_clauses(
     is_conditional: bool,
 ) -> Result<(), CqlError> {
     let refused = [
-        (
-            is_conditional,
-            "Conditional updates are not supported on counter tables",
-        ),
+        (is_conditional, "Conditions on counters are not supported"),
         (
             using.timestamp.is_some(),
             "Cannot provide custom timestamp for counter updates",

@@ -26,16 +26,15 @@ use cql::ast::{Delete, Insert, Statement, TableName, Update};
 use cql::error::{CqlError, ErrorKind};
 pub use plan::ModifyPlan;
 use plan::{Work, WritePlan};
-use query::bind::PrepareContext;
+use query::bind::{PrepareContext, StatementClock};
 use schema::Table;
 pub use using::MAX_TTL_S;
 
 use crate::answer::{Answer, Outcome};
-use crate::consistency;
 use crate::database::Database;
 use crate::failure::storage_error;
 use crate::parameters::Parameters;
-use crate::resolve;
+use crate::{consistency, deadline, resolve};
 
 /// Resolves a statement that writes. `keyspace` is the one in use, and `markers` are those of the
 /// statement.
@@ -89,6 +88,51 @@ pub fn prepare(
 /// # Errors
 /// Values that don't fit their places, and failures of the storage.
 pub async fn execute(
+    database: &Database,
+    plan: &ModifyPlan,
+    parameters: Parameters,
+) -> Result<Answer, CqlError> {
+    let limited = match &plan.work {
+        Work::Write(write) => {
+            let is_conditional = write.condition.is_some();
+            Some((
+                &write.table,
+                &write.using,
+                is_conditional,
+                write.table.is_counter(),
+                "SIMPLE",
+            ))
+        }
+        Work::Batch(batch) => batch.writes.first().map(|first| {
+            let mut writes = batch.writes.iter();
+            let is_conditional = writes.any(|write| write.condition.is_some());
+            (
+                &first.table,
+                &batch.using,
+                is_conditional,
+                first.table.is_counter(),
+                "BATCH",
+            )
+        }),
+        Work::Truncate(_) => None,
+    };
+    let Some((table, using, is_conditional, is_counter, write_type)) = limited else {
+        return write(database, plan, parameters).await;
+    };
+    let clock = StatementClock::start(database.storage.clock());
+    let Some(limit) = using.limit(&parameters.values, &clock)? else {
+        return write(database, plan, parameters).await;
+    };
+    let write_type = match (is_conditional, is_counter) {
+        (true, _) => "CAS",
+        (_, true) => "COUNTER",
+        _ => write_type,
+    };
+    let late = deadline::late_write(table, &parameters, write_type);
+    deadline::within(Some(limit), || late, write(database, plan, parameters)).await
+}
+
+async fn write(
     database: &Database,
     plan: &ModifyPlan,
     parameters: Parameters,

@@ -97,6 +97,11 @@ pub(super) fn check_rows(
         .map(|part| part.columns.len())
         .sum();
     if touches_rows && restricted < clustering.len() {
+        if kind == WriteKind::DeleteCells {
+            return Err(CqlError::invalid(
+                "Range deletions are not supported for specific columns",
+            ));
+        }
         let missing: Vec<&str> = clustering[restricted..]
             .iter()
             .map(|column| column.name.as_str())

@@ -1,5 +1,7 @@
 //! `USING TTL`, `USING TIMESTAMP` and `USING TIMEOUT`.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use cql::ast::{Term, Using};
 use cql::error::CqlError;
@@ -46,6 +48,21 @@ impl UsingPlan {
         })
     }
 
+    /// The time that the statement may take; `None` for any.
+    ///
+    /// # Errors
+    /// A timeout that is not allowed.
+    pub fn limit(
+        &self,
+        values: &[BoundValue],
+        clock: &StatementClock,
+    ) -> Result<Option<Duration>, CqlError> {
+        match &self.timeout {
+            Some(timeout) => timeout.limit(values, clock),
+            None => Ok(None),
+        }
+    }
+
     /// The write timestamp of the clause, in microseconds since the epoch; `None` if there is none
     /// or it is unset. Checks the timeout, too.
     ///
@@ -56,9 +73,7 @@ impl UsingPlan {
         values: &[BoundValue],
         clock: &StatementClock,
     ) -> Result<Option<i64>, CqlError> {
-        if let Some(timeout) = &self.timeout {
-            timeout.check(values, clock)?;
-        }
+        self.limit(values, clock)?;
         let Some(term) = &self.timestamp else {
             return Ok(None);
         };

@@ -139,6 +139,12 @@ impl AlterTablePlan {
                     cdc::check_alter(&table, new)?;
                 }
                 options.apply(&mut table)?;
+                if table.is_in_memory() != before.is_in_memory() {
+                    return Err(CqlError::invalid(
+                        "in_memory can be given by CREATE TABLE alone: make a new table and copy \
+                         the rows",
+                    ));
+                }
                 counters::check_table(&table)?;
             }
         }

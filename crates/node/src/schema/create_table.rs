@@ -214,6 +214,13 @@ fn check_clustering_order(create: &CreateTable) -> Result<(), CqlError> {
     {
         return Ok(());
     }
+    let mut others = ordered.iter();
+    if let Some(other) = others.find(|name| !create.clustering_key.contains(name)) {
+        return Err(CqlError::invalid(format!(
+            "Only clustering key columns can be defined in CLUSTERING ORDER directive: [{other}] \
+             are not clustering columns"
+        )));
+    }
     Err(CqlError::invalid(
         "Clustering key columns must exactly match columns in CLUSTERING ORDER BY directive",
     ))

@@ -15,6 +15,7 @@ use schema::{Catalog, Column, ColumnKind, Index, SecondaryIndex, Table};
 use storage::clock::ServerClock;
 use value::CqlType;
 
+use super::table_options::TableOptions;
 use super::{Applied, cdc, counters};
 use crate::answer::SchemaChangeKind;
 
@@ -37,6 +38,8 @@ pub(super) struct CreateIndexPlan {
     /// The list in parentheses.
     targets: Vec<IndexTarget>,
     options: BTreeMap<String, String>,
+    /// The names of the options that have no effect here.
+    idle: Vec<String>,
 }
 
 /// A prepared DROP INDEX.
@@ -55,6 +58,7 @@ impl CreateIndexPlan {
 
     pub fn prepare(keyspace: &str, create: &CreateIndex) -> Result<Self, CqlError> {
         let class = known_class(create)?;
+        let idle = idle_properties(create, class)?;
         if let Some(name) = &create.name {
             definition::check_name(name)?;
         }
@@ -66,6 +70,17 @@ impl CreateIndexPlan {
             class: class.map(str::to_owned),
             targets: create.targets.clone(),
             options: create.options.clone(),
+            idle,
+        })
+    }
+
+    /// The warning that options have no effect.
+    pub fn warning(&self) -> Option<String> {
+        let names = self.idle.join(", ");
+        (!names.is_empty()).then(|| {
+            format!(
+                "Options of an index without effect here, as it has no table of its own: {names}"
+            )
         })
     }
 
@@ -76,7 +91,9 @@ impl CreateIndexPlan {
         super::refuse_log(table)?;
         counters::check_index(table)?;
         let table = match self.secondary(table)? {
-            Some(target) => self.with_secondary(catalog, table, &target, clock)?,
+            Some((target, is_local)) => {
+                self.with_secondary(catalog, table, &target, is_local, clock)?
+            }
             None => self.with_vector_index(catalog, table, clock)?,
         };
         let Some(table) = table else {
@@ -90,10 +107,11 @@ impl CreateIndexPlan {
         ))
     }
 
-    /// The target of a secondary index; `None` if the statement is about a column of vectors.
-    fn secondary(&self, table: &Table) -> Result<Option<NamedTarget>, CqlError> {
+    /// The target of a secondary index, and whether the index is local; `None` if the statement is
+    /// about a column of vectors.
+    fn secondary(&self, table: &Table) -> Result<Option<(NamedTarget, bool)>, CqlError> {
         let Some(class) = &self.class else {
-            return self.plain_target().map(Some);
+            return self.plain_target(table).map(Some);
         };
         if !secondary::is_sai_class(class) {
             return Ok(None);
@@ -109,25 +127,30 @@ impl CreateIndexPlan {
         });
         match is_vector_index {
             true => Ok(None),
-            false => NamedTarget::of(&self.targets).map(Some),
+            false => Ok(Some((NamedTarget::of(&self.targets)?, false))),
         }
     }
 
-    /// The target of an index without a class.
-    fn plain_target(&self) -> Result<NamedTarget, CqlError> {
-        let mut targets = self.targets.iter();
-        if targets.any(|target| matches!(target, IndexTarget::LocalKey(_))) {
-            return Err(CqlError::invalid(
-                "Local secondary indexes are not supported yet: leave the partition key out. A \
-                 query of one partition checks its rows without an index",
-            ));
-        }
-        if self.targets.len() > 1 {
+    /// The target of an index without a class, and whether the index is local.
+    fn plain_target(&self, table: &Table) -> Result<(NamedTarget, bool), CqlError> {
+        let (key, targets) = match self.targets.as_slice() {
+            [IndexTarget::LocalKey(key), rest @ ..] => (Some(key), rest),
+            all => (None, all),
+        };
+        if targets.len() > 1 {
             return Err(CqlError::invalid(
                 "Only CUSTOM indexes support multiple columns",
             ));
         }
-        NamedTarget::of(&self.targets)
+        if let Some(key) = key {
+            check_local_key(table, key)?;
+            if targets.is_empty() {
+                return Err(CqlError::invalid(
+                    "A local index needs a column behind the partition key",
+                ));
+            }
+        }
+        Ok((NamedTarget::of(targets)?, key.is_some()))
     }
 
     /// The table with the new index; `None` if there is such an index already.
@@ -173,9 +196,22 @@ impl CreateIndexPlan {
         catalog: &Catalog,
         table: &Table,
         target: &NamedTarget,
+        is_local: bool,
         clock: &ServerClock,
     ) -> Result<Option<Table>, CqlError> {
         let column = resolve::column(table, &target.column)?;
+        if is_local
+            && !matches!(
+                column.kind,
+                ColumnKind::Regular | ColumnKind::Clustering { .. }
+            )
+        {
+            return Err(CqlError::invalid(format!(
+                "Local indexes are on regular and clustering columns: all rows of a partition have \
+                 the same {}",
+                column.name
+            )));
+        }
         if self.class.is_none() && matches!(column.cql_type, CqlType::Vector { .. }) {
             return Err(CqlError::invalid(format!(
                 "An index on vectors ({}) needs a class: CREATE CUSTOM INDEX ... USING \
@@ -193,7 +229,9 @@ impl CreateIndexPlan {
         let mut on_column = table.secondary_indexes_on(column.id);
         let is_attached = self.class.is_some();
         let is_alike = |index: &&SecondaryIndex| {
-            index.part == part && index.is_storage_attached() == is_attached
+            index.part == part
+                && index.is_storage_attached() == is_attached
+                && index.is_local == is_local
         };
         let alike = on_column.find(is_alike);
         // A name is no excuse for a second index without a class.
@@ -222,6 +260,7 @@ impl CreateIndexPlan {
             name: name.clone(),
             column: column.id,
             part,
+            is_local,
             class_name: self.class.clone(),
             options: self.options.clone(),
             version: clock::timeuuid(clock),
@@ -313,6 +352,46 @@ fn known_class(create: &CreateIndex) -> Result<Option<&str>, CqlError> {
             "Non-supported custom class '{class}' provided: use 'sai', or 'vector_index' on a \
              column of vectors"
         )))
+    }
+}
+
+/// The names of the options of CREATE INDEX that have no effect. They are those of the view that an
+/// index is in ScyllaDB, and their values are checked.
+fn idle_properties(create: &CreateIndex, class: Option<&str>) -> Result<Vec<String>, CqlError> {
+    if let Some(class) = class {
+        definition::check_properties(create, class)?;
+    }
+    TableOptions::parse(&create.properties)?;
+    let names = create.properties.iter().map(|(name, _)| name);
+    match names
+        .clone()
+        .find(|name| ["default_time_to_live", "cdc"].contains(&name.as_str()))
+    {
+        Some(name) => Err(CqlError::invalid(format!(
+            "Cannot set {name} for an index: it follows its table"
+        ))),
+        None => Ok(names.cloned().collect()),
+    }
+}
+
+/// Checks that the key of a local index is the partition key of the table.
+fn check_local_key(table: &Table, key: &[String]) -> Result<(), CqlError> {
+    for name in key {
+        let column = resolve::column(table, name)?;
+        let is_repeated = key.iter().filter(|other| *other == name).count() > 1;
+        if is_repeated || !matches!(column.kind, ColumnKind::PartitionKey { .. }) {
+            return Err(CqlError::invalid(format!(
+                "Local index definition must contain full partition key only. Redundant column: {name}"
+            )));
+        }
+    }
+    let mut whole = table.partition_key().into_iter();
+    match whole.find(|column| !key.contains(&column.name)) {
+        Some(missing) => Err(CqlError::invalid(format!(
+            "Local index definition must contain full partition key only. Missing column: {}",
+            missing.name
+        ))),
+        None => Ok(()),
     }
 }
 

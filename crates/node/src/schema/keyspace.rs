@@ -46,7 +46,7 @@ impl CreateKeyspacePlan {
         let properties = KeyspaceProperties::parse(&create.options, &create.name, data_center)?;
         let replication = properties
             .replication
-            .ok_or_else(|| CqlError::config("Missing mandatory replication strategy class"))?;
+            .ok_or_else(|| CqlError::invalid("Missing mandatory option 'replication'"))?;
         Ok(CreateKeyspacePlan {
             keyspace: Keyspace {
                 name: create.name.clone(),
@@ -62,9 +62,18 @@ impl CreateKeyspacePlan {
         })
     }
 
-    /// The warning if the replication factor is higher than the number of nodes.
-    pub fn warning(&self) -> Option<String> {
-        replication::warning(&self.keyspace.name, &self.keyspace.replication)
+    /// The warnings that the replication factor is higher than the number of nodes, and that
+    /// tablets do nothing here.
+    pub fn warnings(&self) -> Vec<String> {
+        let copies = replication::warning(&self.keyspace.name, &self.keyspace.replication);
+        let tablets = self.keyspace.tablets.then(|| {
+            format!(
+                "Tablets of keyspace {} spread nothing, as there is one node; each CDC log gets \
+                 streams of its own",
+                self.keyspace.name
+            )
+        });
+        copies.into_iter().chain(tablets).collect()
     }
 
     pub fn apply(&self, catalog: &mut Catalog) -> Result<Applied, CqlError> {

@@ -229,7 +229,7 @@ pub async fn execute(
     actor: Actor,
 ) -> Result<Answer, CqlError> {
     let plan = plan.clone();
-    let warning = plan.warning();
+    let warnings = plan.warnings();
     let clock = Arc::clone(database.storage.clock());
     let creates_index = matches!(plan.work, Work::CreateIndex(_));
     let guardrails = Arc::clone(database.system.guardrails());
@@ -257,7 +257,7 @@ pub async fn execute(
             Applied::Nothing => Outcome::Void,
             Applied::Changed(change) => Outcome::SchemaChange(change),
         },
-        warnings: warning.into_iter().chain(of_guardrails).collect(),
+        warnings: warnings.into_iter().chain(of_guardrails).collect(),
     })
 }
 
@@ -295,12 +295,13 @@ async fn index_serves(database: &Database, change: &SchemaChange) {
 }
 
 impl SchemaPlan {
-    /// The warning that the client gets beside the result.
-    fn warning(&self) -> Option<String> {
+    /// The warnings that the client gets beside the result.
+    fn warnings(&self) -> Vec<String> {
         match &self.work {
-            Work::CreateKeyspace(plan) => plan.warning(),
-            Work::AlterKeyspace(plan) => plan.warning(),
-            _ => None,
+            Work::CreateKeyspace(plan) => plan.warnings(),
+            Work::AlterKeyspace(plan) => plan.warning().into_iter().collect(),
+            Work::CreateIndex(plan) => plan.warning().into_iter().collect(),
+            _ => Vec::new(),
         }
     }
 

@@ -31,7 +31,7 @@ pub(super) fn parse(
     let class = given
         .remove("class")
         .filter(|class| !class.is_empty())
-        .ok_or_else(|| CqlError::config("Missing mandatory replication strategy class"))?;
+        .ok_or_else(|| CqlError::config("Missing replication strategy class"))?;
     let class = class.strip_prefix(PACKAGE).unwrap_or(&class);
     match class {
         // Drivers read the factors of SimpleStrategy and NetworkTopologyStrategy, and drop a

@@ -53,12 +53,12 @@ enum Kind {
 fn kind(name: &str) -> Option<Kind> {
     Some(match name {
         "comment" | "memtable" => Kind::Text,
-        "allow_auto_snapshot" | "incremental_backups" => Kind::Boolean,
+        "allow_auto_snapshot" | "incremental_backups" | "in_memory" => Kind::Boolean,
         "memtable_flush_period_in_ms" | "paxos_grace_seconds" => Kind::Integer(0),
         "min_index_interval" | "max_index_interval" => Kind::Integer(1),
         "crc_check_chance" | "read_repair_chance" | "dclocal_read_repair_chance" => Kind::Chance,
         "bloom_filter_fp_chance" => Kind::BloomFilterChance,
-        "extensions" | "tombstone_gc" | "per_partition_rate_limit" => Kind::Map,
+        "extensions" | "tombstone_gc" | "per_partition_rate_limit" | "tablets" => Kind::Map,
         "compaction" => Kind::Compaction,
         "compression" => Kind::Compression,
         "caching" => Kind::Caching,
@@ -176,7 +176,7 @@ fn text(name: &str, value: &OptionValue, kind: Kind) -> Result<String, CqlError>
             if chance <= MIN_BLOOM_FILTER_FP_CHANCE || chance > 1.0 {
                 return Err(CqlError::config(format!(
                     "{name} must be larger than 6.71E-5 and less than or equal to 1.0 (got \
-                     {chance})"
+                     {chance:?})"
                 )));
             }
             format!("{chance:?}")
@@ -314,7 +314,7 @@ mod tests {
                 "bloom_filter_fp_chance",
                 "0",
                 "bloom_filter_fp_chance must be larger than 6.71E-5 and less than or equal to 1.0 \
-                 (got 0)",
+                 (got 0.0)",
             ),
             (
                 "min_index_interval",

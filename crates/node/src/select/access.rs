@@ -50,7 +50,7 @@ pub(super) struct ClusteringAccess {
 
 /// The part that secondary indexes take in finding rows. They find the rows of a scan for which
 /// those of the filters hold that they serve. Partitions that are named by their keys are read
-/// without them.
+/// without them, but for one with a local index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IndexUse {
     /// No index takes part.
@@ -105,11 +105,19 @@ pub(super) fn plan(
 
     filters.extend(narrowing.unserved);
     let clustering = narrowing.access;
-    if indexes != IndexUse::Unused && is_scan {
+    filters.extend(groups.others);
+    let is_local = filters.iter().any(is_served_locally);
+    if indexes != IndexUse::Unused && (is_scan || is_local) {
         // A row that an index finds can be anywhere in its partition.
         filters.extend(clustering.values.iter().chain(&clustering.bounds).cloned());
     }
-    filters.extend(groups.others);
+    if indexes != IndexUse::Unused
+        && is_local
+        && let PartitionAccess::Keys(relations) = &partitions
+    {
+        // A local index is read by the partition's token, which others may have, too.
+        filters.extend(relations.iter().cloned());
+    }
     Ok(Access {
         partitions,
         clustering,
@@ -117,6 +125,20 @@ pub(super) fn plan(
         filters,
         wants_static_only,
     })
+}
+
+/// Whether the relations give the whole partition key one value each.
+pub(super) fn names_one_partition(table: &Table, relations: &[Relation]) -> bool {
+    let gives = |column: &Column| {
+        let mut relations = relations.iter();
+        relations.any(|relation| relation.is_on(&column.name) && is_equality(relation))
+    };
+    table.partition_key().into_iter().all(gives)
+}
+
+/// Whether a local index serves the relation.
+fn is_served_locally(relation: &Relation) -> bool {
+    relation.indexes.iter().any(|index| index.is_local)
 }
 
 /// The questions of whether a query may use indexes and whether it filters, which are answered
@@ -431,6 +453,13 @@ fn fault_of(table: &Table, relation: &Relation, access: &ClusteringAccess) -> Cq
 }
 
 impl Access {
+    /// Whether local indexes find the rows, within the one partition that the query names.
+    pub(super) fn is_by_local_index(&self) -> bool {
+        self.indexes != IndexUse::Unused
+            && self.partitions.is_one_partition()
+            && self.filters.iter().any(is_served_locally)
+    }
+
     /// Whether a relation of WHERE leaves a single value to the column.
     pub(super) fn fixes(&self, column: &Column) -> bool {
         let of_partition = match &self.partitions {

@@ -1,6 +1,7 @@
 //! Execution of plans along their access paths: point reads on the async thread, larger reads in
 //! steps on threads that may block.
 
+use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use query::values::Values;
 use schema::{ColumnKind, Table};
 use storage::read::{ClusteringBound, ClusteringSlice};
 use tokio::time::Instant;
+use value::token::routing_key;
 
 use super::access::{IndexUse, PartitionAccess};
 use super::aggregate::Accumulator;
@@ -26,7 +28,7 @@ use super::indexed::Indexed;
 use super::order::ClusteringOrder;
 use super::page::Page;
 use super::paging::{self, PagingState};
-use super::partitions::{self, WantedPartitions};
+use super::partitions::{self, Tokens, WantedPartitions};
 use super::plan::Resolved;
 use super::positions::Span;
 use super::question::Question;
@@ -411,15 +413,17 @@ fn source(
         Reader::Stored {
             storage, told_s, ..
         },
-        WantedPartitions::Tokens(start, end),
-    ) = (&reader, &partitions)
+        Some(tokens),
+    ) = (&reader, indexed_tokens(plan, &partitions))
         && indexes != IndexUse::Unused
         && slot == 0
     {
-        let tokens = (*start, *end);
         match lookup::lookups(&plan.access.filters, filters) {
             None => partitions = WantedPartitions::Nothing,
-            Some(lookups) => {
+            Some(mut lookups) => {
+                if plan.access.is_by_local_index() {
+                    lookups.retain(|lookup| lookup.index.is_local);
+                }
                 let view = storage.view_at(question.table, *told_s);
                 let view = view.map_err(storage_error)?;
                 let lookups = lookup::ready(lookups, &view, indexes, parameters)?;
@@ -442,6 +446,23 @@ fn source(
     }
     let rows = Sequence::new(reader, question, partitions, slot, after);
     Ok(Source::Sequence(rows))
+}
+
+/// The tokens in which secondary indexes find the rows: those of a scan, or that of the partition
+/// whose local indexes are read; `None` if the partitions are read without them.
+fn indexed_tokens(plan: &Resolved, partitions: &WantedPartitions) -> Option<Tokens> {
+    match partitions {
+        WantedPartitions::Tokens(start, end) => Some((*start, *end)),
+        WantedPartitions::Keys(keys) if plan.access.is_by_local_index() => match keys.as_slice() {
+            [key] => {
+                let partitioner = plan.selected.table.partitioner;
+                let token = partitioner.token(&routing_key(key));
+                Some((Bound::Included(token), Bound::Included(token)))
+            }
+            _ => None,
+        },
+        WantedPartitions::Keys(_) | WantedPartitions::Nothing => None,
+    }
 }
 
 /// Decodes the paging state that the client gave back. A state that can't be of this query is an

@@ -58,9 +58,9 @@ use query::bind::StatementClock;
 use schema::{Table, TableId};
 
 use crate::answer::{Answer, ColumnSpec};
-use crate::consistency;
 use crate::database::Database;
 use crate::parameters::Parameters;
+use crate::{consistency, deadline};
 
 /// A SELECT resolved against the catalog. `Display` prints one line for each decision.
 #[derive(Debug)]
@@ -133,11 +133,21 @@ pub async fn execute(
     parameters: Parameters,
 ) -> Result<Answer, CqlError> {
     consistency::check_read(&parameters)?;
-    if let Some(timeout) = &plan.resolved.timeout {
-        let clock = StatementClock::start(database.storage.clock());
-        timeout.check(&parameters.values, &clock)?;
-    }
     let plan = &plan.resolved;
+    let Some(timeout) = &plan.timeout else {
+        return read(database, plan, parameters).await;
+    };
+    let clock = StatementClock::start(database.storage.clock());
+    let limit = timeout.limit(&parameters.values, &clock)?;
+    let late = deadline::late_read(&plan.selected.table, &parameters);
+    deadline::within(limit, || late, read(database, plan, parameters)).await
+}
+
+async fn read(
+    database: &Database,
+    plan: &Arc<Resolved>,
+    parameters: Parameters,
+) -> Result<Answer, CqlError> {
     match &plan.order {
         Order::Clustering(order) => execute::execute(database, plan, order, parameters).await,
         Order::Nearest(nearest) => neighbours::execute(database, plan, nearest, parameters).await,

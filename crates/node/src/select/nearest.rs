@@ -110,6 +110,7 @@ pub(super) fn prepare(
     let kept = table.columns.iter();
     let kept = kept.filter(|column| keeps(table, index, column));
     let indexed = table.secondary_indexes.values();
+    let indexed = indexed.filter(|index| !index.is_local);
     Ok(NearestOrder {
         kept: kept.map(|column| column.id).collect(),
         indexed: indexed.map(|index| index.column).collect(),

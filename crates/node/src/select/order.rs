@@ -46,6 +46,11 @@ pub(super) fn prepare(
     if order_by.is_empty() {
         return Ok(order);
     }
+    for ordering in order_by {
+        if let Ordering::Column { column, .. } = ordering {
+            resolve::column(table, column)?;
+        }
+    }
     if access.indexes != IndexUse::Unused {
         return Err(CqlError::invalid(
             "ORDER BY with 2ndary indexes is not supported, except for ANN queries.",

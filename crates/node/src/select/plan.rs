@@ -19,7 +19,7 @@ pub(super) struct Resolved {
     pub selected: SelectedTable,
     /// The selection.
     pub projection: Projection,
-    /// `USING TIMEOUT`. Its value is checked at each execution and has no other effect.
+    /// `USING TIMEOUT`.
     pub timeout: Option<Timeout>,
     /// The spec of each bind marker, in the order of the markers.
     pub variables: Vec<ColumnSpec>,
@@ -93,6 +93,9 @@ impl Resolved {
         if *indexes != IndexUse::Unused && matches!(partitions, PartitionAccess::Tokens(_)) {
             let served = filters.iter().filter(|relation| relation.is_served());
             line(f, "rows by index", served)?;
+        } else if self.access.is_by_local_index() {
+            let served = filters.iter().filter(|relation| relation.is_served());
+            line(f, "rows by local index", served)?;
         }
         line(f, "slices of", &clustering.values)?;
         line(f, "slices between", &clustering.bounds)?;

@@ -47,11 +47,13 @@ pub(super) fn prepare(
     let relations = select
         .relations
         .iter()
-        .map(|relation| {
-            relation::prepare(Columns::from(&*table), relation, &mut ctx)
-                .map(|relation| relation.with_indexes(&table))
-        })
+        .map(|relation| relation::prepare(Columns::from(&*table), relation, &mut ctx))
         .collect::<Result<Vec<_>, _>>()?;
+    let is_in_one_partition = access::names_one_partition(&table, &relations);
+    let relations: Vec<Relation> = relations
+        .into_iter()
+        .map(|relation| relation.with_indexes(&table, is_in_one_partition))
+        .collect();
     if let Some(nearest) = &mut nearest {
         nearest.restrict(&relations, select.allow_filtering)?;
         if !select.distinct {

@@ -233,7 +233,7 @@ impl SystemTables {
     ) -> Result<Vec<Row>, CqlError> {
         let records = self.contents.get(&table.id).ok_or_else(|| {
             CqlError::invalid(format!(
-                "unconfigured table {}.{}",
+                "table {}.{} does not exist",
                 table.keyspace, table.name
             ))
         })?;

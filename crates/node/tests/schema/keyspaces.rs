@@ -122,7 +122,7 @@ fn drop_takes_the_tables_along() {
     assert!(f.database.storage.catalog().keyspace("a").is_none());
     assert_eq!(
         f.refused("SELECT * FROM a.t", &[]),
-        "Keyspace 'a' does not exist"
+        "keyspace a does not exist"
     );
     f.run(&format!("CREATE KEYSPACE a WITH replication = {SIMPLE}"));
     f.run("CREATE TABLE a.t (k int PRIMARY KEY)");
@@ -164,13 +164,13 @@ fn wrong_replication_is_explained() {
     refuses(&[
         (
             "CREATE KEYSPACE a WITH durable_writes = true",
-            ErrorKind::ConfigError,
-            "Missing mandatory replication strategy class",
+            ErrorKind::Invalid,
+            "Missing mandatory option 'replication'",
         ),
         (
             "CREATE KEYSPACE a WITH replication = {'replication_factor': 1}",
             ErrorKind::ConfigError,
-            "Missing mandatory replication strategy class",
+            "Missing replication strategy class",
         ),
         (
             "CREATE KEYSPACE a WITH replication = {'class': 'SimpleStrategy'}",

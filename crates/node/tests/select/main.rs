@@ -9,6 +9,7 @@ mod collections;
 mod fake_store;
 mod fixture;
 mod functions;
+mod local_indexes;
 mod metadata;
 mod misuse;
 mod ordering;

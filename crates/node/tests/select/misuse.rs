@@ -1,5 +1,6 @@
 //! Statements that are refused, and the texts of their errors.
 
+use cql::error::ErrorKind;
 use node::query::{BoundValue, Parameters};
 use value::Value;
 
@@ -227,7 +228,7 @@ fn wrong_timeouts_are_explained() {
     refuses_restrictions(&[
         (
             "r = 1 ALLOW FILTERING USING TIMEOUT 'hey'",
-            "Invalid STRING constant ('hey') for \"[timeout]\" of type duration",
+            "Invalid STRING constant (hey) for \"[timeout]\" of type duration",
         ),
         (
             "r = 1 ALLOW FILTERING USING TIMEOUT 5",
@@ -263,8 +264,8 @@ fn wrong_names_are_explained() {
             "SELECT nope FROM t",
             "Undefined column name nope in table ks.t",
         ),
-        ("SELECT * FROM nope", "unconfigured table nope"),
-        ("SELECT * FROM nope.t", "Keyspace 'nope' does not exist"),
+        ("SELECT * FROM nope", "table nope does not exist"),
+        ("SELECT * FROM nope.t", "keyspace nope does not exist"),
     ]);
 }
 
@@ -279,7 +280,7 @@ fn wrong_selections_are_explained() {
             "SELECT l[0..1] FROM t",
             "Slice selection is only allowed on sets and maps, but l is a list",
         ),
-        ("SELECT nope(r) FROM t", "Unknown function 'nope'"),
+        ("SELECT nope(r) FROM t", "Unknown function nope called"),
         (
             "SELECT cast(l as int) FROM t",
             "list<int> cannot be cast to int",
@@ -536,4 +537,45 @@ fn a_bound_timeout_is_a_duration_that_a_statement_can_take() {
         let message = f.refused(query, &value);
         assert!(message.contains(text), "{message}");
     }
+}
+
+#[test]
+fn a_statement_without_time_fails_with_a_timeout() {
+    let fixture = Fixture::new().with(&[
+        "CREATE TABLE t (k int PRIMARY KEY, v int)",
+        "INSERT INTO t (k, v) VALUES (1, 1) USING TIMEOUT 1h",
+    ]);
+    assert_eq!(fixture.rows("SELECT v FROM t USING TIMEOUT 1h"), ["1"]);
+    let error = |cql: &str| fixture.execute(cql, Default::default()).err().unwrap();
+    let late = error("SELECT v FROM t USING TIMEOUT 0ms");
+    assert!(matches!(
+        late.kind,
+        ErrorKind::ReadTimeout { block_for: 1, .. }
+    ));
+    assert_eq!(
+        late.message,
+        "Operation timed out for ks.t - received only 0 responses from 1 CL=ONE."
+    );
+    for (write, expected) in [
+        (
+            "INSERT INTO t (k, v) VALUES (2, 1) USING TIMEOUT 0ms",
+            "SIMPLE",
+        ),
+        ("DELETE FROM t USING TIMEOUT 0ms WHERE k = 1", "SIMPLE"),
+        (
+            "UPDATE t USING TIMEOUT 0ms SET v = 2 WHERE k = 1 IF v = 1",
+            "CAS",
+        ),
+        (
+            "BEGIN BATCH USING TIMEOUT 0ms INSERT INTO t (k, v) VALUES (2, 1); APPLY BATCH",
+            "BATCH",
+        ),
+    ] {
+        let late = error(write);
+        assert!(
+            matches!(late.kind, ErrorKind::WriteTimeout { write_type, .. } if write_type == expected),
+            "{write}: {late:?}"
+        );
+    }
+    assert_eq!(fixture.rows("SELECT k, v FROM t"), ["1 | 1"]);
 }

@@ -132,7 +132,7 @@ fn counters_are_only_added_to() {
                incremented/decremented, not set)";
     let insert = "INSERT statements are not allowed on counter tables, use UPDATE instead";
     let timestamp = "Cannot provide custom timestamp for counter updates";
-    let conditional = "Conditional updates are not supported on counter tables";
+    let conditional = "Conditions on counters are not supported";
     for (statement, message) in [
         ("UPDATE u SET n = 5 WHERE k = 1", set),
         ("INSERT INTO u (k, n) VALUES (1, 5)", insert),

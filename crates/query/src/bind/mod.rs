@@ -25,6 +25,7 @@ use cql::wire::ColumnSpec;
 pub use in_list::{PreparedInList, prepare_in_list};
 pub use prepare::{prepare_row, prepare_term};
 use schema::Keyspace;
+pub use text::term_text;
 pub use timeout::Timeout;
 use value::CqlType;
 

@@ -188,9 +188,12 @@ pub(super) fn invalid_value(name: &str, reason: &str) -> CqlError {
 }
 
 fn misplaced(kind: &str, name: &str, cql_type: &CqlType) -> CqlError {
-    CqlError::invalid(format!(
-        "Invalid {kind} literal for {name} of type {cql_type}"
-    ))
+    CqlError::invalid(match (kind, cql_type) {
+        ("list", CqlType::Map { .. } | CqlType::Set { .. }) => {
+            format!("Unexpected receiver type '{cql_type}'; only list and vector are expected")
+        }
+        _ => format!("Invalid {kind} literal for {name} of type {cql_type}"),
+    })
 }
 
 fn elements(

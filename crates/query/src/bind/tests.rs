@@ -110,7 +110,7 @@ fn constants_of_another_type_are_explained() {
         (
             "'x'",
             "int",
-            "Invalid STRING constant ('x') for \"c\" of type int",
+            "Invalid STRING constant (x) for \"c\" of type int",
         ),
         (
             "true",
@@ -142,7 +142,7 @@ fn collections_of_another_type_are_explained() {
         (
             "[1]",
             "set<int>",
-            "Invalid list literal for c of type set<int>",
+            "Unexpected receiver type 'set<int>'; only list and vector are expected",
         ),
         (
             "{1}",

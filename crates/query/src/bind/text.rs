@@ -10,16 +10,20 @@ use value::{Literal, Value};
 const MAX_CHARS: usize = 60;
 
 /// The text of a term, about as the user wrote it, cut if it is long.
-pub(super) fn term_text(term: &Term) -> String {
+pub fn term_text(term: &Term) -> String {
     let mut out = String::new();
     put(&mut out, term);
     excerpt(&out)
 }
 
-/// The text of a literal, about as the user wrote it, cut if it is long.
+/// The text of a literal, about as the user wrote it, cut if it is long. A string has no quotes, as
+/// in Cassandra's errors.
 pub(super) fn literal_text(literal: &Literal) -> String {
     let mut out = String::new();
-    put_literal(&mut out, literal);
+    match literal {
+        Literal::String(text) => out.push_str(text),
+        other => put_literal(&mut out, other),
+    }
     excerpt(&out)
 }
 

@@ -1,5 +1,6 @@
-//! `USING TIMEOUT`. It has no effect, as a statement waits for no other node, but a value that is
-//! no timeout is refused.
+//! `USING TIMEOUT`: the time that a statement may take.
+
+use std::time::Duration;
 
 use cql::ast::Term;
 use cql::error::CqlError;
@@ -28,19 +29,23 @@ impl Timeout {
         Ok(Timeout(term))
     }
 
-    /// Checks the value of the clause in one execution. Unset is allowed.
+    /// The time that one execution may take; `None` if the value is unset.
     ///
     /// # Errors
     /// As [`Timeout::prepare`].
-    pub fn check(&self, values: &[BoundValue], clock: &StatementClock) -> Result<(), CqlError> {
+    pub fn limit(
+        &self,
+        values: &[BoundValue],
+        clock: &StatementClock,
+    ) -> Result<Option<Duration>, CqlError> {
         check(&self.0.evaluate(values, clock)?)
     }
 }
 
-fn check(bound: &Bound) -> Result<(), CqlError> {
+fn check(bound: &Bound) -> Result<Option<Duration>, CqlError> {
     let refused = |what: &str| Err(CqlError::invalid(format!("Timeout values {what}")));
     let bytes = match bound {
-        Bound::Unset => return Ok(()),
+        Bound::Unset => return Ok(None),
         Bound::Null => return refused("cannot be null"),
         Bound::Value(bytes) => bytes,
     };
@@ -61,5 +66,6 @@ fn check(bound: &Bound) -> Result<(), CqlError> {
     if nanoseconds % NANOSECONDS_PER_MILLISECOND != 0 {
         return refused("cannot have a granularity finer than milliseconds");
     }
-    Ok(())
+    // The number is not negative.
+    Ok(Some(Duration::from_nanos(nanoseconds.unsigned_abs())))
 }

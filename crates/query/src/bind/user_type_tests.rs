@@ -119,7 +119,7 @@ fn other_literals_and_fields_are_refused() {
         ("{}", "Invalid set literal for p of type frozen<person>"),
         (
             "('n')",
-            "Invalid STRING constant ('n') for \"p\" of type frozen<person>",
+            "Invalid STRING constant (n) for \"p\" of type frozen<person>",
         ),
         (
             "('n', null)",

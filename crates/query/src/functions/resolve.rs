@@ -67,7 +67,7 @@ fn unknown(name: &str) -> CqlError {
             "the token function is supported only in the selection and in WHERE, on both sides of a relation"
                 .to_owned()
         }
-        _ => format!("Unknown function '{name}'"),
+        _ => format!("Unknown function {name} called"),
     })
 }
 
@@ -390,7 +390,7 @@ mod tests {
     fn wrong_calls_are_explained() {
         let int = CqlType::Int;
         let cases: Vec<(&str, Vec<Argument<'_>>, &str)> = vec![
-            ("nope", vec![], "Unknown function 'nope'"),
+            ("nope", vec![], "Unknown function nope called"),
             (
                 "mintimeuuid",
                 vec![],

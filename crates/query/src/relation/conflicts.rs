@@ -71,7 +71,9 @@ fn check_pair(earlier: &Relation, later: &Relation) -> Result<(), CqlError> {
 /// `None` if they restrict nothing in common.
 fn common_name(a: &Relation, b: &Relation) -> Option<String> {
     if let (RelationKind::Token { .. }, RelationKind::Token { .. }) = (&a.kind, &b.kind) {
-        return Some("token of the partition key".to_owned());
+        let columns = a.text.strip_prefix("token(");
+        let columns = columns.and_then(|rest| rest.split_once(')'));
+        return Some(columns.map_or_else(|| a.text.clone(), |(columns, _)| columns.to_owned()));
     }
     columns(a)
         .iter()

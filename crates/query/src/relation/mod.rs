@@ -115,10 +115,11 @@ pub enum TokenTerm {
 }
 
 impl Relation {
-    /// The relation with those of a table's secondary indexes that serve it.
+    /// The relation with those of a table's secondary indexes that serve it. Local ones do if the
+    /// query names one partition (`is_in_one_partition`).
     #[must_use]
-    pub fn with_indexes(self, table: &Table) -> Relation {
-        let indexes = served::serving(table, &self.kind);
+    pub fn with_indexes(self, table: &Table, is_in_one_partition: bool) -> Relation {
+        let indexes = served::serving(table, is_in_one_partition, &self.kind);
         Relation { indexes, ..self }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! A storage-attached index serves ranges, too, and several serve the columns of a tuple together;
 //! an index without a class serves equalities of one column alone. Where a column has both, the
-//! storage-attached one is taken.
+//! storage-attached one is taken. A local index, as ScyllaDB has it, is one without a class that
+//! serves where the query names one partition, and is taken there before one of the whole table.
 
 use std::sync::Arc;
 
@@ -15,8 +16,13 @@ use super::{RelationKind, Test, TupleTest};
 
 /// The indexes that serve a relation: one for each of its columns; none if one of them lacks its
 /// index.
-pub(super) fn serving(table: &Table, kind: &RelationKind) -> Vec<Arc<SecondaryIndex>> {
-    let one = |column, test| index(table, column, test).into_iter().collect();
+pub(super) fn serving(
+    table: &Table,
+    is_in_one_partition: bool,
+    kind: &RelationKind,
+) -> Vec<Arc<SecondaryIndex>> {
+    let index = |column, part| index(table, is_in_one_partition, column, part);
+    let one = |column, part| index(column, part).into_iter().collect();
     match kind {
         RelationKind::Column { column, test } => match test {
             Test::Compare(comparison, _) => one(column, Part::Whole(*comparison)),
@@ -30,7 +36,7 @@ pub(super) fn serving(table: &Table, kind: &RelationKind) -> Vec<Arc<SecondaryIn
             test: TupleTest::Compare(comparison, _),
         } if *comparison == Comparison::Eq || columns.len() == 1 => columns
             .iter()
-            .map(|column| index(table, column, Part::Whole(*comparison)))
+            .map(|column| index(column, Part::Whole(*comparison)))
             .collect::<Option<Vec<_>>>()
             .filter(|indexes| columns.len() == 1 || are_storage_attached(indexes))
             .unwrap_or_default(),
@@ -52,9 +58,15 @@ enum Part {
     Of(IndexedPart),
 }
 
-fn index(table: &Table, column: &Column, part: Part) -> Option<Arc<SecondaryIndex>> {
+fn index(
+    table: &Table,
+    is_in_one_partition: bool,
+    column: &Column,
+    part: Part,
+) -> Option<Arc<SecondaryIndex>> {
     let serves = |index: &&Arc<SecondaryIndex>| {
         index.column == column.id
+            && (is_in_one_partition || !index.is_local)
             && match part {
                 Part::Of(part) => index.part == part,
                 Part::Whole(Comparison::Eq) => {
@@ -69,7 +81,7 @@ fn index(table: &Table, column: &Column, part: Part) -> Option<Arc<SecondaryInde
     };
     let indexes = table.secondary_indexes.values().filter(serves);
     indexes
-        .min_by_key(|index| !index.is_storage_attached())
+        .min_by_key(|index| (!index.is_storage_attached(), !index.is_local))
         .cloned()
 }
 

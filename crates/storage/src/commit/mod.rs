@@ -380,6 +380,8 @@ impl Committer {
         let mut grown = Vec::new();
         let mut waiting = Vec::with_capacity(writes.len());
         let mut held = 0;
+        // Of the tables in memory, by all writes of the batch.
+        let mut growth = 0;
         while held < BATCH_SHOWN_BYTES_MAX
             && let Some(PendingWrite {
                 write,
@@ -388,15 +390,7 @@ impl Committer {
                 _permit: permit,
             }) = writes.pop_front()
         {
-            let prepared = write::prepare(
-                &self.shared.engine,
-                &schema,
-                &self.shared.gate,
-                &changes,
-                write,
-                moment.told(told_s),
-            );
-            match prepared {
+            match self.prepare(&schema, &changes, write, moment.told(told_s), &mut growth) {
                 Ok(prepared) => {
                     held += prepared.held;
                     changes.absorb(prepared.changes);
@@ -441,6 +435,25 @@ impl Committer {
         statistics
             .commit_micros
             .fetch_add(micros, Ordering::Relaxed);
+    }
+
+    /// Prepares a write behind those of the batch, if the tables in memory have room for it.
+    /// `growth` is that of these tables by the batch.
+    fn prepare(
+        &self,
+        schema: &Schema,
+        batch: &Changes,
+        write: Write,
+        moment: Moment,
+        growth: &mut i64,
+    ) -> Result<write::Prepared, StorageError> {
+        let (engine, gate) = (&self.shared.engine, &self.shared.gate);
+        let is_deletion = !write.adds_cells();
+        let prepared = write::prepare(engine, schema, gate, batch, write, moment)?;
+        let with = *growth + prepared.changes.resident_growth(engine, schema);
+        engine.check_resident_room(with, is_deletion)?;
+        *growth = with;
+        Ok(prepared)
     }
 
     async fn commit_changes(

@@ -13,7 +13,7 @@ use super::sweep::Sweep;
 use crate::StorageError;
 use crate::engine::{Batch, Engine, SpaceId};
 use crate::key::{self, HEADER, ROW};
-use crate::layout::TableSchema;
+use crate::layout::{Schema, TableSchema};
 use crate::record::{self, Record};
 
 #[derive(Default)]
@@ -46,6 +46,22 @@ impl Changes {
     /// Puts an entry of a secondary index, or removes it.
     pub(super) fn put_entry(&mut self, space: SpaceId, key: Vec<u8>, value: Option<Bytes>) {
         self.entries.entry(space).or_default().insert(key, value);
+    }
+
+    /// The bytes by which the changes grow the tables in memory.
+    pub(super) fn resident_growth(&self, engine: &Engine, schema: &Schema) -> i64 {
+        let is_resident = |space: &SpaceId| {
+            let table = schema.table(space.table());
+            table.is_ok_and(|table| table.table.is_in_memory())
+        };
+        let spaces = self.records.iter();
+        let records = spaces.filter(|(space, _)| is_resident(space));
+        engine.resident_growth(records.flat_map(|(space, records)| {
+            records.iter().map(|(key, record)| {
+                let value = (!record.is_empty()).then(|| record::encode(record).len());
+                (*space, &key[..], value)
+            })
+        }))
     }
 
     /// Takes in the changes of a write.

@@ -25,18 +25,27 @@ pub(crate) type Examiner = Box<dyn FnMut(&[u8], &Stored<'_>) -> Fate + Send>;
 /// Gives the examiner of a space; `None` keeps all its entries.
 pub(crate) type Examiners = Arc<dyn Fn(SpaceId) -> Option<Examiner> + Send + Sync>;
 
-/// The value of an entry, not yet read.
-pub(crate) struct Stored<'a>(&'a ItemAccessor<'a>);
+/// The value of an entry.
+pub(crate) enum Stored<'a> {
+    /// It is not read yet.
+    Unread(&'a ItemAccessor<'a>),
+    /// It is in memory.
+    Held(&'a Bytes),
+}
 
 impl Stored<'_> {
     /// Whether the value lies in another file, which costs a look there.
     pub(crate) fn is_separated(&self) -> bool {
-        self.0.is_indirection()
+        matches!(self, Stored::Unread(item) if item.is_indirection())
     }
 
     /// Reads the value; `None` if it can't be read.
     pub(crate) fn value(&self) -> Option<Bytes> {
-        match self.0.value() {
+        let item = match self {
+            Stored::Held(value) => return Some(Bytes::clone(value)),
+            Stored::Unread(item) => item,
+        };
+        match item.value() {
             Ok(value) => Some(value.into()),
             Err(error) => {
                 tracing::warn!(%error, "a stored value could not be read while files were rewritten");
@@ -86,7 +95,7 @@ impl CompactionFilter for SpaceFilter {
         let Some(examine) = &mut self.0 else {
             return Ok(Verdict::Keep);
         };
-        Ok(match examine(item.key(), &Stored(&item)) {
+        Ok(match examine(item.key(), &Stored::Unread(&item)) {
             Fate::Keep => Verdict::Keep,
             Fate::Remove => Verdict::Remove,
             Fate::Replace(value) => Verdict::ReplaceValue(value.into()),

@@ -17,6 +17,7 @@ pub(crate) mod journal;
 pub(crate) mod manifest;
 mod one_of;
 mod refused;
+mod resident;
 #[cfg(feature = "simulation")]
 mod simulated;
 mod space;
@@ -36,6 +37,7 @@ pub(crate) use error::{damage_error, fault_error};
 use error::{open_error, read_error, write_error};
 pub(crate) use filter::{Examiner, Examiners, Fate, Stored};
 pub(crate) use one_of::{Engine, Scan, Snapshot};
+use resident::{Resident, ResidentMap, ResidentRange, State};
 #[cfg(feature = "simulation")]
 pub use simulated::SimulatedDisk;
 pub(crate) use space::SpaceId;
@@ -53,6 +55,8 @@ const SEALED_MEMTABLES_MAX: usize = 1;
 /// The most sorted runs on the first level when a commit begins. fjall stops a writer at 30,
 /// likewise.
 const FIRST_LEVEL_RUNS_MAX: usize = 24;
+/// The most times that a snapshot is taken again, as two batches were written meanwhile.
+const SNAPSHOT_TRIES_MAX: usize = 10_000;
 const BACK_PRESSURE_POLL: std::time::Duration = std::time::Duration::from_millis(2);
 
 /// The options that count for all spaces.
@@ -61,6 +65,8 @@ pub(crate) struct EngineOptions {
     pub cache_bytes: u64,
     /// Bytes that a space gathers in memory before they are written out.
     pub memtable_bytes: u64,
+    /// Bytes that the spaces in memory may take together.
+    pub resident_bytes: u64,
 }
 
 /// The options of a new space.
@@ -68,6 +74,8 @@ pub(crate) struct EngineOptions {
 pub(crate) struct SpaceOptions {
     /// Whether large values are kept apart, so that rewriting keys does not move them.
     pub separate_values: bool,
+    /// Whether all entries are held in memory, too, where reads find them.
+    pub resident: bool,
 }
 
 /// The place that a batch must have reached when its commit returns.
@@ -89,6 +97,7 @@ pub(crate) struct Disk {
     examiners: Examiners,
     /// The open database; `None` after a reopening that failed, and once it is closed.
     open: RwLock<Option<Opened>>,
+    resident: Resident,
     /// Counts the reopenings, so that old snapshots are recognised.
     incarnation: AtomicU64,
     is_closed: AtomicBool,
@@ -111,10 +120,15 @@ struct Opened {
 pub(crate) struct DiskSnapshot {
     snapshot: fjall::Snapshot,
     incarnation: u64,
+    /// The spaces in memory at that moment; `None` if there are none.
+    resident: Option<Arc<State>>,
 }
 
 /// A scan over the keys and values of a range, from either end.
-pub(crate) struct DiskScan(fjall::Iter);
+pub(crate) enum DiskScan {
+    Files(fjall::Iter),
+    Resident(ResidentRange),
+}
 
 impl Disk {
     pub(crate) fn open(
@@ -128,6 +142,7 @@ impl Disk {
             options,
             examiners,
             open: RwLock::new(Some(opened)),
+            resident: Resident::new(options.resident_bytes),
             incarnation: AtomicU64::new(0),
             is_closed: AtomicBool::new(false),
             written: AtomicU64::new(number),
@@ -272,11 +287,86 @@ impl Disk {
                 .map_err(|error| write_error(error.into()))?;
             Ok(Some(keyspace))
         })?;
+        if options.resident && keyspace.is_some() {
+            self.resident.add(id, []);
+        }
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
         if let (Some(open), Some(keyspace)) = (&mut *open, keyspace) {
             open.spaces.insert(id, keyspace);
         }
         Ok(())
+    }
+
+    /// Reads a space into memory, where all later reads find it.
+    pub(crate) fn hold(&self, id: SpaceId) -> Result<(), StorageError> {
+        let snapshot = self.snapshot()?;
+        let mut room = self.resident.room_bytes(0);
+        let mut entries = Vec::new();
+        for entry in self.scan_at(&snapshot, id, (Bound::Unbounded, Bound::Unbounded))? {
+            let (key, value) = entry?;
+            let bytes = resident::entry_bytes(key.len(), value.len());
+            room = room.checked_sub(bytes).ok_or_else(|| self.no_room())?;
+            // What is read may be part of a block, which is not kept.
+            entries.push((Bytes::copy_from_slice(&key), Bytes::copy_from_slice(&value)));
+        }
+        self.resident.add(id, entries);
+        Ok(())
+    }
+
+    /// The bytes by which changes grow the spaces in memory, which hold the sizes of their values.
+    /// Only the thread that writes may ask.
+    pub(crate) fn resident_growth<'k>(
+        &self,
+        changes: impl Iterator<Item = (SpaceId, &'k [u8], Option<usize>)>,
+    ) -> i64 {
+        let state = self.resident.newest();
+        let growths = changes.filter_map(|(space, key, value)| {
+            Some(resident::growth(state.space(space)?, key, value))
+        });
+        growths.sum()
+    }
+
+    /// Checks that the spaces in memory may grow by so many bytes. Without room, what is dead is
+    /// dropped first. Deletions (`is_deletion`) have an eighth more, as they make room.
+    pub(crate) fn check_resident_room(
+        &self,
+        growth: i64,
+        is_deletion: bool,
+    ) -> Result<(), StorageError> {
+        let Ok(wanted) = u64::try_from(growth) else {
+            return Ok(());
+        };
+        let more = if is_deletion {
+            self.resident.budget_bytes() / 8
+        } else {
+            0
+        };
+        if wanted <= self.resident.room_bytes(more) {
+            return Ok(());
+        }
+        let mut examiners = HashMap::new();
+        self.resident.forget(|space, key, value| {
+            let examiner = examiners
+                .entry(space)
+                .or_insert_with(|| (self.examiners)(space));
+            match examiner {
+                Some(examine) => examine(key, &Stored::Held(value)),
+                None => Fate::Keep,
+            }
+        });
+        if wanted <= self.resident.room_bytes(more) {
+            return Ok(());
+        }
+        Err(self.no_room())
+    }
+
+    fn no_room(&self) -> StorageError {
+        StorageError::Invalid(format!(
+            "the tables with in_memory = true have no room left: they take up to {} MiB; delete \
+             rows or truncate a table, or start the server with a larger \
+             --in-memory-storage-size-mb",
+            self.resident.budget_bytes() >> 20
+        ))
     }
 
     /// Drops a space. Its files are removed once nobody reads them.
@@ -285,6 +375,7 @@ impl Disk {
             let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
             open.as_mut().and_then(|open| open.spaces.remove(&id))
         };
+        self.resident.drop_space(id);
         match removed {
             Some(keyspace) => {
                 self.with(|open| open.database.delete_keyspace(keyspace).map_err(write_error))
@@ -315,6 +406,7 @@ impl Disk {
                     Sync::Kernel => PersistMode::Buffer,
                 }));
             let number = self.written.load(Ordering::Acquire) + 1;
+            let is_resident = self.resident.prepare(number, &batch);
             let record = journal::Record {
                 number,
                 synced_through: self.synced.load(Ordering::Acquire),
@@ -342,6 +434,9 @@ impl Disk {
                     Ok(())
                 }
                 Err(error) => {
+                    if is_resident {
+                        self.resident.withdraw();
+                    }
                     self.withdraw(number - 1);
                     Err(write_error(error))
                 }
@@ -381,15 +476,34 @@ impl Disk {
 
     pub(crate) fn snapshot(&self) -> Result<DiskSnapshot, StorageError> {
         self.with(|open| {
-            Ok(DiskSnapshot {
-                snapshot: open.database.snapshot(),
-                incarnation: self.incarnation.load(Ordering::Relaxed),
-            })
+            for _ in 0..SNAPSHOT_TRIES_MAX {
+                let snapshot = open.database.snapshot();
+                let resident = match self.resident.is_empty() {
+                    true => None,
+                    // Two batches may have been written since. Then it is too old.
+                    false => match self.resident.at(number_in(open, &snapshot)?) {
+                        Some(state) => Some(state),
+                        None => continue,
+                    },
+                };
+                return Ok(DiskSnapshot {
+                    snapshot,
+                    incarnation: self.incarnation.load(Ordering::Relaxed),
+                    resident,
+                });
+            }
+            Err(StorageError::Io(
+                "writes went on too fast to see one moment of all tables: read again".to_owned(),
+            ))
         })
     }
 
-    /// The newest value of a key.
+    /// The newest value of a key. Only the thread that writes may ask for those of spaces in
+    /// memory.
     pub(crate) fn get(&self, space: SpaceId, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+        if let Some(map) = self.resident.newest().space(space) {
+            return Ok(map.get(key).cloned());
+        }
         self.with(|open| {
             let value = open.space(space)?.get(key).map_err(read_error)?;
             Ok(value.map(Bytes::from))
@@ -403,6 +517,9 @@ impl Disk {
         key: &[u8],
     ) -> Result<Option<Bytes>, StorageError> {
         self.with_snapshot(snapshot, |open| {
+            if let Some(map) = snapshot.held(space) {
+                return Ok(map.get(key).cloned());
+            }
             let value = snapshot
                 .snapshot
                 .get(open.space(space)?, key)
@@ -418,10 +535,12 @@ impl Disk {
         range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
     ) -> Result<DiskScan, StorageError> {
         self.with_snapshot(snapshot, |open| {
+            if let Some(map) = snapshot.held(space) {
+                return Ok(DiskScan::Resident(map.range(range)));
+            }
             let keyspace = open.space(space)?;
-            Ok(DiskScan(
-                snapshot.snapshot.range::<Vec<u8>, _>(keyspace, range),
-            ))
+            let files = snapshot.snapshot.range::<Vec<u8>, _>(keyspace, range);
+            Ok(DiskScan::Files(files))
         })
     }
 
@@ -520,14 +639,37 @@ impl Iterator for DiskScan {
     type Item = Result<(Bytes, Bytes), StorageError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.next().map(pair)
+        match self {
+            DiskScan::Files(files) => files.next().map(pair),
+            DiskScan::Resident(range) => range.next().map(Ok),
+        }
     }
 }
 
 impl DoubleEndedIterator for DiskScan {
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.0.next_back().map(pair)
+        match self {
+            DiskScan::Files(files) => files.next_back().map(pair),
+            DiskScan::Resident(range) => range.next_back().map(Ok),
+        }
     }
+}
+
+impl DiskSnapshot {
+    /// A space that is in memory.
+    fn held(&self, space: SpaceId) -> Option<&ResidentMap> {
+        self.resident.as_ref()?.space(space)
+    }
+}
+
+/// The number of the last batch that a snapshot shows.
+fn number_in(open: &Opened, snapshot: &fjall::Snapshot) -> Result<u64, StorageError> {
+    let record = snapshot
+        .get(open.space(SpaceId::META)?, journal::RECORD_KEY)
+        .map_err(read_error)?;
+    Ok(record
+        .and_then(|bytes| journal::Record::decode(&bytes))
+        .map_or(0, |record| record.number))
 }
 
 fn pair(guard: fjall::Guard) -> Result<(Bytes, Bytes), StorageError> {

@@ -105,6 +105,40 @@ impl Engine {
         either!(self, of => of.create_space(id, options))
     }
 
+    /// See [`Disk::hold`]. A simulated disk is in memory anyway.
+    pub(crate) fn hold(&self, id: SpaceId) -> Result<(), StorageError> {
+        match self {
+            Engine::Disk(of) => of.hold(id),
+            #[cfg(feature = "simulation")]
+            Engine::Simulated(_) => Ok(()),
+        }
+    }
+
+    /// See [`Disk::resident_growth`].
+    pub(crate) fn resident_growth<'k>(
+        &self,
+        changes: impl Iterator<Item = (SpaceId, &'k [u8], Option<usize>)>,
+    ) -> i64 {
+        match self {
+            Engine::Disk(of) => of.resident_growth(changes),
+            #[cfg(feature = "simulation")]
+            Engine::Simulated(_) => 0,
+        }
+    }
+
+    /// See [`Disk::check_resident_room`].
+    pub(crate) fn check_resident_room(
+        &self,
+        growth: i64,
+        is_deletion: bool,
+    ) -> Result<(), StorageError> {
+        match self {
+            Engine::Disk(of) => of.check_resident_room(growth, is_deletion),
+            #[cfg(feature = "simulation")]
+            Engine::Simulated(_) => Ok(()),
+        }
+    }
+
     /// See [`Disk::drop_space`].
     pub(crate) fn drop_space(&self, id: SpaceId) -> Result<(), StorageError> {
         either!(self, of => of.drop_space(id))

@@ -59,6 +59,7 @@ mod tests {
         let options = EngineOptions {
             cache_bytes: 1 << 20,
             memtable_bytes: 1 << 20,
+            resident_bytes: 0,
         };
         let (directory, is_new) = Directory::open(path).unwrap();
         if is_new {
@@ -83,6 +84,7 @@ mod tests {
         let engine = open(directory.path());
         let options = SpaceOptions {
             separate_values: false,
+            resident: false,
         };
         engine.create_space(SpaceId::META, options).unwrap();
         put(&engine, "acknowledged");

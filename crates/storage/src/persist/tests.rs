@@ -211,6 +211,7 @@ fn secondary_indexes() -> BTreeMap<String, Arc<SecondaryIndex>> {
             name: format!("by {part:?}"),
             column: ColumnId(at as u32),
             part,
+            is_local: false,
             class_name: Some("sai".to_owned()),
             options: BTreeMap::from([("case_sensitive".to_owned(), "false".to_owned())]),
             version: Uuid::from_u128(100 + at as u128),

@@ -48,6 +48,7 @@ fn index(number: usize) -> SecondaryIndex {
         name: format!("i{number}"),
         column,
         part,
+        is_local: false,
         class_name: Some("sai".to_owned()),
         options: BTreeMap::new(),
         version: Uuid::new_v4(),

@@ -180,6 +180,13 @@ pub fn create(storage: &Storage, table: &Table, tablets: bool) {
     .expect("the table is created");
 }
 
+/// Makes a table that does not exist yet one whose rows are held in memory.
+pub fn hold_in_memory(table: &mut Table) {
+    table
+        .options
+        .insert("in_memory".to_owned(), "true".to_owned());
+}
+
 /// A table `ks.t` with an int key, an int clustering column and a text value.
 pub fn simple_table() -> Table {
     TableBuilder::new("ks", "t")

@@ -2,7 +2,7 @@
 
 use cql::ast::{Assignment, DeleteTarget, Term};
 use cql::error::CqlError;
-use query::bind::{PrepareContext, prepare_term};
+use query::bind::{PrepareContext, prepare_term, term_text};
 use query::resolve;
 use schema::{Column, Table};
 use value::{CqlType, UserType};
@@ -57,12 +57,12 @@ impl Operation {
                 count(column, Sign::Minus, value, ctx)?
             }
             Assignment::Add { value, .. } => {
-                let collection = multi_cell(column, "+")?;
+                let collection = multi_cell(column, "+", value)?;
                 let term = prepare_term(value, &column.cql_type, &column.name, ctx)?;
                 Action::Add(collection, term)
             }
             Assignment::Prepend { value, .. } => {
-                let collection = multi_cell(column, "+")?;
+                let collection = multi_cell(column, "+", value)?;
                 if collection != Collection::List {
                     return Err(CqlError::invalid(format!(
                         "Invalid operation ({0} = ... + {0}) for non list column {0}",
@@ -72,7 +72,7 @@ impl Operation {
                 Action::Prepend(prepare_term(value, &column.cql_type, &column.name, ctx)?)
             }
             Assignment::Subtract { value, .. } => {
-                let collection = multi_cell(column, "-")?;
+                let collection = multi_cell(column, "-", value)?;
                 let removed = match &column.cql_type {
                     CqlType::Map { key, .. } => CqlType::Set {
                         element: key.clone(),
@@ -140,15 +140,14 @@ fn count(
 
 /// The kind of collection of a column whose elements can be changed one by one. Other columns are
 /// an error.
-fn multi_cell(column: &Column, sign: &str) -> Result<Collection, CqlError> {
-    let name = &column.name;
+fn multi_cell(column: &Column, sign: &str, value: &Term) -> Result<Collection, CqlError> {
+    let (name, value) = (&column.name, term_text(value));
     match Collection::of(&column.cql_type) {
         None => Err(CqlError::invalid(format!(
-            "Invalid operation ({name} = {name} {sign} ...) for non counter column {name}"
+            "Invalid operation ({name} = {name} {sign} {value}) for non counter column {name}"
         ))),
-        Some(collection) if !column.cql_type.is_multi_cell() => Err(CqlError::invalid(format!(
-            "Invalid operation ({name} = {name} {sign} ...) for frozen {} column {name}",
-            collection.name()
+        Some(_) if !column.cql_type.is_multi_cell() => Err(CqlError::invalid(format!(
+            "Invalid operation ({name} = {name} {sign} {value}) for frozen collection column {name}"
         ))),
         Some(collection) => Ok(collection),
     }
@@ -163,7 +162,8 @@ fn set_field(
     let name = &column.name;
     let refused = |what: &str| {
         CqlError::invalid(format!(
-            "Invalid operation ({name}.{field} = ...) for {what} column {name}"
+            "Invalid operation ({name}.{field} = {}) for {what} column {name}",
+            term_text(value)
         ))
     };
     let Some(definition) = column.cql_type.user_type() else {
@@ -210,14 +210,16 @@ fn set_element(
     let name = &column.name;
     let refused = |what: String| {
         CqlError::invalid(format!(
-            "Invalid operation ({name}[...] = ...) for {what} column {name}"
+            "Invalid operation ({name}[{}] = {}) for {what} column {name}",
+            term_text(key),
+            term_text(value)
         ))
     };
     let Some(collection) = Collection::of(&column.cql_type) else {
         return Err(refused("non collection".to_owned()));
     };
     if !column.cql_type.is_multi_cell() {
-        return Err(refused(format!("frozen {}", collection.name())));
+        return Err(refused("frozen collection".to_owned()));
     }
     let value_type = match &column.cql_type {
         CqlType::List { element, .. } => element,

@@ -19,10 +19,12 @@ fn engine(path: &Path) -> Engine {
     let options = EngineOptions {
         cache_bytes: 1 << 20,
         memtable_bytes: 1 << 20,
+        resident_bytes: 0,
     };
     let engine = Engine::open(directory, options, Arc::new(|_| None)).unwrap();
     let plain = SpaceOptions {
         separate_values: false,
+        resident: false,
     };
     engine.create_space(SpaceId::META, plain).unwrap();
     engine.mark_made().unwrap();

@@ -40,7 +40,7 @@ impl Record {
         out
     }
 
-    pub(super) fn decode(bytes: &[u8]) -> Option<Record> {
+    pub(in crate::engine) fn decode(bytes: &[u8]) -> Option<Record> {
         let (&VERSION, rest) = bytes.split_first()? else {
             return None;
         };
