@@ -370,13 +370,6 @@ impl Settings {
                     .to_owned(),
             ));
         }
-        let sync_interval_ms = self.sync_interval_ms.unwrap_or(1_000);
-        if sync_interval_ms == 0 {
-            return Err(Failure::Configuration(
-                "sync-interval-ms must be at least 1; to sync every write use --durability synced"
-                    .to_owned(),
-            ));
-        }
         let memory = MemoryLimit::resolve(self.memory_limit)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let data_dir = self.data_dir.unwrap_or_else(|| "annulus-data".into());
@@ -396,12 +389,7 @@ impl Settings {
             tls,
             datacenter: datacenter(self.datacenter)?,
             sample: self.sample,
-            durability: match self.durability.unwrap_or(DurabilityName::Synced) {
-                DurabilityName::Synced => Durability::Synced,
-                DurabilityName::Buffered => Durability::Buffered {
-                    sync_interval: Duration::from_millis(sync_interval_ms),
-                },
-            },
+            durability: durability(self.durability, self.sync_interval_ms)?,
             memory,
             cache_bytes: self.cache_mib.map_or(memory.cache_bytes(), |mib| mib << 20),
             resident_bytes: self
@@ -461,6 +449,29 @@ impl Settings {
             check_interval,
         }))
     }
+}
+
+/// The moment at which a write is acknowledged.
+///
+/// # Errors
+/// If the interval between syncs is zero.
+fn durability(
+    name: Option<DurabilityName>,
+    sync_interval_ms: Option<u64>,
+) -> Result<Durability, Failure> {
+    let sync_interval_ms = sync_interval_ms.unwrap_or(1_000);
+    if sync_interval_ms == 0 {
+        return Err(Failure::Configuration(
+            "sync-interval-ms must be at least 1; to sync every write use --durability synced"
+                .to_owned(),
+        ));
+    }
+    Ok(match name.unwrap_or(DurabilityName::Synced) {
+        DurabilityName::Synced => Durability::Synced,
+        DurabilityName::Buffered => Durability::Buffered {
+            sync_interval: Duration::from_millis(sync_interval_ms),
+        },
+    })
 }
 
 /// Refuses an address that others reach, unless clients log in and nobody listens in.
