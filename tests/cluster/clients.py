@@ -22,7 +22,6 @@ def _client(addresses, policy, consistency, **options):
     return Cluster(
         [host for host, _ in addresses],
         port=addresses[0][1],
-        protocol_version=4,
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         **options,
     )

@@ -24,7 +24,7 @@ def endpoint(host):
 
 def test_the_hosts_are_the_gateways(driver, gateways):
     driver.connect()
-    assert driver.protocol_version == 4
+    assert driver.protocol_version == 5
     assert sorted(map(endpoint, driver.metadata.all_hosts())) == sorted(gateway.address for gateway in gateways)
     assert {host.datacenter for host in driver.metadata.all_hosts()} == {"datacenter1"}
 

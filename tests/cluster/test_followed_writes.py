@@ -65,7 +65,7 @@ class Followed:
 @pytest.fixture
 def followed(gateways, tmp_path):
     with (
-        Cluster([gateways[0].host], port=gateways[0].cql_port, protocol_version=4) as cluster,
+        Cluster([gateways[0].host], port=gateways[0].cql_port) as cluster,
         Store(gateways, tmp_path) as store,
     ):
         session = cluster.connect()
@@ -146,7 +146,7 @@ def test_a_truncated_table_has_its_index_built_anew(followed):
 def test_a_write_that_goes_round_the_gateway_is_not_seen(followed, gateways):
     """This shows what the other tests would look like if log rows were missing."""
     host, port = gateways[0].node
-    with Cluster([host], port=port, protocol_version=4) as cluster:
+    with Cluster([host], port=port) as cluster:
         cluster.connect("followed").execute("INSERT INTO points (part, number, v) VALUES (1, 1, [1, 1])")
     followed.session.execute("INSERT INTO points (part, number, v) VALUES (2, 2, [1, 1])")
     eventually(lambda: (2, 2) in followed.indexed(), seconds=SECONDS)

@@ -49,7 +49,7 @@ QUESTIONS_OF_DRIVERS = [
 def an_index_elsewhere(gateways):
     """Makes a vector index on a table that no statement names. While there is an index, a gateway
     looks at every statement more closely."""
-    with Cluster([gateways[0].host], port=gateways[0].cql_port, protocol_version=4) as cluster:
+    with Cluster([gateways[0].host], port=gateways[0].cql_port) as cluster:
         session = cluster.connect()
         session.default_timeout = 60
         session.execute("DROP KEYSPACE IF EXISTS beside")

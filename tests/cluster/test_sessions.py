@@ -7,9 +7,10 @@ from cassandra.query import SimpleStatement
 KEYSPACE = "CREATE KEYSPACE IF NOT EXISTS kept WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
 
 
-@pytest.fixture(params=[False, "lz4", "snappy"])
+@pytest.fixture(params=[(4, False), (4, "lz4"), (4, "snappy"), (5, False), (5, "lz4")], ids="{0[0]}-{0[1]}".format)
 def session(gateway, request):
-    with Cluster([gateway.host], port=gateway.cql_port, protocol_version=4, compression=request.param) as cluster:
+    version, compression = request.param
+    with Cluster([gateway.host], port=gateway.cql_port, protocol_version=version, compression=compression) as cluster:
         session = cluster.connect()
         session.default_timeout = 60
         session.execute(KEYSPACE)

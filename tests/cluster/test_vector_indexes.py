@@ -121,7 +121,7 @@ def test_an_index_goes_with_a_column_that_is_dropped_straight_on_a_node(session,
     session.execute(CREATE.format("ours", "vectors.t"))
     session.execute(CREATE.format("gone", "vectors.t").replace("(v)", "(w)"))
     host, port = gateway.node
-    with Cluster([host], port=port, protocol_version=4) as cluster:
+    with Cluster([host], port=port) as cluster:
         cluster.connect().execute("ALTER TABLE vectors.t DROP w", timeout=60)
     eventually(lambda: set(defined(session)) == {"ours"})
     assert tables(session) == {"t", "t_scylla_cdc_log"}

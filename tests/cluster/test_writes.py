@@ -20,7 +20,7 @@ TABLES = [
 
 
 def connect(address, **arguments):
-    return Cluster([address[0]], port=address[1], protocol_version=4, **arguments)
+    return Cluster([address[0]], port=address[1], **arguments)
 
 
 class Side:

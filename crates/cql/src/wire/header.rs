@@ -38,7 +38,7 @@ impl ProtocolVersion {
     }
 
     /// The version in which to tell a client that it asks for an unsupported one.
-    pub(super) fn nearest(number: u8) -> ProtocolVersion {
+    pub fn nearest(number: u8) -> ProtocolVersion {
         match number > ProtocolVersion::V5.number() {
             true => ProtocolVersion::V5,
             false => ProtocolVersion::V4,

@@ -3,7 +3,7 @@
 use cql::error::ErrorKind;
 use cql::wire::{Compression, Direction, Request, Response, Startup};
 
-use crate::peer::{Peer, Setup, execute, prepare, query, raw_frame, request_bytes};
+use crate::peer::{BODY_LIMIT, Peer, Setup, execute, prepare, query, raw_frame, request_bytes};
 
 #[tokio::test]
 async fn another_version_is_told_which_one_is_spoken() {
@@ -11,11 +11,15 @@ async fn another_version_is_told_which_one_is_spoken() {
     for version in [3, 6, 66] {
         let (mut client, _node) = setup.connect_stranger().await;
         client.send(&raw_frame(version, 0, 3, 0x05, b"")).await;
-        let (stream, response) = client.response(None).await;
+        let frame = client.frame(Direction::Response).await;
+        let of_answer = if version < 4 { 4 } else { 5 };
+        assert_eq!(frame.header.version.number(), of_answer);
+        let (context, response) = Response::decode(&frame, None, BODY_LIMIT).unwrap();
         let Response::Error(error) = response else {
             panic!("{response:?}");
         };
-        assert_eq!((stream, error.kind.clone()), (0, ErrorKind::ProtocolError));
+        assert_eq!(context.stream, 0);
+        assert_eq!(error.kind, ErrorKind::ProtocolError);
         assert!(
             error.message.contains("unsupported protocol version")
                 && error.message.contains("the greatest is 5"),

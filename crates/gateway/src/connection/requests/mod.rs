@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use client_memory::{Charge, FLOOR_BYTES};
 use cql::error::CqlError;
-use cql::wire::{Direction, FrameError, FrameHeader, HEADER_LENGTH, SegmentError};
+use cql::wire::{Direction, FrameError, FrameHeader, HEADER_LENGTH, ProtocolVersion, SegmentError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -229,6 +229,13 @@ impl Requests {
                     write_front(intake, passing, node).await?;
                     passing = 0;
                     let stream = refusal.error.stream();
+                    if let FrameError::UnsupportedVersion { version } = refusal.error {
+                        // Behind the handshake there is but one version to answer in.
+                        let _ = self
+                            .context
+                            .session
+                            .speaks(ProtocolVersion::nearest(version));
+                    }
                     self.answer(stream, refusal.error.into()).await;
                     let Some(length) = refusal.body_length else {
                         return Err(RequestsEnd::Refused);
