@@ -101,6 +101,9 @@ async fn answers_of_any_size_come_whole() {
     let address = client.socket.get_ref().0.local_addr().unwrap();
     assert_eq!(peers[0].remote, address);
     assert_eq!(peers[0].certificate_identity, None);
+    let tls = peers[0].tls.as_ref().expect("TLS");
+    assert!(["TLSv1.2", "TLSv1.3"].contains(&&*tls.protocol), "{tls:?}");
+    assert!(tls.cipher_suite.starts_with("TLS_"), "{tls:?}");
 }
 
 #[tokio::test]
