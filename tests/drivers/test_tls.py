@@ -134,10 +134,13 @@ def test_rows_of_any_size(secured, certificates):
 
 def test_in_clear_clients_are_told_the_reason(secured):
     cluster = connect(secured)
-    with pytest.raises(NoHostAvailable) as raised:
+    with pytest.raises(NoHostAvailable):
         cluster.connect()
     cluster.shutdown()
-    assert "TLS alone" in str(raised.value)
+    # Not every driver shows the error that it gets.
+    with socket.create_connection((secured.host, secured.cql_port), timeout=10) as client:
+        client.sendall(bytes.fromhex("0400000005" "00000000"))
+        assert b"TLS alone" in client.recv(4096)
     assert status(secured, None, scheme="http") == 403
     eventually(lambda: "clients without TLS are refused" in secured.log())
 
@@ -197,6 +200,7 @@ def cqlsh(server, certificates, *arguments, **environment):
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, **environment})
 
 
+@pytest.mark.skipif(not CQLSH.exists(), reason="cqlsh stands beside the other driver")
 def test_cqlsh(secured, asking, certificates):
     shown = cqlsh(secured, certificates, "--ssl", SSL_CERTFILE=str(certificates / "ca.pem"))
     assert shown.returncode == 0 and "release_version" in shown.stdout, shown.stderr

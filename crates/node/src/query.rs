@@ -13,7 +13,7 @@ pub use crate::answer::{
 };
 pub use crate::database::Database;
 pub use crate::parameters::{BoundValue, Parameters};
-use crate::{describe, modify, resolve, roles, schema, select, unsupported};
+use crate::{describe, modify, roles, schema, select, unsupported};
 
 /// A statement resolved against the catalog. A plan is valid for one version of the catalog. When
 /// the version has changed, the server prepares the statement again from its parsed form.
@@ -83,7 +83,10 @@ pub fn check_keyspace(database: &Database, keyspace: &str) -> Result<(), CqlErro
         || database.system.keyspace(keyspace).is_some();
     match is_known {
         true => Ok(()),
-        false => Err(resolve::no_such_keyspace(keyspace)),
+        // Cassandra has other words where it looks for a table.
+        false => Err(CqlError::invalid(format!(
+            "Keyspace '{keyspace}' does not exist"
+        ))),
     }
 }
 

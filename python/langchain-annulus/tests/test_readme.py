@@ -10,12 +10,12 @@ README = pathlib.Path(__file__).resolve().parents[1] / "README.md"
 
 def test_the_start_prints_what_it_stored(server):
     (program,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-    at_home = 'Cluster(["127.0.0.1"], '
+    at_home = 'Cluster(["127.0.0.1"]'
     assert at_home in program
     printed = io.StringIO()
     names = {}
     with contextlib.redirect_stdout(printed):
-        exec(program.replace(at_home, f"{at_home}port={server.cql_port}, "), names)
+        exec(program.replace(at_home, f"{at_home}, port={server.cql_port}"), names)
     names["session"].cluster.shutdown()
     first, second, values = printed.getvalue().splitlines()
     assert first == "1.0 black tea {'year': 2020, 'kind': 'drink'}"

@@ -222,7 +222,7 @@ async fn a_request_has_a_keyspace_of_its_own() {
     assert_eq!(client.rows("SELECT v FROM k.t").await, [["'k'"]]);
     assert_eq!(client.rows("SELECT v FROM other.t").await, [["'other'"]]);
     let missing = ask(&mut client, "SELECT v FROM t", in_keyspace("missing")).await;
-    assert_eq!(error(missing).message, "keyspace missing does not exist");
+    assert_eq!(error(missing).message, "Keyspace 'missing' does not exist");
 
     let batch = Request::Batch(Batch {
         kind: BatchKind::Logged,
