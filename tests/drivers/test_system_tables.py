@@ -235,7 +235,7 @@ def test_settings_are_shown_with_their_values(server, session):
 
 
 def test_open_connections_are_shown(server, session):
-    with connect(server) as cluster:
+    with connect(server, protocol_version=4) as cluster:
         other = cluster.connect(session.keyspace)
         other.execute("SELECT key FROM system.local")
         clients = list(session.execute("SELECT * FROM system_views.clients"))
@@ -244,6 +244,7 @@ def test_open_connections_are_shown(server, session):
         assert all(client.connection_stage == "ready" and client.request_count > 0 for client in mine)
         assert all("Python" in client.driver_name and client.driver_version for client in mine)
         assert all(client.client_options["CQL_VERSION"].startswith("3.") for client in mine)
+        assert {client.protocol_version for client in mine} == {4, session.cluster.protocol_version}
         assert not mine[0].ssl_enabled and mine[0].username == "anonymous"
         open_ones = len(clients)
     eventually(lambda: len(list(session.execute("SELECT port FROM system_views.clients"))) < open_ones)

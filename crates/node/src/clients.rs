@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arc_swap::ArcSwapOption;
+use cql::wire::ProtocolVersion;
 use net::stream::TlsSession;
 
 /// The most options of STARTUP that are kept of a connection, and the most bytes of them all.
@@ -34,7 +35,14 @@ pub(crate) struct Client {
     pub keyspace: ArcSwapOption<String>,
     /// The statements that the connection has sent.
     pub requests: AtomicU64,
-    options: OnceLock<BTreeMap<String, String>>,
+    begun: OnceLock<Begun>,
+}
+
+/// The choices of a client at the begin of its connection.
+#[derive(Debug)]
+struct Begun {
+    version: ProtocolVersion,
+    options: BTreeMap<String, String>,
 }
 
 /// A connection among those that are open. It is taken out when this is dropped.
@@ -60,7 +68,7 @@ impl Clients {
             role: OnceLock::new(),
             keyspace: ArcSwapOption::empty(),
             requests: AtomicU64::new(0),
-            options: OnceLock::new(),
+            begun: OnceLock::new(),
         });
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.open().insert(number, Arc::clone(&client));
@@ -84,7 +92,7 @@ impl Clients {
 impl Client {
     /// Notes that the connection has begun, with these options of STARTUP. Those beyond a bound are
     /// not kept.
-    pub fn started(&self, options: &[(String, String)]) {
+    pub fn started(&self, version: ProtocolVersion, options: &[(String, String)]) {
         let mut left = OPTIONS_BYTES_MAX;
         let mut kept = BTreeMap::new();
         for (name, value) in options.iter().take(OPTIONS_MAX) {
@@ -95,12 +103,15 @@ impl Client {
             }
         }
         // A connection begins once.
-        let _ = self.options.set(kept);
+        let _ = self.begun.set(Begun {
+            version,
+            options: kept,
+        });
     }
 
     /// The stage of the connection, by Cassandra's name.
     pub fn stage(&self) -> &'static str {
-        match self.options.get() {
+        match self.begun.get() {
             None => "established",
             Some(_) if self.asks_for_login && self.role.get().is_none() => "authenticating",
             Some(_) => "ready",
@@ -109,7 +120,12 @@ impl Client {
 
     /// The options of STARTUP; `None` before it.
     pub fn options(&self) -> Option<&BTreeMap<String, String>> {
-        self.options.get()
+        self.begun.get().map(|begun| &begun.options)
+    }
+
+    /// The version of the protocol; `None` before STARTUP.
+    pub fn version(&self) -> Option<ProtocolVersion> {
+        self.begun.get().map(|begun| begun.version)
     }
 }
 
@@ -152,7 +168,7 @@ mod tests {
         let clients = Arc::new(Clients::default());
         let client = clients.register("127.0.0.1:1".parse().unwrap(), None, true);
         assert_eq!(client.stage(), "established");
-        client.started(&[]);
+        client.started(ProtocolVersion::V5, &[]);
         assert_eq!(client.stage(), "authenticating");
         client.role.set("ann".into()).unwrap();
         assert_eq!(client.stage(), "ready");
@@ -166,7 +182,7 @@ mod tests {
         let long = ("LONG".to_owned(), "x".repeat(OPTIONS_BYTES_MAX));
         let mut options = vec![long];
         options.extend((0..100).map(|n| (format!("o{n:02}"), "value".to_owned())));
-        client.started(&options);
+        client.started(ProtocolVersion::V5, &options);
         let kept = client.options().unwrap();
         assert_eq!(kept.len(), OPTIONS_MAX - 1);
         assert_eq!(kept["o00"], "value");

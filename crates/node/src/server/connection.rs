@@ -298,7 +298,10 @@ impl<S: Service> Connection<S> {
                 check_version(&startup)?;
                 self.framing = Framing::chosen(self.framing.version, &startup)?;
                 self.started = true;
-                self.shared.service.started(&self.session, &startup);
+                let version = self.framing.version;
+                self.shared
+                    .service
+                    .started(&self.session, version, &startup);
                 Ok(Some(match self.is_open() {
                     true => Response::Ready,
                     false => Response::Authenticate {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use client_memory::{Account, Charge};
 use cql::error::CqlError;
 use cql::secret::Secret;
-use cql::wire::{Event, Request, Response, Startup};
+use cql::wire::{Event, ProtocolVersion, Request, Response, Startup};
 use tokio::sync::broadcast;
 use traces::Trace;
 
@@ -31,8 +31,8 @@ pub trait Service: Send + Sync + 'static {
         token: Secret<Option<Bytes>>,
     ) -> impl Future<Output = Result<(), CqlError>> + Send;
 
-    /// Notes the options with which a client has begun.
-    fn started(&self, _session: &Self::Session, _startup: &Startup) {}
+    /// Notes the version of the protocol and the options with which a client has begun.
+    fn started(&self, _session: &Self::Session, _version: ProtocolVersion, _startup: &Startup) {}
 
     /// The answer to `OPTIONS`.
     fn supported(&self) -> Vec<(String, Vec<String>)>;

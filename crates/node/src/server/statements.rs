@@ -331,8 +331,8 @@ impl Service for Statements {
         Ok(())
     }
 
-    fn started(&self, session: &Session, startup: &Startup) {
-        session.client.started(&startup.options);
+    fn started(&self, session: &Session, version: ProtocolVersion, startup: &Startup) {
+        session.client.started(version, &startup.options);
     }
 
     fn supported(&self) -> Vec<(String, Vec<String>)> {

@@ -491,12 +491,16 @@ fn settings_and_clients_are_shown() {
         panic!("one client");
     };
     assert_eq!(text(row, "connection_stage"), "established");
-    client.started(&[("DRIVER_NAME".to_owned(), "d".to_owned())]);
+    client.started(
+        cql::wire::ProtocolVersion::V4,
+        &[("DRIVER_NAME".to_owned(), "d".to_owned())],
+    );
     let [row] = &shown("system", "clients")[..] else {
         panic!("one client");
     };
     assert_eq!(text(row, "connection_stage"), "ready");
     assert_eq!(text(row, "driver_name"), "d");
+    assert_eq!(row["protocol_version"], Value::Int(4));
     drop(client);
     assert!(shown("system", "clients").is_empty());
 }

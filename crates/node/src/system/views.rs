@@ -76,9 +76,6 @@ pub(super) const TABLES: &[Declaration] = &[
     },
 ];
 
-/// The version of the native protocol that connections speak.
-const PROTOCOL_VERSION: i32 = 4;
-
 /// The name of whoever connects without a login, as in Cassandra.
 const ANONYMOUS: &str = "anonymous";
 
@@ -106,16 +103,18 @@ fn scylla_clients(source: &Source<'_>) -> Vec<Record> {
 /// The columns that both tables of connections have.
 fn of_client(client: &Client) -> Record {
     let option = |name: &str| client.options()?.get(name).map(text);
+    let version = client.version();
+    let version = version.map(|version| Value::Int(i32::from(version.number())));
     let tls = client.tls.as_ref();
     let user = client.role.get().map_or(ANONYMOUS, |role| role);
     record([
         ("address", Value::Inet(client.address.ip())),
         ("port", Value::Int(i32::from(client.address.port()))),
         ("connection_stage", text(client.stage())),
-        ("protocol_version", Value::Int(PROTOCOL_VERSION)),
         ("ssl_enabled", Value::Boolean(tls.is_some())),
         ("username", text(user)),
     ])
+    .with("protocol_version", version)
     .with("driver_name", option("DRIVER_NAME"))
     .with("driver_version", option("DRIVER_VERSION"))
     .with("ssl_protocol", tls.map(|tls| text(&tls.protocol)))
