@@ -272,9 +272,10 @@ pub struct Resolved {
     pub cql_port: u16,
     pub http_port: u16,
     pub http_hosts: Vec<String>,
-    /// Whether the server may listen where others reach it, although it does not authenticate them.
+    /// Whether clients have to log in.
     pub login: bool,
     pub superuser_file: Option<PathBuf>,
+    /// Whether the server may listen where others reach it, without login or TLS.
     pub insecure: bool,
     /// TLS of both listeners. `None` for none.
     pub tls: Option<Tls>,

@@ -187,6 +187,22 @@ impl Change {
         Ok(())
     }
 
+    /// Refuses to give a role to a member, or to take it, without AUTHORIZE on the role, and where
+    /// one of them is missing.
+    fn may_grant(
+        &self,
+        catalog: &Catalog,
+        rights: &Rights,
+        role: &str,
+        member: &str,
+    ) -> Result<(), CqlError> {
+        let resource = Resource::Role(role.to_owned());
+        self.need(rights, Permission::Authorize, &resource)?;
+        let mut names = [role, member].into_iter();
+        let gone = names.find(|name| !catalog.roles.contains_key(*name));
+        gone.map_or(Ok(()), |name| Err(missing(name)))
+    }
+
     fn grant_role(
         &self,
         catalog: &mut Catalog,
@@ -194,16 +210,7 @@ impl Change {
         role: &str,
         member: &str,
     ) -> Result<(), CqlError> {
-        self.need(
-            rights,
-            Permission::Authorize,
-            &Resource::Role(role.to_owned()),
-        )?;
-        for name in [role, member] {
-            if !catalog.roles.contains_key(name) {
-                return Err(missing(name));
-            }
-        }
+        self.may_grant(catalog, rights, role, member)?;
         for (one, other) in [(member, role), (role, member)] {
             if catalog.roles_of(one).contains_key(other) {
                 return Err(CqlError::invalid(format!("{one} is a member of {other}")));
@@ -222,16 +229,7 @@ impl Change {
         role: &str,
         member: &str,
     ) -> Result<(), CqlError> {
-        self.need(
-            rights,
-            Permission::Authorize,
-            &Resource::Role(role.to_owned()),
-        )?;
-        for name in [role, member] {
-            if !catalog.roles.contains_key(name) {
-                return Err(missing(name));
-            }
-        }
+        self.may_grant(catalog, rights, role, member)?;
         let of = catalog.roles.get_mut(member).map(Arc::make_mut);
         if !of.is_some_and(|of| of.member_of.remove(role)) {
             return Err(CqlError::invalid(format!(
