@@ -137,6 +137,22 @@ impl Logins {
         }
     }
 
+    /// Hashes a new password, within the bounds of the checks: it costs as much as one.
+    ///
+    /// # Errors
+    /// Overloaded if too many wait.
+    pub async fn hash(&self, password: Secret<String>) -> Result<Secret<String>, CqlError> {
+        let _place = self.waiting.try_acquire().map_err(|_| too_many())?;
+        let checks = self.checks.clone();
+        let turn = checks.acquire_owned().await.map_err(|_| too_many())?;
+        let hash = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            password::hash_of_new(&password)
+        });
+        let hash = hash.await;
+        hash.map_err(|error| CqlError::server(format!("hashing a password: {error}")))?
+    }
+
     /// The checks so far: how many passwords were hashed.
     pub fn checked(&self) -> u64 {
         self.checked.load(Ordering::Relaxed)

@@ -21,7 +21,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cql::error::{CqlError, ErrorKind};
 use login::Logins;
 pub(crate) use password::check_hash;
-pub use password::hash_of_new;
 pub use rights::Rights;
 use schema::{Catalog, Permission, Resource};
 use uuid::Uuid;

@@ -4,7 +4,8 @@ use cql::ast::{RoleAttributes, RolePassword, RoleStatement};
 use cql::error::CqlError;
 use cql::secret::Secret;
 
-use crate::access::{self, hash_of_new};
+use crate::access;
+use crate::access::login::Logins;
 
 /// The longest password, in bytes. bcrypt takes the first 72 alone, as in Cassandra.
 const PASSWORD_BYTES_MAX: usize = 1_024;
@@ -18,8 +19,8 @@ pub(super) struct Attributes {
 }
 
 impl Attributes {
-    /// Reads the attributes of a statement, and hashes its password on a thread for blocking work.
-    pub async fn of(statement: &RoleStatement) -> Result<Attributes, CqlError> {
+    /// Reads the attributes of a statement, and hashes its password in a turn of the logins.
+    pub async fn of(statement: &RoleStatement, logins: &Logins) -> Result<Attributes, CqlError> {
         let (RoleStatement::Create {
             attributes: given, ..
         }
@@ -35,7 +36,7 @@ impl Attributes {
             superuser: given.superuser,
             salted_hash: match &given.password {
                 None => None,
-                Some(password) => Some(hashed(password).await?),
+                Some(password) => Some(hashed(password, logins).await?),
             },
         })
     }
@@ -58,7 +59,7 @@ fn check(given: &RoleAttributes) -> Result<(), CqlError> {
     }
 }
 
-async fn hashed(password: &RolePassword) -> Result<Secret<String>, CqlError> {
+async fn hashed(password: &RolePassword, logins: &Logins) -> Result<Secret<String>, CqlError> {
     match password {
         RolePassword::Hashed(hash) => {
             access::check_hash(hash)?;
@@ -70,9 +71,7 @@ async fn hashed(password: &RolePassword) -> Result<Secret<String>, CqlError> {
                     "A password has at most {PASSWORD_BYTES_MAX} bytes"
                 )));
             }
-            let password = password.clone();
-            let hash = tokio::task::spawn_blocking(move || hash_of_new(&password)).await;
-            hash.map_err(|error| CqlError::server(format!("hashing a password: {error}")))?
+            logins.hash(password.clone()).await
         }
     }
 }

@@ -140,7 +140,7 @@ pub async fn execute(
     if let Some(answer) = list::answer(database, plan, &actor)? {
         return Ok(answer);
     }
-    let attributes = Attributes::of(&plan.statement).await?;
+    let attributes = Attributes::of(&plan.statement, &database.access.logins).await?;
     let statement = plan.statement.clone();
     let (resource, permissions) = (plan.resource.clone(), plan.permissions);
     let system = system_resources(database, resource.as_ref());
