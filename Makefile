@@ -238,5 +238,5 @@ bench: ## A short form of every measurement, and one report: target/bench/short.
 	benchmarks/short
 
 .PHONY: bench-cql
-bench-cql: ## Inserts and point reads beside a real Cassandra (needs Java 17 and Maven)
+bench-cql: ## Reads and writes beside a real Cassandra (needs Java 17 and Maven)
 	benchmarks/cql/run
