@@ -2,8 +2,8 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use crate::ValueError;
 use crate::elements::{Elements, Entries};
+use crate::{CqlType, ValueError, vint};
 
 /// Splits a serialised list or set into its serialised elements.
 ///
@@ -44,6 +44,19 @@ pub fn join_entries<'a>(entries: impl ExactSizeIterator<Item = (&'a [u8], &'a [u
     for (key, value) in entries {
         put_field(&mut out, key);
         put_field(&mut out, value);
+    }
+    out.freeze()
+}
+
+/// Joins serialised elements of a type into a vector.
+pub fn join_vector<'a>(element: &CqlType, elements: impl Iterator<Item = &'a [u8]>) -> Bytes {
+    let has_lengths = element.fixed_length().is_none();
+    let mut out = BytesMut::new();
+    for element in elements {
+        if has_lengths {
+            vint::put_unsigned(&mut out, element.len() as u64);
+        }
+        out.put_slice(element);
     }
     out.freeze()
 }

@@ -8,9 +8,9 @@ use crate::ast::{
     FunctionCall, Operand, Part, Projection, SelectItem, Selector, Term, TimeFunction,
 };
 
-/// The most fields of user types in a row (`a.b.c`). The tree is walked by recursion later, so its
+/// The most fields and brackets in a row (`a.b['c']`). The tree is walked by recursion later, so its
 /// depth must be bounded.
-const FIELDS_MAX: usize = 32;
+const PARTS_MAX: usize = 32;
 
 /// The functions whose argument is a column or a part of one.
 const TIME_FUNCTIONS: [TimeFunction; 3] = [
@@ -59,42 +59,116 @@ impl Cursor<'_> {
             Kind::QuotedName => true,
             _ => false,
         };
-        if !may_be_named {
-            return if matches!(token.kind, Kind::End) || is_symbol(&token, "*") {
-                Err(self.expected("a column, function or value"))
-            } else if is_symbol(&token, "(") && !self.at_hint() {
-                self.parenthesised_selector()
-            } else {
-                self.signed_term().map(Selector::Term)
+        if may_be_named {
+            let selector = match self.at_function() {
+                true => self.function_selector()?,
+                false => Selector::Column(self.column_name()?),
             };
+            return self.parts_of(selector);
         }
-        if self.at_function() {
-            return self.function_selector();
-        }
-        let column = self.column_name()?;
-        let mut selector = match self.elements()? {
-            Part::Element(key) => Selector::Element { column, key },
-            Part::Slice { from, to } => Selector::Slice {
-                column,
-                from: from.map(Box::new),
-                to: to.map(Box::new),
+        let composed = match token.kind {
+            Kind::Symbol => match token.text {
+                "(" if self.at_hint() => self.nested(Self::hinted_selector)?,
+                "(" => self.parenthesised_selector()?,
+                "[" => self.nested(Self::list_selector)?,
+                "{" => self.nested(Self::braced_selector)?,
+                "*" => return Err(self.expected("a column, function or value")),
+                _ => return self.signed_term().map(Selector::Term),
             },
-            Part::Whole | Part::Field(_) => Selector::Column(column),
+            Kind::End => return Err(self.expected("a column, function or value")),
+            _ => return self.signed_term().map(Selector::Term),
         };
-        let mut depth = 0;
-        while let Some(field) = self.field_name()? {
-            depth += 1;
-            if depth > FIELDS_MAX {
-                return Err(self.error_here(format!(
-                    "a selector reaches no deeper than {FIELDS_MAX} fields"
-                )));
+        self.parts_of(composed)
+    }
+
+    /// Parses the fields and brackets behind a selector: `.field`, `[key]`, `[from..to]`.
+    fn parts_of(&mut self, mut selector: Selector) -> Parse<Selector> {
+        for _ in 0..=PARTS_MAX {
+            let whole = Box::new(selector);
+            if let Some(field) = self.field_name()? {
+                selector = Selector::Field {
+                    selector: whole,
+                    field,
+                };
+                continue;
             }
-            selector = Selector::Field {
-                selector: Box::new(selector),
-                field,
+            selector = match self.elements()? {
+                Part::Element(key) => Selector::Element {
+                    selector: whole,
+                    key,
+                },
+                Part::Slice { from, to } => Selector::Slice {
+                    selector: whole,
+                    from: from.map(Box::new),
+                    to: to.map(Box::new),
+                },
+                Part::Whole | Part::Field(_) => return Ok(*whole),
             };
         }
-        Ok(selector)
+        Err(self.error_here(format!(
+            "a selector reaches no deeper than {PARTS_MAX} fields and elements"
+        )))
+    }
+
+    /// Parses `(type) selector`.
+    fn hinted_selector(&mut self) -> Parse<Selector> {
+        self.expect_symbol("(")?;
+        let data_type = self.data_type()?;
+        self.expect_symbol(")")?;
+        Ok(match self.nested(Self::signed_selector)? {
+            Selector::Term(term) => Selector::Term(Term::TypeHint {
+                data_type,
+                term: Box::new(term),
+            }),
+            selector => Selector::Hint {
+                data_type,
+                selector: Box::new(selector),
+            },
+        })
+    }
+
+    /// Parses `[a, b]`.
+    fn list_selector(&mut self) -> Parse<Selector> {
+        self.expect_symbol("[")?;
+        let selectors = self.separated_until("]", Self::selector)?;
+        Ok(all_or(selectors, Term::List, Selector::List))
+    }
+
+    /// Parses `{a, b}` or `{k: v}`.
+    fn braced_selector(&mut self) -> Parse<Selector> {
+        self.expect_symbol("{")?;
+        if self.eat_symbol("}")? {
+            return Ok(Selector::Term(Term::Set(Vec::new())));
+        }
+        let first = self.selector()?;
+        if !self.eat_symbol(":")? {
+            let mut elements = vec![first];
+            if self.eat_symbol(",")? {
+                elements.extend(self.separated(Self::selector)?);
+            }
+            self.expect_symbol("}")?;
+            return Ok(all_or(elements, Term::Set, Selector::Set));
+        }
+        let mut entries = vec![(first, self.selector()?)];
+        if self.eat_symbol(",")? {
+            entries.extend(self.separated(|cursor| {
+                let key = cursor.selector()?;
+                cursor.expect_symbol(":")?;
+                Ok((key, cursor.selector()?))
+            })?);
+        }
+        self.expect_symbol("}")?;
+        let terms: Option<Vec<(Term, Term)>> = entries
+            .iter()
+            .map(|entry| match entry {
+                (Selector::Term(key), Selector::Term(value)) => Some((key.clone(), value.clone())),
+                _ => None,
+            })
+            .collect();
+        Ok(match terms {
+            Some(terms) => Selector::Term(Term::Map(terms)),
+            None => Selector::Entries(entries),
+        })
     }
 
     /// Whether `(type) term` stands here, and not a selector in parentheses.
@@ -114,7 +188,7 @@ impl Cursor<'_> {
                 || is(2, &[")"]) && !is_last && !is(3, &["+", "*", "/", "%", ",", ")"]))
     }
 
-    /// Parses `(selector)`, or a tuple of values.
+    /// Parses `(selector)`, or a tuple.
     fn parenthesised_selector(&mut self) -> Parse<Selector> {
         self.expect_symbol("(")?;
         let mut selectors = self.separated(Self::selector)?;
@@ -122,14 +196,7 @@ impl Cursor<'_> {
         if selectors.len() == 1 && !matches!(selectors[0], Selector::Term(_)) {
             return Ok(selectors.remove(0));
         }
-        let terms = selectors.into_iter().map(|selector| match selector {
-            Selector::Term(term) => Ok(term),
-            _ => {
-                Err(self.error_here("a tuple of columns can't be selected: select them one by one"))
-            }
-        });
-        let terms = terms.collect::<Parse<_>>()?;
-        Ok(Selector::Term(Term::Tuple(terms)))
+        Ok(all_or(selectors, Term::Tuple, Selector::Tuple))
     }
 
     pub(super) fn function_selector(&mut self) -> Parse<Selector> {
@@ -225,4 +292,23 @@ impl Cursor<'_> {
             arguments: self.separated_until(")", Self::selector)?,
         })
     }
+}
+
+/// A term of the selectors if all of them are terms, and a selector of them otherwise.
+fn all_or(
+    selectors: Vec<Selector>,
+    term: fn(Vec<Term>) -> Term,
+    selector: fn(Vec<Selector>) -> Selector,
+) -> Selector {
+    if selectors
+        .iter()
+        .all(|selector| matches!(selector, Selector::Term(_)))
+    {
+        let terms = selectors.into_iter().filter_map(|selector| match selector {
+            Selector::Term(term) => Some(term),
+            _ => None,
+        });
+        return Selector::Term(term(terms.collect()));
+    }
+    selector(selectors)
 }

@@ -219,7 +219,7 @@ fn fields_of_user_types_are_selected() {
         selector("m['k'].f"),
         field(
             Selector::Element {
-                column: "m".to_owned(),
+                selector: Box::new(column("m")),
                 key: string("k")
             },
             "f"
@@ -251,7 +251,7 @@ fn products_come_before_sums() {
 fn slices_have_one_bound_or_two() {
     let one = || Term::Literal(Literal::Integer("1".to_owned()));
     let slice = |from: Option<Term>, to: Option<Term>| Selector::Slice {
-        column: "s".to_owned(),
+        selector: Box::new(column("s")),
         from: from.map(Box::new),
         to: to.map(Box::new),
     };
@@ -315,7 +315,7 @@ fn selectors_have_forms_of_their_own() {
     assert_eq!(
         selector("m['k']"),
         Selector::Element {
-            column: "m".to_owned(),
+            selector: Box::new(column("m")),
             key: string("k")
         }
     );

@@ -205,14 +205,19 @@ fn is_aggregate(selector: &Selector) -> bool {
             (native && AGGREGATES.contains(&call.name.as_str()))
                 || call.arguments.iter().any(is_aggregate)
         }
-        Selector::Cast { selector, .. } | Selector::Field { selector, .. } => {
-            is_aggregate(selector)
+        Selector::Cast { selector, .. }
+        | Selector::Field { selector, .. }
+        | Selector::Element { selector, .. }
+        | Selector::Slice { selector, .. }
+        | Selector::Hint { selector, .. } => is_aggregate(selector),
+        Selector::Tuple(parts) | Selector::List(parts) | Selector::Set(parts) => {
+            parts.iter().any(is_aggregate)
         }
-        Selector::Column(_)
-        | Selector::Time { .. }
-        | Selector::Element { .. }
-        | Selector::Slice { .. }
-        | Selector::Term(_) => false,
+        Selector::Entries(entries) => {
+            let mut entries = entries.iter();
+            entries.any(|(key, value)| is_aggregate(key) || is_aggregate(value))
+        }
+        Selector::Column(_) | Selector::Time { .. } | Selector::Term(_) => false,
     }
 }
 

@@ -178,7 +178,11 @@ impl Collector {
             aggregates: &aggregates,
             clock: &self.clock,
         };
+        let begin = groups.page.body.len();
         groups.page.push(&self.plan.projection.outputs, scope)?;
+        if let Some(order) = &mut groups.order {
+            order.note(&open.first, begin..groups.page.body.len())?;
+        }
         self.count(open.slot, &open.first);
         Ok(self.one_less())
     }
@@ -291,9 +295,16 @@ impl Collector {
                 page.push(outputs, scope)?;
                 page
             }
-            Output::Groups(Groups { page, open }) => {
+            Output::Groups(Groups {
+                mut page,
+                open,
+                order,
+            }) => {
                 if let Some(open) = open {
                     self.state = open.before;
+                }
+                if let Some(order) = order {
+                    order.finish(&mut page)?;
                 }
                 page
             }

@@ -23,9 +23,10 @@ use super::collector::{Collector, Output, Progress};
 use super::cursor::{Budget, Cursor};
 use super::filter::{self, Filter};
 use super::group::Groups;
+use super::group_order::GroupOrder;
 use super::guarded::Guard;
 use super::indexed::Indexed;
-use super::order::ClusteringOrder;
+use super::order::{ClusteringOrder, RowOrder};
 use super::page::Page;
 use super::paging::{self, PagingState};
 use super::partitions::{self, Tokens, WantedPartitions};
@@ -336,7 +337,7 @@ fn cursor(
 
     let is_aggregate = plan.is_one_group();
     let page_rows = parameters.page_size.filter(|rows| *rows > 0);
-    let state = match &parameters.paging_state {
+    let mut state = match &parameters.paging_state {
         Some(bytes) => resumed(bytes, plan, &partitions, limit)?,
         None => PagingState {
             remaining: limit.filter(|_| !is_aggregate),
@@ -344,20 +345,25 @@ fn cursor(
         },
     };
     let mut returned_by_slot = Vec::new();
+    let mut group_order = None;
     let mut is_paged = !is_aggregate;
     let source = match partitions {
         WantedPartitions::Keys(keys)
             if keys.len() > 1 && !order.columns.is_empty() && !is_aggregate =>
         {
             check_merge(keys.len(), page_rows, limit, parameters)?;
-            returned_by_slot = vec![0; keys.len()];
             is_paged = false;
-            Source::Merge(Merge::new(
-                reader,
-                question,
-                keys,
-                merge_order(table, order),
-            ))
+            let order = RowOrder::new(table, order);
+            if plan.grouping.is_some() {
+                group_order = Some(Box::new(GroupOrder::new(order, limit, &parameters.memory)));
+                // LIMIT counts the groups once they are in order.
+                state.remaining = None;
+                let keys = WantedPartitions::Keys(keys);
+                Source::Sequence(Sequence::new(reader, question, keys, 0, None))
+            } else {
+                returned_by_slot = vec![0; keys.len()];
+                Source::Merge(Merge::new(reader, question, keys, order))
+            }
         }
         partitions => source(
             plan, reader, question, partitions, &filters, &state, parameters,
@@ -373,14 +379,9 @@ fn cursor(
         let page_rows = page_rows.filter(|_| is_paged);
         let page = Page::new(page_rows, &parameters.memory);
         match plan.grouping {
-            Some(_) => Output::Groups(Groups { page, open: None }),
+            Some(_) => Output::Groups(Groups::new(page, group_order)),
             None => Output::Page(page),
         }
-    };
-    let per_partition_max = if plan.distinct {
-        Some(1)
-    } else {
-        per_partition
     };
     let collector = Collector {
         plan: plan.clone(),
@@ -390,7 +391,11 @@ fn cursor(
         output,
         memory: parameters.memory.clone(),
         returned_by_slot,
-        per_partition_max,
+        per_partition_max: if plan.distinct {
+            Some(1)
+        } else {
+            per_partition
+        },
         state,
         has_moved: false,
     };
@@ -509,18 +514,6 @@ fn check_merge(
         )));
     }
     Ok(())
-}
-
-fn merge_order(table: &Table, order: &ClusteringOrder) -> Vec<(usize, value::CqlType, bool)> {
-    let clustering = table.clustering_key();
-    order
-        .columns
-        .iter()
-        .map(|(position, descending)| {
-            let cql_type = clustering[*position].cql_type.clone();
-            (*position, cql_type, *descending)
-        })
-        .collect()
 }
 
 fn warnings(plan: &Resolved) -> Vec<String> {

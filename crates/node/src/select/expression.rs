@@ -1,13 +1,15 @@
 //! Expressions, which compute the selected values of a row.
 
+mod composed;
 mod elements;
 mod times;
 
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
+pub(super) use composed::{Composed, Form as ComposedForm};
 use cql::error::CqlError;
-pub(super) use elements::{Brackets, Elements};
+pub(super) use elements::{Brackets, Elements, Of};
 use query::clock::StatementClock;
 use query::functions::{Cast, ScalarFunction};
 use storage::read::Row;
@@ -59,6 +61,8 @@ pub(super) enum Expression {
         position: usize,
         argument: Box<Expression>,
     },
+    /// A tuple, a collection, a vector or a value of a user type, put together of others.
+    Composed(Composed),
     /// An aggregate, by its position in [`super::projection::Projection::aggregates`].
     Aggregate(usize),
     /// All selected values as the text of one JSON object.
@@ -156,6 +160,7 @@ impl Expression {
                 let field = definition.split(&value).ok()?[*position]?;
                 Some(value.slice_ref(field))
             })),
+            Expression::Composed(composed) => composed.evaluate(scope),
             Expression::Aggregate(position) => Ok(scope.aggregates[*position].clone()),
             Expression::Json(fields) => json(fields, scope).map(Some),
         }

@@ -19,6 +19,7 @@ use value::compare;
 use super::access::Access;
 use super::aggregate::Accumulator;
 use super::expression::{Expression, Scope};
+use super::group_order::GroupOrder;
 use super::page::Page;
 use super::paging::PagingState;
 use super::projection::Projection;
@@ -50,6 +51,8 @@ pub(super) struct Groups {
     pub page: Page,
     /// The group whose rows are coming.
     pub open: Option<OpenGroup>,
+    /// The order of groups over several partitions; `None` if they stay in the order of the disk.
+    pub order: Option<Box<GroupOrder>>,
 }
 
 /// A group whose rows are coming.
@@ -65,6 +68,17 @@ pub(super) struct OpenGroup {
     pub before: PagingState,
     /// Whether that is not where this page began.
     pub has_moved_before: bool,
+}
+
+impl Groups {
+    /// No groups yet.
+    pub(super) fn new(page: Page, order: Option<Box<GroupOrder>>) -> Groups {
+        Groups {
+            page,
+            open: None,
+            order,
+        }
+    }
 }
 
 impl Grouping {

@@ -29,13 +29,35 @@ pub(super) fn selector_name(selector: &Selector) -> String {
         Selector::Cast { selector, cql_type } => {
             format!("cast({} as {cql_type})", selector_name(selector))
         }
-        Selector::Element { column, key } => format!("{column}[{}]", term_text(key)),
-        Selector::Slice { column, from, to } => {
-            format!("{column}{}", slice_text(from.as_deref(), to.as_deref()))
+        Selector::Element { selector, key } => {
+            format!("{}[{}]", selector_name(selector), term_text(key))
+        }
+        Selector::Slice { selector, from, to } => {
+            let slice = slice_text(from.as_deref(), to.as_deref());
+            format!("{}{slice}", selector_name(selector))
         }
         Selector::Field { selector, field } => format!("{}.{field}", selector_name(selector)),
+        Selector::Tuple(selectors) => format!("({})", joined(selectors)),
+        Selector::List(selectors) => format!("[{}]", joined(selectors)),
+        Selector::Set(selectors) => format!("{{{}}}", joined(selectors)),
+        Selector::Entries(entries) => {
+            let entries: Vec<String> = entries
+                .iter()
+                .map(|(key, value)| format!("{}: {}", selector_name(key), selector_name(value)))
+                .collect();
+            format!("{{{}}}", entries.join(", "))
+        }
+        Selector::Hint {
+            data_type,
+            selector,
+        } => format!("({data_type}){}", selector_name(selector)),
         Selector::Term(term) => term_text(term),
     }
+}
+
+fn joined(selectors: &[Selector]) -> String {
+    let names: Vec<String> = selectors.iter().map(selector_name).collect();
+    names.join(", ")
 }
 
 /// The name of an operator and its operands, in parentheses where another operator would bind

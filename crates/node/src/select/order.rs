@@ -1,10 +1,12 @@
 //! ORDER BY: the order in which rows are wanted. On clustering columns it is the direction in which
 //! partitions are read; `nearest` has the order by similarity.
 
+use bytes::Bytes;
 use cql::ast::Ordering;
 use cql::error::CqlError;
 use query::resolve;
 use schema::{ColumnKind, Table};
+use value::{CqlType, compare};
 
 use super::access::{Access, IndexUse, PartitionAccess};
 use super::clustering::is_descending;
@@ -30,6 +32,51 @@ pub(super) struct ClusteringOrder {
     /// direction that was named last. The rows of several partitions are merged by these columns;
     /// for a single partition `reversed` is enough.
     pub columns: Vec<(usize, bool)>,
+}
+
+/// The order of rows of several partitions.
+#[derive(Debug)]
+pub(super) struct RowOrder {
+    /// The clustering columns, as (position, type, whether descending).
+    columns: Vec<(usize, CqlType, bool)>,
+    /// Whether partitions are read against the order of the disk.
+    reversed: bool,
+}
+
+impl RowOrder {
+    /// The order of a table's rows.
+    pub(super) fn new(table: &Table, order: &ClusteringOrder) -> RowOrder {
+        let clustering = table.clustering_key();
+        let columns = order.columns.iter().map(|(position, descending)| {
+            let cql_type = clustering[*position].cql_type.clone();
+            (*position, cql_type, *descending)
+        });
+        RowOrder {
+            columns: columns.collect(),
+            reversed: order.reversed,
+        }
+    }
+
+    /// Compares two rows by their clustering keys. A row with static content only has none: it
+    /// comes first in the order of the disk, and last against it.
+    pub(super) fn compare(&self, a: Option<&[Bytes]>, b: Option<&[Bytes]>) -> std::cmp::Ordering {
+        let (Some(a), Some(b)) = (a, b) else {
+            let order = a.is_some().cmp(&b.is_some());
+            return if self.reversed {
+                order.reverse()
+            } else {
+                order
+            };
+        };
+        self.columns
+            .iter()
+            .map(|(position, cql_type, descending)| {
+                let order = compare(cql_type, &a[*position], &b[*position]);
+                if *descending { order.reverse() } else { order }
+            })
+            .find(|order| order.is_ne())
+            .unwrap_or(std::cmp::Ordering::Equal)
+    }
 }
 
 /// Resolves ORDER BY on clustering columns.

@@ -1,5 +1,7 @@
 //! A page of rows in the form of the native protocol.
 
+use std::ops::Range;
+
 use bytes::BytesMut;
 use client_memory::{Account, Charge};
 use cql::error::{CqlError, ErrorKind};
@@ -66,10 +68,16 @@ impl Page {
         outputs: &[Expression],
         scope: Scope<'_>,
     ) -> Result<(), CqlError> {
+        // A row can name a large value many times, so it is charged for as it grows.
         for output in outputs {
             output.put(scope, &mut self.body)?;
+            self.charge()?;
         }
         self.count += 1;
+        Ok(())
+    }
+
+    fn charge(&mut self) -> Result<(), CqlError> {
         if self.body.len() > RESULT_BYTES_MAX {
             return Err(CqlError::invalid(format!(
                 "The result is larger than {} MiB; use paging, a LIMIT or fewer columns",
@@ -82,6 +90,26 @@ impl Page {
                 .resize(self.body.len() + ahead)
                 .map_err(|_| no_room(self.body.len()))?;
         }
+        Ok(())
+    }
+
+    /// Keeps these rows in this order. Each is a part of the body.
+    ///
+    /// # Errors
+    /// Rows for which there is no memory, as the old ones lie beside the new ones.
+    pub(super) fn keep(
+        &mut self,
+        rows: impl ExactSizeIterator<Item = Range<usize>>,
+    ) -> Result<(), CqlError> {
+        self.charge
+            .resize(2 * self.body.len())
+            .map_err(|_| no_room(self.body.len()))?;
+        self.count = rows.len() as u32;
+        let mut body = BytesMut::with_capacity(self.body.len());
+        for row in rows {
+            body.extend_from_slice(&self.body[row]);
+        }
+        self.body = body;
         Ok(())
     }
 

@@ -1,12 +1,13 @@
 //! Parts of columns in a selection: elements and slices of collections, and the times of cells.
 
-use cql::ast::{Part, Term, TimeFunction};
+use cql::ast::{Part, Selector, Term, TimeFunction};
 use cql::error::CqlError;
 use query::resolve;
-use schema::{Column, ColumnKind};
+use schema::ColumnKind;
 use value::CqlType;
 
-use super::expression::{Brackets, Elements, Expression, Form, TimedCells, TimedPart};
+use super::expression::{Brackets, Elements, Expression, Form, Of, TimedCells, TimedPart};
+use super::names::selector_name;
 use super::place::Place;
 use super::projection::{Builder, field_of};
 
@@ -22,46 +23,65 @@ struct Bracketed<'t> {
 }
 
 impl Builder<'_> {
-    /// Resolves `column[key]`.
+    /// Resolves `selector[key]`.
     ///
     /// # Errors
-    /// Unknown columns, columns that are neither map nor set, and keys of another type.
+    /// Selectors that fail, those of neither map nor set, and keys of another type.
     pub(super) fn element(
         &mut self,
-        name: &str,
+        selector: &Selector,
         key: &Term,
     ) -> Result<(Expression, CqlType), CqlError> {
-        let column = resolve::column(self.table, name)?;
-        let result_type = bracketed(column, false)?.value_type.clone();
-        let elements = self.elements(column, &Part::Element(key.clone()))?;
+        let (of, cql_type) = self.bracketed_value(selector)?;
+        let text = selector_name(selector);
+        let result_type = bracketed(&text, &cql_type, false)?.value_type.clone();
+        let elements = self.elements(of, text, &cql_type, &Part::Element(key.clone()))?;
         Ok((Expression::Elements(elements), result_type))
     }
 
-    /// Resolves `column[from..to]`.
+    /// Resolves `selector[from..to]`.
     ///
     /// # Errors
     /// As [`Builder::element`].
     pub(super) fn slice(
         &mut self,
-        name: &str,
+        selector: &Selector,
         from: Option<&Term>,
         to: Option<&Term>,
     ) -> Result<(Expression, CqlType), CqlError> {
-        let column = resolve::column(self.table, name)?;
+        let (of, cql_type) = self.bracketed_value(selector)?;
         let (from, to) = (from.cloned(), to.cloned());
-        let elements = self.elements(column, &Part::Slice { from, to })?;
-        Ok((Expression::Elements(elements), column.cql_type.clone()))
+        let part = Part::Slice { from, to };
+        let elements = self.elements(of, selector_name(selector), &cql_type, &part)?;
+        Ok((Expression::Elements(elements), cql_type))
     }
 
-    fn elements(&mut self, column: &Column, part: &Part) -> Result<Elements, CqlError> {
+    /// The map or set before brackets, and its type. A column is not turned into a value, as its
+    /// elements lie apart.
+    fn bracketed_value(&mut self, selector: &Selector) -> Result<(Of, CqlType), CqlError> {
+        if let Selector::Column(name) = selector {
+            let column = resolve::column(self.table, name)?;
+            self.column(column);
+            return Ok((Of::Column(Place::of(column)), column.cql_type.clone()));
+        }
+        let (value, cql_type) = self.selector(selector)?;
+        Ok((Of::Value(Box::new(value)), cql_type))
+    }
+
+    fn elements(
+        &mut self,
+        of: Of,
+        text: String,
+        cql_type: &CqlType,
+        part: &Part,
+    ) -> Result<Elements, CqlError> {
         let is_slice = matches!(part, Part::Slice { .. });
         let Bracketed {
             key_type,
             is_map,
             place_name,
             ..
-        } = bracketed(column, is_slice)?;
-        self.column(column);
+        } = bracketed(&text, cql_type, is_slice)?;
         let mut term = |term: &Term| {
             let term = self.named_term(term, key_type, &place_name)?;
             Ok::<_, CqlError>(Box::new(term))
@@ -75,8 +95,8 @@ impl Builder<'_> {
             Part::Whole | Part::Field(_) => Brackets::Slice(None, None),
         };
         Ok(Elements {
-            column: column.name.clone(),
-            place: Place::of(column),
+            text,
+            of,
             key_type: key_type.clone(),
             is_map,
             brackets,
@@ -114,7 +134,9 @@ impl Builder<'_> {
                 }
             }
             Part::Element(_) | Part::Slice { .. } => {
-                TimedPart::Elements(self.elements(column, part)?)
+                let of = Of::Column(Place::of(column));
+                let name = column.name.clone();
+                TimedPart::Elements(self.elements(of, name, &column.cql_type, part)?)
             }
             Part::Whole if !is_multi_cell => TimedPart::Whole,
             Part::Whole => match cql_type.user_type() {
@@ -136,9 +158,12 @@ impl Builder<'_> {
     }
 }
 
-fn bracketed(column: &Column, is_slice: bool) -> Result<Bracketed<'_>, CqlError> {
-    let name = &column.name;
-    let (key_type, value_type, is_map, place_name) = match &column.cql_type {
+fn bracketed<'t>(
+    name: &str,
+    cql_type: &'t CqlType,
+    is_slice: bool,
+) -> Result<Bracketed<'t>, CqlError> {
+    let (key_type, value_type, is_map, place_name) = match cql_type {
         CqlType::Map { key, value, .. } => (key, value, true, format!("key({name})")),
         CqlType::Set { element, .. } => (element, element, false, format!("value({name})")),
         CqlType::List { .. } => {

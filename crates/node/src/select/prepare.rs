@@ -71,7 +71,7 @@ pub(super) fn prepare(
         None => Order::Clustering(order::prepare(&table, &select.order_by, &access)?),
     };
     let grouping = Grouping::prepare(&table, &select.group_by, &mut projection, &access, &mut ctx)?;
-    check_groups(select, grouping.as_ref(), &order, &access)?;
+    check_groups(select, grouping.as_ref())?;
     let per_partition_limit = limit::prepare(
         select.per_partition_limit.as_ref(),
         limit::PER_PARTITION_LIMIT,
@@ -97,24 +97,13 @@ pub(super) fn prepare(
 }
 
 /// Checks GROUP BY beside the other clauses.
-fn check_groups(
-    select: &ast::Select,
-    grouping: Option<&Grouping>,
-    order: &Order,
-    access: &Access,
-) -> Result<(), CqlError> {
+fn check_groups(select: &ast::Select, grouping: Option<&Grouping>) -> Result<(), CqlError> {
     let Some(grouping) = grouping else {
         return Ok(());
     };
     if select.distinct && grouping.clustering_columns() > 0 {
         return Err(CqlError::invalid(
             "Grouping on clustering columns is not allowed for SELECT DISTINCT queries",
-        ));
-    }
-    let is_ordered = matches!(order, Order::Clustering(order) if !order.columns.is_empty());
-    if is_ordered && !access.partitions.is_one_partition() {
-        return Err(CqlError::invalid(
-            "GROUP BY with ORDER BY over several partitions is not supported; ask for one partition at a time",
         ));
     }
     Ok(())

@@ -13,6 +13,7 @@ use value::identifier::Identifier;
 use value::{CqlType, UserType, json_string};
 
 use super::aggregate::{AggregateCall, AggregateFunction};
+use super::composed::no_type;
 use super::expression::{Expression, JsonField};
 use super::names::selector_name;
 use super::place::{Place, Shape};
@@ -243,7 +244,10 @@ impl Builder<'_> {
         selector_name(selector)
     }
 
-    fn selector(&mut self, selector: &Selector) -> Result<(Expression, CqlType), CqlError> {
+    pub(super) fn selector(
+        &mut self,
+        selector: &Selector,
+    ) -> Result<(Expression, CqlType), CqlError> {
         match selector {
             Selector::Column(name) => {
                 let column = resolve::column(self.table, name)?;
@@ -272,9 +276,20 @@ impl Builder<'_> {
                 };
                 Ok((cast, cql_type.clone()))
             }
-            Selector::Element { column, key } => self.element(column, key),
-            Selector::Slice { column, from, to } => {
-                self.slice(column, from.as_deref(), to.as_deref())
+            Selector::Element { selector, key } => self.element(selector, key),
+            Selector::Slice { selector, from, to } => {
+                self.slice(selector, from.as_deref(), to.as_deref())
+            }
+            Selector::Tuple(parts) => self.tuple(selector, parts),
+            Selector::List(parts) => self.elements_of_one_type(selector, parts, false),
+            Selector::Set(parts) => self.elements_of_one_type(selector, parts, true),
+            Selector::Entries(_) => Err(no_type(selector)),
+            Selector::Hint {
+                data_type,
+                selector,
+            } => {
+                let cql_type = self.ctx.type_of(data_type)?;
+                Ok((self.wanted(selector, &cql_type)?, cql_type))
             }
             Selector::Field { selector, field } => {
                 let (argument, cql_type) = self.selector(selector)?;
@@ -289,7 +304,11 @@ impl Builder<'_> {
                 Ok((field, field_type))
             }
             Selector::Term(term) => {
-                let cql_type = own_type(term).ok_or_else(|| {
+                let cql_type = match term.without_parentheses() {
+                    Term::TypeHint { data_type, .. } => Some(self.ctx.type_of(data_type)?),
+                    term => own_type(term),
+                };
+                let cql_type = cql_type.ok_or_else(|| {
                     CqlError::invalid(format!(
                         "Cannot infer type for term {} in selection clause (try using a cast to force a type)",
                         term_excerpt(term)
@@ -310,7 +329,7 @@ impl Builder<'_> {
         }
     }
 
-    fn term(&mut self, term: &Term, cql_type: &CqlType) -> Result<Expression, CqlError> {
+    pub(super) fn term(&mut self, term: &Term, cql_type: &CqlType) -> Result<Expression, CqlError> {
         self.named_term(term, cql_type, MARKER_NAME)
     }
 
@@ -336,10 +355,14 @@ impl Builder<'_> {
         if is_native && call.name == "token" {
             return self.token(&call.arguments);
         }
+        let takes_vectors = functions::takes_float_vectors(&call.name);
         let pending: Vec<Pending<'_>> = call
             .arguments
             .iter()
-            .map(|argument| self.pending(argument))
+            .map(|argument| match argument {
+                Selector::List(parts) if takes_vectors => self.float_vector(argument, parts.len()),
+                argument => self.pending(argument),
+            })
             .collect::<Result<_, _>>()?;
         let arguments: Vec<Argument<'_>> = pending.iter().map(Pending::as_argument).collect();
         let function = functions::resolve(call.keyspace.as_deref(), &call.name, &arguments, None)?;
@@ -370,6 +393,23 @@ impl Builder<'_> {
             expression,
             cql_type,
             text: selector_name(argument),
+        })
+    }
+
+    /// A list of columns as a vector, where a function takes nothing else.
+    fn float_vector<'s>(
+        &mut self,
+        list: &'s Selector,
+        length: usize,
+    ) -> Result<Pending<'s>, CqlError> {
+        let cql_type = CqlType::Vector {
+            element: Box::new(CqlType::Float),
+            dimensions: u16::try_from(length).unwrap_or(u16::MAX),
+        };
+        Ok(Pending::Typed {
+            expression: self.wanted(list, &cql_type)?,
+            cql_type,
+            text: selector_name(list),
         })
     }
 

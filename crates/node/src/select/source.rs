@@ -1,16 +1,15 @@
 //! Sources of rows: partitions that are read one after the other, several that are merged by ORDER
 //! BY, or rows that secondary indexes find.
 
-use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use cql::error::CqlError;
 use storage::Storage;
 use storage::read::{Partitions, Position, ReadRequest, Row, RowStream};
-use value::{CqlType, compare};
 
 use super::indexed::{Found, Indexed};
 use super::memory::MemoryTable;
+use super::order::RowOrder;
 use super::partitions::WantedPartitions;
 use super::question::Question;
 use crate::failure::storage_error;
@@ -254,8 +253,8 @@ impl Sequence {
 pub(super) struct Merge {
     reader: Reader,
     question: Question,
-    /// The clustering columns to merge by, as (position, type, whether descending).
-    order: Vec<(usize, CqlType, bool)>,
+    /// The order of the rows.
+    order: RowOrder,
     /// The partitions that are not open yet, as (slot, key).
     waiting: VecDeque<(usize, Vec<bytes::Bytes>)>,
     /// The open partitions as (slot, next row, rows behind it). The row to return first comes last.
@@ -265,13 +264,12 @@ pub(super) struct Merge {
 }
 
 impl Merge {
-    /// Makes a source that merges the partitions of these keys. `order` gives the clustering
-    /// columns to merge by, as (position, type, whether descending).
+    /// Makes a source that merges the partitions of these keys.
     pub(super) fn new(
         reader: Reader,
         question: Question,
         keys: Vec<Vec<bytes::Bytes>>,
-        order: Vec<(usize, CqlType, bool)>,
+        order: RowOrder,
     ) -> Merge {
         Merge {
             reader,
@@ -305,31 +303,12 @@ impl Merge {
             return Ok(());
         };
         let at = self.heads.partition_point(|(other_slot, other, _)| {
-            compare_rows(&self.order, self.question.reversed, other, &row)
+            self.order
+                .compare(other.clustering.as_deref(), row.clustering.as_deref())
                 .then(other_slot.cmp(&slot))
                 .is_gt()
         });
         self.heads.insert(at, (slot, row, rows));
         Ok(())
     }
-}
-
-/// The order in which a merge returns two rows. A row with static content only comes first in the
-/// order of the disk, and last against it.
-fn compare_rows(order: &[(usize, CqlType, bool)], reversed: bool, a: &Row, b: &Row) -> Ordering {
-    let (a, b) = match (&a.clustering, &b.clustering) {
-        (Some(a), Some(b)) => (a, b),
-        (a, b) => {
-            let order = a.is_some().cmp(&b.is_some());
-            return if reversed { order.reverse() } else { order };
-        }
-    };
-    order
-        .iter()
-        .map(|(position, cql_type, descending)| {
-            let order = compare(cql_type, &a[*position], &b[*position]);
-            if *descending { order.reverse() } else { order }
-        })
-        .find(|order| order.is_ne())
-        .unwrap_or(Ordering::Equal)
 }

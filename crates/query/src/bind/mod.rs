@@ -81,7 +81,7 @@ impl PrepareContext {
     ///
     /// # Errors
     /// As [`DataType::resolve`].
-    fn type_of(&self, data_type: &DataType) -> Result<CqlType, CqlError> {
+    pub fn type_of(&self, data_type: &DataType) -> Result<CqlType, CqlError> {
         data_type.resolve(&|name| match &self.types_of {
             Some(keyspace) => user_types::find(keyspace, name),
             None => no_user_types(name),

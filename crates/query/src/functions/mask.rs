@@ -9,6 +9,8 @@ use num_bigint::BigInt;
 use uuid::Uuid;
 use value::{CqlType, Value};
 
+use super::hash;
+
 /// The character that stands for others.
 const PADDING: char = '*';
 
@@ -34,15 +36,18 @@ pub(super) enum Mask {
     Inner,
     /// So many characters at the beginning and at the end of a text.
     Outer,
+    /// By a hash of the value, which the second argument names.
+    Hash,
 }
 
 /// All such functions, by their names.
-const MASKS: [(&str, Mask); 5] = [
+const MASKS: [(&str, Mask); 6] = [
     ("mask_null", Mask::Null),
     ("mask_default", Mask::Default),
     ("mask_replace", Mask::Replace),
     ("mask_inner", Mask::Inner),
     ("mask_outer", Mask::Outer),
+    ("mask_hash", Mask::Hash),
 ];
 
 impl Mask {
@@ -56,6 +61,7 @@ impl Mask {
         match self {
             Mask::Null | Mask::Default => "any",
             Mask::Replace => "any, any",
+            Mask::Hash => "any, [text]",
             Mask::Inner | Mask::Outer => "[text|varchar|ascii], int, int, [text]",
         }
     }
@@ -65,7 +71,8 @@ impl Mask {
     pub(super) fn argument_types(self, masked: &CqlType, count: usize) -> Option<Vec<CqlType>> {
         let mut types = vec![masked.clone()];
         match (self, count) {
-            (Mask::Null | Mask::Default, 1) => {}
+            (Mask::Null | Mask::Default | Mask::Hash, 1) => {}
+            (Mask::Hash, 2) => types.push(CqlType::Text),
             (Mask::Replace, 2) => types.push(masked.clone()),
             (Mask::Inner | Mask::Outer, 3) => types.extend([CqlType::Int, CqlType::Int]),
             (Mask::Inner | Mask::Outer, 4) => {
@@ -79,7 +86,7 @@ impl Mask {
     /// Masks a value of the type; `None` for null.
     ///
     /// # Errors
-    /// A padding that is not one character.
+    /// A padding that is not one character, and an unknown hash.
     pub(super) fn evaluate(
         self,
         cql_type: &CqlType,
@@ -90,6 +97,20 @@ impl Mask {
             Mask::Default => Ok(default_value(cql_type).map(|value| value.serialize())),
             Mask::Replace => Ok(arguments.get(1).cloned().flatten()),
             Mask::Inner | Mask::Outer => self.text(arguments),
+            Mask::Hash => {
+                let argument = |at: usize| arguments.get(at).and_then(Option::as_deref);
+                let algorithm = argument(1).map(String::from_utf8_lossy);
+                let hashed = argument(0).map(|value| hash::hash(value, algorithm.as_deref()));
+                hashed.transpose()
+            }
+        }
+    }
+
+    /// The type of what is left of a value of the type.
+    pub(super) fn result_type(self, masked: CqlType) -> CqlType {
+        match self {
+            Mask::Hash => CqlType::Blob,
+            _ => masked,
         }
     }
 

@@ -6,7 +6,7 @@ use cql::error::CqlError;
 use num_bigint::{BigInt, Sign};
 use value::{CqlType, Value};
 
-use super::numbers;
+use super::{exponent, numbers};
 
 /// The most digits behind the decimal point of which a decimal is rounded, and the most zeros that
 /// are written out before it.
@@ -22,10 +22,23 @@ pub(super) enum Math {
     Round,
 }
 
+impl Math {
+    /// The name by which it is called.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Math::Abs => "abs",
+            Math::Exp => "exp",
+            Math::Log => "log",
+            Math::Log10 => "log10",
+            Math::Round => "round",
+        }
+    }
+}
+
 /// Computes a function of a serialised number. The empty value stays empty.
 ///
 /// # Errors
-/// Logarithms and powers of varints and decimals, and decimals that are too long to be rounded.
+/// As [`exponent`], and decimals that are too long to be rounded.
 pub(super) fn apply(
     function: Math,
     cql_type: &CqlType,
@@ -40,9 +53,9 @@ pub(super) fn apply(
         Math::Abs if is_negative(&value) => numbers::negate(value),
         Math::Abs => value,
         Math::Round => round(value)?,
-        Math::Exp => of_double(value, cql_type, f64::exp)?,
-        Math::Log => of_double(value, cql_type, f64::ln)?,
-        Math::Log10 => of_double(value, cql_type, f64::log10)?,
+        Math::Exp => exponential(function, value, f64::exp)?,
+        Math::Log => exponential(function, value, f64::ln)?,
+        Math::Log10 => exponential(function, value, f64::log10)?,
     };
     Ok(computed.serialize())
 }
@@ -57,15 +70,13 @@ fn is_negative(value: &Value) -> bool {
     }
 }
 
-/// The function of the number as a double. Integers are cut behind the point and become the nearest
+/// The function of the number as a double, or of one of any size as it is. Integers are cut behind the point and become the nearest
 /// bound if they are out of range.
-fn of_double(
-    value: Value,
-    cql_type: &CqlType,
-    function: fn(f64) -> f64,
-) -> Result<Value, CqlError> {
+fn exponential(math: Math, value: Value, function: fn(f64) -> f64) -> Result<Value, CqlError> {
     let result = function(numbers::double(&value));
     Ok(match value {
+        Value::Varint(number) => Value::Varint(exponent::of_varint(math, &number)?),
+        Value::Decimal(number) => Value::Decimal(exponent::of_decimal(math, &number)?),
         Value::Tinyint(_) => Value::Tinyint(result as i32 as i8),
         Value::Smallint(_) => Value::Smallint(result as i32 as i16),
         Value::Int(_) => Value::Int(result as i32),
@@ -73,11 +84,7 @@ fn of_double(
         Value::Counter(_) => Value::Counter(result as i64),
         Value::Float(_) => Value::Float(result as f32),
         Value::Double(_) => Value::Double(result),
-        _ => {
-            return Err(CqlError::invalid(format!(
-                "exp, log and log10 of a {cql_type} are not supported: cast it to double"
-            )));
-        }
+        other => other,
     })
 }
 
@@ -171,6 +178,5 @@ mod tests {
             of(Math::Abs, &CqlType::Int, &Value::Int(i32::MIN)),
             Value::Int(i32::MIN)
         );
-        assert!(apply(Math::Exp, &CqlType::Varint, &[&[1]]).is_err());
     }
 }

@@ -11,7 +11,9 @@
 mod blob;
 mod cast;
 mod collections;
+mod exponent;
 mod floor;
+mod hash;
 mod json;
 mod mask;
 mod math;
@@ -31,7 +33,7 @@ use cql::error::CqlError;
 use mask::Mask;
 pub use resolve::{
     Assignability, assignability, literal_assignability, natural_type, own_type, resolve,
-    type_assignability,
+    takes_float_vectors, type_assignability,
 };
 pub use text::{term_excerpt, term_text};
 use value::CqlType;

@@ -261,6 +261,11 @@ fn is_of_receiver(name: &str) -> bool {
     overloads(name).any(|declaration| matches!(declaration.signature, Signature::Receiver))
 }
 
+/// Whether a function takes two `vector<float, n>`.
+pub fn takes_float_vectors(name: &str) -> bool {
+    overloads(name).any(|declaration| matches!(declaration.signature, Signature::FloatVectors))
+}
+
 fn no_type(argument: &Argument<'_>, function: &str) -> CqlError {
     CqlError::invalid(format!(
         "Cannot infer type of argument {} in call to function system.{function}: use type casts to disambiguate",

@@ -1,4 +1,4 @@
-//! Elements of a map or set that brackets behind a column select: one, or all within bounds.
+//! Elements of a map or set that brackets behind a selector select: one, or all within bounds.
 
 use bytes::Bytes;
 use cql::error::CqlError;
@@ -8,22 +8,31 @@ use value::{CqlType, compare, join_elements, join_entries, split_elements, split
 use super::{Expression, Scope};
 use crate::select::place::{Content, Place};
 
-/// The elements of a column that brackets select.
+/// The elements of a map or set that brackets select.
 #[derive(Clone, Debug)]
 pub(in crate::select) struct Elements {
-    /// The name of the column, for messages.
-    pub column: String,
-    /// The place of the column.
-    pub place: Place,
+    /// The text before the brackets, for messages.
+    pub text: String,
+    /// The map or set.
+    pub of: Of,
     /// The type of a map's keys or of a set's elements.
     pub key_type: CqlType,
-    /// Whether the column is a map.
+    /// Whether it is a map.
     pub is_map: bool,
     /// The terms in the brackets.
     pub brackets: Brackets,
 }
 
-/// The terms in brackets behind a column.
+/// The map or set before brackets.
+#[derive(Clone, Debug)]
+pub(in crate::select) enum Of {
+    /// A column.
+    Column(Place),
+    /// A value, which is frozen.
+    Value(Box<Expression>),
+}
+
+/// The terms in brackets.
 #[derive(Clone, Debug)]
 pub(in crate::select) enum Brackets {
     /// `[key]`.
@@ -45,22 +54,37 @@ impl Elements {
     /// # Errors
     /// A null in the brackets, and terms that fail.
     pub(in crate::select) fn evaluate(&self, scope: Scope<'_>) -> Result<Option<Bytes>, CqlError> {
-        let Some(row) = scope.row else {
-            return Ok(None);
-        };
-        let wanted = self.wanted(scope)?;
-        let is_slice = matches!(wanted, Wanted::Slice(..));
-        let (entries, is_frozen) = match self.place.content(row) {
-            Content::Null => return Ok(None),
-            Content::Elements(elements) => {
-                let entries = elements
-                    .iter()
-                    .map(|(path, cell)| (path.clone(), cell.value.clone()));
-                (self.pick(&wanted, entries), false)
+        let (wanted, entries, is_frozen) = match &self.of {
+            Of::Value(value) => {
+                let Some(frozen) = value.evaluate(scope)? else {
+                    return Ok(None);
+                };
+                let wanted = self.wanted(scope)?;
+                let entries = self.pick(&wanted, self.entries(&frozen));
+                (wanted, entries, true)
             }
-            Content::Value(frozen) => (self.pick(&wanted, self.entries(frozen)), true),
+            Of::Column(place) => {
+                let Some(row) = scope.row else {
+                    return Ok(None);
+                };
+                let wanted = self.wanted(scope)?;
+                match place.content(row) {
+                    Content::Null => return Ok(None),
+                    Content::Elements(elements) => {
+                        let entries = elements
+                            .iter()
+                            .map(|(path, cell)| (path.clone(), cell.value.clone()));
+                        let entries = self.pick(&wanted, entries);
+                        (wanted, entries, false)
+                    }
+                    Content::Value(frozen) => {
+                        let entries = self.pick(&wanted, self.entries(frozen));
+                        (wanted, entries, true)
+                    }
+                }
+            }
         };
-        Ok(match is_slice {
+        Ok(match matches!(wanted, Wanted::Slice(..)) {
             false => entries
                 .into_iter()
                 .next()
@@ -73,7 +97,7 @@ impl Elements {
         })
     }
 
-    /// The cells of the elements in a collection that is not frozen, in their order.
+    /// The cells of the elements of a column that is not frozen, in their order.
     ///
     /// # Errors
     /// As [`Elements::evaluate`].
@@ -82,8 +106,11 @@ impl Elements {
         row: &'r Row,
         scope: Scope<'_>,
     ) -> Result<Vec<&'r LiveCell>, CqlError> {
+        let Of::Column(place) = &self.of else {
+            return Ok(Vec::new());
+        };
         let wanted = self.wanted(scope)?;
-        Ok(match self.place.content(row) {
+        Ok(match place.content(row) {
             Content::Elements(elements) => elements
                 .iter()
                 .filter(|(path, _)| wanted.includes(&self.key_type, path))
@@ -91,7 +118,7 @@ impl Elements {
                 .collect(),
             Content::Value(frozen) => {
                 let found = self.pick(&wanted, self.entries(frozen));
-                let cell = self.place.live_cell(row);
+                let cell = place.live_cell(row);
                 cell.filter(|_| !found.is_empty()).into_iter().collect()
             }
             Content::Null => Vec::new(),
@@ -113,7 +140,7 @@ impl Elements {
         wanted.ok_or_else(|| {
             CqlError::invalid(format!(
                 "Invalid null value for {what} selection on {}",
-                self.column
+                self.text
             ))
         })
     }

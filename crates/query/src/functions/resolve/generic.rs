@@ -71,6 +71,14 @@ fn masking(
         .ok_or_else(|| miscounted(name, mask.parameters()))?;
     for (index, (wanted, argument)) in argument_types.iter().zip(arguments).enumerate().skip(1) {
         if argument.fits(wanted) == Assignability::No {
+            if mask == Mask::Hash {
+                let own =
+                    type_of(argument).map_or_else(String::new, |own| format!(" of type {own}"));
+                return Err(CqlError::invalid(format!(
+                    "Function system.{name} requires an argument of type text, but found argument {}{own}",
+                    argument.text()
+                )));
+            }
             return Err(CqlError::invalid(format!(
                 "Type error: {} cannot be passed as argument {index} of function system.{name} of \
                  type {wanted}",
@@ -81,7 +89,7 @@ fn masking(
     Ok(ScalarFunction {
         name,
         argument_types,
-        return_type: cql_type,
+        return_type: mask.result_type(cql_type),
         is_pure: true,
         body: Body::Mask(mask),
     })
