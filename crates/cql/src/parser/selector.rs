@@ -8,8 +8,8 @@ use crate::ast::{
     FunctionCall, Operand, Part, Projection, SelectItem, Selector, Term, TimeFunction,
 };
 
-/// The most fields and brackets in a row (`a.b['c']`). The tree is walked by recursion later, so its
-/// depth must be bounded.
+/// The most fields and brackets in a row (`a.b['c']`). The tree is walked by recursion later, so
+/// its depth must be bounded.
 const PARTS_MAX: usize = 32;
 
 /// The functions whose argument is a column or a part of one.

@@ -10,7 +10,7 @@ use query::functions::{Assignability, own_type, type_assignability};
 use value::{CqlType, UserType};
 
 use super::expression::{Composed, ComposedForm as Form, Expression};
-use super::names::selector_name;
+use super::names::{no_type, selector_name};
 use super::projection::Builder;
 
 impl Builder<'_> {
@@ -201,14 +201,6 @@ fn composed(whole: &Selector, form: Form, parts: Vec<Expression>) -> Expression 
         parts,
         text: selector_name(whole),
     })
-}
-
-/// The error of a selector whose type can't be known.
-pub(super) fn no_type(selector: &Selector) -> CqlError {
-    CqlError::invalid(format!(
-        "Cannot infer type for term {} in selection clause (try using a cast to force a type)",
-        selector_name(selector)
-    ))
 }
 
 fn check_type(selector: &Selector, own: &CqlType, wanted: &CqlType) -> Result<(), CqlError> {

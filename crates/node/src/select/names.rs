@@ -1,6 +1,7 @@
 //! The names of result columns, as Cassandra shows them.
 
 use cql::ast::{FunctionCall, NEGATION, Operation, Part, Selector, Term};
+use cql::error::CqlError;
 use query::functions::term_text;
 
 /// The name of a column that has no alias.
@@ -53,6 +54,14 @@ pub(super) fn selector_name(selector: &Selector) -> String {
         } => format!("({data_type}){}", selector_name(selector)),
         Selector::Term(term) => term_text(term),
     }
+}
+
+/// The error of a selector whose type can't be known.
+pub(super) fn no_type(selector: &Selector) -> CqlError {
+    CqlError::invalid(format!(
+        "Cannot infer type for term {} in selection clause (try using a cast to force a type)",
+        selector_name(selector)
+    ))
 }
 
 fn joined(selectors: &[Selector]) -> String {

@@ -13,9 +13,8 @@ use value::identifier::Identifier;
 use value::{CqlType, UserType, json_string};
 
 use super::aggregate::{AggregateCall, AggregateFunction};
-use super::composed::no_type;
 use super::expression::{Expression, JsonField};
-use super::names::selector_name;
+use super::names::{no_type, selector_name};
 use super::place::{Place, Shape};
 use crate::answer::ColumnSpec;
 

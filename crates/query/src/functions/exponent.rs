@@ -11,8 +11,6 @@ use dashu_float::round::mode::HalfEven;
 use dashu_float::{Context, FBig, Repr};
 use num_bigint::{BigInt, Sign};
 
-use super::math::Math;
-
 const DIGITS_MIN: usize = 32;
 const DIGITS_MAX: usize = 10_000;
 
@@ -22,12 +20,20 @@ const DIGITS_SPARE: usize = 10;
 /// The numbers farther from zero have an exponent that is too long for a varint.
 const EXPONENT_MAX: i32 = 89_000;
 
+/// A function that is computed to many digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Curve {
+    Exp,
+    Log,
+    Log10,
+}
+
 /// Computes the exponential or a logarithm of a number.
 ///
 /// # Errors
 /// Logarithms of zero and of negative numbers, exponents of numbers beyond 89,000, and numbers of
 /// more than 10,000 digits.
-pub(super) fn of_decimal(function: Math, number: &BigDecimal) -> Result<BigDecimal, CqlError> {
+pub(super) fn of_decimal(function: Curve, number: &BigDecimal) -> Result<BigDecimal, CqlError> {
     let (unscaled, scale) = number.as_bigint_and_exponent();
     if unscaled.bits() > 4 * DIGITS_MAX as u64 {
         return Err(too_large(function, "has too many digits"));
@@ -35,12 +41,12 @@ pub(super) fn of_decimal(function: Math, number: &BigDecimal) -> Result<BigDecim
     let digits = unscaled.magnitude().to_string().len();
     let precision = digits.clamp(DIGITS_MIN, DIGITS_MAX);
     let name = match function {
-        Math::Log10 => "Log10",
-        _ => "Natural log",
+        Curve::Log10 => "Log10",
+        Curve::Exp | Curve::Log => "Natural log",
     };
     // The digits before the point; below zero there are as many zeros behind it.
     let whole = digits as i64 - scale;
-    if function == Math::Exp {
+    if function == Curve::Exp {
         if unscaled.sign() == Sign::NoSign || whole < -(DIGITS_MAX as i64) {
             return Ok(BigDecimal::from(1));
         }
@@ -60,7 +66,7 @@ pub(super) fn of_decimal(function: Math, number: &BigDecimal) -> Result<BigDecim
 ///
 /// # Errors
 /// As [`of_decimal`].
-pub(super) fn of_varint(function: Math, number: &BigInt) -> Result<BigInt, CqlError> {
+pub(super) fn of_varint(function: Curve, number: &BigInt) -> Result<BigInt, CqlError> {
     let result = of_decimal(function, &BigDecimal::new(number.clone(), 0))?;
     let (whole, _) = result
         .with_scale_round(0, bigdecimal::RoundingMode::Down)
@@ -68,8 +74,13 @@ pub(super) fn of_varint(function: Math, number: &BigInt) -> Result<BigInt, CqlEr
     Ok(whole)
 }
 
-fn too_large(function: Math, why: &str) -> CqlError {
-    CqlError::invalid(format!("{} of a number that {why}", function.name()))
+fn too_large(function: Curve, why: &str) -> CqlError {
+    let name = match function {
+        Curve::Exp => "exp",
+        Curve::Log => "log",
+        Curve::Log10 => "log10",
+    };
+    CqlError::invalid(format!("{name} of a number that {why}"))
 }
 
 fn repr_of(unscaled: &BigInt, scale: i64) -> Option<Repr<10>> {
@@ -78,18 +89,18 @@ fn repr_of(unscaled: &BigInt, scale: i64) -> Option<Repr<10>> {
     Some(Repr::new(significand, exponent))
 }
 
-fn computed(function: Math, number: &Repr<10>, precision: usize) -> Option<BigDecimal> {
+fn computed(function: Curve, number: &Repr<10>, precision: usize) -> Option<BigDecimal> {
     let context = Context::<HalfEven>::new(precision);
     let result: FBig<HalfEven, 10> = match function {
-        Math::Exp => context.exp(number, None).ok()?.value(),
-        Math::Log10 => {
+        Curve::Exp => context.exp(number, None).ok()?.value(),
+        Curve::Log10 => {
             let wider = Context::<HalfEven>::new(precision + DIGITS_SPARE);
             let of_number = wider.ln(number, None).ok()?.value();
             let of_ten = wider.ln(&Repr::new(10.into(), 0), None).ok()?.value();
             let quotient = context.div(of_number.repr(), of_ten.repr());
             quotient.ok()?.value()
         }
-        _ => context.ln(number, None).ok()?.value(),
+        Curve::Log => context.ln(number, None).ok()?.value(),
     };
     let (significand, exponent) = result.into_repr().into_parts();
     let unscaled = BigInt::from_str(&significand.to_string()).ok()?;
@@ -105,7 +116,7 @@ fn computed(function: Math, number: &Repr<10>, precision: usize) -> Option<BigDe
 mod tests {
     use super::*;
 
-    fn of(function: Math, number: &str) -> Result<String, String> {
+    fn of(function: Curve, number: &str) -> Result<String, String> {
         let number = BigDecimal::from_str(number).unwrap();
         let result = of_decimal(function, &number);
         result
@@ -117,15 +128,15 @@ mod tests {
     #[test]
     fn results_have_the_digits_of_cassandra() {
         for (function, number, result) in [
-            (Math::Exp, "1", "2.7182818284590452353602874713527"),
-            (Math::Exp, "10.25", "28282.541920334979089893745772150"),
-            (Math::Exp, "0", "1"),
-            (Math::Log, "0.5", "-0.69314718055994530941723212145818"),
-            (Math::Log, "1", "0"),
-            (Math::Log10, "1000", "3.0000000000000000000000000000000"),
-            (Math::Log10, "2", "0.30102999566398119521373889472449"),
+            (Curve::Exp, "1", "2.7182818284590452353602874713527"),
+            (Curve::Exp, "10.25", "28282.541920334979089893745772150"),
+            (Curve::Exp, "0", "1"),
+            (Curve::Log, "0.5", "-0.69314718055994530941723212145818"),
+            (Curve::Log, "1", "0"),
+            (Curve::Log10, "1000", "3.0000000000000000000000000000000"),
+            (Curve::Log10, "2", "0.30102999566398119521373889472449"),
             (
-                Math::Log,
+                Curve::Log,
                 "12345678901234567890.1234567890123456789012345",
                 "43.9598377892025205573968393494915438266591565",
             ),
@@ -137,26 +148,26 @@ mod tests {
     #[test]
     fn hostile_numbers_are_refused_at_once() {
         for (function, number) in [
-            (Math::Exp, "1E+2000000000"),
-            (Math::Exp, "-90000"),
-            (Math::Log, "0"),
-            (Math::Log10, "-1"),
+            (Curve::Exp, "1E+2000000000"),
+            (Curve::Exp, "-90000"),
+            (Curve::Log, "0"),
+            (Curve::Log10, "-1"),
         ] {
             assert!(of(function, number).is_err(), "{number}");
         }
-        assert_eq!(of(Math::Exp, "1E-2000000000").as_deref(), Ok("1"));
-        assert!(of(Math::Log, "1E+2000000000").is_ok());
+        assert_eq!(of(Curve::Exp, "1E-2000000000").as_deref(), Ok("1"));
+        assert!(of(Curve::Log, "1E+2000000000").is_ok());
         let long = "9".repeat(30_000);
-        assert!(of(Math::Log, &long).is_err());
+        assert!(of(Curve::Log, &long).is_err());
     }
 
     #[test]
     fn varints_are_cut() {
         let of = |function, number: i64| of_varint(function, &BigInt::from(number)).unwrap();
-        assert_eq!(of(Math::Exp, 3), BigInt::from(20));
-        assert_eq!(of(Math::Exp, -3), BigInt::ZERO);
-        assert_eq!(of(Math::Log10, 99), BigInt::from(1));
+        assert_eq!(of(Curve::Exp, 3), BigInt::from(20));
+        assert_eq!(of(Curve::Exp, -3), BigInt::ZERO);
+        assert_eq!(of(Curve::Log10, 99), BigInt::from(1));
         let cut = "26881171418161354484126255515800000000000000";
-        assert_eq!(of(Math::Exp, 100), BigInt::from_str(cut).unwrap());
+        assert_eq!(of(Curve::Exp, 100), BigInt::from_str(cut).unwrap());
     }
 }

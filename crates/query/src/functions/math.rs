@@ -6,6 +6,7 @@ use cql::error::CqlError;
 use num_bigint::{BigInt, Sign};
 use value::{CqlType, Value};
 
+use super::exponent::Curve;
 use super::{exponent, numbers};
 
 /// The most digits behind the decimal point of which a decimal is rounded, and the most zeros that
@@ -20,19 +21,6 @@ pub(super) enum Math {
     Log,
     Log10,
     Round,
-}
-
-impl Math {
-    /// The name by which it is called.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Math::Abs => "abs",
-            Math::Exp => "exp",
-            Math::Log => "log",
-            Math::Log10 => "log10",
-            Math::Round => "round",
-        }
-    }
 }
 
 /// Computes a function of a serialised number. The empty value stays empty.
@@ -53,9 +41,9 @@ pub(super) fn apply(
         Math::Abs if is_negative(&value) => numbers::negate(value),
         Math::Abs => value,
         Math::Round => round(value)?,
-        Math::Exp => exponential(function, value, f64::exp)?,
-        Math::Log => exponential(function, value, f64::ln)?,
-        Math::Log10 => exponential(function, value, f64::log10)?,
+        Math::Exp => exponential(Curve::Exp, value, f64::exp)?,
+        Math::Log => exponential(Curve::Log, value, f64::ln)?,
+        Math::Log10 => exponential(Curve::Log10, value, f64::log10)?,
     };
     Ok(computed.serialize())
 }
@@ -70,13 +58,13 @@ fn is_negative(value: &Value) -> bool {
     }
 }
 
-/// The function of the number as a double, or of one of any size as it is. Integers are cut behind the point and become the nearest
-/// bound if they are out of range.
-fn exponential(math: Math, value: Value, function: fn(f64) -> f64) -> Result<Value, CqlError> {
+/// The function of the number as a double, or of a varint or decimal as it is. Integers are cut
+/// behind the point and become the nearest bound if they are out of range.
+fn exponential(curve: Curve, value: Value, function: fn(f64) -> f64) -> Result<Value, CqlError> {
     let result = function(numbers::double(&value));
     Ok(match value {
-        Value::Varint(number) => Value::Varint(exponent::of_varint(math, &number)?),
-        Value::Decimal(number) => Value::Decimal(exponent::of_decimal(math, &number)?),
+        Value::Varint(number) => Value::Varint(exponent::of_varint(curve, &number)?),
+        Value::Decimal(number) => Value::Decimal(exponent::of_decimal(curve, &number)?),
         Value::Tinyint(_) => Value::Tinyint(result as i32 as i8),
         Value::Smallint(_) => Value::Smallint(result as i32 as i16),
         Value::Int(_) => Value::Int(result as i32),

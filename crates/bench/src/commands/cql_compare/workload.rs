@@ -1,4 +1,4 @@
-//! What is measured on both servers: a table, a statement, its values, and the number of rows that
+//! The workloads of a comparison: a table, a statement, its values, and the number of rows that
 //! must come back.
 
 use std::sync::Arc;

@@ -40,7 +40,8 @@ impl Composed {
     /// The serialised value; `None` for null.
     ///
     /// # Errors
-    /// Parts that fail, a null in a set, a vector or the key of a map, and a value of more than 16 MiB.
+    /// Parts that fail, a null in a set, a vector or the key of a map, and a value of more than 16
+    /// MiB.
     pub(super) fn evaluate(&self, scope: Scope<'_>) -> Result<Option<Bytes>, CqlError> {
         let parts = evaluate_all(&self.parts, scope)?;
         let bytes: usize = parts
