@@ -1,0 +1,128 @@
+"""The differences between Annulus and Cassandra that are meant, each with its reason.
+
+A rule looks at a statement and at both answers, never at the seed. `tests/compat/differences.txt`
+and docs/cql.md tell the same differences by example."""
+
+import re
+
+from compare import what_counts
+from sides import has_fault, is_refused, statement_of
+
+ROUTE = re.compile(r"^partition key from variables [\d, ]+\n", re.MULTILINE)
+LEGACY = "custom 'org.apache.cassandra.db.marshal.LegacyTimeUUIDType'"
+
+RULES = []
+
+
+def meant(reason):
+    def add(rule):
+        RULES.append((reason, rule))
+        return rule
+
+    return add
+
+
+def reason_for(step, theirs, ours):
+    """Why two different answers are meant to differ; None if they are not."""
+    statement = statement_of(step)
+    return next((reason for reason, rule in RULES if rule(statement, theirs, ours)), None)
+
+
+def _code(answer):
+    """The code of the error in an answer; None if there is none."""
+    found = re.search(r"^error (\w{4})", answer, re.MULTILINE)
+    return found and found[1]
+
+
+def _same(left, right):
+    return what_counts(left) == what_counts(right)
+
+
+def _cells(answer):
+    return [line.split(" | ") for line in answer.split("\n")]
+
+
+def _same_but(theirs, ours, columns):
+    """Whether answers are equal but for the cells of these columns, by their numbers."""
+    pairs = list(zip(_cells(theirs), _cells(ours)))
+    return len(_cells(theirs)) == len(_cells(ours)) and all(
+        len(their) == len(our) and all(a == b for at, (a, b) in enumerate(zip(their, our)) if at not in columns)
+        for their, our in pairs
+    )
+
+
+def _columns(answer):
+    """The (name and type) of the columns of an answer's rows."""
+    found = re.search(r"^columns.*?: (.*)", answer, re.MULTILINE)
+    return found[1].split(" | ") if found else []
+
+
+@meant("Cassandra fails within; the statement is the client's mistake, and Annulus says which.")
+def _fault(_statement, theirs, ours):
+    return has_fault(theirs) and is_refused(ours) and not has_fault(ours)
+
+
+@meant("Cassandra fails within where Annulus reads the rows.")
+def _fault_of_read(statement, theirs, ours):
+    return statement.startswith("SELECT") and has_fault(theirs) and not has_fault(ours)
+
+
+@meant("The mistake is named rather than the word at which the grammar ends.")
+def _syntax(_statement, theirs, ours):
+    return {_code(theirs), _code(ours)} == {"2000", "2200"}
+
+
+@meant("A batch is routed by the first of its statements, Cassandra's by the last.")
+def _routed_batch(statement, theirs, ours):
+    return statement.startswith("BEGIN") and _same(ROUTE.sub("", theirs), ROUTE.sub("", ours))
+
+
+@meant("A statement is routed by variables that are equal to the key, not by one in IN or beside a bound.")
+def _routed_in(statement, theirs, ours):
+    is_loose = " IN (" in statement or re.search(r"[<>]=? ?\?|CONTAINS", statement)
+    return bool(is_loose) and not ROUTE.search(ours) and _same(ROUTE.sub("", theirs), ours)
+
+
+@meant("A duration of nothing has a text that can be read again, 0s; Cassandra's is empty.")
+def _no_duration(_statement, theirs, ours):
+    return "0s" in ours and re.sub(r"\b0s\b", "", ours) == theirs
+
+
+@meant("Masks count characters; Cassandra cuts those beyond the first plane in two.")
+def _masked(statement, theirs, ours):
+    return "mask_" in statement and "?" in theirs and theirs.replace("?", "") == ours.replace("?", "")
+
+
+@meant("A function of timeuuids has the type timeuuid; Cassandra names a class that drivers do not know.")
+def _legacy_timeuuid(_statement, theirs, ours):
+    legacy = {at for at, text in enumerate(_columns(theirs)) if "LegacyTimeUUIDType" in text}
+    return bool(legacy) and _same_but(theirs.replace(LEGACY, "timeuuid"), ours, legacy)
+
+
+@meant("Bytes behind a duration are refused.")
+def _behind_duration(_statement, theirs, ours):
+    return not is_refused(theirs) and "left over after the duration" in ours
+
+
+@meant("A cast to its own type leaves a value; Cassandra finds none for a clustering column in descending order.")
+def _cast_descending(_statement, theirs, ours):
+    found = re.search(r"system\.cast_as_(\w+)", theirs)
+    return bool(found) and _code(theirs) == "2200" and not is_refused(ours)
+
+
+@meant("A comparison with null is refused also where an earlier condition fails.")
+def _null_later(statement, theirs, ours):
+    return " IF " in statement and "false" in theirs and "Invalid comparison with null" in ours
+
+
+@meant("An index on vectors needs a class, as one without serves no query on them.")
+def _plain_vector_index(statement, _theirs, ours):
+    return statement.startswith("CREATE INDEX") and "An index on vectors" in ours
+
+
+@meant("The row that stands in the way is shown as a SELECT would show it; Cassandra leaves its static columns out.")
+def _static_shown(statement, theirs, ours):
+    if "IF NOT EXISTS" not in statement or "[applied]" not in theirs:
+        return False
+    statics = {at for at, text in enumerate(_columns(theirs)) if text.startswith("s")}
+    return bool(statics) and _same_but(theirs, ours, statics)
