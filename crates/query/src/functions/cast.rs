@@ -8,7 +8,7 @@ use bytes::Bytes;
 use cql::error::CqlError;
 use num_bigint::BigInt;
 use uuid::Uuid;
-use value::{CqlType, Value};
+use value::{CqlType, Value, json_text};
 
 /// The most digits before the point with which a decimal is expanded into an integer. A decimal of
 /// 10 bytes can stand for a number of two billion digits.
@@ -81,8 +81,8 @@ impl Cast {
 
     fn convert(&self, value: &Value) -> Result<Value, CqlError> {
         Ok(match self.to {
-            CqlType::Text => Value::Text(plain_text(value)),
-            CqlType::Ascii => Value::Ascii(plain_text(value)),
+            CqlType::Text => Value::Text(plain_text(&self.from, value)),
+            CqlType::Ascii => Value::Ascii(plain_text(&self.from, value)),
             CqlType::Timestamp => Value::Timestamp(millis(value).ok_or_else(|| self.refuse())?),
             CqlType::Date => {
                 let days = millis(value)
@@ -243,10 +243,16 @@ fn uuid_millis(uuid: &Uuid) -> i64 {
     value::timeuuid::unix_millis(uuid)
 }
 
-/// The text of a value without the quotes of a literal.
-fn plain_text(value: &Value) -> String {
+/// The text of a value without the quotes of a literal. Dates and addresses have the form that they
+/// have in JSON.
+fn plain_text(cql_type: &CqlType, value: &Value) -> String {
     match value {
         Value::Ascii(text) | Value::Text(text) => text.clone(),
+        Value::Date(_) | Value::Inet(_) => json_text(cql_type, Some(&value.serialize()))
+            .map_or_else(
+                |_| value.to_literal(),
+                |text| text.trim_matches('"').to_owned(),
+            ),
         _ => value.to_literal().trim_matches('\'').to_owned(),
     }
 }
@@ -345,6 +351,14 @@ mod tests {
         assert_eq!(
             cast(&Value::Date(1 << 31), &Date, &Text),
             Value::Text("1970-01-01".to_owned())
+        );
+        assert_eq!(
+            cast(&Value::Date(0), &Date, &Text),
+            Value::Text("-5877641-06-23".to_owned())
+        );
+        assert_eq!(
+            cast(&Value::Inet("::1".parse().unwrap()), &Inet, &Text),
+            Value::Text("0:0:0:0:0:0:0:1".to_owned())
         );
         assert_eq!(
             cast(&Value::Ascii("it's".to_owned()), &Ascii, &Text),

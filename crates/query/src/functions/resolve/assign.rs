@@ -141,6 +141,8 @@ fn all(terms: &[Term], element: &CqlType) -> Assignability {
 pub fn literal_assignability(literal: &Literal, cql_type: &CqlType) -> Assignability {
     use CqlType::*;
     let (natural, others): (CqlType, &[CqlType]) = match literal {
+        // A text of ASCII alone is of that type first of all, as in Cassandra.
+        Literal::String(text) if text.is_ascii() => (Ascii, &[Text, Inet, Date, Time, Timestamp]),
         Literal::String(_) => (Text, &[Ascii, Inet, Date, Time, Timestamp]),
         Literal::Integer(digits) => {
             let natural = if digits.parse::<i32>().is_ok() {
