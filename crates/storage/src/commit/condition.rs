@@ -64,7 +64,8 @@ pub(super) fn check(
         }
     }
     Ok(Checked::Holds {
-        floor: found.newest.saturating_add(1),
+        // Deletions are one older than it, and newer than what stands all the same.
+        floor: found.newest.saturating_add(2),
     })
 }
 

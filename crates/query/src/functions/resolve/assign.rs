@@ -34,7 +34,7 @@ pub fn assignability(term: &Term, cql_type: &CqlType) -> Assignability {
             },
         ) if terms.len() == usize::from(*dimensions) => all(terms, element),
         (Term::Set(terms), CqlType::Set { element, .. }) => all(terms, element),
-        (Term::Set(terms), _) if terms.is_empty() && cql_type.is_collection() => Weak,
+        (Term::Set(terms), CqlType::Map { .. }) if terms.is_empty() => Weak,
         (Term::Map(entries), CqlType::Map { key, value, .. }) => entries
             .iter()
             .map(|(k, v)| assignability(k, key).min(assignability(v, value)))
