@@ -198,11 +198,22 @@ def _null_in_parentheses(statement, _theirs, ours):
     return "(null)" in statement and is_refused(ours)
 
 
-@meant("The row that stands in the way is shown as a SELECT would show it; Cassandra leaves its static columns out.")
+@meant("A decimal is cast to a varint with all its digits; Cassandra keeps 64 bits.")
+def _decimal_as_varint(statement, theirs, ours):
+    cast = {at for at, text in enumerate(_columns(theirs)) if "as varint)" in text or re.match(r"a\d ", text)}
+    return "AS varint" in statement and _same_but(theirs, ours, cast)
+
+
+@meant("An index on vectors of one dimension may measure the cosine.")
+def _one_dimension(statement, theirs, _ours):
+    return statement.startswith("CREATE CUSTOM INDEX") and "single-dimension vectors" in theirs
+
+
+@meant("The row that stands in the way of a condition is shown with its static columns; Cassandra leaves them out.")
 def _static_shown(statement, theirs, ours):
-    if "IF NOT EXISTS" not in statement or "[applied]" not in theirs:
+    if " IF " not in statement or "[applied]" not in theirs:
         return False
     # An INSERT of static columns alone meets whichever row the partition has first.
-    hidden = "sc" if "c0" not in statement else "s"
+    hidden = "sc" if "IF NOT EXISTS" in statement and "c0" not in statement.partition(" VALUES ")[0] else "s"
     statics = {at for at, text in enumerate(_columns(theirs)) if text[0] in hidden}
     return bool(statics) and _same_but(theirs, ours, statics)
