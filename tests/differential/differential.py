@@ -9,6 +9,7 @@ import argparse
 import collections
 import contextlib
 import pathlib
+import signal
 import sys
 import tempfile
 import time
@@ -133,9 +134,12 @@ def main():
     options = parser.parse_args()
     with servers(options.cassandra, options.annulus) as (cassandra, annulus):
         run, seed, began = Run(cassandra, annulus, options.shrink), options.first_seed, time.monotonic()
-        while run.asked < options.statements:
-            run.story(seed, min(STORY_LENGTH, options.statements - run.asked))
-            seed += 1
+        # A run that is stopped by Ctrl-C or SIGTERM tells what it has seen.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with contextlib.suppress(KeyboardInterrupt):
+            while run.asked < options.statements:
+                run.story(seed, min(STORY_LENGTH, options.statements - run.asked))
+                seed += 1
         print(run.summary())
         print(f"seeds {options.first_seed} to {seed - 1}, {time.monotonic() - began:.0f} s")
     sys.exit(1 if run.found else 0)
