@@ -143,12 +143,13 @@ def _day_before_1970(statement, theirs, ours):
 
 @meant("A tuple is written in parentheses; Cassandra reads a constant without them as a text form of tuples.")
 def _tuple_constant(_statement, theirs, ours):
-    return not is_refused(theirs) and bool(re.search(r"Invalid \w+ constant .* of type frozen<(tuple|u\d)", ours))
+    return not is_refused(theirs) and bool(re.search(r"(constant .* of|value .* is not of) type frozen<(tuple|u\d)", ours))
 
 
-@meant("A decimal without digits is refused: no driver can read it.")
-def _decimal_without_digits(_statement, theirs, ours):
-    return not is_refused(theirs) and "a value of type decimal takes at least 5 bytes" in ours
+@meant("A decimal without digits and a time beyond the day are refused: no driver can read them.")
+def _unreadable(_statement, theirs, ours):
+    words = r"of type decimal takes at least 5 bytes|of type time lies between 0 and"
+    return not is_refused(theirs) and bool(re.search(words, ours))
 
 
 @meant("A storage-attached index may lie on blobs, too.")

@@ -240,8 +240,8 @@ fn uuid_millis(uuid: &Uuid) -> i64 {
     value::timeuuid::unix_millis(uuid)
 }
 
-/// The text of a value without the quotes of a literal. Dates, addresses and finite numbers have the
-/// form that they have in JSON.
+/// The text of a value without the quotes of a literal. Dates, addresses and finite numbers have
+/// the form that they have in JSON.
 fn plain_text(cql_type: &CqlType, value: &Value) -> String {
     match value {
         Value::Ascii(text) | Value::Text(text) => text.clone(),

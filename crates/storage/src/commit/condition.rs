@@ -64,8 +64,7 @@ pub(super) fn check(
         }
     }
     Ok(Checked::Holds {
-        // Deletions are one older than it, and newer than what stands all the same.
-        floor: found.newest.saturating_add(2),
+        floor: found.newest.saturating_add(1),
     })
 }
 

@@ -75,11 +75,7 @@ pub(super) fn resolve<'s>(
             }
             Change::DeleteRow { timestamp, .. }
             | Change::DeleteRange { timestamp, .. }
-            | Change::DeletePartition { timestamp } => {
-                // What a conditional batch writes to a row that it deletes stays, as in Cassandra.
-                let is_conditional = floor != i64::MIN;
-                *timestamp = floor.max(*timestamp) - i64::from(is_conditional);
-            }
+            | Change::DeletePartition { timestamp } => *timestamp = floor.max(*timestamp),
         }
     }
     Ok(ResolvedMutation {
