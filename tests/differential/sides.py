@@ -35,7 +35,11 @@ class Side:
         return self._thread.submit(self._answer, step)
 
     def _answer(self, step):
-        return counted(replay.answer(self._usable(), Step(step.split("\n"))))
+        try:
+            return counted(replay.answer(self._usable(), Step(step.split("\n"))))
+        except (AttributeError, ValueError) as unreadable:
+            # The driver can't read some types by their class names, such as vectors of user types.
+            return f"unreadable for the driver: {type(unreadable).__name__}"
 
     def _usable(self):
         """A client; a new one after an error upon which the driver gave the connection up."""
