@@ -30,7 +30,7 @@ WITHOUT_CASSANDRA ?=
 WITHOUT_GO ?=
 
 # In this order, so that what fails soonest fails first.
-TEST_PARTS := check test-rust $(DRIVERS:%=test-driver-%) test-cqlsh test-compat test-histories test-filters test-frameworks test-clients \
+TEST_PARTS := check test-rust $(DRIVERS:%=test-driver-%) test-cqlsh test-compat test-differential test-histories test-filters test-frameworks test-clients \
 	$(if $(WITHOUT_CASSANDRA),,test-deployment)
 
 .PHONY: test
@@ -60,7 +60,7 @@ test-programs:
 
 # The Python suites, each a target of its own.
 .PHONY: test-drivers
-test-drivers: $(DRIVERS:%=test-driver-%) test-cqlsh test-compat test-histories test-filters
+test-drivers: $(DRIVERS:%=test-driver-%) test-cqlsh test-compat test-differential test-histories test-filters
 
 .PHONY: $(DRIVERS:%=test-driver-%)
 $(DRIVERS:%=test-driver-%): test-driver-%: $(VENVS)/%/.installed test-programs
@@ -73,6 +73,10 @@ test-cqlsh: $(VENVS)/cassandra/.installed test-programs
 .PHONY: test-compat
 test-compat: $(VENVS)/cassandra/.installed test-programs
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/compat
+
+.PHONY: test-differential
+test-differential: $(VENVS)/cassandra/.installed test-programs
+	$(VENVS)/cassandra/bin/python -m pytest -q tests/differential
 
 .PHONY: test-histories
 test-histories: $(VENVS)/cassandra/.installed test-programs
@@ -193,6 +197,16 @@ test-deployment: cassandra clients $(VENVS)/cassandra/.installed test-programs
 .PHONY: record-compat
 record-compat: $(VENVS)/cassandra/.installed ## Record anew what a real Cassandra answers (needs Java 17 and Maven)
 	$(VENVS)/cassandra/bin/python tests/compat/record.py $(AREAS)
+
+.PHONY: differential
+differential: cassandra $(VENVS)/cassandra/.installed ## 100,000 random statements beside a real Cassandra (STATEMENTS=n FIRST_SEED=m for others; needs Java 17 and Maven)
+	@# The selection of test-rust, so that nothing is built with other features.
+	cargo test --workspace --locked --no-run --quiet
+	$(VENVS)/cassandra/bin/python tests/differential/differential.py --statements $${STATEMENTS:-100000} --first-seed $${FIRST_SEED:-1}
+
+.PHONY: record-differential
+record-differential: cassandra $(VENVS)/cassandra/.installed ## Record anew what a real Cassandra answers to random statements
+	$(VENVS)/cassandra/bin/python tests/differential/record_stories.py
 
 NODES ?= 3
 # Of several nodes one may not yet know of a change of the schema, and answers otherwise than another; and the suites change

@@ -90,6 +90,10 @@ class Client:
             self._others[login] = Client(self._host, self._port, self._handler, login, self._version)
         return self._others[login]
 
+    def is_usable(self):
+        """Whether the connection stands. The driver gives it up after an error of the protocol."""
+        return not (self._connection.is_defunct or self._connection.is_closed)
+
     def query(self, statement, values=None, page_size=None, paging_state=None):
         message = QueryMessage(statement, ConsistencyLevel.ONE, fetch_size=page_size, paging_state=paging_state)
         message.query_params = values

@@ -195,7 +195,8 @@ impl Accumulator {
                         "a decimal with an exponent beyond {SCALE_MAX} can't be summed up"
                     )));
                 }
-                *sum += number;
+                // A sum begins at 0, which has no zeros before its point to leave out.
+                *sum += number.with_scale(number.fractional_digit_count().max(0));
             }
             (_, other) => {
                 return Err(CqlError::server(format!(
@@ -376,6 +377,12 @@ mod tests {
                 CqlType::Decimal,
                 decimals(&["0.1", "0.2"]),
                 decimals(&["0.2"]).pop(),
+            ),
+            (
+                Avg,
+                CqlType::Decimal,
+                decimals(&["2E+2"]),
+                decimals(&["200"]).pop(),
             ),
             (
                 Avg,

@@ -93,7 +93,6 @@ pub fn prepare_term(
             map(entries, key, value, spec_name, ctx)?
         }
         (Term::Set(terms), CqlType::Map { .. }) if terms.is_empty() => Node::Entries(Vec::new()),
-        (Term::Set(terms), CqlType::List { .. }) if terms.is_empty() => Node::Elements(Vec::new()),
         (Term::UserType(fields), CqlType::UserType { definition, .. }) => {
             user_type(fields, definition, spec_name, ctx)?
         }

@@ -3,12 +3,12 @@
 //! Numbers are narrowed as in Java, from which Cassandra has its rules. Integers keep their low
 //! bits. Floating-point numbers out of range become the nearest bound.
 
-use bigdecimal::{BigDecimal, FromPrimitive, ToPrimitive};
+use bigdecimal::{BigDecimal, ToPrimitive};
 use bytes::Bytes;
 use cql::error::CqlError;
 use num_bigint::BigInt;
 use uuid::Uuid;
-use value::{CqlType, Value};
+use value::{CqlType, Value, json_text};
 
 /// The most digits before the point with which a decimal is expanded into an integer. A decimal of
 /// 10 bytes can stand for a number of two billion digits.
@@ -81,8 +81,8 @@ impl Cast {
 
     fn convert(&self, value: &Value) -> Result<Value, CqlError> {
         Ok(match self.to {
-            CqlType::Text => Value::Text(plain_text(value)),
-            CqlType::Ascii => Value::Ascii(plain_text(value)),
+            CqlType::Text => Value::Text(plain_text(&self.from, value)),
+            CqlType::Ascii => Value::Ascii(plain_text(&self.from, value)),
             CqlType::Timestamp => Value::Timestamp(millis(value).ok_or_else(|| self.refuse())?),
             CqlType::Date => {
                 let days = millis(value)
@@ -140,7 +140,8 @@ impl Cast {
             Value::Varint(number) => Ok(number.clone()),
             Value::Decimal(number) => decimal_to_integer(number),
             _ => match float_of(value) {
-                Some(float) => BigInt::from_f64(float.trunc()).ok_or_else(|| self.refuse()),
+                // On the way it is an integer of 64 bits.
+                Some(float) => Ok(BigInt::from(float as i64)),
                 None => self.low_bits(value).map(BigInt::from),
             },
         }
@@ -149,8 +150,9 @@ impl Cast {
     fn decimal(&self, value: &Value) -> Result<BigDecimal, CqlError> {
         match value {
             Value::Decimal(number) => Ok(number.clone()),
-            Value::Float(number) => number.to_string().parse().map_err(|_| self.refuse()),
-            Value::Double(number) => double_to_decimal(*number).ok_or_else(|| self.refuse()),
+            Value::Float(_) | Value::Double(_) => java_text(&self.from, value)
+                .parse()
+                .map_err(|_| self.refuse()),
             _ => self.integer(value).map(BigDecimal::from),
         }
     }
@@ -161,11 +163,6 @@ impl Cast {
             self.from, self.to
         ))
     }
-}
-
-/// The decimal with the same digits as the printed double; `None` for NaN and the infinities.
-fn double_to_decimal(number: f64) -> Option<BigDecimal> {
-    number.to_string().parse().ok()
 }
 
 /// The digits before the point, as an integer.
@@ -243,12 +240,24 @@ fn uuid_millis(uuid: &Uuid) -> i64 {
     value::timeuuid::unix_millis(uuid)
 }
 
-/// The text of a value without the quotes of a literal.
-fn plain_text(value: &Value) -> String {
+/// The text of a value without the quotes of a literal. Dates, addresses and finite numbers have
+/// the form that they have in JSON.
+fn plain_text(cql_type: &CqlType, value: &Value) -> String {
     match value {
         Value::Ascii(text) | Value::Text(text) => text.clone(),
+        Value::Date(_) | Value::Inet(_) => java_text(cql_type, value),
+        Value::Float(number) if number.is_finite() => java_text(cql_type, value),
+        Value::Double(number) if number.is_finite() => java_text(cql_type, value),
         _ => value.to_literal().trim_matches('\'').to_owned(),
     }
+}
+
+/// The text that Java gives a value, which stands in JSON, too.
+fn java_text(cql_type: &CqlType, value: &Value) -> String {
+    json_text(cql_type, Some(&value.serialize())).map_or_else(
+        |_| value.to_literal(),
+        |text| text.trim_matches('"').to_owned(),
+    )
 }
 
 #[cfg(test)]
@@ -321,6 +330,30 @@ mod tests {
                 Value::Bigint(-5),
             ),
             (Value::Bigint(3), Bigint, Double, Value::Double(3.0)),
+            (
+                Value::Float(1e30),
+                Float,
+                Varint,
+                Value::Varint(i64::MAX.into()),
+            ),
+            (
+                Value::Double(f64::NEG_INFINITY),
+                Double,
+                Varint,
+                Value::Varint(i64::MIN.into()),
+            ),
+            (
+                Value::Double(1e30),
+                Double,
+                Decimal,
+                Value::Decimal(decimal("1.0E+30")),
+            ),
+            (
+                Value::Double(1e300),
+                Double,
+                Text,
+                Value::Text("1.0E300".to_owned()),
+            ),
         ];
         for (value, from, to, expected) in cases {
             assert_eq!(cast(&value, &from, &to), expected, "{value:?} as {to}");
@@ -345,6 +378,14 @@ mod tests {
         assert_eq!(
             cast(&Value::Date(1 << 31), &Date, &Text),
             Value::Text("1970-01-01".to_owned())
+        );
+        assert_eq!(
+            cast(&Value::Date(0), &Date, &Text),
+            Value::Text("-5877641-06-23".to_owned())
+        );
+        assert_eq!(
+            cast(&Value::Inet("::1".parse().unwrap()), &Inet, &Text),
+            Value::Text("0:0:0:0:0:0:0:1".to_owned())
         );
         assert_eq!(
             cast(&Value::Ascii("it's".to_owned()), &Ascii, &Text),

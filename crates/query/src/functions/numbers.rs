@@ -147,7 +147,8 @@ fn decimal(operation: Operation, left: &Value, right: &Value) -> Result<BigDecim
     let (unscaled, scale) = match operation {
         Operation::Multiply => (left * right, left_scale + right_scale),
         Operation::Divide => quotient(&left, left_scale, &right, right_scale)?,
-        Operation::Add | Operation::Subtract | Operation::Modulo => {
+        Operation::Modulo => remainder(&left, left_scale, &right, right_scale)?,
+        Operation::Add | Operation::Subtract => {
             let scale = left_scale.max(right_scale);
             let left = expanded(&left, scale - left_scale)?;
             let right = expanded(&right, scale - right_scale)?;
@@ -173,8 +174,34 @@ fn parts(number: &Value) -> Result<(BigInt, i64), String> {
                 .map_err(|_| format!("{text} is no decimal number"))?;
             Ok(number.as_bigint_and_exponent())
         }
+        // Cassandra makes a double of these on the way.
+        Value::Tinyint(_) | Value::Smallint(_) | Value::Int(_) => Ok((big(number) * 10, 1)),
         other => Ok((big(other), 0)),
     }
+}
+
+/// The remainder of a division of which the quotient is a whole number, with the scale that Java
+/// gives it.
+fn remainder(
+    left: &BigInt,
+    left_scale: i64,
+    right: &BigInt,
+    right_scale: i64,
+) -> Result<(BigInt, i64), String> {
+    let scale = left_scale.max(right_scale);
+    let wide_left = expanded(left, scale - left_scale)?;
+    let wide_right = expanded(right, scale - right_scale)?;
+    let rest = varint(Operation::Modulo, &wide_left, &wide_right)?;
+    let preferred_scale = left_scale - right_scale;
+    let quotient = &wide_left / &wide_right;
+    let quotient_scale = match quotient.sign() {
+        Sign::NoSign => preferred_scale,
+        _ => preferred_scale.max(without_zeros(quotient, 0).1.min(0)),
+    };
+    let rest_scale = left_scale.max(quotient_scale + right_scale);
+    // The difference of two numbers has no digits behind their scales.
+    let shorter = expanded(&BigInt::from(1), (scale - rest_scale).max(0))?;
+    Ok((rest / shorter, rest_scale.min(scale)))
 }
 
 /// The number with so many zeros behind it.
@@ -326,6 +353,32 @@ mod tests {
         );
         assert!(divide("1", "0").is_err());
         assert!(divide("1E+2000000000", "3").is_err());
+    }
+
+    #[test]
+    fn decimals_have_the_scales_of_cassandra() {
+        let cases = [
+            (Operation::Add, "1", Value::Int(1), "2.0"),
+            (Operation::Add, "2E+10", Value::Tinyint(1), "20000000001.0"),
+            (Operation::Add, "1", Value::Bigint(1), "2"),
+            (Operation::Multiply, "2E+10", Value::Smallint(1), "2.0E+10"),
+            (Operation::Modulo, "1", Value::Int(1), "0.0"),
+            (Operation::Modulo, "2E+10", Value::Int(1), "0E+9"),
+            (Operation::Modulo, "10", Value::Int(3), "1.0"),
+            (Operation::Modulo, "0.01", Value::Int(3), "0.01"),
+        ];
+        for (operation, left, right, expected) in cases {
+            let computed = compute(operation, &CqlType::Decimal, &decimal_of(left), &right);
+            let Value::Decimal(computed) = computed.unwrap() else {
+                panic!("no decimal");
+            };
+            let expected: BigDecimal = expected.parse().unwrap();
+            let (computed, expected) = (
+                computed.as_bigint_and_exponent(),
+                expected.as_bigint_and_exponent(),
+            );
+            assert_eq!(computed, expected, "{left} {operation:?} {right:?}");
+        }
     }
 
     #[test]

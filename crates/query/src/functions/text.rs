@@ -54,7 +54,8 @@ fn joined(terms: &[Term]) -> String {
 
 fn literal_text(literal: &Literal) -> String {
     match literal {
-        Literal::String(text) => Value::Text(text.clone()).to_literal(),
+        // Quotes within are not doubled, as in Cassandra.
+        Literal::String(text) => format!("'{text}'"),
         Literal::Integer(text) | Literal::Float(text) => text.clone(),
         Literal::Boolean(truth) => truth.to_string(),
         Literal::Uuid(uuid) => uuid.to_string(),

@@ -9,7 +9,7 @@ use value::predicate::Comparison;
 use super::single_term::single_term;
 use super::text::relation_text;
 use super::{Relation, RelationKind, Test, token, tuple};
-use crate::bind::{PrepareContext, prepare_in_list, prepare_term};
+use crate::bind::{PrepareContext, PreparedInList, PreparedTerm, prepare_in_list, prepare_term};
 use crate::resolve::Columns;
 
 /// Prepares a relation.
@@ -105,7 +105,7 @@ fn column_test(
             }
             prepare_term(single_term(relation, name)?, cql_type, name, ctx).map(Test::Like)
         }
-        None => prepare_in_list(&relation.comparand, cql_type, name, ctx).map(Test::In),
+        None => prepare_in_list(&relation.comparand, cql_type, name, ctx).map(in_test),
         Some(comparison) => {
             if comparison != Comparison::Eq && cql_type.holds_durations() {
                 let what = match cql_type {
@@ -121,6 +121,17 @@ fn column_test(
             let term = prepare_term(single_term(relation, name)?, cql_type, name, ctx)?;
             Ok(Test::Compare(comparison, term))
         }
+    }
+}
+
+/// An IN of a list of one value is an equality in all that is allowed of it, as in Cassandra.
+fn in_test(list: PreparedInList) -> Test {
+    match list {
+        PreparedInList::Terms(terms) => match <[PreparedTerm; 1]>::try_from(terms) {
+            Ok([term]) => Test::Compare(Comparison::Eq, term),
+            Err(terms) => Test::In(PreparedInList::Terms(terms)),
+        },
+        whole @ PreparedInList::Whole(_) => Test::In(whole),
     }
 }
 

@@ -199,6 +199,16 @@ impl Tested {
                 relation.operator.as_str()
             )));
         }
+        if self.cql_type.holds_durations() {
+            let what = match self.cql_type {
+                CqlType::Tuple(_) => "tuples",
+                CqlType::UserType { .. } => "UDTs",
+                _ => "collections",
+            };
+            return Err(CqlError::invalid(format!(
+                "Slice conditions are not supported on {what} containing durations"
+            )));
+        }
         let term = self.term(relation, &self.cql_type, ctx)?;
         Ok(Test::Order(comparison, term))
     }

@@ -34,7 +34,7 @@ pub fn assignability(term: &Term, cql_type: &CqlType) -> Assignability {
             },
         ) if terms.len() == usize::from(*dimensions) => all(terms, element),
         (Term::Set(terms), CqlType::Set { element, .. }) => all(terms, element),
-        (Term::Set(terms), _) if terms.is_empty() && cql_type.is_collection() => Weak,
+        (Term::Set(terms), CqlType::Map { .. }) if terms.is_empty() => Weak,
         (Term::Map(entries), CqlType::Map { key, value, .. }) => entries
             .iter()
             .map(|(k, v)| assignability(k, key).min(assignability(v, value)))
@@ -141,6 +141,8 @@ fn all(terms: &[Term], element: &CqlType) -> Assignability {
 pub fn literal_assignability(literal: &Literal, cql_type: &CqlType) -> Assignability {
     use CqlType::*;
     let (natural, others): (CqlType, &[CqlType]) = match literal {
+        // A text of ASCII alone is of that type first of all, as in Cassandra.
+        Literal::String(text) if text.is_ascii() => (Ascii, &[Text, Inet, Date, Time, Timestamp]),
         Literal::String(_) => (Text, &[Ascii, Inet, Date, Time, Timestamp]),
         Literal::Integer(digits) => {
             let natural = if digits.parse::<i32>().is_ok() {
