@@ -5,6 +5,7 @@
 
 use bytes::{Buf, Bytes, BytesMut};
 
+use super::buffer::BufferMemory;
 use super::header::{
     Direction, Flags, FrameHeader, HEADER_LENGTH, Opcode, ProtocolVersion, RESPONSE_BIT,
     VERSION_BITS,
@@ -138,6 +139,8 @@ pub struct FrameDecoder {
     agreed: Option<ProtocolVersion>,
     /// The version in which the frame before is answered.
     answered_in: ProtocolVersion,
+    /// The memory of the input.
+    memory: BufferMemory,
     /// The bytes of a refused frame's body that are still to be skipped.
     to_skip: usize,
     /// The fatal error, if there was one. The bytes after it can't be read.
@@ -148,6 +151,9 @@ pub struct FrameDecoder {
 /// and little to waste on a peer that announces a body and doesn't send it.
 const READ_AHEAD: usize = 64 << 10;
 
+/// Buffers up to this many bytes may be kept in memory by any frame within them.
+pub(super) const SHARED_MAX: usize = 32 << 10;
+
 impl FrameDecoder {
     /// Makes a decoder of the frames that come in `direction` ([`Direction::Request`] in a server).
     /// It refuses bodies of more than `body_limit` bytes.
@@ -157,6 +163,7 @@ impl FrameDecoder {
             body_limit,
             agreed: None,
             answered_in: ProtocolVersion::V4,
+            memory: BufferMemory::new(SHARED_MAX),
             to_skip: 0,
             failure: None,
         }
@@ -183,7 +190,8 @@ impl FrameDecoder {
         self.to_skip > 0
     }
 
-    /// Takes the next frame off the front of `input`; `None` if more bytes are needed.
+    /// Takes the next frame off the front of `input`; `None` if more bytes are needed. The frame
+    /// may share the memory of `input`, but neither keeps much more of it than its own bytes.
     ///
     /// # Errors
     /// If the frame is refused. After an error that is not fatal ([`FrameError::is_fatal`]) the
@@ -195,7 +203,7 @@ impl FrameDecoder {
         }
         if self.to_skip > 0 {
             let skipped = self.to_skip.min(input.len());
-            input.advance(skipped);
+            self.memory.advance(input, skipped);
             self.to_skip -= skipped;
             if self.to_skip > 0 {
                 return Ok(None);
@@ -228,7 +236,7 @@ impl FrameDecoder {
             return Ok(None);
         }
         input.advance(HEADER_LENGTH);
-        let body = input.split_to(length).freeze();
+        let body = self.memory.split_to(input, length).freeze();
         Ok(Some(Frame { header, body }))
     }
 
