@@ -179,8 +179,9 @@ impl FrameDecoder {
         self.agreed = Some(version);
     }
 
-    /// The version in which the frame before is answered, whether it was taken or refused: its own,
-    /// or a supported one if its own is not.
+    /// The version in which the frame before is answered, whether it was taken or refused: that of
+    /// the connection. Before there is agreement on one it is the frame's own, or a supported one
+    /// if its own is not.
     pub fn answered_in(&self) -> ProtocolVersion {
         self.answered_in
     }
@@ -211,8 +212,10 @@ impl FrameDecoder {
         }
         if let Some(byte) = input.first() {
             let number = byte & VERSION_BITS;
-            self.answered_in = ProtocolVersion::from_number(number)
-                .unwrap_or_else(|| ProtocolVersion::nearest(number));
+            self.answered_in = self.agreed.unwrap_or_else(|| {
+                ProtocolVersion::from_number(number)
+                    .unwrap_or_else(|| ProtocolVersion::nearest(number))
+            });
         }
         let read = FrameHeader::read(input, self.direction, self.body_limit);
         let header = match read.and_then(|header| self.check_version(header)) {
@@ -240,15 +243,10 @@ impl FrameDecoder {
         Ok(Some(Frame { header, body }))
     }
 
-    /// Refuses a header of another version than the connection's. The answer is of the
-    /// connection's version.
-    fn check_version(
-        &mut self,
-        header: Option<FrameHeader>,
-    ) -> Result<Option<FrameHeader>, Refusal> {
+    /// Refuses a header of another version than the connection's.
+    fn check_version(&self, header: Option<FrameHeader>) -> Result<Option<FrameHeader>, Refusal> {
         match (header, self.agreed) {
             (Some(header), Some(agreed)) if header.version != agreed => {
-                self.answered_in = agreed;
                 Err(Refusal::fatal(FrameError::MixedVersions {
                     got: header.version,
                     agreed,
@@ -438,6 +436,17 @@ mod tests {
             error.to_string(),
             "Invalid message version. Got 5/v5 but previous messages on this connection had version 4/v4"
         );
+    }
+
+    #[test]
+    fn an_unsupported_version_is_answered_in_that_of_the_connection() {
+        let mut three = frame(7, b"");
+        three[0] = 3;
+        let mut decoder = decoder();
+        decoder.agree_on(ProtocolVersion::V5);
+        let error = decoder.decode(&mut three).unwrap_err();
+        assert_eq!(error, FrameError::UnsupportedVersion { version: 3 });
+        assert_eq!(decoder.answered_in(), ProtocolVersion::V5);
     }
 
     #[test]
