@@ -197,7 +197,8 @@ impl<S: Service> Connection<S> {
                     continue;
                 }
             }
-            let deadline = if !self.is_open() {
+            let is_stranger = !self.is_open();
+            let deadline = if is_stranger {
                 Some(self.handshake_deadline)
             } else if !input.is_empty() || decoder.held_bytes() > 0 {
                 let now = Instant::now();
@@ -221,6 +222,10 @@ impl<S: Service> Connection<S> {
             match read_some(reader, &mut input, deadline).await {
                 Ok(0) => return End::Eof,
                 Ok(bytes) => self.shared.counters.bytes_read.add(bytes as u64),
+                // The client has logged in meanwhile, so the handshake's deadline is void.
+                Err(error)
+                    if error.kind() == io::ErrorKind::TimedOut && is_stranger && self.is_open() => {
+                }
                 Err(error) => return End::Failed(error),
             }
         }
