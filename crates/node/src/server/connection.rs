@@ -44,7 +44,7 @@ const STRANGERS_BODY_MAX: usize = 16 << 10;
 /// The authenticator by the Java name that drivers know: SASL PLAIN.
 const AUTHENTICATOR: &str = "org.apache.cassandra.auth.PasswordAuthenticator";
 
-/// The longest time for which an unfinished frame waits for memory.
+/// The longest time for which frames that were read wait for memory.
 const ROOM_WITHIN: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// The bytes that a request is charged beside those of its frame, for its task.
@@ -180,7 +180,7 @@ impl<S: Service> Connection<S> {
                     self.take(frame, of_frame, &mut decoder);
                     // The frames behind it in a segment are charged while they wait.
                     if decoder.held_bytes() > FLOOR_BYTES
-                        && charge.resize(decoder.held_capacity()).is_err()
+                        && !has_room(&mut charge, decoder.held_capacity(), None).await
                     {
                         self.no_room(decoder.unfinished(&input));
                         return End::Refused;
@@ -207,17 +207,13 @@ impl<S: Service> Connection<S> {
             } else {
                 None
             };
+            let held = input.capacity() + decoder.held_capacity();
             if input.len() + decoder.held_bytes() > FLOOR_BYTES
-                && let Some(deadline) = deadline
+                && !has_room(&mut charge, held, deadline).await
             {
-                let held = input.capacity() + decoder.held_capacity();
-                let room = charge.resize_when_free(held);
-                let patience = deadline.min(Instant::now() + ROOM_WITHIN);
-                if timeout_at(patience, room).await.is_err() {
-                    // The buffer is given up, to make room for others that may be waiting for it.
-                    self.no_room(decoder.unfinished(&input));
-                    return End::Refused;
-                }
+                // The buffer is given up, to make room for others that may be waiting for it.
+                self.no_room(decoder.unfinished(&input));
+                return End::Refused;
             }
             match read_some(reader, &mut input, deadline).await {
                 Ok(0) => return End::Eof,
@@ -474,6 +470,16 @@ impl<S: Service> Connection<S> {
             Err(_) => self.closing.cancel(),
         }
     }
+}
+
+/// Charges bytes that were read, and waits for room until the deadline, but not for long. Returns
+/// whether there is room.
+async fn has_room(charge: &mut Charge, bytes: usize, deadline: Option<Instant>) -> bool {
+    let patience = Instant::now() + ROOM_WITHIN;
+    let patience = deadline.map_or(patience, |deadline| deadline.min(patience));
+    timeout_at(patience, charge.resize_when_free(bytes))
+        .await
+        .is_ok()
 }
 
 /// The stream id of the frame at the beginning of the input, which holds at least the header.
