@@ -75,7 +75,7 @@ struct Connection<S: Service> {
     /// The time until which the client must have begun.
     handshake_deadline: Instant,
     started: bool,
-    /// Holds one permit, which a login under way takes.
+    /// Holds one permit, which a login under way takes. It is closed once a login was refused.
     logging_in: Arc<Semaphore>,
     framing: Framing,
     following_schema: bool,
@@ -152,7 +152,10 @@ impl<S: Service> Connection<S> {
             end = self.read_frames(&mut reader) => end,
             () = closing.cancelled() => End::Closing,
         };
-        (end, reader)
+        match end {
+            End::Closing if self.logging_in.is_closed() => (End::Refused, reader),
+            end => (end, reader),
+        }
     }
 
     async fn read_frames(&mut self, reader: &mut (impl AsyncRead + Unpin)) -> End {
@@ -343,7 +346,7 @@ impl<S: Service> Connection<S> {
         };
         let (shared, session) = (self.shared.clone(), self.session.clone());
         let (outbox, charge) = (self.outbox.clone(), self.account.charge());
-        let closing = self.closing.clone();
+        let (closing, logging_in) = (self.closing.clone(), self.logging_in.clone());
         let version = self.framing.version;
         self.shared.shutdown.tasks.spawn(async move {
             let checked = tokio::select! {
@@ -368,6 +371,7 @@ impl<S: Service> Connection<S> {
                 outbox.send(frame);
             }
             if is_refused {
+                logging_in.close();
                 closing.cancel();
             }
             drop(place);
