@@ -55,7 +55,8 @@ const REQUEST_BYTES: usize = 2 << 10;
 enum End {
     /// The client has closed its side.
     Eof,
-    /// The server stops, the writer has ended, or the client is too far behind.
+    /// The server stops, the rules for clients have changed, the writer has ended, or the client is
+    /// too far behind.
     Closing,
     /// The client sent something that can't be served, and has been told.
     Refused,
@@ -83,6 +84,7 @@ struct Connection<S: Service> {
 
 /// Serves a connection until it ends.
 pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>) {
+    let closing = shared.connections.load().child_token();
     let handshake_deadline = Instant::now() + shared.options.connection.handshake_timeout;
     let Ok(account) = shared.options.memory.client() else {
         shared.counters.connections_refused.add(1);
@@ -101,7 +103,6 @@ pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>)
     let (reader, writer_half) = socket.into_split();
     let unread_bytes_max = shared.options.connection.unread_bytes_max;
     let (outbox, writer) = outbox(unread_bytes_max.min(account.bytes_max() / 2));
-    let closing = shared.shutdown.stop.child_token();
     let connection = Connection {
         session: Arc::new(shared.service.open_session(peer)),
         account,
