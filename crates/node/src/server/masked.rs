@@ -36,7 +36,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
             let behind = if rest.starts_with("--") || rest.starts_with("//") {
                 rest.find(['\n', '\r'])
             } else if rest.starts_with("/*") {
-                rest.find("*/").map(|at| at + 2)
+                // The star of the begin is not that of the end.
+                rest[2..].find("*/").map(|at| at + 4)
             } else {
                 break;
             };
@@ -76,6 +77,10 @@ mod tests {
             (
                 "CREATE/**/ROLE r WITH PASSWORD='s'",
                 "CREATE/**/ROLE r WITH PASSWORD *******",
+            ),
+            (
+                "/*/ */ CREATE ROLE r WITH PASSWORD='s'",
+                "/*/ */ CREATE ROLE r WITH PASSWORD *******",
             ),
             (
                 "CREATE ROLE r WITH LOGIN = true",
