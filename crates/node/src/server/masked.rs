@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-/// The text of a statement. In a statement about a role or user, what follows the first `PASSWORD`
-/// or `SALTED` is left out.
-pub(super) fn masked(text: &str) -> Cow<'_, str> {
+/// The text of a statement up to this many bytes. In a statement about a role or user, what follows
+/// the first `PASSWORD` or `SALTED` is left out.
+pub(super) fn masked(text: &str, bytes_max: usize) -> Cow<'_, str> {
     const WORDS: [&str; 2] = ["password", "salted"];
-    let mut words = words(text);
-    let is_of_role = matches!(words.next(), Some(word) if is_one_of(word, &["create", "alter"]))
-        && matches!(words.next(), Some(word) if is_one_of(word, &["role", "user"]));
+    let is_of_role = is_of_role(text);
+    // A secret stands behind the word that tells of it, so it goes with that word.
+    let text = &text[..text.floor_char_boundary(bytes_max)];
     if !is_of_role {
         return Cow::Borrowed(text);
     }
@@ -21,6 +21,12 @@ pub(super) fn masked(text: &str) -> Cow<'_, str> {
         Some(end) => Cow::Owned(format!("{} *******", &text[..end])),
         None => Cow::Borrowed(text),
     }
+}
+
+fn is_of_role(text: &str) -> bool {
+    let mut words = words(text);
+    matches!(words.next(), Some(word) if is_one_of(word, &["create", "alter"]))
+        && matches!(words.next(), Some(word) if is_one_of(word, &["role", "user"]))
 }
 
 fn is_one_of(word: &str, words: &[&str]) -> bool {
@@ -94,7 +100,7 @@ mod tests {
             ("", ""),
             ("/* never closed", "/* never closed"),
         ] {
-            assert_eq!(masked(text), shown);
+            assert_eq!(masked(text, text.len()), shown);
         }
     }
 }
