@@ -13,6 +13,14 @@ pub(super) fn encode_error(version: ProtocolVersion, stream: i16, error: CqlErro
     out.freeze()
 }
 
+/// The error for a STARTUP behind another one, in the node's words.
+pub(super) fn begun_already() -> CqlError {
+    CqlError::new(
+        ErrorKind::ProtocolError,
+        "Unexpected message STARTUP, the connection is open already",
+    )
+}
+
 /// The error for statements before the node has let the client in. The node would refuse them as
 /// well, unless it lets the client in meanwhile. Then a statement would get through that the
 /// gateway did not look at.

@@ -106,11 +106,7 @@ impl Responses {
                 .map_err(|refusal| ResponsesEnd::Senseless(refusal.error))?;
             let Some(header) = header else { break };
             let length = HEADER_LENGTH + header.length as usize;
-            if matches!(header.opcode, Opcode::Ready | Opcode::AuthSuccess) {
-                self.context.session.let_in();
-            }
-            let is_agreed = matches!(header.opcode, Opcode::Ready | Opcode::Authenticate);
-            if is_agreed && self.context.session.will_have_segments() {
+            if self.has_begun(&header) && self.context.session.will_have_segments() {
                 if rest.len() < length {
                     break;
                 }
@@ -119,7 +115,7 @@ impl Responses {
                 write_front(intake, passing + length, client).await?;
                 passing = 0;
                 client.begin_segments(form);
-                intake.begin_segments(form).map_err(ResponsesEnd::Node)?;
+                intake.begin_segments(form);
                 continue;
             }
             if !self.must_read(&header) {
@@ -165,6 +161,20 @@ impl Responses {
             }
         }
         write_front(intake, passing, client).await
+    }
+
+    /// Notes whether the node takes the client's STARTUP or lets it in. Returns whether it takes the
+    /// STARTUP.
+    fn has_begun(&self, header: &FrameHeader) -> bool {
+        let session = &self.context.session;
+        if matches!(header.opcode, Opcode::Ready | Opcode::AuthSuccess) {
+            session.let_in();
+        }
+        let has_begun = matches!(header.opcode, Opcode::Ready | Opcode::Authenticate);
+        if has_begun {
+            session.begin();
+        }
+        has_begun
     }
 
     /// Notes that the client gets the answer to a request.

@@ -1,6 +1,7 @@
 //! The direction from the client to the node. Every request is looked at; most pass as they came.
 
 mod begin_write;
+mod startup;
 mod use_keyspace;
 
 use std::io;
@@ -132,12 +133,6 @@ impl Requests {
         // The time by which a request that has begun to come in must be whole.
         let mut whole_by: Option<Instant> = None;
         loop {
-            if let Some(form) = self.context.session.segments() {
-                // The client knows the answer to its STARTUP, so it has sent segments since.
-                let begun = intake.begin_segments(form);
-                self.check_read(begun).await?;
-                node.begin_segments(form);
-            }
             self.pass_whole_frames(&mut intake, &mut to_skip, node)
                 .await?;
             let is_stranger = !self.context.session.is_let_in();
@@ -290,6 +285,10 @@ impl Requests {
                     .await?;
                 intake.advance(length);
             }
+            Route::Startup => {
+                write_front(intake, passing, node).await?;
+                self.start(header, intake, length, node).await?;
+            }
             Route::Answer(error) => {
                 self.context.session.client.answered(stream);
                 write_front(intake, passing, node).await?;
@@ -349,7 +348,7 @@ impl Requests {
     fn count(&self, route: &Route) {
         let metrics = &self.context.log.metrics;
         metrics.request(match route {
-            Route::Pass | Route::Use => Kind::Passed,
+            Route::Pass | Route::Use | Route::Startup => Kind::Passed,
             Route::Replace(_) => Kind::Overlaid,
             Route::Write(_) => Kind::Write,
             Route::Truncate(_) => Kind::Truncate,

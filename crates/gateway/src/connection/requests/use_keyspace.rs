@@ -34,7 +34,7 @@ impl Requests {
 
     /// Waits until no answer is due to the client except on the stream `but`. Requests of searches
     /// and writes under way still go to the node.
-    async fn others_answered(
+    pub(super) async fn others_answered(
         &mut self,
         but: Option<i16>,
         node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
