@@ -23,7 +23,7 @@ pub(super) struct Intake {
 /// The segments that the bytes come within.
 struct Segments {
     decoder: SegmentDecoder,
-    /// The bytes of a segment that is not whole yet.
+    /// The bytes of segments whose frames are not taken out yet.
     unfinished: BytesMut,
 }
 
@@ -39,38 +39,34 @@ impl Intake {
 
     /// Expects segments of a form in all bytes that have not gone on yet. Does nothing if it does
     /// so already.
-    ///
-    /// # Errors
-    /// If they are no segments.
-    pub(super) fn begin_segments(&mut self, form: SegmentForm) -> io::Result<()> {
+    pub(super) fn begin_segments(&mut self, form: SegmentForm) {
         if self.segments.is_some() {
-            return Ok(());
+            return;
         }
         self.segments = Some(Segments {
             decoder: SegmentDecoder::new(form),
             unfinished: std::mem::take(&mut self.bytes),
         });
-        self.take_segments()
     }
 
-    /// Takes the frames out of the segments that are whole. The error is a
-    /// [`cql::wire::SegmentError`].
-    fn take_segments(&mut self) -> io::Result<()> {
+    /// Takes the frames out of the next segment if it is whole, and returns the length of the
+    /// segment as it came. The error is a [`cql::wire::SegmentError`].
+    fn take_segment(&mut self) -> io::Result<Option<usize>> {
         let Some(segments) = &mut self.segments else {
-            return Ok(());
+            return Ok(None);
         };
-        loop {
-            match segments.decoder.decode(&mut segments.unfinished) {
-                Ok(None) => return Ok(()),
-                Ok(Some(segment)) if self.bytes.is_empty() => self.bytes = segment.payload,
-                Ok(Some(segment)) => self.bytes.extend_from_slice(&segment.payload),
-                Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),
-            }
+        let before = segments.unfinished.len();
+        match segments.decoder.decode(&mut segments.unfinished) {
+            Ok(None) => return Ok(None),
+            Ok(Some(segment)) if self.bytes.is_empty() => self.bytes = segment.payload,
+            Ok(Some(segment)) => self.bytes.extend_from_slice(&segment.payload),
+            Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),
         }
+        Ok(Some(before - segments.unfinished.len()))
     }
 
-    /// The number of bytes that are held: those that have not gone on yet, and those of a segment
-    /// that is not whole yet.
+    /// The number of bytes that are held: those that have not gone on yet, and those of segments
+    /// whose frames are not taken out yet.
     pub(super) fn held(&self) -> usize {
         let unfinished = self.segments.as_ref().map_or(0, |of| of.unfinished.len());
         self.bytes.len() + unfinished
@@ -86,8 +82,12 @@ impl Intake {
         self.bytes.advance(count);
     }
 
-    /// Reads more bytes and returns their number; 0 at the end. Nothing is lost if the future is
+    /// Takes in more bytes and returns their number; 0 at the end. Nothing is lost if the future is
     /// dropped.
+    ///
+    /// They are those of the next segment where there are segments. A segment may be hundreds of
+    /// times as long when it is decompressed. So those behind it wait until its frames have gone
+    /// on.
     ///
     /// # Errors
     /// If the socket fails, or the bytes are no segments where segments are expected.
@@ -112,18 +112,24 @@ impl Intake {
     }
 
     async fn fill_segments(&mut self, socket: &mut (impl AsyncRead + Unpin)) -> io::Result<usize> {
-        let read_bytes = self.read_bytes;
-        let Some(Segments { unfinished, .. }) = &mut self.segments else {
-            return Ok(0);
-        };
-        if unfinished.capacity() == unfinished.len() {
-            unfinished.reserve(read_bytes);
+        loop {
+            if let Some(taken) = self.take_segment()? {
+                return Ok(taken);
+            }
+            let read_bytes = self.read_bytes;
+            let Some(Segments { unfinished, .. }) = &mut self.segments else {
+                return Ok(0);
+            };
+            if unfinished.capacity() == unfinished.len() {
+                unfinished.reserve(read_bytes);
+            }
+            let room = unfinished.capacity() - unfinished.len();
+            let read = socket.read_buf(unfinished).await?;
+            self.note(read, room);
+            if read == 0 {
+                return Ok(0);
+            }
         }
-        let room = unfinished.capacity() - unfinished.len();
-        let read = socket.read_buf(unfinished).await?;
-        self.note(read, room);
-        self.take_segments()?;
-        Ok(read)
     }
 
     /// Makes more room for the next read if one has filled it.
@@ -170,7 +176,7 @@ mod tests {
             intake.fill(&mut socket).await.unwrap();
             let mut came = intake.bytes()[..6].to_vec();
             intake.advance(6);
-            intake.begin_segments(form).unwrap();
+            intake.begin_segments(form);
             loop {
                 came.extend_from_slice(intake.bytes());
                 intake.advance(intake.bytes().len());
@@ -186,6 +192,27 @@ mod tests {
             let error = intake.fill(&mut damaged).await.unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidData);
         }
+    }
+
+    #[tokio::test]
+    async fn a_segment_is_decompressed_when_those_before_it_have_gone_on() {
+        use cql::wire::{SEGMENT_PAYLOAD_MAX, put_segment};
+
+        let mut stream = BytesMut::new();
+        for _ in 0..100 {
+            let zeros = vec![0; SEGMENT_PAYLOAD_MAX];
+            put_segment(SegmentForm::Lz4, &zeros, true, &mut stream);
+        }
+        let mut socket = &stream[..];
+        let mut intake = Intake::new();
+        intake.begin_segments(SegmentForm::Lz4);
+        for _ in 0..100 {
+            assert!(intake.fill(&mut socket).await.unwrap() > 0);
+            assert_eq!(intake.bytes().len(), SEGMENT_PAYLOAD_MAX);
+            assert!(intake.held() <= SEGMENT_PAYLOAD_MAX + 2 * READ_BYTES_MAX);
+            intake.advance(SEGMENT_PAYLOAD_MAX);
+        }
+        assert_eq!(intake.fill(&mut socket).await.unwrap(), 0);
     }
 
     #[tokio::test]
