@@ -3,18 +3,22 @@
 
 use std::io;
 
-use bytes::{Buf, BytesMut};
-use cql::wire::{SegmentDecoder, SegmentForm};
+use bytes::BytesMut;
+use cql::wire::{BufferMemory, SegmentDecoder, SegmentForm};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The room that is made for the first read, small for a connection with few requests. Bytes.
 const READ_BYTES_MIN: usize = 4 << 10;
 /// The limit of that room, which doubles when a read fills it. Bytes.
 const READ_BYTES_MAX: usize = 64 << 10;
+/// The most memory that an empty buffer keeps. Bytes.
+const KEPT_BYTES_MAX: usize = 2 * READ_BYTES_MAX;
 
 /// Bytes that were read and have not gone on yet.
 pub(super) struct Intake {
     bytes: BytesMut,
+    /// The memory of `bytes`.
+    memory: BufferMemory,
     segments: Option<Segments>,
     /// The room for the next read. Bytes.
     read_bytes: usize,
@@ -32,6 +36,7 @@ impl Intake {
     pub(super) fn new() -> Self {
         Intake {
             bytes: BytesMut::new(),
+            memory: BufferMemory::new(KEPT_BYTES_MAX),
             segments: None,
             read_bytes: READ_BYTES_MIN,
         }
@@ -77,9 +82,10 @@ impl Intake {
         &self.bytes
     }
 
-    /// Removes the first `count` bytes, which have gone on.
+    /// Removes the first `count` bytes, which have gone on. The memory of a large message goes with
+    /// it.
     pub(super) fn advance(&mut self, count: usize) {
-        self.bytes.advance(count);
+        self.memory.advance(&mut self.bytes, count);
     }
 
     /// Takes in more bytes and returns their number; 0 at the end. Nothing is lost if the future is
@@ -97,10 +103,6 @@ impl Intake {
     ) -> io::Result<usize> {
         if self.segments.is_some() {
             return self.fill_segments(socket).await;
-        }
-        if self.bytes.is_empty() && self.bytes.capacity() > 2 * READ_BYTES_MAX {
-            // A large message went through; the next is likely a small one.
-            self.bytes = BytesMut::new();
         }
         // A large message is read in ever larger pieces, so that it is not moved for each of them.
         // No more memory is taken for it than has come already.
@@ -153,7 +155,9 @@ mod tests {
             assert!(intake.bytes.capacity() <= READ_BYTES_MIN + 3 * intake.bytes().len());
         }
         assert_eq!(intake.bytes(), stream);
-        intake.advance(stream.len());
+        intake.advance(stream.len() - 10);
+        assert!(intake.bytes.capacity() <= KEPT_BYTES_MAX);
+        intake.advance(10);
         intake.fill(&mut &b"small"[..]).await.unwrap();
         assert_eq!(intake.bytes(), b"small");
         assert!(intake.bytes.capacity() <= 2 * READ_BYTES_MAX);
@@ -213,6 +217,29 @@ mod tests {
             intake.advance(SEGMENT_PAYLOAD_MAX);
         }
         assert_eq!(intake.fill(&mut socket).await.unwrap(), 0);
+    }
+
+    #[tokio::test]
+    async fn the_memory_of_large_messages_in_segments_goes_with_them() {
+        use cql::wire::{SEGMENT_PAYLOAD_MAX, put_segment};
+
+        for form in [SegmentForm::Plain, SegmentForm::Lz4] {
+            let mut stream = BytesMut::new();
+            for _ in 0..50 {
+                let part: Vec<u8> = (0..SEGMENT_PAYLOAD_MAX).map(|at| (at * at) as u8).collect();
+                put_segment(form, &part, false, &mut stream);
+            }
+            let mut socket = &stream[..];
+            let mut intake = Intake::new();
+            intake.begin_segments(form);
+            while intake.fill(&mut socket).await.unwrap() > 0 {}
+            assert_eq!(intake.bytes().len(), 50 * SEGMENT_PAYLOAD_MAX);
+            intake.advance(intake.bytes().len() - 10);
+            assert_eq!(intake.bytes().len(), 10);
+            let unfinished = &intake.segments.as_ref().unwrap().unfinished;
+            let kept = intake.bytes.capacity() + unfinished.capacity();
+            assert!(kept <= KEPT_BYTES_MAX, "{kept}");
+        }
     }
 
     #[tokio::test]
