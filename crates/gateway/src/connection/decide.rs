@@ -24,7 +24,7 @@ pub(super) fn decide(
 ) -> Route {
     context.catalog.lapse_if_over();
     let decided = match header.opcode {
-        Opcode::Query | Opcode::Prepare | Opcode::Execute | Opcode::Batch
+        Opcode::Query | Opcode::Prepare | Opcode::Execute | Opcode::Batch | Opcode::Register
             if !context.session.is_let_in() =>
         {
             Err(not_let_in())
@@ -136,7 +136,7 @@ fn batch(context: &Context, header: &FrameHeader, body: &[u8]) -> Result<Route, 
 }
 
 /// Notes clients that register for changes of the schema: the gateway tells them about vector
-/// indexes, which the node knows nothing of.
+/// indexes, which the node knows nothing of. It tells nobody whom the node has not let in.
 fn register(context: &Context, header: &FrameHeader, body: &[u8]) -> Result<Route, CqlError> {
     let frame = Frame {
         header: *header,

@@ -21,9 +21,9 @@ pub(super) fn begun_already() -> CqlError {
     )
 }
 
-/// The error for statements before the node has let the client in. The node would refuse them as
-/// well, unless it lets the client in meanwhile. Then a statement would get through that the
-/// gateway did not look at.
+/// The error for statements and registrations before the node has let the client in. The node would
+/// refuse them as well, unless it lets the client in meanwhile. Then a statement would get through
+/// that the gateway did not look at.
 pub(super) fn not_let_in() -> CqlError {
     CqlError::new(
         ErrorKind::ProtocolError,

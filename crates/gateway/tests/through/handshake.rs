@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use cql::error::{CqlError, ErrorKind};
-use cql::wire::{Compression, Direction, Request, Response, Startup};
+use cql::wire::{Compression, Direction, EventKind, Request, Response, Startup};
 
 use crate::peer::{BODY_LIMIT, Peer, Setup, execute, prepare, query, raw_frame, request_bytes};
 
@@ -134,6 +134,20 @@ async fn are_refused(client: &mut Peer, streams: RangeInclusive<i16>) {
             "{response:?}"
         );
     }
+}
+
+/// Clients that register hear of changes of the schema, also by the gateway.
+#[tokio::test]
+async fn nobody_registers_before_the_node_has_let_the_client_in() {
+    let setup = Setup::new().await;
+    let (mut client, mut node) = setup.connect_stranger().await;
+    let register = Request::Register {
+        events: vec![EventKind::SchemaChange],
+    };
+    client.ask(&register, 1, None).await;
+    are_refused(&mut client, 1..=1).await;
+    client.ask(&Request::Options, 2, None).await;
+    assert_eq!(node.request(None).await, (2, Request::Options));
 }
 
 #[tokio::test]
