@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until};
 use super::context::Context;
 use super::ends::ResponsesEnd;
 use super::intake::Intake;
-use super::outlet::{Outlet, send};
+use super::outlet::Outlet;
 use super::reply::Reply;
 use super::statements;
 use crate::inquiry::{Answer, AnswerMemory};
@@ -73,7 +73,7 @@ impl Responses {
                 // An answer of the gateway's goes out only between two responses.
                 answer = self.answers.recv(), if to_pass == 0 && deadline.is_none() => match answer {
                     Some(answer) => {
-                        send(client, &answer).await.map_err(ResponsesEnd::Client)?;
+                        client.send(&answer).await.map_err(ResponsesEnd::Client)?;
                     }
                     None => deadline = Some(Instant::now() + self.drain_timeout),
                 },
@@ -156,7 +156,7 @@ impl Responses {
                     let _ = self.steps.send(request);
                 }
                 Reply::Replace(told) => {
-                    send(client, &told).await.map_err(ResponsesEnd::Client)?;
+                    client.send(&told).await.map_err(ResponsesEnd::Client)?;
                 }
             }
         }
@@ -281,7 +281,7 @@ async fn write_front(
     client: &mut Outlet<'_, impl AsyncWrite + Unpin>,
 ) -> Result<(), ResponsesEnd> {
     if count > 0 {
-        let written = send(client, &intake.bytes()[..count]).await;
+        let written = client.send(&intake.bytes()[..count]).await;
         written.map_err(ResponsesEnd::Client)?;
         intake.advance(count);
     }

@@ -21,13 +21,14 @@ use tokio_util::sync::CancellationToken;
 use super::context::Context;
 use super::decide::decide;
 use super::ends::RequestsEnd;
-use super::errors::{encode_error, stream_in_use};
+use super::errors::stream_in_use;
 use super::inquiries::write_inquiries;
 use super::intake::Intake;
-use super::outlet::{Outlet, send};
+use super::outlet::Outlet;
 use super::route::Route;
 use super::statements::truncate;
 use super::work::Workshop;
+use crate::error_frame::error_frame;
 use crate::inquiry::Inquiry;
 use crate::metrics::Kind;
 
@@ -109,7 +110,7 @@ impl Requests {
         loop {
             tokio::select! {
                 step = steps.recv() => match step {
-                    Some(step) => send(node, &step).await.map_err(RequestsEnd::Node)?,
+                    Some(step) => node.send(&step).await.map_err(RequestsEnd::Node)?,
                     None => return Ok(()),
                 },
                 Some(inquiry) = inquiries.recv() => {
@@ -161,7 +162,7 @@ impl Requests {
                     continue;
                 }
                 Some(step) = self.steps.recv() => {
-                    send(node, &step).await.map_err(RequestsEnd::Node)?;
+                    node.send(&step).await.map_err(RequestsEnd::Node)?;
                     continue;
                 }
                 () = sleep_until(deadline), if whole_by.is_some() => {
@@ -264,7 +265,7 @@ impl Requests {
                 self.context.session.client_asks(stream).await;
                 write_front(intake, passing, node).await?;
                 intake.advance(length);
-                send(node, &frame).await.map_err(RequestsEnd::Node)?;
+                node.send(&frame).await.map_err(RequestsEnd::Node)?;
             }
             Route::Write(execution) => {
                 self.context.session.client_asks(stream).await;
@@ -364,7 +365,7 @@ impl Requests {
         let _ = self
             .workshop
             .answers
-            .send(encode_error(self.context.session.version(), stream, error))
+            .send(error_frame(self.context.session.version(), stream, error))
             .await;
     }
 }
@@ -376,7 +377,7 @@ async fn write_front(
     node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
 ) -> Result<(), RequestsEnd> {
     if count > 0 {
-        let written = send(node, &intake.bytes()[..count]).await;
+        let written = node.send(&intake.bytes()[..count]).await;
         written.map_err(RequestsEnd::Node)?;
         intake.advance(count);
     }

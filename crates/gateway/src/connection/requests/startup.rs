@@ -10,7 +10,7 @@ use tokio::io::AsyncWrite;
 use super::Requests;
 use crate::connection::ends::RequestsEnd;
 use crate::connection::intake::Intake;
-use crate::connection::outlet::{Outlet, send};
+use crate::connection::outlet::Outlet;
 
 impl Requests {
     /// Passes on a STARTUP, which is the first `length` bytes of the buffer, and waits for its
@@ -24,7 +24,7 @@ impl Requests {
     ) -> Result<(), RequestsEnd> {
         self.others_answered(Some(header.stream), node).await?;
         self.context.session.client_asks(header.stream).await;
-        let sent = send(node, &intake.bytes()[..length]).await;
+        let sent = node.send(&intake.bytes()[..length]).await;
         sent.map_err(RequestsEnd::Node)?;
         intake.advance(length);
         self.others_answered(None, node).await?;
