@@ -244,12 +244,13 @@ impl Servers {
         (self.cql, self.http)
     }
 
-    /// Uses another certificate for connections from now on.
-    fn renew_tls(&mut self, options: &TlsOptions) -> Result<(), Failure> {
+    /// Uses another certificate for connections from now on. If there are `other_rules` for
+    /// certificates of clients, present connections end.
+    fn renew_tls(&mut self, options: &TlsOptions, other_rules: bool) -> Result<(), Failure> {
         let for_cql = for_cql(options)?;
         let renewed = self.store.renew_tls(options);
         renewed.map_err(|error| Failure::Configuration(error.to_string()))?;
-        self.node.renew_tls(&for_cql);
+        self.node.renew_tls(&for_cql, other_rules);
         Ok(())
     }
 
@@ -295,7 +296,8 @@ impl Certificate {
             let read = tokio::task::spawn_blocking(move || tls.read()).await?;
             let renewed = read.and_then(|read| match read {
                 Some(options) if options != self.tls.options => {
-                    servers.renew_tls(&options)?;
+                    let other_rules = options.clients != self.tls.options.clients;
+                    servers.renew_tls(&options, other_rules)?;
                     self.tls.options = options;
                     Ok(true)
                 }

@@ -84,6 +84,7 @@ mod clients;
 mod connection;
 mod dependencies;
 mod dialect;
+mod error_frame;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod gateway;

@@ -70,9 +70,10 @@ impl Node {
     }
 
     /// Uses another certificate for clients that connect from now on, at the listeners that have
-    /// one. Present connections go on.
-    pub fn renew_tls(&self, tls: &Arc<ServerConfig>) {
-        self.server.renew_tls(tls);
+    /// one. If there are `other_rules` for certificates of clients, present connections end once
+    /// their requests in flight are answered. Else they go on.
+    pub fn renew_tls(&self, tls: &Arc<ServerConfig>, other_rules: bool) {
+        self.server.renew_tls(tls, other_rules);
     }
 
     /// Stops listening, answers the requests in flight for at most `grace`, and closes every

@@ -30,6 +30,8 @@
 //! - [`key_values`] and [`refused`]: the answers of the index service;
 //! - [`refill`]: how many more neighbours are asked for when rows of those named are gone;
 //! - [`Nearest`]: putting candidates in order again.
+//!
+//! For clients, answers have a [`columns_id`].
 
 #![warn(clippy::unwrap_used)]
 
@@ -38,6 +40,7 @@ pub mod bounds;
 mod choice;
 pub mod clauses;
 pub mod clock;
+mod columns_id;
 pub mod condition;
 mod covering;
 pub mod filter;
@@ -55,6 +58,7 @@ pub mod user_types;
 pub mod values;
 
 pub use choice::{VectorIndex, serving};
+pub use columns_id::columns_id;
 pub use covering::{asks_one_replica, covered};
 pub use nearest::Nearest;
 pub use ordering::{NearestTo, Ordering, is_nearest, similarity_columns};

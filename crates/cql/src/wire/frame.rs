@@ -5,6 +5,7 @@
 
 use bytes::{Buf, Bytes, BytesMut};
 
+use super::buffer::BufferMemory;
 use super::header::{
     Direction, Flags, FrameHeader, HEADER_LENGTH, Opcode, ProtocolVersion, RESPONSE_BIT,
     VERSION_BITS,
@@ -138,6 +139,8 @@ pub struct FrameDecoder {
     agreed: Option<ProtocolVersion>,
     /// The version in which the frame before is answered.
     answered_in: ProtocolVersion,
+    /// The memory of the input.
+    memory: BufferMemory,
     /// The bytes of a refused frame's body that are still to be skipped.
     to_skip: usize,
     /// The fatal error, if there was one. The bytes after it can't be read.
@@ -148,6 +151,9 @@ pub struct FrameDecoder {
 /// and little to waste on a peer that announces a body and doesn't send it.
 const READ_AHEAD: usize = 64 << 10;
 
+/// Buffers up to this many bytes may be kept in memory by any frame within them.
+pub(super) const SHARED_MAX: usize = 32 << 10;
+
 impl FrameDecoder {
     /// Makes a decoder of the frames that come in `direction` ([`Direction::Request`] in a server).
     /// It refuses bodies of more than `body_limit` bytes.
@@ -157,6 +163,7 @@ impl FrameDecoder {
             body_limit,
             agreed: None,
             answered_in: ProtocolVersion::V4,
+            memory: BufferMemory::new(SHARED_MAX),
             to_skip: 0,
             failure: None,
         }
@@ -172,8 +179,9 @@ impl FrameDecoder {
         self.agreed = Some(version);
     }
 
-    /// The version in which the frame before is answered, whether it was taken or refused: its own,
-    /// or a supported one if its own is not.
+    /// The version in which the frame before is answered, whether it was taken or refused: that of
+    /// the connection. Before there is agreement on one it is the frame's own, or a supported one
+    /// if its own is not.
     pub fn answered_in(&self) -> ProtocolVersion {
         self.answered_in
     }
@@ -183,7 +191,8 @@ impl FrameDecoder {
         self.to_skip > 0
     }
 
-    /// Takes the next frame off the front of `input`; `None` if more bytes are needed.
+    /// Takes the next frame off the front of `input`; `None` if more bytes are needed. The frame
+    /// may share the memory of `input`, but neither keeps much more of it than its own bytes.
     ///
     /// # Errors
     /// If the frame is refused. After an error that is not fatal ([`FrameError::is_fatal`]) the
@@ -195,7 +204,7 @@ impl FrameDecoder {
         }
         if self.to_skip > 0 {
             let skipped = self.to_skip.min(input.len());
-            input.advance(skipped);
+            self.memory.advance(input, skipped);
             self.to_skip -= skipped;
             if self.to_skip > 0 {
                 return Ok(None);
@@ -203,8 +212,10 @@ impl FrameDecoder {
         }
         if let Some(byte) = input.first() {
             let number = byte & VERSION_BITS;
-            self.answered_in = ProtocolVersion::from_number(number)
-                .unwrap_or_else(|| ProtocolVersion::nearest(number));
+            self.answered_in = self.agreed.unwrap_or_else(|| {
+                ProtocolVersion::from_number(number)
+                    .unwrap_or_else(|| ProtocolVersion::nearest(number))
+            });
         }
         let read = FrameHeader::read(input, self.direction, self.body_limit);
         let header = match read.and_then(|header| self.check_version(header)) {
@@ -228,19 +239,14 @@ impl FrameDecoder {
             return Ok(None);
         }
         input.advance(HEADER_LENGTH);
-        let body = input.split_to(length).freeze();
+        let body = self.memory.split_to(input, length).freeze();
         Ok(Some(Frame { header, body }))
     }
 
-    /// Refuses a header of another version than the connection's. The answer is of the
-    /// connection's version.
-    fn check_version(
-        &mut self,
-        header: Option<FrameHeader>,
-    ) -> Result<Option<FrameHeader>, Refusal> {
+    /// Refuses a header of another version than the connection's.
+    fn check_version(&self, header: Option<FrameHeader>) -> Result<Option<FrameHeader>, Refusal> {
         match (header, self.agreed) {
             (Some(header), Some(agreed)) if header.version != agreed => {
-                self.answered_in = agreed;
                 Err(Refusal::fatal(FrameError::MixedVersions {
                     got: header.version,
                     agreed,
@@ -430,6 +436,17 @@ mod tests {
             error.to_string(),
             "Invalid message version. Got 5/v5 but previous messages on this connection had version 4/v4"
         );
+    }
+
+    #[test]
+    fn an_unsupported_version_is_answered_in_that_of_the_connection() {
+        let mut three = frame(7, b"");
+        three[0] = 3;
+        let mut decoder = decoder();
+        decoder.agree_on(ProtocolVersion::V5);
+        let error = decoder.decode(&mut three).unwrap_err();
+        assert_eq!(error, FrameError::UnsupportedVersion { version: 3 });
+        assert_eq!(decoder.answered_in(), ProtocolVersion::V5);
     }
 
     #[test]

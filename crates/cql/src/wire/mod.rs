@@ -11,6 +11,7 @@
 //! the counts and lengths say.
 
 mod bound_value;
+mod buffer;
 mod compression;
 mod consistency;
 mod crc24;
@@ -34,6 +35,7 @@ mod type_option;
 mod writer;
 
 pub use bound_value::BoundValue;
+pub use buffer::BufferMemory;
 pub use compression::Compression;
 pub use consistency::{Consistency, UnknownConsistency};
 pub use event::{

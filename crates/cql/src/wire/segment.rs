@@ -13,8 +13,10 @@
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
+use super::buffer::BufferMemory;
 use super::compression::Compression;
 use super::crc24::crc24;
+use super::frame::SHARED_MAX;
 use crate::error::CqlError;
 
 /// The longest payload of a segment in bytes, compressed or not.
@@ -173,6 +175,8 @@ fn payload_crc(parts: &[&[u8]]) -> u32 {
 #[derive(Debug)]
 pub struct SegmentDecoder {
     form: SegmentForm,
+    /// The memory of the input.
+    memory: BufferMemory,
     /// The error, if there was one. The bytes after it can't be read.
     failure: Option<SegmentError>,
 }
@@ -182,12 +186,14 @@ impl SegmentDecoder {
     pub fn new(form: SegmentForm) -> Self {
         SegmentDecoder {
             form,
+            memory: BufferMemory::new(SHARED_MAX),
             failure: None,
         }
     }
 
     /// Takes the next segment off the front of `input`; `None` if more bytes are needed. A payload
-    /// that is not compressed shares the memory of `input`.
+    /// that is not compressed may share the memory of `input`, as frames do
+    /// ([`super::FrameDecoder::decode`]).
     ///
     /// # Errors
     /// If a checksum or the compression is wrong. Then every later call returns that error.
@@ -202,7 +208,7 @@ impl SegmentDecoder {
         decoded
     }
 
-    fn next(&self, input: &mut BytesMut) -> Result<Option<Segment>, SegmentError> {
+    fn next(&mut self, input: &mut BytesMut) -> Result<Option<Segment>, SegmentError> {
         let Some(header) = Header::read(self.form, input)? else {
             return Ok(None);
         };
@@ -213,7 +219,7 @@ impl SegmentDecoder {
             return Ok(None);
         }
         input.advance(front);
-        let payload = input.split_to(header.payload);
+        let payload = self.memory.split_to(input, header.payload);
         let read = input.get_u32_le();
         let computed = payload_crc(&[&payload]);
         if read != computed {

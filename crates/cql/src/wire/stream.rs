@@ -3,19 +3,12 @@
 //! In version 4 frames come one after the other. In version 5 they do so up to the answer to
 //! STARTUP, and come within segments from then on.
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 
 use super::frame::{Frame, FrameDecoder, FrameError};
 use super::header::{Direction, ProtocolVersion};
 use super::segment::{SegmentDecoder, SegmentError, SegmentForm};
 use crate::error::CqlError;
-
-/// A frame that takes less than one part in this many of a segment is copied out of it, so that it
-/// does not keep the whole segment in memory.
-const COPIED_PART: usize = 2;
-
-/// Segments up to this many bytes may be kept in memory by any frame within them.
-const COPIED_SEGMENT_MIN: usize = 16 << 10;
 
 /// The reason why bytes are no frame that can be taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -68,9 +61,9 @@ struct Segments {
     decoder: SegmentDecoder,
     /// The plain bytes of segments, out of which the next frames are cut.
     plain: BytesMut,
-    /// The length of the self-contained segment that `plain` is the rest of, in bytes; 0 if it
-    /// holds a part of a frame of several segments.
-    self_contained: usize,
+    /// Whether `plain` is the rest of a self-contained segment instead of a part of a frame of
+    /// several segments.
+    is_self_contained: bool,
 }
 
 impl StreamDecoder {
@@ -98,7 +91,7 @@ impl StreamDecoder {
         self.segments = Some(Segments {
             decoder: SegmentDecoder::new(form),
             plain: BytesMut::new(),
-            self_contained: 0,
+            is_self_contained: false,
         });
     }
 
@@ -134,21 +127,21 @@ impl StreamDecoder {
         };
         loop {
             if let Some(frame) = self.frames.decode(&mut segments.plain)? {
-                return Ok(Some(segments.apart(frame)));
+                return Ok(Some(frame));
             }
             let is_within = !segments.plain.is_empty() || self.frames.is_skipping();
-            if is_within && segments.self_contained > 0 {
+            if is_within && segments.is_self_contained {
                 return Err(SegmentError::Beyond.into());
             }
             match segments.decoder.decode(input)? {
                 None => return Ok(None),
                 Some(segment) if !segment.is_self_contained => {
                     segments.plain.extend_from_slice(&segment.payload);
-                    segments.self_contained = 0;
+                    segments.is_self_contained = false;
                 }
                 Some(_) if is_within => return Err(SegmentError::Interrupted.into()),
                 Some(segment) => {
-                    segments.self_contained = segment.payload.len();
+                    segments.is_self_contained = true;
                     segments.plain = segment.payload;
                 }
             }
@@ -156,20 +149,11 @@ impl StreamDecoder {
     }
 }
 
-impl Segments {
-    /// The frame without the memory of a much larger segment.
-    fn apart(&self, mut frame: Frame) -> Frame {
-        if self.self_contained > COPIED_SEGMENT_MIN
-            && frame.body.len() < self.self_contained / COPIED_PART
-        {
-            frame.body = Bytes::copy_from_slice(&frame.body);
-        }
-        frame
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
+    use super::super::frame::SHARED_MAX;
     use super::super::segment::{SEGMENT_PAYLOAD_MAX, put_segment, segments_of};
     use super::*;
 
@@ -324,6 +308,41 @@ mod tests {
         let large = decoder.decode(&mut input).unwrap().unwrap();
         assert!(memory.contains(&large.body.as_ptr()));
         assert_eq!(decoder.held_bytes(), 0);
+    }
+
+    /// The frames of a stream that comes in pieces, and the room of all buffers at its end.
+    fn taken_apart(mut decoder: StreamDecoder, stream: &[u8]) -> (Vec<Bytes>, usize) {
+        let mut input = BytesMut::new();
+        let mut bodies = Vec::new();
+        for part in stream.chunks(10_000) {
+            input.extend_from_slice(part);
+            while let Some(frame) = decoder.decode(&mut input).unwrap() {
+                bodies.push(frame.body);
+            }
+        }
+        (bodies, input.capacity() + decoder.held_capacity())
+    }
+
+    #[test]
+    fn a_large_frame_is_not_kept_by_what_came_with_it() {
+        let frames = [frame(1, LIMIT), frame(2, 50), frame(3, 0), frame(4, 20_000)];
+        let mut in_segments = BytesMut::new();
+        for part in frames.concat().chunks(SEGMENT_PAYLOAD_MAX) {
+            put_segment(SegmentForm::Plain, part, false, &mut in_segments);
+        }
+        let plain = StreamDecoder::new(Direction::Request, LIMIT);
+        for (decoder, stream) in [
+            (plain, frames.concat()),
+            (decoder(SegmentForm::Plain), in_segments.to_vec()),
+        ] {
+            let (mut bodies, room) = taken_apart(decoder, &stream);
+            assert_eq!(bodies.len(), frames.len());
+            assert!(room <= SHARED_MAX, "{room} bytes of empty buffers");
+            let large = bodies.remove(0);
+            assert_eq!(large.len(), LIMIT);
+            let owned = large.try_into_mut();
+            assert!(owned.is_ok(), "another frame or a buffer keeps it");
+        }
     }
 
     #[test]

@@ -38,18 +38,6 @@ pub(crate) fn statement_id(keyspace: Option<&str>, text: &str) -> Bytes {
     Bytes::copy_from_slice(id.as_bytes())
 }
 
-/// The id of an answer's columns: a hash of their names and types.
-fn columns_id(columns: &Metadata) -> Bytes {
-    let mut named = b"annulus ann\0".to_vec();
-    for column in &columns.columns {
-        named.extend_from_slice(column.name.as_bytes());
-        named.push(0);
-        named.extend_from_slice(column.cql_type.to_string().as_bytes());
-        named.extend_from_slice(&[0, 0]);
-    }
-    Bytes::copy_from_slice(Uuid::new_v5(&Uuid::nil(), &named).as_bytes())
-}
-
 /// Prepares the statement that reads rows. Returns the query to remember, and the answer to the
 /// client under `id`.
 ///
@@ -70,7 +58,9 @@ pub(crate) async fn prepare(
     let shown = Metadata {
         columns: columns.columns[..layout.shown].to_vec(),
     };
-    let columns_id = columns_id(&shown);
+    let named = shown.columns.iter();
+    let named = named.map(|column| (&*column.name, &column.cql_type));
+    let columns_id = query::columns_id(b"annulus ann\0", named);
     let told = Prepared {
         id,
         result_metadata_id: Some(columns_id.clone()),

@@ -24,7 +24,7 @@ pub(super) fn decide(
 ) -> Route {
     context.catalog.lapse_if_over();
     let decided = match header.opcode {
-        Opcode::Query | Opcode::Prepare | Opcode::Execute | Opcode::Batch
+        Opcode::Query | Opcode::Prepare | Opcode::Execute | Opcode::Batch | Opcode::Register
             if !context.session.is_let_in() =>
         {
             Err(not_let_in())
@@ -40,7 +40,8 @@ pub(super) fn decide(
     decided.unwrap_or_else(Route::Answer)
 }
 
-/// Notes the compression that STARTUP asks for. It must be one that the gateway can read.
+/// Notes the version and the compression that STARTUP asks for. It must be one that the gateway can
+/// read.
 fn startup(context: &Context, header: &FrameHeader, body: &[u8]) -> Result<Route, CqlError> {
     let frame = Frame {
         header: *header,
@@ -49,9 +50,9 @@ fn startup(context: &Context, header: &FrameHeader, body: &[u8]) -> Result<Route
     let request = Request::decode(&frame, None, context.session.body_max())?;
     if let Request::Startup(startup) = request {
         let compression = startup.compression(header.version)?;
-        context.session.agree_on(header.version, compression);
+        context.session.ask_for(header.version, compression)?;
     }
-    Ok(Route::Pass)
+    Ok(Route::Startup)
 }
 
 /// Decides about a QUERY, PREPARE or EXECUTE.
@@ -135,7 +136,7 @@ fn batch(context: &Context, header: &FrameHeader, body: &[u8]) -> Result<Route, 
 }
 
 /// Notes clients that register for changes of the schema: the gateway tells them about vector
-/// indexes, which the node knows nothing of.
+/// indexes, which the node knows nothing of. It tells nobody whom the node has not let in.
 fn register(context: &Context, header: &FrameHeader, body: &[u8]) -> Result<Route, CqlError> {
     let frame = Frame {
         header: *header,

@@ -1,21 +1,19 @@
 //! The errors by which the gateway itself answers requests.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use cql::error::{CqlError, ErrorKind};
-use cql::wire::{Compression, ProtocolVersion, Response, ResponseContext};
 
-/// Encodes an error response, never compressed: the client may not know yet which compression was
-/// agreed on.
-pub(super) fn encode_error(version: ProtocolVersion, stream: i16, error: CqlError) -> Bytes {
-    const NONE: Option<Compression> = None;
-    let mut out = BytesMut::new();
-    Response::Error(error).encode(&ResponseContext::new(stream).at(version), NONE, &mut out);
-    out.freeze()
+/// The error for a STARTUP behind another one, in the node's words.
+pub(super) fn begun_already() -> CqlError {
+    CqlError::new(
+        ErrorKind::ProtocolError,
+        "Unexpected message STARTUP, the connection is open already",
+    )
 }
 
-/// The error for statements before the node has let the client in. The node would refuse them as
-/// well, unless it lets the client in meanwhile. Then a statement would get through that the
-/// gateway did not look at.
+/// The error for statements and registrations before the node has let the client in. The node would
+/// refuse them as well, unless it lets the client in meanwhile. Then a statement would get through
+/// that the gateway did not look at.
 pub(super) fn not_let_in() -> CqlError {
     CqlError::new(
         ErrorKind::ProtocolError,

@@ -5,7 +5,7 @@ use tokio::io::AsyncWrite;
 use tokio::sync::mpsc;
 
 use super::ends::RequestsEnd;
-use super::outlet::{Outlet, send};
+use super::outlet::Outlet;
 use super::session::Session;
 use crate::inquiry::Inquiry;
 
@@ -35,5 +35,5 @@ pub(super) async fn write_inquiries(
         }
         next = waiting.try_recv().ok();
     }
-    send(node, &frames).await.map_err(RequestsEnd::Node)
+    node.send(&frames).await.map_err(RequestsEnd::Node)
 }

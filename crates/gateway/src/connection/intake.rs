@@ -3,18 +3,22 @@
 
 use std::io;
 
-use bytes::{Buf, BytesMut};
-use cql::wire::{SegmentDecoder, SegmentForm};
+use bytes::BytesMut;
+use cql::wire::{BufferMemory, SegmentDecoder, SegmentForm};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The room that is made for the first read, small for a connection with few requests. Bytes.
 const READ_BYTES_MIN: usize = 4 << 10;
 /// The limit of that room, which doubles when a read fills it. Bytes.
 const READ_BYTES_MAX: usize = 64 << 10;
+/// The most memory that an empty buffer keeps. Bytes.
+const KEPT_BYTES_MAX: usize = 2 * READ_BYTES_MAX;
 
 /// Bytes that were read and have not gone on yet.
 pub(super) struct Intake {
     bytes: BytesMut,
+    /// The memory of `bytes`.
+    memory: BufferMemory,
     segments: Option<Segments>,
     /// The room for the next read. Bytes.
     read_bytes: usize,
@@ -23,7 +27,7 @@ pub(super) struct Intake {
 /// The segments that the bytes come within.
 struct Segments {
     decoder: SegmentDecoder,
-    /// The bytes of a segment that is not whole yet.
+    /// The bytes of segments whose frames are not taken out yet.
     unfinished: BytesMut,
 }
 
@@ -32,6 +36,7 @@ impl Intake {
     pub(super) fn new() -> Self {
         Intake {
             bytes: BytesMut::new(),
+            memory: BufferMemory::new(KEPT_BYTES_MAX),
             segments: None,
             read_bytes: READ_BYTES_MIN,
         }
@@ -39,38 +44,34 @@ impl Intake {
 
     /// Expects segments of a form in all bytes that have not gone on yet. Does nothing if it does
     /// so already.
-    ///
-    /// # Errors
-    /// If they are no segments.
-    pub(super) fn begin_segments(&mut self, form: SegmentForm) -> io::Result<()> {
+    pub(super) fn begin_segments(&mut self, form: SegmentForm) {
         if self.segments.is_some() {
-            return Ok(());
+            return;
         }
         self.segments = Some(Segments {
             decoder: SegmentDecoder::new(form),
             unfinished: std::mem::take(&mut self.bytes),
         });
-        self.take_segments()
     }
 
-    /// Takes the frames out of the segments that are whole. The error is a
-    /// [`cql::wire::SegmentError`].
-    fn take_segments(&mut self) -> io::Result<()> {
+    /// Takes the frames out of the next segment if it is whole, and returns the length of the
+    /// segment as it came. The error is a [`cql::wire::SegmentError`].
+    fn take_segment(&mut self) -> io::Result<Option<usize>> {
         let Some(segments) = &mut self.segments else {
-            return Ok(());
+            return Ok(None);
         };
-        loop {
-            match segments.decoder.decode(&mut segments.unfinished) {
-                Ok(None) => return Ok(()),
-                Ok(Some(segment)) if self.bytes.is_empty() => self.bytes = segment.payload,
-                Ok(Some(segment)) => self.bytes.extend_from_slice(&segment.payload),
-                Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),
-            }
+        let before = segments.unfinished.len();
+        match segments.decoder.decode(&mut segments.unfinished) {
+            Ok(None) => return Ok(None),
+            Ok(Some(segment)) if self.bytes.is_empty() => self.bytes = segment.payload,
+            Ok(Some(segment)) => self.bytes.extend_from_slice(&segment.payload),
+            Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),
         }
+        Ok(Some(before - segments.unfinished.len()))
     }
 
-    /// The number of bytes that are held: those that have not gone on yet, and those of a segment
-    /// that is not whole yet.
+    /// The number of bytes that are held: those that have not gone on yet, and those of segments
+    /// whose frames are not taken out yet.
     pub(super) fn held(&self) -> usize {
         let unfinished = self.segments.as_ref().map_or(0, |of| of.unfinished.len());
         self.bytes.len() + unfinished
@@ -81,13 +82,18 @@ impl Intake {
         &self.bytes
     }
 
-    /// Removes the first `count` bytes, which have gone on.
+    /// Removes the first `count` bytes, which have gone on. The memory of a large message goes with
+    /// it.
     pub(super) fn advance(&mut self, count: usize) {
-        self.bytes.advance(count);
+        self.memory.advance(&mut self.bytes, count);
     }
 
-    /// Reads more bytes and returns their number; 0 at the end. Nothing is lost if the future is
+    /// Takes in more bytes and returns their number; 0 at the end. Nothing is lost if the future is
     /// dropped.
+    ///
+    /// They are those of the next segment where there are segments. A segment may be hundreds of
+    /// times as long when it is decompressed. So those behind it wait until its frames have gone
+    /// on.
     ///
     /// # Errors
     /// If the socket fails, or the bytes are no segments where segments are expected.
@@ -97,10 +103,6 @@ impl Intake {
     ) -> io::Result<usize> {
         if self.segments.is_some() {
             return self.fill_segments(socket).await;
-        }
-        if self.bytes.is_empty() && self.bytes.capacity() > 2 * READ_BYTES_MAX {
-            // A large message went through; the next is likely a small one.
-            self.bytes = BytesMut::new();
         }
         // A large message is read in ever larger pieces, so that it is not moved for each of them.
         // No more memory is taken for it than has come already.
@@ -112,18 +114,24 @@ impl Intake {
     }
 
     async fn fill_segments(&mut self, socket: &mut (impl AsyncRead + Unpin)) -> io::Result<usize> {
-        let read_bytes = self.read_bytes;
-        let Some(Segments { unfinished, .. }) = &mut self.segments else {
-            return Ok(0);
-        };
-        if unfinished.capacity() == unfinished.len() {
-            unfinished.reserve(read_bytes);
+        loop {
+            if let Some(taken) = self.take_segment()? {
+                return Ok(taken);
+            }
+            let read_bytes = self.read_bytes;
+            let Some(Segments { unfinished, .. }) = &mut self.segments else {
+                return Ok(0);
+            };
+            if unfinished.capacity() == unfinished.len() {
+                unfinished.reserve(read_bytes);
+            }
+            let room = unfinished.capacity() - unfinished.len();
+            let read = socket.read_buf(unfinished).await?;
+            self.note(read, room);
+            if read == 0 {
+                return Ok(0);
+            }
         }
-        let room = unfinished.capacity() - unfinished.len();
-        let read = socket.read_buf(unfinished).await?;
-        self.note(read, room);
-        self.take_segments()?;
-        Ok(read)
     }
 
     /// Makes more room for the next read if one has filled it.
@@ -147,7 +155,9 @@ mod tests {
             assert!(intake.bytes.capacity() <= READ_BYTES_MIN + 3 * intake.bytes().len());
         }
         assert_eq!(intake.bytes(), stream);
-        intake.advance(stream.len());
+        intake.advance(stream.len() - 10);
+        assert!(intake.bytes.capacity() <= KEPT_BYTES_MAX);
+        intake.advance(10);
         intake.fill(&mut &b"small"[..]).await.unwrap();
         assert_eq!(intake.bytes(), b"small");
         assert!(intake.bytes.capacity() <= 2 * READ_BYTES_MAX);
@@ -170,7 +180,7 @@ mod tests {
             intake.fill(&mut socket).await.unwrap();
             let mut came = intake.bytes()[..6].to_vec();
             intake.advance(6);
-            intake.begin_segments(form).unwrap();
+            intake.begin_segments(form);
             loop {
                 came.extend_from_slice(intake.bytes());
                 intake.advance(intake.bytes().len());
@@ -185,6 +195,50 @@ mod tests {
             let mut damaged = &b"no segment at all"[..];
             let error = intake.fill(&mut damaged).await.unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_segment_is_decompressed_when_those_before_it_have_gone_on() {
+        use cql::wire::{SEGMENT_PAYLOAD_MAX, put_segment};
+
+        let mut stream = BytesMut::new();
+        for _ in 0..100 {
+            let zeros = vec![0; SEGMENT_PAYLOAD_MAX];
+            put_segment(SegmentForm::Lz4, &zeros, true, &mut stream);
+        }
+        let mut socket = &stream[..];
+        let mut intake = Intake::new();
+        intake.begin_segments(SegmentForm::Lz4);
+        for _ in 0..100 {
+            assert!(intake.fill(&mut socket).await.unwrap() > 0);
+            assert_eq!(intake.bytes().len(), SEGMENT_PAYLOAD_MAX);
+            assert!(intake.held() <= SEGMENT_PAYLOAD_MAX + 2 * READ_BYTES_MAX);
+            intake.advance(SEGMENT_PAYLOAD_MAX);
+        }
+        assert_eq!(intake.fill(&mut socket).await.unwrap(), 0);
+    }
+
+    #[tokio::test]
+    async fn the_memory_of_large_messages_in_segments_goes_with_them() {
+        use cql::wire::{SEGMENT_PAYLOAD_MAX, put_segment};
+
+        for form in [SegmentForm::Plain, SegmentForm::Lz4] {
+            let mut stream = BytesMut::new();
+            for _ in 0..50 {
+                let part: Vec<u8> = (0..SEGMENT_PAYLOAD_MAX).map(|at| (at * at) as u8).collect();
+                put_segment(form, &part, false, &mut stream);
+            }
+            let mut socket = &stream[..];
+            let mut intake = Intake::new();
+            intake.begin_segments(form);
+            while intake.fill(&mut socket).await.unwrap() > 0 {}
+            assert_eq!(intake.bytes().len(), 50 * SEGMENT_PAYLOAD_MAX);
+            intake.advance(intake.bytes().len() - 10);
+            assert_eq!(intake.bytes().len(), 10);
+            let unfinished = &intake.segments.as_ref().unwrap().unfinished;
+            let kept = intake.bytes.capacity() + unfinished.capacity();
+            assert!(kept <= KEPT_BYTES_MAX, "{kept}");
         }
     }
 

@@ -62,15 +62,15 @@ use tokio_util::sync::CancellationToken;
 
 use self::context::Context;
 use self::ends::{RequestsEnd, ResponsesEnd};
-use self::errors::encode_error;
 use self::intake::Intake;
-use self::outlet::{Outlet, send};
+use self::outlet::Outlet;
 use self::requests::{Requests, write_memory};
 use self::responses::Responses;
 use self::session::Session;
 use self::work::Workshop;
 use crate::ann::Searches;
 use crate::clients::Client;
+use crate::error_frame::error_frame;
 use crate::inquiry::Inquirer;
 use crate::shared::Shared;
 
@@ -295,8 +295,8 @@ async fn refuse(client: Socket, error: CqlError, shared: &Shared) -> io::Result<
     };
     let (version, stream, error) =
         timeout(shared.options.handshake_timeout, first_request).await??;
-    let answer = encode_error(version, stream, error);
-    send(&mut Outlet::new(&mut to_client), &answer).await?;
+    let answer = error_frame(version, stream, error);
+    Outlet::new(&mut to_client).send(&answer).await?;
     to_client.shutdown().await?;
     linger(&mut from_client).await;
     Ok(())

@@ -104,14 +104,6 @@ fn frame_length(bytes: &[u8]) -> Option<usize> {
     Some(HEADER_LENGTH + u32::from_be_bytes(length) as usize)
 }
 
-/// Sends bytes of frames by an outlet.
-pub(super) async fn send(
-    outlet: &mut Outlet<'_, impl AsyncWrite + Unpin>,
-    bytes: &[u8],
-) -> io::Result<()> {
-    outlet.send(bytes).await
-}
-
 #[cfg(test)]
 mod tests {
     use cql::wire::SegmentDecoder;

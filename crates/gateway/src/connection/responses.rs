@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until};
 use super::context::Context;
 use super::ends::ResponsesEnd;
 use super::intake::Intake;
-use super::outlet::{Outlet, send};
+use super::outlet::Outlet;
 use super::reply::Reply;
 use super::statements;
 use crate::inquiry::{Answer, AnswerMemory};
@@ -73,7 +73,7 @@ impl Responses {
                 // An answer of the gateway's goes out only between two responses.
                 answer = self.answers.recv(), if to_pass == 0 && deadline.is_none() => match answer {
                     Some(answer) => {
-                        send(client, &answer).await.map_err(ResponsesEnd::Client)?;
+                        client.send(&answer).await.map_err(ResponsesEnd::Client)?;
                     }
                     None => deadline = Some(Instant::now() + self.drain_timeout),
                 },
@@ -106,11 +106,7 @@ impl Responses {
                 .map_err(|refusal| ResponsesEnd::Senseless(refusal.error))?;
             let Some(header) = header else { break };
             let length = HEADER_LENGTH + header.length as usize;
-            if matches!(header.opcode, Opcode::Ready | Opcode::AuthSuccess) {
-                self.context.session.let_in();
-            }
-            let is_agreed = matches!(header.opcode, Opcode::Ready | Opcode::Authenticate);
-            if is_agreed && self.context.session.will_have_segments() {
+            if self.has_begun(&header) && self.context.session.will_have_segments() {
                 if rest.len() < length {
                     break;
                 }
@@ -119,7 +115,7 @@ impl Responses {
                 write_front(intake, passing + length, client).await?;
                 passing = 0;
                 client.begin_segments(form);
-                intake.begin_segments(form).map_err(ResponsesEnd::Node)?;
+                intake.begin_segments(form);
                 continue;
             }
             if !self.must_read(&header) {
@@ -160,11 +156,25 @@ impl Responses {
                     let _ = self.steps.send(request);
                 }
                 Reply::Replace(told) => {
-                    send(client, &told).await.map_err(ResponsesEnd::Client)?;
+                    client.send(&told).await.map_err(ResponsesEnd::Client)?;
                 }
             }
         }
         write_front(intake, passing, client).await
+    }
+
+    /// Notes whether the node takes the client's STARTUP or lets it in. Returns whether it takes the
+    /// STARTUP.
+    fn has_begun(&self, header: &FrameHeader) -> bool {
+        let session = &self.context.session;
+        if matches!(header.opcode, Opcode::Ready | Opcode::AuthSuccess) {
+            session.let_in();
+        }
+        let has_begun = matches!(header.opcode, Opcode::Ready | Opcode::Authenticate);
+        if has_begun {
+            session.begin();
+        }
+        has_begun
     }
 
     /// Notes that the client gets the answer to a request.
@@ -271,7 +281,7 @@ async fn write_front(
     client: &mut Outlet<'_, impl AsyncWrite + Unpin>,
 ) -> Result<(), ResponsesEnd> {
     if count > 0 {
-        let written = send(client, &intake.bytes()[..count]).await;
+        let written = client.send(&intake.bytes()[..count]).await;
         written.map_err(ResponsesEnd::Client)?;
         intake.advance(count);
     }

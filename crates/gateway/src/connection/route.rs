@@ -25,6 +25,8 @@ pub(super) enum Route {
     Truncate(Arc<LoggedTable>),
     /// The request is a USE.
     Use,
+    /// The request is a STARTUP.
+    Startup,
 }
 
 impl Route {

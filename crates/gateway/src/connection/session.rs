@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use cql::error::CqlError;
 use cql::wire::{
     Compression, DecodeError, Flags, FrameHeader, ProtocolVersion, SegmentForm, glance,
 };
 use parking_lot::Mutex;
 
 use super::awaited::Awaited;
+use super::errors::begun_already;
 use super::own_streams::OwnStreams;
 use crate::clients::Client;
 use crate::dialect::Dialect;
@@ -28,6 +30,8 @@ pub(super) struct Session {
     body_max: usize,
     /// The form of frames that STARTUP asked for.
     dialect: Mutex<Dialect>,
+    /// Whether the node has taken a STARTUP, after which the dialect does not change.
+    has_begun: AtomicBool,
     /// The form of the segments that hold all frames, once the node has answered a STARTUP of
     /// version 5.
     segments: OnceLock<SegmentForm>,
@@ -50,6 +54,7 @@ impl Session {
             own_address,
             body_max,
             dialect: Mutex::default(),
+            has_begun: AtomicBool::new(false),
             segments: OnceLock::new(),
             keyspace: Mutex::new(None),
             awaited: Mutex::default(),
@@ -99,11 +104,10 @@ impl Session {
     }
 
     /// Takes the version of a request. The error is the version of the connection if that is
-    /// another: once the node has answered STARTUP, there is only one.
+    /// another: once the node has taken a STARTUP, there is only one.
     pub(super) fn speaks(&self, version: ProtocolVersion) -> Result<(), ProtocolVersion> {
         let mut dialect = self.dialect.lock();
-        let is_agreed = self.is_let_in() || self.segments.get().is_some();
-        if !is_agreed {
+        if !self.is_let_in() && !self.has_begun() {
             dialect.version = version;
         }
         match dialect.version == version {
@@ -114,8 +118,30 @@ impl Session {
 
     /// Notes the version and the compression that STARTUP asks for. If the node refuses it, no
     /// frame will be compressed.
-    pub(super) fn agree_on(&self, version: ProtocolVersion, compression: Option<Compression>) {
+    ///
+    /// # Errors
+    /// If the node has taken a STARTUP before. If the gateway and the node read the connection in
+    /// different ways, statements would get through that the gateway did not look at.
+    pub(super) fn ask_for(
+        &self,
+        version: ProtocolVersion,
+        compression: Option<Compression>,
+    ) -> Result<(), CqlError> {
+        if self.has_begun() {
+            return Err(begun_already());
+        }
         *self.dialect.lock() = Dialect::new(version, compression);
+        Ok(())
+    }
+
+    /// Whether the node has taken a STARTUP.
+    fn has_begun(&self) -> bool {
+        self.has_begun.load(Ordering::Acquire)
+    }
+
+    /// Notes that the node has taken a STARTUP. Must be called before the client is told.
+    pub(super) fn begin(&self) {
+        self.has_begun.store(true, Ordering::Release);
     }
 
     /// The form of the segments that hold all frames from now on, if the client and the node use

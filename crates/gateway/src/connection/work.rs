@@ -10,11 +10,11 @@ use cql::wire::{Frame, QueryParameters, Request, Response, ResponseContext};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::errors::encode_error;
 use crate::ann::{self, AnnPlan, AnnStatement, Searches};
 use crate::catalog::Catalog;
 use crate::dependencies::Dependencies;
 use crate::dialect::Dialect;
+use crate::error_frame::error_frame;
 use crate::inquiry::{Failure, Inquirer, holding, on_stream};
 use crate::metrics::{Kind, Metrics};
 use crate::overlay::log_read::{LogRead, PreparedLogRead};
@@ -173,7 +173,7 @@ impl Workshop {
                 out.freeze()
             }
             Err(Failure::Node(frame)) => on_stream(&frame, stream),
-            Err(Failure::Cql(error)) => encode_error(self.node.version(), stream, error),
+            Err(Failure::Cql(error)) => error_frame(self.node.version(), stream, error),
         };
         if is_search {
             self.metrics.search_took(began.elapsed());

@@ -59,12 +59,13 @@ use cql::wire::{
     Flags, Frame, Opcode, Request, Response, ResponseContext,
 };
 
-use super::frames::{encode, error_frame, without_size_warning};
+use super::frames::{encode, without_size_warning};
 use super::hint::{Hint, LogRow, log_rows};
 use super::request_forms::{Origin, RequestForms};
 use super::verdict::{is_refusal, nothing_was_written, of_batch_log};
 use super::{ChangeLog, inserts};
 use crate::catalog::LoggedTable;
+use crate::error_frame::error_frame;
 
 /// The number of log rows in one request without the client's write. Beyond ten partitions
 /// Cassandra warns of an unlogged batch.

@@ -1,7 +1,6 @@
 //! Encoding of the frames that executions send.
 
 use bytes::{Bytes, BytesMut};
-use cql::error::CqlError;
 use cql::wire::{
     Compression, Flags, HEADER_LENGTH, ProtocolVersion, Request, Response, ResponseContext,
 };
@@ -48,12 +47,4 @@ pub(super) fn without_size_warning(
     let mut frame = BytesMut::new();
     response.encode(&context, compression, &mut frame);
     Some(frame.freeze())
-}
-
-/// Encodes an error.
-pub(super) fn error_frame(version: ProtocolVersion, stream: i16, error: CqlError) -> Bytes {
-    let mut frame = BytesMut::new();
-    let context = ResponseContext::new(stream).at(version);
-    Response::Error(error).encode(&context, None, &mut frame);
-    frame.freeze()
 }

@@ -1,7 +1,9 @@
 //! Tests of protocol versions, of options and compression, and of a node that cannot be reached.
 
-use cql::error::ErrorKind;
-use cql::wire::{Compression, Direction, Request, Response, Startup};
+use std::ops::RangeInclusive;
+
+use cql::error::{CqlError, ErrorKind};
+use cql::wire::{Compression, Direction, EventKind, Request, Response, Startup};
 
 use crate::peer::{BODY_LIMIT, Peer, Setup, execute, prepare, query, raw_frame, request_bytes};
 
@@ -100,14 +102,31 @@ async fn statements_are_taken_once_the_node_has_let_the_client_in() {
         prepare("INSERT INTO t"),
         execute(b"id"),
     ];
-    let mut sent = startup.to_vec();
+    let mut sent = Vec::new();
     for (stream, statement) in (2..).zip(&statements) {
         sent.extend(request_bytes(statement, stream, None));
     }
     // The last statement is a BATCH.
     sent.extend(raw_frame(4, 0, 5, 0x0D, &[0; 7]));
-    client.send(&sent).await;
-    for stream in 2..=5 {
+    // Those before STARTUP are refused, and so are those before the client has logged in.
+    client.send(&[&sent[..], &startup, &sent].concat()).await;
+    are_refused(&mut client, 2..=5).await;
+    assert_eq!(node.exactly(startup.len()).await, startup);
+    let authenticator = "of the node".to_owned();
+    let authenticate = Response::Authenticate { authenticator };
+    node.answer(&authenticate, 1, None).await;
+    assert_eq!(client.response(None).await, (1, authenticate));
+    are_refused(&mut client, 2..=5).await;
+    let success = Response::AuthSuccess { token: None.into() };
+    node.answer(&success, 1, None).await;
+    assert_eq!(client.response(None).await, (1, success));
+    client.ask(&statements[0], 2, None).await;
+    assert_eq!(node.request(None).await, (2, statements[0].clone()));
+}
+
+/// Takes the answers on these streams, which must be errors of the protocol.
+async fn are_refused(client: &mut Peer, streams: RangeInclusive<i16>) {
+    for stream in streams {
         let (answered, response) = client.response(None).await;
         assert_eq!(answered, stream);
         assert!(
@@ -115,11 +134,74 @@ async fn statements_are_taken_once_the_node_has_let_the_client_in() {
             "{response:?}"
         );
     }
+}
+
+/// Clients that register hear of changes of the schema, also by the gateway.
+#[tokio::test]
+async fn nobody_registers_before_the_node_has_let_the_client_in() {
+    let setup = Setup::new().await;
+    let (mut client, mut node) = setup.connect_stranger().await;
+    let register = Request::Register {
+        events: vec![EventKind::SchemaChange],
+    };
+    client.ask(&register, 1, None).await;
+    are_refused(&mut client, 1..=1).await;
+    client.ask(&Request::Options, 2, None).await;
+    assert_eq!(node.request(None).await, (2, Request::Options));
+}
+
+#[tokio::test]
+async fn nothing_passes_behind_startup_before_its_answer() {
+    let setup = Setup::new().await;
+    let (mut client, mut node) = setup.connect_stranger().await;
+    let startup = request_bytes(&Request::Startup(Startup::default()), 1, None);
+    let behind = request_bytes(&query("SELECT a FROM b"), 2, None);
+    client.send(&[&startup[..], &behind].concat()).await;
     assert_eq!(node.exactly(startup.len()).await, startup);
+    node.stays_silent().await;
     node.answer(&Response::Ready, 1, None).await;
     assert_eq!(client.response(None).await, (1, Response::Ready));
-    client.ask(&statements[0], 2, None).await;
-    assert_eq!(node.request(None).await, (2, statements[0].clone()));
+    assert_eq!(node.exactly(behind.len()).await, behind);
+}
+
+#[tokio::test]
+async fn a_connection_begins_once() {
+    let setup = Setup::new().await;
+    let startup = |name: &str| {
+        Request::Startup(Startup {
+            options: vec![("COMPRESSION".to_owned(), name.to_owned())],
+        })
+    };
+    let (mut client, mut node) = setup.connect_stranger().await;
+    // The node may refuse a STARTUP, and then another may follow.
+    for name in ["snappy", "lz4"] {
+        client.ask(&startup(name), 1, None).await;
+        assert_eq!(node.request(None).await, (1, startup(name)));
+        let answer = match name {
+            "lz4" => Response::Authenticate {
+                authenticator: "of the node".to_owned(),
+            },
+            _ => Response::Error(CqlError::protocol("not today")),
+        };
+        node.answer(&answer, 1, None).await;
+        assert_eq!(client.response(None).await, (1, answer));
+    }
+    client.ask(&startup("snappy"), 3, None).await;
+    are_refused(&mut client, 3..=3).await;
+    let success = Response::AuthSuccess { token: None.into() };
+    node.answer(&success, 4, None).await;
+    assert_eq!(client.response(None).await, (4, success));
+    client
+        .ask(&query("SELECT a FROM b"), 5, Some(Compression::Lz4))
+        .await;
+    let passed = node.request(Some(Compression::Lz4)).await;
+    assert_eq!(passed, (5, query("SELECT a FROM b")));
+    node.answer(&Response::Void, 5, None).await;
+    assert_eq!(client.response(None).await, (5, Response::Void));
+    // Nor does its version change.
+    client.send(&raw_frame(5, 0, 6, 0x05, b"")).await;
+    are_refused(&mut client, 6..=6).await;
+    assert_eq!(client.rest().await, "");
 }
 
 #[tokio::test]

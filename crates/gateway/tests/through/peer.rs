@@ -149,6 +149,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
         self.input.split_to(count).freeze()
     }
 
+    /// Fails the test if bytes come within 100 ms.
+    pub async fn stays_silent(&mut self) {
+        let early = self.socket.read_buf(&mut self.input);
+        let early = tokio::time::timeout(Duration::from_millis(100), early).await;
+        assert!(early.is_err(), "{early:?}");
+    }
+
     /// Takes the next frame.
     pub async fn frame(&mut self, direction: Direction) -> Frame {
         let head = self.exactly(HEADER_LENGTH).await;

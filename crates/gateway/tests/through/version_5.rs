@@ -274,3 +274,31 @@ async fn a_damaged_segment_of_the_node_ends_the_connection() {
     node.peer.send(b"these bytes are no segment").await;
     assert!(client.frame().await.is_none());
 }
+
+/// The version of the connection is that of STARTUP, whatever the client sends behind it.
+#[tokio::test]
+async fn frames_behind_startup_come_within_segments() {
+    let setup = Setup::new().await;
+    let (mut client, mut node) = strangers(&setup).await;
+    let startup = Request::Startup(Startup::default());
+    let mut sent = BytesMut::new();
+    startup.encode_in(V5, 0, None, &mut sent);
+    // A frame of version 4 and then one of version 5 that are not in segments.
+    query("INSERT INTO t").encode(1, None, &mut sent);
+    query("INSERT INTO t").encode_in(V5, 2, None, &mut sent);
+    client.peer.send(&sent).await;
+    assert_eq!(node.request().await, (0, startup));
+    node.peer.stays_silent().await;
+    node.answer(&Response::Ready, 0).await;
+    assert_eq!(client.response().await, (0, Response::Ready));
+    client.begin_segments(None);
+    let (stream, refused) = client.response().await;
+    assert!(
+        matches!(&refused, Response::Error(error) if error.message.contains("CRC mismatch")),
+        "{refused:?}"
+    );
+    assert_eq!(stream, 0);
+    assert_eq!(client.frame().await, None);
+    node.begin_segments(None);
+    assert_eq!(node.frame().await, None);
+}

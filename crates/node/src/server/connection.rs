@@ -44,7 +44,7 @@ const STRANGERS_BODY_MAX: usize = 16 << 10;
 /// The authenticator by the Java name that drivers know: SASL PLAIN.
 const AUTHENTICATOR: &str = "org.apache.cassandra.auth.PasswordAuthenticator";
 
-/// The longest time for which an unfinished frame waits for memory.
+/// The longest time for which frames that were read wait for memory.
 const ROOM_WITHIN: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// The bytes that a request is charged beside those of its frame, for its task.
@@ -55,7 +55,8 @@ const REQUEST_BYTES: usize = 2 << 10;
 enum End {
     /// The client has closed its side.
     Eof,
-    /// The server stops, the writer has ended, or the client is too far behind.
+    /// The server stops, the rules for clients have changed, the writer has ended, or the client is
+    /// too far behind.
     Closing,
     /// The client sent something that can't be served, and has been told.
     Refused,
@@ -75,7 +76,7 @@ struct Connection<S: Service> {
     /// The time until which the client must have begun.
     handshake_deadline: Instant,
     started: bool,
-    /// Holds one permit, which a login under way takes.
+    /// Holds one permit, which a login under way takes. It is closed once a login was refused.
     logging_in: Arc<Semaphore>,
     framing: Framing,
     following_schema: bool,
@@ -83,6 +84,7 @@ struct Connection<S: Service> {
 
 /// Serves a connection until it ends.
 pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>) {
+    let closing = shared.connections.load().child_token();
     let handshake_deadline = Instant::now() + shared.options.connection.handshake_timeout;
     let Ok(account) = shared.options.memory.client() else {
         shared.counters.connections_refused.add(1);
@@ -101,7 +103,6 @@ pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>)
     let (reader, writer_half) = socket.into_split();
     let unread_bytes_max = shared.options.connection.unread_bytes_max;
     let (outbox, writer) = outbox(unread_bytes_max.min(account.bytes_max() / 2));
-    let closing = shared.shutdown.stop.child_token();
     let connection = Connection {
         session: Arc::new(shared.service.open_session(peer)),
         account,
@@ -152,7 +153,10 @@ impl<S: Service> Connection<S> {
             end = self.read_frames(&mut reader) => end,
             () = closing.cancelled() => End::Closing,
         };
-        (end, reader)
+        match end {
+            End::Closing if self.logging_in.is_closed() => (End::Refused, reader),
+            end => (end, reader),
+        }
     }
 
     async fn read_frames(&mut self, reader: &mut (impl AsyncRead + Unpin)) -> End {
@@ -180,7 +184,7 @@ impl<S: Service> Connection<S> {
                     self.take(frame, of_frame, &mut decoder);
                     // The frames behind it in a segment are charged while they wait.
                     if decoder.held_bytes() > FLOOR_BYTES
-                        && charge.resize(decoder.held_capacity()).is_err()
+                        && !has_room(&mut charge, decoder.held_capacity(), None).await
                     {
                         self.no_room(decoder.unfinished(&input));
                         return End::Refused;
@@ -197,7 +201,8 @@ impl<S: Service> Connection<S> {
                     continue;
                 }
             }
-            let deadline = if !self.is_open() {
+            let is_stranger = !self.is_open();
+            let deadline = if is_stranger {
                 Some(self.handshake_deadline)
             } else if !input.is_empty() || decoder.held_bytes() > 0 {
                 let now = Instant::now();
@@ -206,21 +211,21 @@ impl<S: Service> Connection<S> {
             } else {
                 None
             };
+            let held = input.capacity() + decoder.held_capacity();
             if input.len() + decoder.held_bytes() > FLOOR_BYTES
-                && let Some(deadline) = deadline
+                && !has_room(&mut charge, held, deadline).await
             {
-                let held = input.capacity() + decoder.held_capacity();
-                let room = charge.resize_when_free(held);
-                let patience = deadline.min(Instant::now() + ROOM_WITHIN);
-                if timeout_at(patience, room).await.is_err() {
-                    // The buffer is given up, to make room for others that may be waiting for it.
-                    self.no_room(decoder.unfinished(&input));
-                    return End::Refused;
-                }
+                // The buffer is given up, to make room for others that may be waiting for it.
+                self.no_room(decoder.unfinished(&input));
+                return End::Refused;
             }
             match read_some(reader, &mut input, deadline).await {
                 Ok(0) => return End::Eof,
                 Ok(bytes) => self.shared.counters.bytes_read.add(bytes as u64),
+                // The client has logged in meanwhile, so the handshake's deadline is void.
+                Err(error)
+                    if error.kind() == io::ErrorKind::TimedOut && is_stranger && self.is_open() => {
+                }
                 Err(error) => return End::Failed(error),
             }
         }
@@ -342,7 +347,7 @@ impl<S: Service> Connection<S> {
         };
         let (shared, session) = (self.shared.clone(), self.session.clone());
         let (outbox, charge) = (self.outbox.clone(), self.account.charge());
-        let closing = self.closing.clone();
+        let (closing, logging_in) = (self.closing.clone(), self.logging_in.clone());
         let version = self.framing.version;
         self.shared.shutdown.tasks.spawn(async move {
             let checked = tokio::select! {
@@ -367,6 +372,7 @@ impl<S: Service> Connection<S> {
                 outbox.send(frame);
             }
             if is_refused {
+                logging_in.close();
                 closing.cancel();
             }
             drop(place);
@@ -469,6 +475,16 @@ impl<S: Service> Connection<S> {
             Err(_) => self.closing.cancel(),
         }
     }
+}
+
+/// Charges bytes that were read, and waits for room until the deadline, but not for long. Returns
+/// whether there is room.
+async fn has_room(charge: &mut Charge, bytes: usize, deadline: Option<Instant>) -> bool {
+    let patience = Instant::now() + ROOM_WITHIN;
+    let patience = deadline.map_or(patience, |deadline| deadline.min(patience));
+    timeout_at(patience, charge.resize_when_free(bytes))
+        .await
+        .is_ok()
 }
 
 /// The stream id of the frame at the beginning of the input, which holds at least the header.

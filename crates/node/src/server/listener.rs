@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use net::listener::{BindError, Listener};
 use rustls::ServerConfig;
 
@@ -58,6 +58,7 @@ pub fn serve<S: Service>(listeners: Vec<BoundListener>, service: Arc<S>) -> Serv
                 counters: Counters::default(),
                 shutdown: shutdown.clone(),
                 tls: ArcSwapOption::new(listener.options.tls.clone()),
+                connections: ArcSwap::from_pointee(shutdown.stop.child_token()),
                 seldom: Refusals::default(),
                 options: listener.options,
             });
@@ -87,11 +88,17 @@ impl<S: Service> Server<S> {
     }
 
     /// Uses another certificate for clients that connect from now on, at the listeners that have
-    /// one. Present connections go on.
-    pub fn renew_tls(&self, tls: &Arc<ServerConfig>) {
+    /// one. If there are `other_rules` for certificates of clients, present connections end once
+    /// their requests in flight are answered. Else they go on.
+    pub fn renew_tls(&self, tls: &Arc<ServerConfig>, other_rules: bool) {
         for (_, shared) in &self.listeners {
-            if shared.tls.load().is_some() {
-                shared.tls.store(Some(tls.clone()));
+            if shared.tls.load().is_none() {
+                continue;
+            }
+            shared.tls.store(Some(tls.clone()));
+            if other_rules {
+                let from_now_on = Arc::new(shared.shutdown.stop.child_token());
+                shared.connections.swap(from_now_on).cancel();
             }
         }
     }

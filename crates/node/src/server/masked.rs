@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-/// The text of a statement. In a statement about a role or user, what follows the first `PASSWORD`
-/// or `SALTED` is left out.
-pub(super) fn masked(text: &str) -> Cow<'_, str> {
+/// The text of a statement up to this many bytes. In a statement about a role or user, what follows
+/// the first `PASSWORD` or `SALTED` is left out.
+pub(super) fn masked(text: &str, bytes_max: usize) -> Cow<'_, str> {
     const WORDS: [&str; 2] = ["password", "salted"];
-    let mut words = words(text);
-    let is_of_role = matches!(words.next(), Some(word) if is_one_of(word, &["create", "alter"]))
-        && matches!(words.next(), Some(word) if is_one_of(word, &["role", "user"]));
+    let is_of_role = is_of_role(text);
+    // A secret stands behind the word that tells of it, so it goes with that word.
+    let text = &text[..text.floor_char_boundary(bytes_max)];
     if !is_of_role {
         return Cow::Borrowed(text);
     }
@@ -21,6 +21,12 @@ pub(super) fn masked(text: &str) -> Cow<'_, str> {
         Some(end) => Cow::Owned(format!("{} *******", &text[..end])),
         None => Cow::Borrowed(text),
     }
+}
+
+fn is_of_role(text: &str) -> bool {
+    let mut words = words(text);
+    matches!(words.next(), Some(word) if is_one_of(word, &["create", "alter"]))
+        && matches!(words.next(), Some(word) if is_one_of(word, &["role", "user"]))
 }
 
 fn is_one_of(word: &str, words: &[&str]) -> bool {
@@ -36,7 +42,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
             let behind = if rest.starts_with("--") || rest.starts_with("//") {
                 rest.find(['\n', '\r'])
             } else if rest.starts_with("/*") {
-                rest.find("*/").map(|at| at + 2)
+                // The star of the begin is not that of the end.
+                rest[2..].find("*/").map(|at| at + 4)
             } else {
                 break;
             };
@@ -78,6 +85,10 @@ mod tests {
                 "CREATE/**/ROLE r WITH PASSWORD *******",
             ),
             (
+                "/*/ */ CREATE ROLE r WITH PASSWORD='s'",
+                "/*/ */ CREATE ROLE r WITH PASSWORD *******",
+            ),
+            (
                 "CREATE ROLE r WITH LOGIN = true",
                 "CREATE ROLE r WITH LOGIN = true",
             ),
@@ -89,7 +100,7 @@ mod tests {
             ("", ""),
             ("/* never closed", "/* never closed"),
         ] {
-            assert_eq!(masked(text), shown);
+            assert_eq!(masked(text, text.len()), shown);
         }
     }
 }

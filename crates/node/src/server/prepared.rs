@@ -110,16 +110,10 @@ impl Resolved {
     }
 }
 
-/// The id of an answer's columns: a hash of their names and types. Every node gives the same id.
+/// The id of an answer's columns.
 fn columns_id(columns: &[ColumnSpec]) -> Bytes {
-    let mut named = Vec::new();
-    for column in columns {
-        named.extend_from_slice(column.name.as_bytes());
-        named.push(0);
-        named.extend_from_slice(column.cql_type.to_string().as_bytes());
-        named.extend_from_slice(&[0, 0]);
-    }
-    Bytes::copy_from_slice(Uuid::new_v5(&Uuid::nil(), &named).as_bytes())
+    let named = columns.iter();
+    ::query::columns_id(b"", named.map(|column| (&*column.name, &column.cql_type)))
 }
 
 fn result_columns(plan: &StatementPlan) -> Option<&[ColumnSpec]> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use net::seldom::Seldom;
 use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +21,9 @@ pub(super) struct Shared<S> {
     pub shutdown: Shutdown,
     /// The certificate for clients that connect from now on. `None` for no TLS.
     pub tls: ArcSwapOption<ServerConfig>,
+    /// Cancelled when the present connections must end. A connection takes it before it looks at
+    /// `tls`.
+    pub connections: ArcSwap<CancellationToken>,
     pub seldom: Refusals,
 }
 

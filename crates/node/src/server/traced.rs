@@ -10,7 +10,7 @@ use query::clock::timeuuid;
 use storage::Storage;
 use storage::clock::{Clock, SystemClock};
 use traces::{Begun, Trace};
-use value::Value;
+use value::{CqlType, Value};
 
 use super::masked::masked;
 
@@ -18,6 +18,11 @@ use super::masked::masked;
 const BOUND_MAX: usize = 64;
 /// The most bytes of the text of a value.
 const BOUND_BYTES_MAX: usize = 256;
+/// The most bytes of a value that a trace tells. Of a longer one it tells the length, as it would
+/// take long to read a value of many megabytes for the beginning of its text.
+const VALUE_BYTES_MAX: usize = 4 << 10;
+/// The most bytes of a statement's text.
+const TEXT_BYTES_MAX: usize = 8 << 10;
 /// The most bytes of a statement's text in a step of a trace.
 const STEP_TEXT_BYTES: usize = 256;
 
@@ -34,11 +39,11 @@ pub(super) fn begin(
             parameters,
         } => {
             let mut told = told(parameters);
-            told.insert("query".to_owned(), masked(statement).into_owned());
+            told.insert("query".to_owned(), shown(statement, TEXT_BYTES_MAX));
             ("Execute CQL3 query", told)
         }
         Request::Prepare { statement, .. } => {
-            let query = masked(statement).into_owned();
+            let query = shown(statement, TEXT_BYTES_MAX);
             let told = BTreeMap::from([("query".to_owned(), query)]);
             ("Preparing CQL3 query", told)
         }
@@ -65,31 +70,42 @@ pub(super) fn begin(
 
 /// Notes that a statement's text is parsed from now on.
 pub(super) fn note_parsing(text: &str) {
-    traces::note(|| {
-        let text = masked(text);
-        let end = text.floor_char_boundary(STEP_TEXT_BYTES.min(text.len()));
-        let more = if end < text.len() { "..." } else { "" };
-        format!("Parsing {}{more}", &text[..end])
-    });
+    traces::note(|| format!("Parsing {}", shown(text, STEP_TEXT_BYTES)));
 }
 
 /// Tells the text of a prepared statement, and the values of its bind markers, the `variables`.
 pub(super) fn tell_prepared(text: &str, variables: &Metadata, values: &[BoundValue]) {
     traces::tell(|| {
-        let mut told = vec![("query".to_owned(), masked(text).into_owned())];
+        let mut told = vec![("query".to_owned(), shown(text, TEXT_BYTES_MAX))];
         let bound = variables.columns.iter().zip(values).take(BOUND_MAX);
         told.extend(bound.enumerate().map(|(at, (column, value))| {
             let name = format!("bound_var_{at}_{}", column.name);
-            let value = match value {
-                BoundValue::Null => "null".to_owned(),
-                BoundValue::Unset => "unset".to_owned(),
-                BoundValue::Value(bytes) => Value::deserialize(&column.cql_type, bytes)
-                    .map_or_else(|error| error.to_string(), |value| value.to_literal()),
-            };
-            (name, shortened(value))
+            (name, text_of(&column.cql_type, value))
         }));
         told
     });
+}
+
+/// The text of a bind marker's value, or its beginning.
+fn text_of(cql_type: &CqlType, value: &BoundValue) -> String {
+    shortened(match value {
+        BoundValue::Null => "null".to_owned(),
+        BoundValue::Unset => "unset".to_owned(),
+        BoundValue::Value(bytes) if bytes.len() > VALUE_BYTES_MAX => {
+            format!("({} bytes)", bytes.len())
+        }
+        BoundValue::Value(bytes) => Value::deserialize(cql_type, bytes)
+            .map_or_else(|error| error.to_string(), |value| value.to_literal()),
+    })
+}
+
+/// The beginning of a statement's text, without its secrets. Only the beginning is copied.
+fn shown(text: &str, bytes_max: usize) -> String {
+    let mut shown = masked(text, bytes_max).into_owned();
+    if text.len() > bytes_max {
+        shown.push_str("...");
+    }
+    shown
 }
 
 fn shortened(mut text: String) -> String {
@@ -117,4 +133,37 @@ fn levels(consistency: Consistency, serial: Option<Consistency>) -> BTreeMap<Str
     .into_iter()
     .map(|(name, level)| (name.to_owned(), level.to_string()))
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_and_its_secret_stays_hidden() {
+        assert_eq!(shown("SELECT 1", 8), "SELECT 1");
+        assert_eq!(shown("SELECT é", 8), "SELECT ...");
+        let long = format!("SELECT '{}'", "x".repeat(1 << 20));
+        let cut = shown(&long, TEXT_BYTES_MAX);
+        assert_eq!(cut.len(), TEXT_BYTES_MAX + 3);
+        assert!(cut.capacity() <= 2 * TEXT_BYTES_MAX, "the rest is copied");
+        let role = "CREATE ROLE r WITH PASSWORD = 'secret'";
+        for bytes_max in 0..=role.len() {
+            let cut = shown(role, bytes_max);
+            assert!(!cut.contains('\''), "{cut}");
+        }
+        let comment = format!("/* PASSWORD = 'old' {} */ {role}", "x".repeat(100));
+        assert_eq!(shown(&comment, 50), "/* PASSWORD *******...");
+    }
+
+    #[test]
+    fn long_values_are_told_by_their_lengths() {
+        let cql_type = CqlType::Blob;
+        let short = vec![7; VALUE_BYTES_MAX];
+        assert!(text_of(&cql_type, &BoundValue::Value(short.into())).starts_with("0x0707"));
+        let long = vec![7; VALUE_BYTES_MAX + 1];
+        let told = text_of(&cql_type, &BoundValue::Value(long.into()));
+        assert_eq!(told, "(4097 bytes)");
+        assert_eq!(text_of(&cql_type, &BoundValue::Null), "null");
+    }
 }

@@ -1,12 +1,12 @@
 //! A service that answers a text with the text itself, except for a few commands.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use client_memory::Account;
-use cql::error::CqlError;
+use cql::error::{CqlError, ErrorKind};
 use cql::secret::Secret;
 use cql::wire::{
     ColumnSpec, Event, Metadata, Request, Response, RowsEncoder, SchemaChange, SchemaChangeKind,
@@ -19,11 +19,16 @@ use value::CqlType;
 
 use crate::client::echoed;
 
+/// The token of a login that is refused.
+pub const WRONG_TOKEN: &[u8] = b"wrong";
+
 /// Obeys `panic`, `wait` (until [`Echo::release`]), `big <bytes>`, `warn`, `change <keyspace>`.
 pub struct Echo {
     pub release: Semaphore,
     pub waiting: AtomicUsize,
     pub answered: AtomicUsize,
+    /// Whether clients have to log in, which they do with any token but [`WRONG_TOKEN`].
+    pub asks_for_login: AtomicBool,
     /// The peers of all connections so far.
     pub peers: Mutex<Vec<Peer>>,
     events: broadcast::Sender<Event>,
@@ -35,6 +40,7 @@ impl Echo {
             release: Semaphore::new(0),
             waiting: AtomicUsize::new(0),
             answered: AtomicUsize::new(0),
+            asks_for_login: AtomicBool::new(false),
             peers: Mutex::default(),
             events: broadcast::Sender::new(4),
         })
@@ -66,21 +72,27 @@ impl Echo {
 }
 
 impl Service for Echo {
-    type Session = ();
+    /// Whether the client has logged in.
+    type Session = AtomicBool;
 
-    fn open_session(&self, peer: Peer) {
+    fn open_session(&self, peer: Peer) -> AtomicBool {
         self.peers.lock().unwrap().push(peer);
+        AtomicBool::new(false)
     }
 
-    fn must_log_in(&self, _session: &Self::Session) -> bool {
-        false
+    fn must_log_in(&self, has_logged_in: &AtomicBool) -> bool {
+        self.asks_for_login.load(Ordering::SeqCst) && !has_logged_in.load(Ordering::SeqCst)
     }
 
     async fn log_in(
         &self,
-        _session: &Self::Session,
-        _token: Secret<Option<Bytes>>,
+        has_logged_in: &AtomicBool,
+        token: Secret<Option<Bytes>>,
     ) -> Result<(), CqlError> {
+        if token.expose().as_deref() == Some(WRONG_TOKEN) {
+            return Err(CqlError::new(ErrorKind::BadCredentials, "wrong"));
+        }
+        has_logged_in.store(true, Ordering::SeqCst);
         Ok(())
     }
 
@@ -88,7 +100,12 @@ impl Service for Echo {
         vec![("COMPRESSION".to_owned(), vec!["lz4".to_owned()])]
     }
 
-    async fn answer(&self, (): &(), request: Request, _: &Account) -> Result<Reply, CqlError> {
+    async fn answer(
+        &self,
+        _: &AtomicBool,
+        request: Request,
+        _: &Account,
+    ) -> Result<Reply, CqlError> {
         let answer = match request {
             Request::Query { statement, .. } | Request::Prepare { statement, .. } => {
                 self.obey(&statement).await

@@ -13,6 +13,7 @@ mod garbage;
 mod handshake;
 mod hangups;
 mod hostile_statements;
+mod logins;
 mod memory;
 mod requests;
 mod schema_events;

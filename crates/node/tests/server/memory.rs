@@ -5,10 +5,10 @@ use std::time::Duration;
 use bytes::BytesMut;
 use client_memory::Budget;
 use cql::error::ErrorKind;
-use cql::wire::Response;
+use cql::wire::{Compression, Response};
 use tokio::time::timeout;
 
-use crate::client::{Client, error, query, raw_frame};
+use crate::client::{Client, echoed, error, query, raw_frame};
 use crate::{echo, real};
 
 const MIB: usize = 1 << 20;
@@ -114,6 +114,27 @@ async fn a_frame_is_charged_for_what_came_of_it_and_not_for_what_it_announces() 
         assert_eq!(answer.expect("nobody is held up"), Response::Void);
     }
     assert!(memory.used() < 4 * MIB, "{memory:?}");
+}
+
+/// A segment that is small as it comes, and large when it is decompressed.
+#[tokio::test]
+async fn frames_behind_another_in_a_segment_wait_for_memory() {
+    const KIB: usize = 1 << 10;
+    let memory = Budget::new(512 * KIB);
+    let server = echo::start(|options| options.memory = memory.clone()).await;
+    let mut client = Client::open_v5(server.address, Some(Compression::Lz4)).await;
+    let other = memory.client().unwrap();
+    let mut held = other.charge();
+    held.resize(240 * KIB).unwrap();
+    let large = query(&format!("warn {}", "x".repeat(100 * KIB)));
+    client
+        .send_together(&[(1, &query("first")), (2, &large)])
+        .await;
+    let (context, response) = client.receive().await;
+    assert_eq!((context.stream, response), (1, echoed("first")));
+    drop(held);
+    let (context, response) = client.receive().await;
+    assert_eq!((context.stream, response), (2, Response::Void));
 }
 
 #[tokio::test]

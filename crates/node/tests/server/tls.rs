@@ -2,6 +2,7 @@
 //! and at a bounded price.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -19,7 +20,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::client::{Client, echoed, query, startup};
-use crate::echo::{TestServer, start};
+use crate::echo::{TestServer, start, until};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const BODY_LIMIT: usize = 1 << 30;
@@ -177,15 +178,45 @@ async fn a_renewed_certificate_is_shown_to_new_clients() {
     let server = start(|options| options.tls = Some(tls)).await;
     let mut present = TlsClient::open(&server, client_of(&before, None)).await;
     let renewed = server_of(&after, TlsClients::Anyone);
-    server.server.renew_tls(&renewed);
+    server.server.renew_tls(&renewed, false);
     TlsClient::open(&server, client_of(&after, None)).await;
     let refused = TlsClient::connect(&server, client_of(&before, None)).await;
     assert!(refused.is_err());
     assert_eq!(present.ask(&query("alive")).await, Some(echoed("alive")));
     // A listener in clear stays so.
     let clear = start(|_| {}).await;
-    clear.server.renew_tls(&renewed);
+    clear.server.renew_tls(&renewed, true);
     Client::open(clear.address).await.assert_alive().await;
+}
+
+#[tokio::test]
+async fn connections_by_the_rules_of_before_end_with_their_requests() {
+    let authority = Authority::new();
+    let tls = server_of(&authority, TlsClients::SignedBy(authority.pem()));
+    let server = start(|options| options.tls = Some(tls)).await;
+    let own = authority.sign();
+    let tls = client_of(&authority, Some(&own));
+    let mut idle = TlsClient::open(&server, tls.clone()).await;
+    let mut waiting = TlsClient::open(&server, tls.clone()).await;
+    let answer = async { waiting.ask(&query("wait")).await };
+    let renewal = async {
+        until("the request", || {
+            server.echo.waiting.load(Ordering::SeqCst) == 1
+        })
+        .await;
+        let rules = TlsClients::SignedBy(Authority::new().pem());
+        server.server.renew_tls(&server_of(&authority, rules), true);
+        server.echo.release.add_permits(1);
+    };
+    let (answer, ()) = tokio::join!(answer, renewal);
+    assert_eq!(answer, Some(echoed("wait")));
+    for client in [&mut idle, &mut waiting] {
+        assert_eq!(client.ask(&query("more")).await, None);
+    }
+    // Such a client is not let in again.
+    if let Ok(mut client) = TlsClient::connect(&server, tls).await {
+        assert_eq!(client.ask(&startup(None)).await, None);
+    }
 }
 
 #[tokio::test]

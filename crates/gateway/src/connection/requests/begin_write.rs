@@ -14,7 +14,7 @@ use super::Requests;
 use crate::catalog::Entered;
 use crate::connection::awaited::{Awaited, WriteUnderWay};
 use crate::connection::ends::RequestsEnd;
-use crate::connection::outlet::{Outlet, send};
+use crate::connection::outlet::Outlet;
 use crate::writes::WriteExecution;
 
 /// The memory that the writes under way of one connection may hold. With more, the connection's
@@ -59,7 +59,7 @@ impl Requests {
         };
         let awaited = Awaited::Write(Box::new(write));
         self.context.session.await_response(header.stream, awaited);
-        send(node, &request).await.map_err(RequestsEnd::Node)
+        node.send(&request).await.map_err(RequestsEnd::Node)
     }
 
     /// Waits until it is noted in the cluster that the logs of the write's tables may get rows.
@@ -75,7 +75,7 @@ impl Requests {
                 biased;
                 entered = &mut entered => return Ok(entered),
                 Some(step) = self.steps.recv() => {
-                    send(node, &step).await.map_err(RequestsEnd::Node)?;
+                    node.send(&step).await.map_err(RequestsEnd::Node)?;
                 }
             }
         }
@@ -94,7 +94,7 @@ impl Requests {
                 biased;
                 permit = permit => return Ok(permit.expect("bug: the semaphore is closed")),
                 Some(step) = self.steps.recv() => {
-                    send(node, &step).await.map_err(RequestsEnd::Node)?;
+                    node.send(&step).await.map_err(RequestsEnd::Node)?;
                 }
             }
         }

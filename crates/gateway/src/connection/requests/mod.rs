@@ -1,6 +1,7 @@
 //! The direction from the client to the node. Every request is looked at; most pass as they came.
 
 mod begin_write;
+mod startup;
 mod use_keyspace;
 
 use std::io;
@@ -20,13 +21,14 @@ use tokio_util::sync::CancellationToken;
 use super::context::Context;
 use super::decide::decide;
 use super::ends::RequestsEnd;
-use super::errors::{encode_error, stream_in_use};
+use super::errors::stream_in_use;
 use super::inquiries::write_inquiries;
 use super::intake::Intake;
-use super::outlet::{Outlet, send};
+use super::outlet::Outlet;
 use super::route::Route;
 use super::statements::truncate;
 use super::work::Workshop;
+use crate::error_frame::error_frame;
 use crate::inquiry::Inquiry;
 use crate::metrics::Kind;
 
@@ -108,7 +110,7 @@ impl Requests {
         loop {
             tokio::select! {
                 step = steps.recv() => match step {
-                    Some(step) => send(node, &step).await.map_err(RequestsEnd::Node)?,
+                    Some(step) => node.send(&step).await.map_err(RequestsEnd::Node)?,
                     None => return Ok(()),
                 },
                 Some(inquiry) = inquiries.recv() => {
@@ -132,12 +134,6 @@ impl Requests {
         // The time by which a request that has begun to come in must be whole.
         let mut whole_by: Option<Instant> = None;
         loop {
-            if let Some(form) = self.context.session.segments() {
-                // The client knows the answer to its STARTUP, so it has sent segments since.
-                let begun = intake.begin_segments(form);
-                self.check_read(begun).await?;
-                node.begin_segments(form);
-            }
             self.pass_whole_frames(&mut intake, &mut to_skip, node)
                 .await?;
             let is_stranger = !self.context.session.is_let_in();
@@ -166,7 +162,7 @@ impl Requests {
                     continue;
                 }
                 Some(step) = self.steps.recv() => {
-                    send(node, &step).await.map_err(RequestsEnd::Node)?;
+                    node.send(&step).await.map_err(RequestsEnd::Node)?;
                     continue;
                 }
                 () = sleep_until(deadline), if whole_by.is_some() => {
@@ -269,7 +265,7 @@ impl Requests {
                 self.context.session.client_asks(stream).await;
                 write_front(intake, passing, node).await?;
                 intake.advance(length);
-                send(node, &frame).await.map_err(RequestsEnd::Node)?;
+                node.send(&frame).await.map_err(RequestsEnd::Node)?;
             }
             Route::Write(execution) => {
                 self.context.session.client_asks(stream).await;
@@ -289,6 +285,10 @@ impl Requests {
                 self.use_keyspace(header, &intake.bytes()[..length], node)
                     .await?;
                 intake.advance(length);
+            }
+            Route::Startup => {
+                write_front(intake, passing, node).await?;
+                self.start(header, intake, length, node).await?;
             }
             Route::Answer(error) => {
                 self.context.session.client.answered(stream);
@@ -349,7 +349,7 @@ impl Requests {
     fn count(&self, route: &Route) {
         let metrics = &self.context.log.metrics;
         metrics.request(match route {
-            Route::Pass | Route::Use => Kind::Passed,
+            Route::Pass | Route::Use | Route::Startup => Kind::Passed,
             Route::Replace(_) => Kind::Overlaid,
             Route::Write(_) => Kind::Write,
             Route::Truncate(_) => Kind::Truncate,
@@ -365,7 +365,7 @@ impl Requests {
         let _ = self
             .workshop
             .answers
-            .send(encode_error(self.context.session.version(), stream, error))
+            .send(error_frame(self.context.session.version(), stream, error))
             .await;
     }
 }
@@ -377,7 +377,7 @@ async fn write_front(
     node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
 ) -> Result<(), RequestsEnd> {
     if count > 0 {
-        let written = send(node, &intake.bytes()[..count]).await;
+        let written = node.send(&intake.bytes()[..count]).await;
         written.map_err(RequestsEnd::Node)?;
         intake.advance(count);
     }

@@ -13,7 +13,7 @@ use super::Requests;
 use crate::connection::awaited::Awaited;
 use crate::connection::ends::RequestsEnd;
 use crate::connection::inquiries::write_inquiries;
-use crate::connection::outlet::{Outlet, send};
+use crate::connection::outlet::Outlet;
 
 impl Requests {
     /// Passes on a USE, and waits for its answer.
@@ -28,13 +28,13 @@ impl Requests {
         self.context
             .session
             .await_response(header.stream, Awaited::Keyspace);
-        send(node, frame).await.map_err(RequestsEnd::Node)?;
+        node.send(frame).await.map_err(RequestsEnd::Node)?;
         self.others_answered(None, node).await
     }
 
     /// Waits until no answer is due to the client except on the stream `but`. Requests of searches
     /// and writes under way still go to the node.
-    async fn others_answered(
+    pub(super) async fn others_answered(
         &mut self,
         but: Option<i16>,
         node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
@@ -45,7 +45,7 @@ impl Requests {
                 biased;
                 () = session.client.others_answered(but) => return Ok(()),
                 Some(step) = self.steps.recv() => {
-                    send(node, &step).await.map_err(RequestsEnd::Node)?;
+                    node.send(&step).await.map_err(RequestsEnd::Node)?;
                 }
                 Some(inquiry) = self.inquiries.recv() => {
                     write_inquiries(inquiry, &mut self.inquiries, &session, node).await?;

@@ -13,9 +13,9 @@ use super::probe::{self, is_of_the_statement};
 use crate::catalog::IndexStatement;
 use crate::connection::awaited::{Awaited, ToClient};
 use crate::connection::context::Context;
-use crate::connection::errors::encode_error;
 use crate::connection::reply::Reply;
 use crate::connection::route::Route;
+use crate::error_frame::error_frame;
 use crate::writes::ClientRequest;
 
 /// The time for which CREATE INDEX waits until index services serve the index. The index of a large
@@ -88,7 +88,7 @@ fn define(context: &Context, stream: i16, statement: Arc<IndexStatement>, to_cli
                 outcome.response.encode(&context, PLAIN, &mut frame);
                 frame.freeze()
             }
-            Err(error) => encode_error(version, stream, error),
+            Err(error) => error_frame(version, stream, error),
         };
         // If the other loop has ended, the client is gone.
         let _ = to_client.send(answer).await;

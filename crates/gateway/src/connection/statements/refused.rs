@@ -62,8 +62,8 @@ mod tests {
     use cql::wire::{Direction, HEADER_LENGTH, ProtocolVersion};
 
     use super::*;
-    use crate::connection::errors::encode_error;
     use crate::connection::test_connection::{Shared, snapshot};
+    use crate::error_frame::error_frame;
 
     #[tokio::test]
     async fn a_change_is_refused_unless_the_client_may_not_make_it() {
@@ -91,7 +91,7 @@ mod tests {
         let refused = CqlError::invalid("Cannot drop column name");
         assert_eq!(
             told(no_class),
-            Some(encode_error(ProtocolVersion::V4, 5, refused))
+            Some(error_frame(ProtocolVersion::V4, 5, refused))
         );
         let may_not = CqlError::new(ErrorKind::Unauthorized, "no ALTER permission");
         assert_eq!(told(may_not), None);

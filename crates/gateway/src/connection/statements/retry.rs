@@ -13,8 +13,9 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use super::{batch, write};
 use crate::connection::awaited::{Awaited, WriteUnderWay};
 use crate::connection::context::Context;
-use crate::connection::errors::{encode_error, lapsed, unprepared};
+use crate::connection::errors::{lapsed, unprepared};
 use crate::connection::reply::Reply;
+use crate::error_frame::error_frame;
 use crate::statement::Statement;
 use crate::writes::{ClientRequest, Origin, WriteExecution};
 
@@ -96,7 +97,7 @@ impl RefusedWrite {
                     Ok(entered) => entered,
                     Err(error) => {
                         let answer =
-                            encode_error(self.context.session.version(), self.stream, error);
+                            error_frame(self.context.session.version(), self.stream, error);
                         return self.answer(answer).await;
                     }
                 };
@@ -114,7 +115,7 @@ impl RefusedWrite {
                 let _ = self.to_node.send(step);
             }
             Err(error) => {
-                let answer = encode_error(self.context.session.version(), self.stream, error);
+                let answer = error_frame(self.context.session.version(), self.stream, error);
                 self.answer(answer).await;
             }
         }

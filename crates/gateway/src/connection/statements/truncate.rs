@@ -15,8 +15,8 @@ use tokio::sync::mpsc;
 use crate::catalog::LoggedTable;
 use crate::connection::awaited::{Awaited, TruncateUnderWay};
 use crate::connection::context::Context;
-use crate::connection::errors::encode_error;
 use crate::connection::reply::Reply;
+use crate::error_frame::error_frame;
 use crate::writes::nothing_was_written;
 
 /// Notes a TRUNCATE in a task, which then sends it to the node. Later requests of the
@@ -49,7 +49,7 @@ pub(in crate::connection) fn send(
             Err(error) => {
                 session.client_is_answered(stream);
                 let _ = answers
-                    .send(encode_error(session.version(), stream, error))
+                    .send(error_frame(session.version(), stream, error))
                     .await;
             }
         }

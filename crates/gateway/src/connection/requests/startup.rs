@@ -1,0 +1,37 @@
+//! STARTUP, behind which nothing goes to the node until it is answered.
+//!
+//! The answer settles the form of all frames behind it. In version 5 they come within segments. If
+//! the gateway passed frames on before it knows of the answer, the node could read other frames out
+//! of the same bytes: statements that the gateway did not look at.
+
+use cql::wire::FrameHeader;
+use tokio::io::AsyncWrite;
+
+use super::Requests;
+use crate::connection::ends::RequestsEnd;
+use crate::connection::intake::Intake;
+use crate::connection::outlet::Outlet;
+
+impl Requests {
+    /// Passes on a STARTUP, which is the first `length` bytes of the buffer, and waits for its
+    /// answer. What the client has sent behind it is in the form that the answer settles.
+    pub(super) async fn start(
+        &mut self,
+        header: &FrameHeader,
+        intake: &mut Intake,
+        length: usize,
+        node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
+    ) -> Result<(), RequestsEnd> {
+        self.others_answered(Some(header.stream), node).await?;
+        self.context.session.client_asks(header.stream).await;
+        let sent = node.send(&intake.bytes()[..length]).await;
+        sent.map_err(RequestsEnd::Node)?;
+        intake.advance(length);
+        self.others_answered(None, node).await?;
+        if let Some(form) = self.context.session.segments() {
+            intake.begin_segments(form);
+            node.begin_segments(form);
+        }
+        Ok(())
+    }
+}
