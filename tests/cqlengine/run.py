@@ -19,8 +19,8 @@ from process import Process  # noqa: E402
 REPOSITORY = "https://github.com/apache/cassandra-python-driver"
 COMMIT = "6f229a71f38e94f8e1ace9c25d6f753cc987d000"
 SOURCE = ROOT / "target" / "cqlengine" / COMMIT
-# The tests know no other port, so that the address is one of its own.
-HOST, PORT = "127.0.0.42", "9042"
+# Some of the tests name this address, port and data centre, as those that ccm gives.
+HOST, PORT, DATACENTER = "127.0.0.1", "9042", "dc1"
 READY = re.compile(r"ready: CQL on ([\d.]+):")
 SECONDS = 1500
 
@@ -60,6 +60,7 @@ def main():
     fetch()
     with tempfile.TemporaryDirectory() as directory:
         serve = ["serve", "--data-dir", f"{directory}/data", "--listen", HOST, "--cql-port", PORT, "--http-port", "0"]
+        serve += ["--datacenter", DATACENTER]
         with Process(serve, READY, f"{directory}/log"):
             return run(sys.argv[1:])
 
