@@ -143,6 +143,34 @@ client-cdrs:
 test-clients: clients $(VENVS)/cassandra/.installed test-programs ## Drivers of other languages with their own settings: gocql, cdrs-tokio (needs Go; WITHOUT_GO=1)
 	CLIENTS="$(CLIENTS)" $(VENVS)/cassandra/bin/python -m pytest -q tests/clients
 
+# Packages come from where npm and pip fetch by default, at the versions of their lists.
+NODE_CLIENTS := node express
+.PHONY: test-node
+test-node: $(NODE_CLIENTS:%=tests/clients/%/node_modules/.installed) $(VENVS)/cassandra/.installed test-programs ## The driver of Node with its mapper, and express-cassandra (needs Node)
+	$(VENVS)/cassandra/bin/python -m pytest -q tests/clients/test_node.py
+
+tests/clients/%/node_modules/.installed: tests/clients/%/package-lock.json
+	cd tests/clients/$* && npm ci --no-audit --no-fund --ignore-scripts --silent
+	touch $@
+
+.PHONY: test-acsylla
+test-acsylla: $(VENVS)/acsylla/.installed $(VENVS)/cassandra/.installed test-programs ## The C++ driver, by acsylla
+	$(VENVS)/cassandra/bin/python -m pytest -q tests/clients/test_acsylla.py
+
+$(VENVS)/acsylla/.installed: tests/clients/acsylla/requirements.txt
+	$(PYTHON) -m venv $(VENVS)/acsylla
+	$(VENVS)/acsylla/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
+	touch $@
+
+.PHONY: test-cqlengine
+test-cqlengine: $(VENVS)/cqlengine/.installed test-programs ## The tests of cqlengine themselves, from the repository of the Python driver (tests/cqlengine)
+	$(VENVS)/cqlengine/bin/python tests/cqlengine/run.py
+
+$(VENVS)/cqlengine/.installed: tests/cqlengine/requirements.txt
+	$(PYTHON) -m venv $(VENVS)/cqlengine
+	$(VENVS)/cqlengine/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
+	touch $@
+
 # The tool keeps one version, so that its verdict changes with the tree alone.
 CARGO_DENY_VERSION := 0.20.2
 CARGO_DENY_ROOT := target/tools/cargo-deny-$(CARGO_DENY_VERSION)

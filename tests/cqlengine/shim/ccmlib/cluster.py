@@ -1,0 +1,2 @@
+class Cluster:
+    """Never made: USE_CASS_EXTERNAL is set."""

@@ -1,0 +1,2 @@
+class ClusterFactory:
+    """Never made: USE_CASS_EXTERNAL is set."""

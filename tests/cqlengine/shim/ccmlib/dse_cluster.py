@@ -1,0 +1,2 @@
+class DseCluster:
+    """Never made: USE_CASS_EXTERNAL is set."""

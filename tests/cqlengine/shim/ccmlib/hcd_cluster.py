@@ -1,0 +1,2 @@
+class HcdCluster:
+    """Never made: USE_CASS_EXTERNAL is set."""
