@@ -72,6 +72,13 @@ pub fn run(arguments: &CertificateArguments) -> anyhow::Result<()> {
         true => new_authority(directory, arguments.days)?,
         false => known_authority(directory)?,
     };
+    let days_left = authority.days_left();
+    anyhow::ensure!(
+        u64::from(arguments.days) <= days_left,
+        "the authority {} ends in {days_left} days, so it signs nothing for {}: give --days {days_left} or less, or make another authority in another directory",
+        directory.join("ca.pem").display(),
+        arguments.days
+    );
     for signed in &plan.signed {
         write_signed(directory, signed, &authority, arguments.days)?;
     }
