@@ -201,7 +201,6 @@ impl Drop for Place {
 
 #[cfg(test)]
 mod tests {
-    use std::future::Future as _;
     use std::net::Ipv4Addr;
     use std::task::{Context, Waker};
 

@@ -87,7 +87,7 @@ impl Slowing {
             return None;
         }
         if failures.failed > 0 {
-            failures.next = at + pause_of_address(failures.failed);
+            failures.next = failures.next.max(now) + pause_of_address(failures.failed);
         }
         Some(wait)
     }
