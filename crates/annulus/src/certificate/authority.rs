@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clock::{Clock as _, SystemClock};
 use net::tls::{self, Pem, TlsClients, TlsOptions};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, Error, ExtendedKeyUsagePurpose,
     IsCa, Issuer, KeyPair, KeyUsagePurpose, date_time_ymd,
 };
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -17,6 +20,8 @@ const AUTHORITY_DAYS: u32 = 3650;
 /// An authority with its key.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
+    /// The end of its certificate, since the epoch.
+    ends: Duration,
 }
 
 /// A certificate and its key, as PEM texts.
@@ -63,10 +68,19 @@ impl Authority {
         };
         tls::server(&options, &[])?;
         let key = KeyPair::from_pem(std::str::from_utf8(&key.bytes)?)?;
+        let der = CertificateDer::from_pem_slice(&certificate.bytes)?;
+        let ends = tls::ends_at(&der).context("the certificate has no end")?;
         let certificate = std::str::from_utf8(&certificate.bytes)?;
         Ok(Authority {
+            ends: Duration::from_secs(u64::try_from(ends).unwrap_or(0)),
             issuer: Issuer::from_ca_cert_pem(certificate, key)?,
         })
+    }
+
+    /// The days for which the authority is valid, a part of a day as a whole one.
+    pub fn days_left(&self) -> u64 {
+        let left = self.ends.saturating_sub(now());
+        left.as_secs().div_ceil(DAY.as_secs())
     }
 
     /// Signs a certificate of a server with these names and addresses.
@@ -100,6 +114,8 @@ impl Authority {
         // Strict clients, such as Python's, ask for it.
         params.use_authority_key_identifier_extension = true;
         for_days(&mut params, days);
+        // No client takes a certificate for longer than its authority's.
+        params.not_after = params.not_after.min(date_time_ymd(1970, 1, 1) + self.ends);
         Ok(Pair {
             certificate: params.signed_by(&key, &self.issuer)?.pem(),
             key: key.serialize_pem(),
@@ -116,8 +132,13 @@ fn named(common_name: &str) -> DistinguishedName {
 /// Sets the days for which a certificate is valid. They begin a day ago, as the clocks of clients
 /// may be behind.
 fn for_days(params: &mut CertificateParams, days: u32) {
-    let now = Duration::from_micros(SystemClock.now_micros().unsigned_abs());
+    let now = now();
     let epoch = date_time_ymd(1970, 1, 1);
     params.not_before = epoch + now.saturating_sub(DAY);
     params.not_after = epoch + now + days * DAY;
+}
+
+/// The time since the epoch.
+fn now() -> Duration {
+    Duration::from_micros(SystemClock.now_micros().unsigned_abs())
 }

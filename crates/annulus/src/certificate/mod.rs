@@ -72,10 +72,27 @@ pub fn run(arguments: &CertificateArguments) -> anyhow::Result<()> {
         true => new_authority(directory, arguments.days)?,
         false => known_authority(directory)?,
     };
+    ensure_lasts(&authority, arguments)?;
     for signed in &plan.signed {
         write_signed(directory, signed, &authority, arguments.days)?;
     }
     print!("{}", plan.how_to_use(directory));
+    Ok(())
+}
+
+/// Refuses days that outlast the authority.
+fn ensure_lasts(authority: &Authority, arguments: &CertificateArguments) -> anyhow::Result<()> {
+    let (days, left) = (arguments.days, authority.days_left());
+    let certificate = arguments.out.join("ca.pem");
+    let certificate = certificate.display();
+    anyhow::ensure!(
+        left > 0,
+        "the authority {certificate} has ended: make another in another directory"
+    );
+    anyhow::ensure!(
+        u64::from(days) <= left,
+        "the authority {certificate} ends in {left} days, before a certificate for {days}: give --days {left} or less, or make another authority in another directory"
+    );
     Ok(())
 }
 

@@ -123,3 +123,25 @@ fn names_that_can_not_be_used_are_refused_before_a_file_is_written() {
     }
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn nothing_outlasts_its_authority() {
+    let directory = tempfile::tempdir().unwrap();
+    make(
+        directory.path(),
+        &["--name", "one.example", "--days", "3650"],
+    )
+    .unwrap();
+    let error = make(
+        directory.path(),
+        &["--name", "two.example", "--force", "--days", "4000"],
+    );
+    let error = error.unwrap_err();
+    assert!(error.contains("ends in 3650 days"), "{error}");
+    assert!(error.contains("give --days 3650 or less"), "{error}");
+    let ends = |name: &str| {
+        let text = text(directory.path(), name);
+        tls::ends_at(&CertificateDer::from_pem_slice(text.as_bytes()).unwrap()).unwrap()
+    };
+    assert!(ends("server.pem") <= ends("ca.pem"));
+}

@@ -26,6 +26,12 @@ pub fn identity(certificate: &CertificateDer<'_>) -> Option<String> {
     is_usable.then_some(name)
 }
 
+/// The second since the epoch at which a certificate ends. `None` if it can't be read.
+pub fn ends_at(certificate: &CertificateDer<'_>) -> Option<i64> {
+    let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+    Some(certificate.validity().not_after.timestamp())
+}
+
 fn alternative(certificate: &X509Certificate<'_>) -> Option<String> {
     let names = certificate.subject_alternative_name().ok()??;
     let mut names = names.value.general_names.iter();

@@ -4,32 +4,21 @@
 //! role changes, as a keyed digest in memory: 1,000 connections that log in with one password cost
 //! one check, also if they come at once.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use aws_lc_rs::hmac;
 use cql::error::{CqlError, ErrorKind};
 use cql::secret::Secret;
+use net::seldom::Seldom;
 use schema::Catalog;
-use tokio::sync::{OnceCell, Semaphore};
-use uuid::Uuid;
 
-use super::password;
-use super::slowing::Slowing;
+use super::attempts::{Attempt, Attempts};
 
-/// Passwords checked at once.
-const CHECKS_AT_ONCE: usize = 2;
-/// The most attempts that wait for a check. Further ones are refused.
-const WAITING_MAX: usize = 1_024;
-/// The most right passwords that are remembered, 2 MiB.
-const REMEMBERED_MAX: usize = 10_000;
 /// The longest name and password, in bytes each, that are looked at.
 const WORD_BYTES_MAX: usize = 1_024;
 /// A hash that no password has, checked where there is no role, so that the time of an answer does
 /// not tell which roles there are.
-const NOBODYS_HASH: &str = "$2a$10$abcdefghijklmnopqrstuuAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+const NOBODYS_HASH: &str = "$2a$10$abcdefghijklmnopqrstuuAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAC";
 
 /// The name and the password that a client gives.
 #[derive(Clone, Debug)]
@@ -63,36 +52,10 @@ impl Credentials {
 }
 
 /// Checks logins.
+#[derive(Default)]
 pub struct Logins {
-    /// The key of the digests, made at each start.
-    key: hmac::Key,
-    /// The digest of role, hash and the password that was right, by role.
-    remembered: Mutex<HashMap<String, Digest>>,
-    /// The checks that are under way, by the digest of role, hash and password.
-    under_way: Mutex<HashMap<Digest, Arc<OnceCell<bool>>>>,
-    checks: Arc<Semaphore>,
-    waiting: Arc<Semaphore>,
-    slowing: Slowing,
-    checked: AtomicU64,
-    failed: AtomicU64,
-}
-
-type Digest = [u8; 32];
-
-impl Default for Logins {
-    fn default() -> Logins {
-        let random = [Uuid::new_v4().into_bytes(), Uuid::new_v4().into_bytes()].concat();
-        Logins {
-            key: hmac::Key::new(hmac::HMAC_SHA256, &random),
-            remembered: Mutex::default(),
-            under_way: Mutex::default(),
-            checks: Arc::new(Semaphore::new(CHECKS_AT_ONCE)),
-            waiting: Arc::new(Semaphore::new(WAITING_MAX)),
-            slowing: Slowing::default(),
-            checked: AtomicU64::new(0),
-            failed: AtomicU64::new(0),
-        }
-    }
+    attempts: Attempts,
+    too_long: Seldom,
 }
 
 impl Logins {
@@ -108,27 +71,23 @@ impl Logins {
         address: IpAddr,
     ) -> Result<Arc<str>, CqlError> {
         let Credentials { role, password } = credentials;
+        if role.len().max(password.expose().len()) > WORD_BYTES_MAX {
+            return Err(self.refuse_long(address));
+        }
         let known = catalog.roles.get(&role);
         let hash = known.and_then(|known| known.salted_hash.clone());
-        let fits = match hash {
-            _ if role.len().max(password.expose().len()) > WORD_BYTES_MAX => false,
-            Some(hash) if self.remembers(&role, &hash, &password) => true,
-            Some(hash) => self.check_slowly(&role, hash, password, address).await?,
-            None => {
-                let nobodys = Secret::new(NOBODYS_HASH.to_owned());
-                self.check_slowly(&role, nobodys, password, address).await?;
-                false
-            }
+        let attempt = Attempt {
+            role: role.clone(),
+            password,
+            is_known: hash.is_some(),
+            hash: hash.unwrap_or_else(|| Secret::new(NOBODYS_HASH.to_owned())),
+            address,
         };
-        if !fits {
-            self.failed.fetch_add(1, Ordering::Relaxed);
-            self.slowing.failed(address);
-            tracing::warn!(role = role.escape_debug().to_string(), %address, "a login failed");
+        if !self.attempts.fits(attempt).await? {
             return Err(bad_credentials(format!(
                 "Provided username {role} and/or password are incorrect"
             )));
         }
-        self.slowing.succeeded(address);
         match known.is_some_and(|known| known.can_login) {
             true => Ok(role.into()),
             false => Err(bad_credentials(format!(
@@ -137,120 +96,34 @@ impl Logins {
         }
     }
 
-    /// Hashes a new password, within the bounds of the checks: it costs as much as one.
-    ///
-    /// # Errors
-    /// Overloaded if too many wait.
-    pub async fn hash(&self, password: Secret<String>) -> Result<Secret<String>, CqlError> {
-        let _place = self.waiting.try_acquire().map_err(|_| too_many())?;
-        let checks = self.checks.clone();
-        let turn = checks.acquire_owned().await.map_err(|_| too_many())?;
-        let hash = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            password::hash_of_new(&password)
-        });
-        let hash = hash.await;
-        hash.map_err(|error| CqlError::server(format!("hashing a password: {error}")))?
+    /// Counts an attempt with words that nobody has, which are neither logged nor sent back.
+    fn refuse_long(&self, address: IpAddr) -> CqlError {
+        self.attempts.failed_unchecked("", address);
+        if let Some(attempts) = self.too_long.is_due() {
+            tracing::warn!(
+                %address,
+                attempts,
+                "logins failed: a name or a password has more than {WORD_BYTES_MAX} bytes"
+            );
+        }
+        bad_credentials(format!(
+            "Provided username and/or password are incorrect: each has at most {WORD_BYTES_MAX} bytes"
+        ))
     }
 
     /// The checks so far: how many passwords were hashed.
     pub fn checked(&self) -> u64 {
-        self.checked.load(Ordering::Relaxed)
+        self.attempts.checked()
     }
 
     /// The failed logins so far.
     pub fn failed(&self) -> u64 {
-        self.failed.load(Ordering::Relaxed)
+        self.attempts.failed()
     }
-
-    fn remembers(&self, role: &str, hash: &Secret<String>, password: &Secret<String>) -> bool {
-        self.has_been_right(role, &self.digest(role, hash, password))
-    }
-
-    /// Whether a check of this digest, of which the hash is a part, was passed by the role's last
-    /// password.
-    fn has_been_right(&self, role: &str, digest: &Digest) -> bool {
-        let remembered = lock(&self.remembered);
-        remembered.get(role).is_some_and(|known| known == digest)
-    }
-
-    /// Waits for a turn, then checks a password. One that is being checked already is waited for.
-    async fn check_slowly(
-        &self,
-        role: &str,
-        hash: Secret<String>,
-        password: Secret<String>,
-        address: IpAddr,
-    ) -> Result<bool, CqlError> {
-        let _place = self.waiting.try_acquire().map_err(|_| too_many())?;
-        let wait = self.slowing.wait(address).ok_or_else(too_many)?;
-        tokio::time::sleep(wait).await;
-        let digest = self.digest(role, &hash, &password);
-        let cell = lock(&self.under_way).entry(digest).or_default().clone();
-        let fits = cell.get_or_try_init(async || {
-            // A check may have ended since this attempt looked.
-            match self.has_been_right(role, &digest) {
-                true => Ok(true),
-                false => self.check(hash, password).await,
-            }
-        });
-        let fits = fits.await.copied();
-        if fits.as_ref().is_ok_and(|fits| *fits) {
-            self.remember(role, digest);
-        }
-        lock(&self.under_way).remove(&digest);
-        fits
-    }
-
-    async fn check(
-        &self,
-        hash: Secret<String>,
-        password: Secret<String>,
-    ) -> Result<bool, CqlError> {
-        let checks = self.checks.clone();
-        let turn = checks.acquire_owned().await.map_err(|_| too_many())?;
-        self.checked.fetch_add(1, Ordering::Relaxed);
-        let check = tokio::task::spawn_blocking(move || {
-            // The turn ends with the check, also if the client has gone meanwhile.
-            let _turn = turn;
-            password::fits(&password, &hash)
-        });
-        let fits = check.await;
-        fits.map_err(|error| CqlError::server(format!("checking a password: {error}")))
-    }
-
-    fn remember(&self, role: &str, digest: Digest) {
-        let mut remembered = lock(&self.remembered);
-        if remembered.len() >= REMEMBERED_MAX {
-            // Rare, and costs each role one more check.
-            remembered.clear();
-        }
-        remembered.insert(role.to_owned(), digest);
-    }
-
-    fn digest(&self, role: &str, hash: &Secret<String>, password: &Secret<String>) -> Digest {
-        let mut context = hmac::Context::with_key(&self.key);
-        for part in [role, hash.expose(), password.expose()] {
-            context.update(&(part.len() as u64).to_le_bytes());
-            context.update(part.as_bytes());
-        }
-        let mut digest = Digest::default();
-        digest.copy_from_slice(context.sign().as_ref());
-        digest
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn bad_credentials(message: String) -> CqlError {
     CqlError::new(ErrorKind::BadCredentials, message)
-}
-
-fn too_many() -> CqlError {
-    let message = "Overloaded: too many logins wait to be checked; try again later";
-    CqlError::new(ErrorKind::Overloaded, message)
 }
 
 #[cfg(test)]
@@ -316,6 +189,25 @@ mod tests {
         }
         assert_eq!(errors[0], errors[1]);
         assert_eq!((logins.checked(), logins.failed()), (2, 2));
+    }
+
+    #[tokio::test]
+    async fn a_name_that_is_too_long_counts_and_is_not_sent_back() {
+        let logins = Logins::default();
+        let catalog = catalog();
+        let long = "x".repeat(WORD_BYTES_MAX + 1);
+        for (role, password) in [(&*long, "wonder"), ("alice", &*long)] {
+            let login = logins.log_in(&catalog, credentials(role, password), ADDRESS);
+            let error = login.await.unwrap_err();
+            assert_eq!(error.kind, ErrorKind::BadCredentials);
+            assert!(error.message.len() < 100, "{}", error.message);
+        }
+        assert_eq!((logins.checked(), logins.failed()), (0, 2));
+    }
+
+    #[test]
+    fn nobodys_hash_is_hashed_like_any_other() {
+        assert!(matches!(bcrypt::verify("x", NOBODYS_HASH), Ok(false)));
     }
 
     #[test]

@@ -9,16 +9,20 @@
 //! Roles and grants are a part of the catalog (`schema::roles`); the statements that change them
 //! are in [`crate::roles`].
 
+mod attempts;
 pub mod first_superuser;
+mod hashing;
 pub mod login;
 mod password;
+mod remembered;
 mod rights;
 mod slowing;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cql::error::{CqlError, ErrorKind};
+pub(crate) use hashing::Hashing;
 use login::Logins;
 pub(crate) use password::check_hash;
 pub use rights::Rights;
@@ -56,6 +60,8 @@ pub struct Access {
     asks_for_login: bool,
     /// Checks passwords.
     pub logins: Logins,
+    /// Hashes new passwords.
+    pub(crate) hashing: Hashing,
     rights: Mutex<Known>,
 }
 
@@ -85,7 +91,7 @@ impl Access {
     /// # Errors
     /// Unauthorized if the role is gone or may not log in any more.
     pub fn rights(&self, catalog: &Catalog, role: &Arc<str>) -> Result<Arc<Rights>, CqlError> {
-        let mut known = self.rights.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.rights);
         if known.version != catalog.version {
             // Of two versions the one in use last is kept. Requests that began before a change are
             // few, and go on with rights of their own version.
@@ -105,6 +111,15 @@ impl Access {
         known.by_role.insert(role.clone(), rights.clone());
         Ok(rights)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn too_many_logins() -> CqlError {
+    let message = "Overloaded: too many logins wait to be checked; try again later";
+    CqlError::new(ErrorKind::Overloaded, message)
 }
 
 /// An `Unauthorized` error.

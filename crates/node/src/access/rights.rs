@@ -16,7 +16,9 @@ const OPEN_KEYSPACES: [&str; 4] = [
     "system_distributed",
     "system_virtual_schema",
 ];
-/// Tables of these keyspaces that tell of other clients, or of the operator's settings.
+/// Further system keyspaces.
+const OTHER_SYSTEM_KEYSPACES: [&str; 3] = ["system_auth", "system_traces", "system_views"];
+/// Tables of the open keyspaces that tell of other clients, or of the operator's settings.
 const CLOSED_TABLES: [&str; 3] = ["clients", "config", "large_data"];
 
 /// The rights of a role.
@@ -26,7 +28,7 @@ pub struct Rights {
     is_superuser: bool,
     /// The role itself and all roles that it is a member of.
     roles: BTreeSet<String>,
-    /// The permissions on all keyspaces.
+    /// The permissions on all keyspaces but those of the system.
     everywhere: Permissions,
     /// The permissions in a keyspace, by its name. Two maps, so that a statement on a table is
     /// checked without making a [`Resource`].
@@ -128,7 +130,7 @@ impl Rights {
         with_tables: bool,
     ) -> bool {
         let in_keyspace = self.in_keyspaces.get(keyspace);
-        self.everywhere.has(permission)
+        self.everywhere.has(permission) && !is_of_system(keyspace)
             || in_keyspace.is_some_and(|keyspace| {
                 let of_table = table.and_then(|table| keyspace.tables.get(table));
                 keyspace.own.has(permission)
@@ -179,6 +181,12 @@ impl Rights {
     }
 }
 
+/// Whether a keyspace is the system's. As in Cassandra, a permission on all keyspaces does not hold
+/// for it, so that not everybody who reads all data also reads the hashes of passwords.
+fn is_of_system(keyspace: &str) -> bool {
+    OPEN_KEYSPACES.contains(&keyspace) || OTHER_SYSTEM_KEYSPACES.contains(&keyspace)
+}
+
 fn is_open(table: &Table) -> bool {
     OPEN_KEYSPACES.contains(&table.keyspace.as_str())
         && !CLOSED_TABLES.contains(&table.name.as_str())
@@ -224,6 +232,25 @@ mod tests {
             assert_eq!(allow(tables()), on_tables, "{granted}");
             assert_eq!(allow(keyspace()), on_keyspace, "{granted}");
             assert!(!rights.allow(Permission::Modify, &table()), "{granted}");
+        }
+    }
+
+    #[test]
+    fn all_keyspaces_are_those_of_users() {
+        let roles = Resource::Table("system_auth".to_owned(), "roles".to_owned());
+        for (granted, may) in [
+            (Resource::AllKeyspaces, false),
+            (Resource::Keyspace("system_auth".to_owned()), true),
+            (roles.clone(), true),
+        ] {
+            let rights = with_grants(&[(granted.clone(), Permission::Select)]);
+            assert_eq!(rights.allow(Permission::Select, &roles), may, "{granted}");
+        }
+        let names = OPEN_KEYSPACES.iter().chain(&OTHER_SYSTEM_KEYSPACES);
+        let names: Vec<_> = names.collect();
+        let system = crate::system::SystemTables::new();
+        for keyspace in system.keyspaces() {
+            assert!(names.contains(&&&*keyspace.name), "{}", keyspace.name);
         }
     }
 

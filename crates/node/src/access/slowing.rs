@@ -1,90 +1,198 @@
 //! Slows the guessing of passwords: after a failed login, the next attempts from its address wait.
 //!
-//! Each attempt of an address with failures gets a time of its own, later than that of the one
-//! before. So many connections at once guess no faster than one.
+//! Attempts are counted when they begin, for their address and role: many connections at once guess
+//! no faster than one, and one that hangs up early gains nothing. Failures are also summed over the
+//! roles of an address, so that trying one password with many names is slow, too. A login takes
+//! back the failures of its own role alone: else a guesser with one right password would wipe out
+//! its guesses at others.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::hash::{BuildHasher as _, RandomState};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::lock;
+
 /// The wait after the first failure. Each further one doubles it.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
-/// The longest wait between two attempts.
+/// The longest wait between two attempts at a role.
 const WAIT_MAX: Duration = Duration::from_secs(5);
+/// The longest wait between two attempts of an address at different roles. It is shorter, as many
+/// clients may share an address with one whose password is old.
+const ADDRESS_WAIT_MAX: Duration = Duration::from_secs(1);
 /// An attempt that would wait for longer is refused at once.
-pub(super) const QUEUE_MAX: Duration = Duration::from_secs(20);
+const QUEUE_MAX: Duration = Duration::from_secs(20);
 /// Failures are forgotten after this time without another.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
-/// The most addresses that are remembered, 1 MiB. Beyond it the oldest failures are forgotten.
+/// The most addresses that are remembered. Beyond it the oldest failures are forgotten.
 const ADDRESSES_MAX: usize = 16_384;
+/// The most roles of an address that are counted one by one, at most 16 MiB for all addresses.
+/// Attempts at further ones are slowed by the sum of the address.
+const ROLES_MAX: usize = 16;
+/// After more attempts than this, a right password that is remembered has to wait, too: else its
+/// quick answer would tell it from the wrong ones.
+const QUICK_ATTEMPTS_MAX: u32 = 10;
 
 /// The failed logins of each address.
 #[derive(Default)]
 pub(super) struct Slowing {
     addresses: Mutex<HashMap<IpAddr, Failures>>,
+    hasher: RandomState,
 }
 
+/// The failures of an address.
 struct Failures {
-    count: u32,
+    /// The failures with all roles, but for those that a login took back.
+    failed: u32,
     last: Instant,
+    /// The time of the next attempt.
+    next: Instant,
+    /// The attempts at some roles, by the hashes of their names.
+    roles: HashMap<u64, Attempts>,
+}
+
+/// The attempts at a role since it last logged in.
+struct Attempts {
+    /// The attempts that began, refused ones included.
+    begun: u32,
+    /// Those of them that failed.
+    failed: u32,
     /// The time of the next attempt.
     next: Instant,
 }
 
 impl Slowing {
-    /// The time for which an attempt from this address has to wait; `None` if so many are waiting
-    /// already that it is refused.
-    pub fn wait(&self, address: IpAddr) -> Option<Duration> {
+    /// Begins an attempt at a role: returns the time for which it has to wait; `None` if so many
+    /// are waiting already that it is refused.
+    pub fn begin(&self, address: IpAddr, role: &str) -> Option<Duration> {
         let now = Instant::now();
         let mut addresses = self.lock();
-        let Some(failures) = addresses.get_mut(&address) else {
-            return Some(Duration::ZERO);
-        };
-        if now.duration_since(failures.last) > FORGOTTEN_AFTER {
-            addresses.remove(&address);
-            return Some(Duration::ZERO);
-        }
-        let at = failures.next.max(now);
+        let failures = of_address(&mut addresses, address, now);
+        failures.last = now;
+        let role = failures.role(self.hasher.hash_one(role), now);
+        let at = role.as_ref().map_or(now, |role| role.next.max(now));
+        let at = at.max(failures.next);
         let wait = at.duration_since(now);
-        if wait > QUEUE_MAX {
+        let is_refused = wait > QUEUE_MAX;
+        if let Some(role) = role {
+            role.begun = role.begun.saturating_add(1);
+            if !is_refused {
+                role.next = at + pause(role.begun);
+            }
+        }
+        if is_refused {
             return None;
         }
-        failures.next = at + pause(failures.count);
+        if failures.failed > 0 {
+            failures.next = failures.next.max(now) + pause_of_address(failures.failed);
+        }
         Some(wait)
     }
 
-    /// Notes a failed attempt.
-    pub fn failed(&self, address: IpAddr) {
+    /// Whether there were so many attempts at the role that it has to wait even with a password
+    /// that is remembered.
+    pub fn is_guessed_at(&self, address: IpAddr, role: &str) -> bool {
+        let addresses = self.lock();
+        let failures = addresses.get(&network(address));
+        failures.is_some_and(|failures| {
+            let role = failures.roles.get(&self.hasher.hash_one(role));
+            let attempts = role.map_or(failures.failed, |role| role.begun);
+            attempts > QUICK_ATTEMPTS_MAX && failures.last.elapsed() <= FORGOTTEN_AFTER
+        })
+    }
+
+    /// Notes that an attempt failed.
+    pub fn failed(&self, address: IpAddr, role: &str) {
         let now = Instant::now();
         let mut addresses = self.lock();
-        if addresses.len() >= ADDRESSES_MAX && !addresses.contains_key(&address) {
-            let oldest = addresses.iter().min_by_key(|(_, failures)| failures.last);
-            if let Some(oldest) = oldest.map(|(address, _)| *address) {
-                addresses.remove(&oldest);
+        let failures = of_address(&mut addresses, address, now);
+        if let Some(role) = failures.roles.get_mut(&self.hasher.hash_one(role)) {
+            role.failed = role.failed.saturating_add(1);
+            role.next = role.next.max(now + pause(role.failed));
+        }
+        failures.failed = failures.failed.saturating_add(1);
+        failures.last = now;
+        failures.next = failures.next.max(now + pause_of_address(failures.failed));
+    }
+
+    /// Forgets the failures of a role that has logged in from this address.
+    pub fn succeeded(&self, address: IpAddr, role: &str) {
+        let mut addresses = self.lock();
+        let Some(failures) = addresses.get_mut(&network(address)) else {
+            return;
+        };
+        if let Some(role) = failures.roles.remove(&self.hasher.hash_one(role)) {
+            failures.failed = failures.failed.saturating_sub(role.failed);
+        }
+        if failures.failed == 0 {
+            failures.next = Instant::now();
+            if failures.roles.is_empty() {
+                addresses.remove(&network(address));
             }
         }
-        let failures = addresses.entry(address).or_insert(Failures {
-            count: 0,
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, Failures>> {
+        lock(&self.addresses)
+    }
+}
+
+impl Failures {
+    fn new(now: Instant) -> Failures {
+        Failures {
+            failed: 0,
             last: now,
             next: now,
-        });
-        failures.count = failures.count.saturating_add(1);
-        failures.last = now;
-        failures.next = failures.next.max(now + pause(failures.count));
+            roles: HashMap::new(),
+        }
     }
 
-    /// Forgets the failures of an address from which somebody has logged in.
-    pub fn succeeded(&self, address: IpAddr) {
-        self.lock().remove(&address);
+    fn role(&mut self, role: u64, now: Instant) -> Option<&mut Attempts> {
+        if self.roles.len() >= ROLES_MAX && !self.roles.contains_key(&role) {
+            return None;
+        }
+        let attempts = self.roles.entry(role);
+        Some(attempts.or_insert(Attempts {
+            begun: 0,
+            failed: 0,
+            next: now,
+        }))
     }
+}
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<IpAddr, Failures>> {
-        self.addresses
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+fn of_address(
+    addresses: &mut HashMap<IpAddr, Failures>,
+    address: IpAddr,
+    now: Instant,
+) -> &mut Failures {
+    let address = network(address);
+    if addresses.len() >= ADDRESSES_MAX && !addresses.contains_key(&address) {
+        let oldest = addresses.iter().min_by_key(|(_, failures)| failures.last);
+        if let Some(oldest) = oldest.map(|(address, _)| *address) {
+            addresses.remove(&oldest);
+        }
+    }
+    let failures = addresses
+        .entry(address)
+        .or_insert_with(|| Failures::new(now));
+    if now.duration_since(failures.last) > FORGOTTEN_AFTER {
+        *failures = Failures::new(now);
+    }
+    failures
+}
+
+/// The address itself, or the network of 64 bits that an IPv6 address lies in: one client has all
+/// of its addresses.
+pub(super) fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let bits = address.to_bits() >> 64 << 64;
+            IpAddr::V6(Ipv6Addr::from_bits(bits))
+        }
+        address @ IpAddr::V4(_) => address,
     }
 }
 
@@ -93,40 +201,93 @@ fn pause(failures: u32) -> Duration {
     (FIRST_WAIT * (1 << doublings)).min(WAIT_MAX)
 }
 
+fn pause_of_address(failures: u32) -> Duration {
+    pause(failures / 4).min(ADDRESS_WAIT_MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
 
-    #[tokio::test(start_paused = true)]
-    async fn waits_double_and_attempts_at_once_wait_for_one_another() {
-        let slowing = Slowing::default();
-        assert_eq!(slowing.wait(ADDRESS), Some(Duration::ZERO));
-        slowing.failed(ADDRESS);
-        slowing.failed(ADDRESS);
-        assert_eq!(slowing.wait(ADDRESS), Some(Duration::from_millis(200)));
-        assert_eq!(slowing.wait(ADDRESS), Some(Duration::from_millis(400)));
-        let another = "10.0.0.2".parse().unwrap();
-        assert_eq!(slowing.wait(another), Some(Duration::ZERO));
-        for _ in 0..40 {
-            slowing.failed(ADDRESS);
-        }
-        let waits = std::iter::from_fn(|| slowing.wait(ADDRESS));
-        assert!(waits.take(100).count() < 6, "the queue has an end");
-        slowing.succeeded(ADDRESS);
-        assert_eq!(slowing.wait(ADDRESS), Some(Duration::ZERO));
+    fn fail(slowing: &Slowing, role: &str) -> Option<Duration> {
+        let wait = slowing.begin(ADDRESS, role);
+        slowing.failed(ADDRESS, role);
+        wait
+    }
+
+    fn millis(wait: Option<Duration>) -> Option<u128> {
+        wait.map(|wait| wait.as_millis())
     }
 
     #[tokio::test(start_paused = true)]
-    async fn failures_are_forgotten_and_addresses_bounded() {
+    async fn waits_double_and_attempts_at_once_wait_for_one_another() {
         let slowing = Slowing::default();
-        slowing.failed(ADDRESS);
+        let waits = std::iter::from_fn(|| slowing.begin(ADDRESS, "alice"));
+        let waits: Vec<_> = waits.take(100).map(|wait| wait.as_millis()).collect();
+        assert_eq!(waits[..4], [0, 100, 300, 700], "before any of them failed");
+        assert!(waits.len() < 11, "the queue has an end");
+        assert_eq!(slowing.begin(ADDRESS, "bob"), Some(Duration::ZERO));
+        let another = "10.0.0.2".parse().unwrap();
+        assert_eq!(slowing.begin(another, "alice"), Some(Duration::ZERO));
+        slowing.succeeded(ADDRESS, "alice");
+        assert_eq!(slowing.begin(ADDRESS, "alice"), Some(Duration::ZERO));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_login_takes_back_the_failures_of_its_own_role_alone() {
+        let slowing = Slowing::default();
+        for _ in 0..5 {
+            fail(&slowing, "annulus");
+            slowing.begin(ADDRESS, "bob");
+            slowing.succeeded(ADDRESS, "bob");
+        }
+        assert!(millis(slowing.begin(ADDRESS, "annulus")) >= Some(1_600));
+        assert!(millis(slowing.begin(ADDRESS, "carol")) >= Some(100));
+        slowing.succeeded(ADDRESS, "annulus");
+        assert_eq!(slowing.begin(ADDRESS, "dora"), Some(Duration::ZERO));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_remembered_password_is_quick_until_its_role_is_guessed_at() {
+        let slowing = Slowing::default();
+        assert!(!slowing.is_guessed_at(ADDRESS, "alice"));
+        for _ in 0..=QUICK_ATTEMPTS_MAX {
+            slowing.begin(ADDRESS, "alice");
+        }
+        assert!(slowing.is_guessed_at(ADDRESS, "alice"));
+        assert!(!slowing.is_guessed_at(ADDRESS, "bob"));
         tokio::time::advance(FORGOTTEN_AFTER + Duration::from_secs(1)).await;
-        assert_eq!(slowing.wait(ADDRESS), Some(Duration::ZERO));
+        assert!(!slowing.is_guessed_at(ADDRESS, "alice"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failures_are_forgotten_and_addresses_and_roles_bounded() {
+        let slowing = Slowing::default();
+        fail(&slowing, "alice");
+        tokio::time::advance(FORGOTTEN_AFTER + Duration::from_secs(1)).await;
+        assert_eq!(slowing.begin(ADDRESS, "alice"), Some(Duration::ZERO));
+        for role in 0..100 {
+            fail(&slowing, &role.to_string());
+        }
+        assert_eq!(slowing.lock()[&ADDRESS].roles.len(), ROLES_MAX);
+        assert!(
+            slowing
+                .begin(ADDRESS, "another")
+                .is_none_or(|wait| wait >= ADDRESS_WAIT_MAX)
+        );
         for number in 0..ADDRESSES_MAX as u32 + 10 {
-            slowing.failed(IpAddr::V4((number + 1).into()));
+            slowing.failed(IpAddr::V4((number + 1).into()), "alice");
         }
         assert_eq!(slowing.lock().len(), ADDRESSES_MAX);
+    }
+
+    #[test]
+    fn the_addresses_of_one_network_are_one() {
+        let network = |address: &str| network(address.parse().unwrap()).to_string();
+        assert_eq!(network("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
+        assert_eq!(network("::ffff:10.0.0.1"), "10.0.0.1");
+        assert_eq!(network("10.0.0.1"), "10.0.0.1");
     }
 }

@@ -1,11 +1,12 @@
 //! The attributes that a statement gives a role, with its password hashed.
 
+use std::sync::Arc;
+
 use cql::ast::{RoleAttributes, RolePassword, RoleStatement};
 use cql::error::CqlError;
 use cql::secret::Secret;
 
-use crate::access;
-use crate::access::login::Logins;
+use crate::access::{self, Hashing};
 
 /// The longest password, in bytes. bcrypt takes the first 72 alone, as in Cassandra.
 const PASSWORD_BYTES_MAX: usize = 1_024;
@@ -19,15 +20,10 @@ pub(super) struct Attributes {
 }
 
 impl Attributes {
-    /// Reads the attributes of a statement, and hashes its password in a turn of the logins.
-    pub async fn of(statement: &RoleStatement, logins: &Logins) -> Result<Attributes, CqlError> {
-        let (RoleStatement::Create {
-            attributes: given, ..
-        }
-        | RoleStatement::Alter {
-            attributes: given, ..
-        }) = statement
-        else {
+    /// Reads the attributes of a statement. A password stands for its hash until
+    /// [`Attributes::hash`].
+    pub fn of(statement: &RoleStatement) -> Result<Attributes, CqlError> {
+        let Some(given) = given(statement) else {
             return Ok(Attributes::default());
         };
         check(given)?;
@@ -36,9 +32,25 @@ impl Attributes {
             superuser: given.superuser,
             salted_hash: match &given.password {
                 None => None,
-                Some(password) => Some(hashed(password, logins).await?),
+                Some(RolePassword::Plain(password) | RolePassword::Hashed(password)) => {
+                    Some(password.clone())
+                }
             },
         })
+    }
+
+    /// Puts the hash of the statement's password in its place.
+    pub async fn hash(
+        &mut self,
+        statement: &RoleStatement,
+        actor: &Arc<str>,
+        hashing: &Hashing,
+    ) -> Result<(), CqlError> {
+        let password = given(statement).and_then(|given| given.password.as_ref());
+        if let Some(RolePassword::Plain(password)) = password {
+            self.salted_hash = Some(hashing.hash(actor, password.clone()).await?);
+        }
+        Ok(())
     }
 
     /// Whether the statement gives none.
@@ -47,31 +59,34 @@ impl Attributes {
     }
 }
 
-fn check(given: &RoleAttributes) -> Result<(), CqlError> {
-    match given.unsupported {
-        None => Ok(()),
-        Some("OPTIONS") => Err(CqlError::invalid(
-            "Annulus doesn't support OPTIONS of a role: leave them out",
-        )),
-        Some(words) => Err(CqlError::invalid(format!(
-            "Annulus doesn't support {words}: it is one data center; let a firewall choose who reaches it"
-        ))),
+fn given(statement: &RoleStatement) -> Option<&RoleAttributes> {
+    match statement {
+        RoleStatement::Create { attributes, .. } | RoleStatement::Alter { attributes, .. } => {
+            Some(attributes)
+        }
+        _ => None,
     }
 }
 
-async fn hashed(password: &RolePassword, logins: &Logins) -> Result<Secret<String>, CqlError> {
-    match password {
-        RolePassword::Hashed(hash) => {
-            access::check_hash(hash)?;
-            Ok(hash.clone())
+fn check(given: &RoleAttributes) -> Result<(), CqlError> {
+    match given.unsupported {
+        None => {}
+        Some("OPTIONS") => {
+            return Err(CqlError::invalid(
+                "Annulus doesn't support OPTIONS of a role: leave them out",
+            ));
         }
-        RolePassword::Plain(password) => {
-            if password.expose().len() > PASSWORD_BYTES_MAX {
-                return Err(CqlError::invalid(format!(
-                    "A password has at most {PASSWORD_BYTES_MAX} bytes"
-                )));
-            }
-            logins.hash(password.clone()).await
+        Some(words) => {
+            return Err(CqlError::invalid(format!(
+                "Annulus doesn't support {words}: it is one data center; let a firewall choose who reaches it"
+            )));
         }
+    }
+    match &given.password {
+        Some(RolePassword::Hashed(hash)) => access::check_hash(hash),
+        Some(RolePassword::Plain(password)) if password.expose().len() > PASSWORD_BYTES_MAX => Err(
+            CqlError::invalid(format!("A password has at most {PASSWORD_BYTES_MAX} bytes")),
+        ),
+        Some(RolePassword::Plain(_)) | None => Ok(()),
     }
 }

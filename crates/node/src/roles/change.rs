@@ -1,7 +1,8 @@
 //! Changes of roles, checked and applied in one step of the catalog.
 //!
-//! Stricter than Cassandra: only superusers alter a role that is one, and only they give it an
-//! identity. A role that was dropped, or may not log in any more, changes nothing.
+//! Stricter than Cassandra: only superusers alter or drop a role that is one, give it to others or
+//! take it from them, and give it an identity or take one. A role that was dropped, or may not log
+//! in any more, changes nothing.
 
 use std::sync::Arc;
 
@@ -15,6 +16,8 @@ use crate::access::{Rights, unauthorized};
 
 /// The most roles. Each change of the schema copies their list.
 const ROLES_MAX: usize = 10_000;
+/// The most identities of a role. Each change of the role writes them all.
+const IDENTITIES_MAX: usize = 100;
 /// The longest name of a role or an identity, in bytes.
 const NAME_BYTES_MAX: usize = 1_024;
 
@@ -187,8 +190,8 @@ impl Change {
         Ok(())
     }
 
-    /// Refuses to give a role to a member, or to take it, without AUTHORIZE on the role, and where
-    /// one of them is missing.
+    /// Refuses to give a role to a member, or to take it, without AUTHORIZE on the role, where it is
+    /// a superuser's, and where one of them is missing.
     fn may_grant(
         &self,
         catalog: &Catalog,
@@ -198,6 +201,9 @@ impl Change {
     ) -> Result<(), CqlError> {
         let resource = Resource::Role(role.to_owned());
         self.need(rights, Permission::Authorize, &resource)?;
+        if !rights.is_superuser() {
+            refuse_superuser(catalog, role, "grant or revoke a role")?;
+        }
         let mut names = [role, member].into_iter();
         let gone = names.find(|name| !catalog.roles.contains_key(*name));
         gone.map_or(Ok(()), |name| Err(missing(name)))
@@ -302,8 +308,13 @@ impl Change {
                 .then_some(())
                 .ok_or_else(|| CqlError::invalid(format!("{identity} already exists")));
         }
-        if let Some(role) = catalog.roles.get_mut(role) {
-            Arc::make_mut(role).identities.insert(identity.to_owned());
+        if let Some(known) = catalog.roles.get_mut(role) {
+            if known.identities.len() >= IDENTITIES_MAX {
+                return Err(CqlError::invalid(format!(
+                    "The role {role} has {IDENTITIES_MAX} identities already, which is the most: drop some, or let certificates share an identity"
+                )));
+            }
+            Arc::make_mut(known).identities.insert(identity.to_owned());
         }
         Ok(())
     }
@@ -321,6 +332,9 @@ impl Change {
                 .then_some(())
                 .ok_or_else(|| CqlError::invalid(format!("identity '{identity}' doesn't exist")));
         };
+        if !rights.is_superuser() {
+            refuse_superuser(catalog, &role, "drop an identity of a role")?;
+        }
         if let Some(role) = catalog.roles.get_mut(&role) {
             Arc::make_mut(role).identities.remove(identity);
         }
@@ -350,5 +364,101 @@ fn refuse_superuser(catalog: &Catalog, name: &str, what: &str) -> Result<(), Cql
             "Only superusers can {what} with superuser status"
         ))),
         false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    /// A catalog with the superuser `chief`, its member `deputy`, and `admin`, which has all
+    /// permissions on roles.
+    fn catalog() -> Catalog {
+        let mut catalog = fixtures::catalog();
+        let role = |is_superuser, member_of: &[&str]| Role {
+            is_superuser,
+            can_login: true,
+            member_of: member_of.iter().map(|&name| name.to_owned()).collect(),
+            identities: is_superuser
+                .then(|| "chief's".to_owned())
+                .into_iter()
+                .collect(),
+            ..Role::default()
+        };
+        for (name, role) in [
+            ("chief", role(true, &[])),
+            ("deputy", role(false, &["chief"])),
+            ("admin", role(false, &[])),
+            ("reader", role(false, &[])),
+        ] {
+            catalog.roles.insert(name.to_owned(), Arc::new(role));
+        }
+        let all = Resource::AllRoles.applicable();
+        catalog.grant("admin", Resource::AllRoles, all);
+        catalog
+    }
+
+    fn apply(catalog: &mut Catalog, actor: &str, statement: RoleStatement) -> Result<(), String> {
+        let change = Change {
+            attributes: Attributes::default(),
+            statement,
+            resource: None,
+            permissions: Permissions::default(),
+            resource_is_of_system: false,
+            actor: actor.into(),
+        };
+        let changed = change.apply(catalog);
+        changed.map(drop).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn who_may_alter_roles_makes_nobody_a_superuser() {
+        let mut catalog = catalog();
+        let grant = |role: &str, member: &str| RoleStatement::GrantRole {
+            role: role.to_owned(),
+            member: member.to_owned(),
+        };
+        let text = "Only superusers can grant or revoke a role with superuser status";
+        for role in ["chief", "deputy"] {
+            let refused = apply(&mut catalog, "admin", grant(role, "admin"));
+            assert_eq!(refused.unwrap_err(), text, "{role}");
+        }
+        let revoke = RoleStatement::RevokeRole {
+            role: "chief".to_owned(),
+            member: "deputy".to_owned(),
+        };
+        let refused = apply(&mut catalog, "admin", revoke.clone());
+        assert_eq!(refused.unwrap_err(), text);
+        let drop_identity = RoleStatement::DropIdentity {
+            identity: "chief's".to_owned(),
+            if_exists: false,
+        };
+        let refused = apply(&mut catalog, "admin", drop_identity.clone());
+        assert_eq!(
+            refused.unwrap_err(),
+            "Only superusers can drop an identity of a role with superuser status"
+        );
+        apply(&mut catalog, "admin", grant("reader", "admin")).unwrap();
+        apply(&mut catalog, "chief", revoke).unwrap();
+        apply(&mut catalog, "chief", drop_identity).unwrap();
+    }
+
+    #[test]
+    fn a_role_has_so_many_identities_and_no_more() {
+        let mut catalog = catalog();
+        let mut add = |number: usize| {
+            let statement = RoleStatement::AddIdentity {
+                identity: format!("client {number}"),
+                role: "reader".to_owned(),
+                if_not_exists: false,
+            };
+            apply(&mut catalog, "admin", statement)
+        };
+        for number in 0..IDENTITIES_MAX {
+            add(number).unwrap();
+        }
+        let refused = add(IDENTITIES_MAX).unwrap_err();
+        assert!(refused.contains("100 identities already"), "{refused}");
     }
 }

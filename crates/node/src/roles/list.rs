@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
+use client_memory::{Account, Charge};
 use cql::ast::RoleStatement;
 use cql::error::CqlError;
 use schema::{Catalog, Permission, Permissions, Resource, Role};
@@ -13,22 +14,25 @@ use super::RolesPlan;
 use crate::access::{Rights, unauthorized};
 use crate::answer::{Answer, ColumnSpec, Outcome, Rows};
 use crate::database::Database;
+use crate::select::page::no_room;
 
 /// The answer of a statement that lists; `None` for one that changes something.
 pub(super) fn answer(
     database: &Database,
     plan: &RolesPlan,
     actor: &Arc<str>,
+    memory: &Account,
 ) -> Result<Option<Answer>, CqlError> {
     let catalog = database.storage.catalog();
     let rights = database.access.rights(&catalog, actor)?;
     let list = List {
         catalog: &catalog,
         rights: &rights,
+        memory,
     };
     let outcome = match &plan.statement {
         RoleStatement::ListRoles { of, recursive } => list.roles(of.as_deref(), *recursive)?,
-        RoleStatement::ListUsers => list.users(),
+        RoleStatement::ListUsers => list.users()?,
         RoleStatement::ListPermissions { of, recursive, .. } => {
             let is_of_system = super::system_resources(database, plan.resource.as_ref());
             list.permissions(plan, of.as_deref(), *recursive, is_of_system)?
@@ -47,6 +51,7 @@ const LIST_BYTES_MAX: usize = 16 << 20;
 struct List<'a> {
     catalog: &'a Catalog,
     rights: &'a Rights,
+    memory: &'a Account,
 }
 
 impl<'a> List<'a> {
@@ -72,18 +77,19 @@ impl<'a> List<'a> {
             ("options", options_type()),
             ("datacenters", CqlType::Text),
         ];
-        let mut rows = Listed::new("roles", columns);
+        let mut rows = Listed::new("roles", columns, self.memory);
         for (name, role) in roles {
             rows.text(name);
             rows.boolean(role.is_superuser);
             rows.boolean(role.can_login);
             rows.empty_map();
             rows.text("ALL");
+            rows.end_row()?;
         }
         Ok(rows.finish())
     }
 
-    fn users(&self) -> Outcome {
+    fn users(&self) -> Result<Outcome, CqlError> {
         let sees_all = self.rights.allow(Permission::Describe, &Resource::AllRoles);
         let roles = match sees_all {
             true => self.every(),
@@ -94,14 +100,15 @@ impl<'a> List<'a> {
             ("super", CqlType::Boolean),
             ("datacenters", CqlType::Text),
         ];
-        let mut rows = Listed::new("users", columns);
+        let mut rows = Listed::new("users", columns, self.memory);
         for (name, _) in roles.into_iter().filter(|(_, role)| role.can_login) {
             let mut roles = self.catalog.roles_of(name).into_values();
             rows.text(name);
             rows.boolean(roles.any(|role| role.is_superuser));
             rows.text("ALL");
+            rows.end_row()?;
         }
-        rows.finish()
+        Ok(rows.finish())
     }
 
     fn permissions(
@@ -133,7 +140,8 @@ impl<'a> List<'a> {
             chain.take(if recursive { usize::MAX } else { 1 }).collect()
         });
         let columns = ["role", "username", "resource", "permission"];
-        let mut rows = Listed::new("permissions", columns.map(|name| (name, CqlType::Text)));
+        let columns = columns.map(|name| (name, CqlType::Text));
+        let mut rows = Listed::new("permissions", columns, self.memory);
         for (name, role) in roles {
             for (resource, permissions) in by_path(role) {
                 let is_wanted = wanted
@@ -145,11 +153,7 @@ impl<'a> List<'a> {
                     rows.text(name);
                     rows.text(&resource.to_string());
                     rows.text(permission.name());
-                }
-                if rows.body.len() > LIST_BYTES_MAX {
-                    return Err(CqlError::invalid(
-                        "The list of permissions has more than 16 MiB: list those of one role or on one resource",
-                    ));
+                    rows.end_row()?;
                 }
             }
         }
@@ -195,7 +199,12 @@ struct Listed {
     columns: Arc<[ColumnSpec]>,
     body: BytesMut,
     cells: usize,
+    /// The memory that the body is charged for.
+    charge: Charge,
 }
+
+/// The bytes that a list is charged ahead of its size.
+const AHEAD_BYTES: usize = 16 << 10;
 
 fn options_type() -> CqlType {
     CqlType::Map {
@@ -206,7 +215,7 @@ fn options_type() -> CqlType {
 }
 
 impl Listed {
-    fn new<const N: usize>(table: &str, columns: [(&str, CqlType); N]) -> Listed {
+    fn new<const N: usize>(table: &str, columns: [(&str, CqlType); N], memory: &Account) -> Listed {
         let columns = columns.map(|(name, cql_type)| ColumnSpec {
             keyspace: "system_auth".into(),
             table: table.into(),
@@ -217,6 +226,7 @@ impl Listed {
             columns: columns.into(),
             body: BytesMut::new(),
             cells: 0,
+            charge: memory.charge(),
         }
     }
 
@@ -238,17 +248,36 @@ impl Listed {
         self.cell(&0_i32.to_be_bytes());
     }
 
+    /// Ends a row: charges for it.
+    ///
+    /// # Errors
+    /// If there is no memory for the list, or it is too long.
+    fn end_row(&mut self) -> Result<(), CqlError> {
+        if self.body.len() > LIST_BYTES_MAX {
+            return Err(CqlError::invalid(
+                "The list of roles or permissions has more than 16 MiB: list those of one role or on one resource",
+            ));
+        }
+        if self.body.len() > self.charge.bytes() {
+            let charged = self.charge.resize(self.body.len() + AHEAD_BYTES);
+            charged.map_err(|_| no_room(self.body.len()))?;
+        }
+        Ok(())
+    }
+
     fn is_empty(&self) -> bool {
         self.cells == 0
     }
 
-    fn finish(self) -> Outcome {
+    fn finish(mut self) -> Outcome {
+        // Shrinking a charge never fails.
+        let _ = self.charge.resize(self.body.len());
         Outcome::Rows(Rows {
             count: (self.cells / self.columns.len()) as u32,
             columns: self.columns,
             body: self.body,
             paging_state: None,
-            charge: None,
+            charge: Some(self.charge),
         })
     }
 }

@@ -3,12 +3,14 @@
 //!
 //! Only a role that has logged in may execute them. What each needs is checked in the step that
 //! changes the catalog ([`change`]), so that no grant that was just taken away is used. Checks and
-//! texts are those of Cassandra; three are stricter, as else a role that may alter roles could make
+//! texts are those of Cassandra; some are stricter, as else a role that may alter roles could make
 //! itself a superuser ([`change`] names them).
 
 mod attributes;
 mod change;
 mod list;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -137,14 +139,14 @@ pub async fn execute(
     parameters: Parameters,
 ) -> Result<Answer, CqlError> {
     let actor = parameters.actor.role()?.clone();
-    if let Some(answer) = list::answer(database, plan, &actor)? {
+    if let Some(answer) = list::answer(database, plan, &actor, &parameters.memory)? {
         return Ok(answer);
     }
-    let attributes = Attributes::of(&plan.statement, &database.access.logins).await?;
+    let attributes = Attributes::of(&plan.statement)?;
     let statement = plan.statement.clone();
     let (resource, permissions) = (plan.resource.clone(), plan.permissions);
     let system = system_resources(database, resource.as_ref());
-    let change = change::Change {
+    let mut change = change::Change {
         statement,
         attributes,
         resource,
@@ -152,6 +154,11 @@ pub async fn execute(
         resource_is_of_system: system,
         actor: actor.clone(),
     };
+    // A hash costs as much as a thousand reads, so what is refused is hashed by nobody.
+    change.apply(&mut Catalog::clone(&database.storage.catalog()))?;
+    let hashing = &database.access.hashing;
+    let hashed = change.attributes.hash(&plan.statement, &actor, hashing);
+    hashed.await?;
     let changed = database
         .storage
         .change_catalog(move |catalog: &mut Catalog| change.apply(catalog));

@@ -1,6 +1,7 @@
 //! The tables of `system_auth`: roles, their members and their permissions, as Cassandra has them.
 //!
-//! Reading them needs a permission, which superusers have.
+//! Reading them needs a permission on them or on the keyspace, which superusers have. One on all
+//! keyspaces is not enough, as in Cassandra.
 
 use std::collections::BTreeSet;
 
