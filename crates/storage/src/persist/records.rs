@@ -310,6 +310,20 @@ fn secondary_of(record: SecondaryRecord) -> SecondaryIndex {
     }
 }
 
+fn row_ttl_record(row_ttl: RowTtl) -> RowTtlRecord {
+    RowTtlRecord {
+        column: row_ttl.column.0,
+        version: row_ttl.version,
+    }
+}
+
+fn row_ttl_of(record: RowTtlRecord) -> RowTtl {
+    RowTtl {
+        column: ColumnId(record.column),
+        version: record.version,
+    }
+}
+
 pub(super) fn table_record(table: &Table) -> TableRecord {
     TableRecord {
         id: table.id.0,
@@ -351,10 +365,7 @@ pub(super) fn table_record(table: &Table) -> TableRecord {
             .collect(),
         cdc_partitioner: table.partitioner == Partitioner::Cdc,
         default_ttl_s: table.default_ttl_s,
-        row_ttl: table.row_ttl.map(|row_ttl| RowTtlRecord {
-            column: row_ttl.column.0,
-            version: row_ttl.version,
-        }),
+        row_ttl: table.row_ttl.map(row_ttl_record),
         gc_grace_s: table.gc_grace_s,
         options: table.options.clone(),
         indexes: table
@@ -417,10 +428,7 @@ pub(super) fn table_of(record: TableRecord, keyspace: &Keyspace) -> Result<Table
             Partitioner::Murmur3
         },
         default_ttl_s: record.default_ttl_s,
-        row_ttl: record.row_ttl.map(|row_ttl| RowTtl {
-            column: ColumnId(row_ttl.column),
-            version: row_ttl.version,
-        }),
+        row_ttl: record.row_ttl.map(row_ttl_of),
         gc_grace_s: record.gc_grace_s,
         options: record.options,
         indexes: record
