@@ -81,7 +81,7 @@ impl World {
 
     fn live(&self) -> Vec<i32> {
         let rows = read_all(&self.storage, &self.table);
-        rows.iter().filter_map(|row| shown_key(row)).collect()
+        rows.iter().filter_map(shown_key).collect()
     }
 
     fn expired(&self) -> u64 {
