@@ -223,13 +223,15 @@ impl Servers {
             let logins = HttpLogins::new(node.database().clone());
             options.doorkeeper = Some(Arc::new(logins));
         }
-        let store = match Store::start_with(listeners, Arc::new(Embedded::new(storage)), options) {
-            Ok(store) => store,
-            Err(error) => {
-                node.stop(STOP_GRACE).await;
-                return Err(failed(error));
-            }
-        };
+        let store =
+            match Store::start_with(listeners, Arc::new(Embedded::new(storage.clone())), options) {
+                Ok(store) => store,
+                Err(error) => {
+                    node.stop(STOP_GRACE).await;
+                    return Err(failed(error));
+                }
+            };
+        show_expired(&store, storage);
         show_guardrails(&store, Arc::clone(&settings.guardrails));
         tracing::info!(%cql, %http, tls = tls.is_some(), "listening");
         Ok(Servers {
@@ -309,6 +311,16 @@ impl Certificate {
             failures.tell(renewed, asked_for, "the certificate");
         }
     }
+}
+
+/// Shows the rows that were deleted at the time that they told, among the metrics.
+fn show_expired(store: &StoreHandle, storage: Storage) {
+    store.show_counter(
+        "rows_expired_total",
+        "Rows that were deleted as the time in their TTL column had come",
+        &[],
+        Arc::new(move || vec![(Vec::new(), storage.statistics().rows_expired)]),
+    );
 }
 
 /// Shows the violations of guardrails among the metrics.

@@ -565,7 +565,7 @@ pub enum Direction {
     Descending,
 }
 
-/// `name type [STATIC]`.
+/// `name type [STATIC] [TTL]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnDefinition {
     /// The column.
@@ -574,6 +574,8 @@ pub struct ColumnDefinition {
     pub data_type: DataType,
     /// Whether `STATIC` is written.
     pub is_static: bool,
+    /// Whether `TTL` is written: the value of the column tells when its row expires.
+    pub is_row_ttl: bool,
 }
 
 /// An `ALTER TABLE`.
@@ -610,6 +612,8 @@ pub enum AlterTableChange {
     RenameColumns(Vec<(String, String)>),
     /// `WITH ..`: options by name, in the order written.
     Options(Vec<(String, OptionValue)>),
+    /// `TTL c`, of which the value tells when its row expires, or `TTL NULL`.
+    RowTtl(Option<String>),
     /// `ALTER c TYPE t`, which no current database allows.
     ChangeType {
         /// The column.

@@ -57,6 +57,7 @@ pub fn table(local_key: &[&str], filter_columns: &[&str]) -> Table {
         dropped_columns: BTreeMap::new(),
         partitioner: Partitioner::Murmur3,
         default_ttl_s: 0,
+        row_ttl: None,
         gc_grace_s: 864_000,
         options: BTreeMap::new(),
         indexes: BTreeMap::from([("i".to_owned(), Arc::new(index))]),

@@ -123,6 +123,11 @@ async fn hand_over(
     Ok(())
 }
 
+/// The operation -3: a row with clustering columns has expired.
+const EXPIRED_ROW: u8 = 0xfd;
+/// The operation -4: a row without clustering columns has expired.
+const EXPIRED_PARTITION: u8 = 0xfc;
+
 /// The columns of the log that hold the key of the base row.
 struct Columns {
     operation: ColumnId,
@@ -150,8 +155,8 @@ impl Columns {
         let operation = value(row, self.operation).ok_or("a log row has no operation")?;
         let of_partition = match operation {
             [0] => return Ok(None),
-            [1 | 2 | 3 | 9] => false,
-            [4] => !self.clustering.is_empty(),
+            [1 | 2 | 3 | 9 | EXPIRED_ROW] => false,
+            [4 | EXPIRED_PARTITION] => !self.clustering.is_empty(),
             [5..=8] => true,
             _ => return Err("a log row has an operation that is unknown"),
         };

@@ -109,6 +109,7 @@ pub fn table(name: &str, id: u128, columns: &[(&str, ColumnKind, CqlType)]) -> T
         dropped_columns: BTreeMap::new(),
         partitioner: Partitioner::Murmur3,
         default_ttl_s: 0,
+        row_ttl: None,
         gc_grace_s: 864_000,
         options: BTreeMap::new(),
         indexes: BTreeMap::new(),

@@ -7,6 +7,7 @@
 
 pub mod log_table;
 mod roles;
+mod row_ttl;
 mod secondary;
 mod streams;
 mod user_types;
@@ -23,6 +24,7 @@ use value::{
 
 pub use index::IndexedPart;
 pub use roles::{Permission, Permissions, Resource, Role};
+pub use row_ttl::RowTtl;
 pub use secondary::SecondaryIndex;
 
 /// The identity of a table: a dropped and recreated table gets another.
@@ -92,6 +94,8 @@ pub struct Table {
     pub partitioner: TablePartitioner,
     /// The table option `default_time_to_live`. Seconds; 0 for none.
     pub default_ttl_s: u32,
+    /// The column that tells when its row expires; `None` if there is none.
+    pub row_ttl: Option<RowTtl>,
     /// The table option `gc_grace_seconds`: the time for which the marks of deletions and expired
     /// cells are kept. Seconds.
     pub gc_grace_s: u32,

@@ -143,6 +143,7 @@ fn build(table: &Table, id: TableId, old: Option<&Table>) -> Table {
         dropped_columns: BTreeMap::new(),
         partitioner: Partitioner::Cdc,
         default_ttl_s: 0,
+        row_ttl: None,
         gc_grace_s: 0,
         options: options(table),
         indexes: BTreeMap::new(),

@@ -1,11 +1,11 @@
 //! The catalog made ready for reading and writing: for each table how its keys are written, which
 //! columns are alive and where its rows lie.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use index::Analysis;
-use schema::{Catalog, Column, ColumnId, IndexedPart, SecondaryIndex, Table, TableId};
+use schema::{Catalog, Column, ColumnId, IndexedPart, RowTtl, SecondaryIndex, Table, TableId};
 use uuid::Uuid;
 use value::CqlType;
 
@@ -43,7 +43,8 @@ pub(crate) struct TableSchema {
     pub lease: Arc<()>,
     /// Of a CDC log, how far it goes.
     pub growth: Arc<Growth>,
-    /// The secondary indexes.
+    /// The secondary indexes, and behind them the times at which rows expire
+    /// ([`TableSchema::expiry`]).
     pub indexes: Vec<IndexSchema>,
     /// Whether it is a table of counters ([`Table::is_counter`]).
     pub is_counter: bool,
@@ -150,7 +151,8 @@ impl TableSchema {
             let old = old_indexes.iter().find(|old| old.version == index.version);
             IndexSchema::new(table, index, space.generation(), building, old)
         });
-        let indexes = indexes.collect();
+        let expiry = IndexSchema::of_row_ttl(table, space.generation(), building, old_indexes);
+        let indexes = indexes.chain(expiry).collect();
         let (lease, growth) = old
             .map(|old| (old.lease.clone(), old.growth.clone()))
             .unwrap_or_default();
@@ -184,6 +186,12 @@ impl TableSchema {
         indexes
             .find(|index| index.version == version)
             .ok_or_else(|| StorageError::NoSuchIndex(version.to_string()))
+    }
+
+    /// The times at which rows expire, kept as an index on the column that tells them.
+    pub(crate) fn expiry(&self) -> Option<&IndexSchema> {
+        let version = self.table.row_ttl?.version;
+        self.indexes.iter().find(|index| index.version == version)
     }
 
     pub(crate) fn column(&self, id: ColumnId) -> Option<&Column> {
@@ -222,14 +230,37 @@ impl IndexSchema {
         old: Option<&IndexSchema>,
     ) -> Option<IndexSchema> {
         let column = table.column_by_id(index.column)?;
+        let terms = TermCodec::new(column, index.part, Analysis::of(&index.options));
+        let version = index.version;
         Some(IndexSchema {
-            version: index.version,
+            version,
             column: column.clone(),
             part: index.part,
-            terms: TermCodec::new(column, index.part, Analysis::of(&index.options)),
-            space: SpaceId::new(TableId(index.version), generation),
-            is_ready: !building.contains(&index.version),
+            terms,
+            space: SpaceId::new(TableId(version), generation),
+            is_ready: !building.contains(&version),
             lease: old.map(|old| Arc::clone(&old.lease)).unwrap_or_default(),
         })
+    }
+
+    /// The index on the column that tells when a row expires; `None` if there is no such column.
+    fn of_row_ttl(
+        table: &Table,
+        generation: u64,
+        building: &Building,
+        old: &[IndexSchema],
+    ) -> Option<IndexSchema> {
+        let RowTtl { column, version } = table.row_ttl?;
+        let index = SecondaryIndex {
+            name: String::new(),
+            column,
+            part: IndexedPart::Value,
+            is_local: false,
+            class_name: None,
+            options: BTreeMap::new(),
+            version,
+        };
+        let old = old.iter().find(|old| old.version == version);
+        IndexSchema::new(table, &index, generation, building, old)
     }
 }

@@ -166,6 +166,8 @@ pub struct Statistics {
     /// Deletions of partitions and ranges whose rows still have to be removed from the disk. Reads
     /// hide these rows already.
     pub sweeps_waiting: u64,
+    /// Rows that were deleted at the time that their column for it told.
+    pub rows_expired: u64,
     /// Range deletions that reads and writes had to look at: the cost of partitions with many of
     /// them.
     pub range_deletions_read: u64,

@@ -47,6 +47,7 @@ pub(crate) struct Counters {
     pub writes: AtomicU64,
     pub commit_micros: AtomicU64,
     pub sweeps_waiting: AtomicU64,
+    pub rows_expired: AtomicU64,
     /// Dropped tables that are still read, so that their files stay.
     pub retired_waiting: AtomicU64,
 }

@@ -516,6 +516,7 @@ impl Storage {
             writes: counters.writes.load(Ordering::Relaxed),
             commit_micros: counters.commit_micros.load(Ordering::Relaxed),
             sweeps_waiting: counters.sweeps_waiting.load(Ordering::Relaxed),
+            rows_expired: counters.rows_expired.load(Ordering::Relaxed),
             range_deletions_read: engine.range_deletions_read().load(Ordering::Relaxed),
             rows_looked_up: engine.rows_looked_up().load(Ordering::Relaxed),
             clock_lead_micros: self.inner.shared.clock.lead_micros(),

@@ -1,6 +1,6 @@
 //! The watcher is a thread that syncs writes that only the kernel has, and notices when the disk
-//! fails. It has the committer open the engine again when the disk takes writes again, and remove
-//! dropped tables once nobody reads them.
+//! fails. It has the committer open the engine again when the disk takes writes again, remove
+//! dropped tables once nobody reads them, and delete rows whose time has come.
 
 use std::io;
 use std::sync::Arc;
@@ -137,6 +137,10 @@ impl Watcher {
                 > 0
             {
                 self.ask(Request::DropRetired);
+            }
+            let schema = self.shared.schema();
+            if schema.tables().any(|table| table.expiry().is_some()) {
+                self.ask(Request::Expire);
             }
             return;
         }

@@ -78,23 +78,17 @@ impl Cursor<'_> {
         self.expect_symbol(")")
     }
 
-    /// Parses `name type [STATIC]`.
+    /// Parses `name type [STATIC] [TTL]`.
     fn column_definition(&mut self) -> Parse<ColumnDefinition> {
         let definition = ColumnDefinition {
             name: self.column_name()?,
             data_type: self.data_type()?,
             is_static: self.eat_word("STATIC")?,
+            is_row_ttl: self.eat_word("TTL")?,
         };
         let token = self.current();
         if is_word(&token, "MASKED") {
             return Err(no_masks(&definition.name));
-        }
-        if is_word(&token, "TTL") {
-            return Err(CqlError::invalid(format!(
-                "A column that tells when its row expires is not supported (column {}): write the \
-                 row with USING TTL, or give the table a default_time_to_live",
-                definition.name
-            )));
         }
         Ok(definition)
     }
@@ -171,6 +165,11 @@ impl Cursor<'_> {
             self.expect_word("TYPE")?;
             self.data_type()?;
             AlterTableChange::ChangeType { column }
+        } else if self.eat_word("TTL")? {
+            AlterTableChange::RowTtl(match self.eat_word("NULL")? {
+                true => None,
+                false => Some(self.column_name()?),
+            })
         } else {
             self.expect_word("WITH")?;
             AlterTableChange::Options(self.options()?)

@@ -664,12 +664,17 @@ fn a_table_is_altered_in_one_way_at_a_time() {
         name: name.to_owned(),
         data_type: DataType::Simple(CqlType::Int),
         is_static: false,
+        is_row_ttl: false,
     };
     let add = |names: &[&str]| AlterTableChange::AddColumns {
         if_not_exists: false,
         columns: names.iter().map(|name| added(name)).collect(),
     };
     assert_eq!(change("ADD a int"), add(&["a"]));
+    let row_ttl = |name: Option<&str>| AlterTableChange::RowTtl(name.map(str::to_owned));
+    assert_eq!(change("TTL a"), row_ttl(Some("a")));
+    assert_eq!(change("TTL \"NULL\""), row_ttl(Some("NULL")));
+    assert_eq!(change("TTL NULL"), row_ttl(None));
     assert_eq!(change("ADD (a int, b int)"), add(&["a", "b"]));
     assert_eq!(
         change("DROP (a, b) USING TIMESTAMP -5"),

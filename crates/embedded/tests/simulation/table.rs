@@ -76,6 +76,7 @@ pub fn create(catalog: &mut Catalog, version: u128) -> Result<(), ()> {
         dropped_columns: BTreeMap::new(),
         partitioner: Partitioner::Murmur3,
         default_ttl_s: 0,
+        row_ttl: None,
         gc_grace_s: 864_000,
         options: BTreeMap::new(),
         indexes: BTreeMap::new(),

@@ -69,6 +69,9 @@ fn write_table(out: &mut String, table: &Table, internals: bool) -> fmt::Result 
             continue;
         }
         write!(out, "{separator}\n    {}", definition(column))?;
+        if table.row_ttl_column() == Some(column) {
+            out.push_str(" TTL");
+        }
         if key_inline && matches!(column.kind, ColumnKind::PartitionKey { .. }) {
             out.push_str(" PRIMARY KEY");
         }
@@ -113,6 +116,9 @@ fn write_table(out: &mut String, table: &Table, internals: bool) -> fmt::Result 
                 "\nALTER TABLE {table_name} ADD {};",
                 definition(column)
             )?;
+            if table.row_ttl_column() == Some(column) {
+                write!(out, "\nALTER TABLE {table_name} TTL {};", Identifier(name))?;
+            }
         }
     }
     Ok(())

@@ -13,7 +13,7 @@ use value::identifier::Identifier;
 use super::column_type::check_column_type;
 use super::create_table::{check_column_count, useless_static};
 use super::table_options::TableOptions;
-use super::{Applied, cdc, counters, names, user_type};
+use super::{Applied, cdc, counters, names, row_ttl, user_type};
 use crate::answer::SchemaChangeKind;
 
 /// A prepared ALTER TABLE.
@@ -48,6 +48,8 @@ enum Change {
     /// The old names of columns with their new names.
     Rename(Vec<(String, String)>),
     Options(TableOptions),
+    /// The column that tells when its row expires, or none.
+    RowTtl(Option<String>),
 }
 
 impl AlterTablePlan {
@@ -64,6 +66,7 @@ impl AlterTablePlan {
             } => {
                 for column in columns {
                     names::check_column(&column.name)?;
+                    row_ttl::check_added(&alter.table.name, column)?;
                 }
                 Change::Add {
                     columns: columns.clone(),
@@ -86,6 +89,7 @@ impl AlterTablePlan {
                 Change::Rename(renames.clone())
             }
             AlterTableChange::Options(options) => Change::Options(TableOptions::parse(options)?),
+            AlterTableChange::RowTtl(column) => Change::RowTtl(column.clone()),
             AlterTableChange::ChangeType { column } => {
                 return Err(CqlError::invalid(format!(
                     "Altering column types is no longer supported (column {column})"
@@ -133,6 +137,10 @@ impl AlterTablePlan {
                 for (from, to) in renames {
                     rename_column(&mut table, from, to)?;
                 }
+            }
+            Change::RowTtl(column) => {
+                let version = query::clock::timeuuid(clock);
+                row_ttl::alter(&mut table, column.as_deref(), version)?;
             }
             Change::Options(options) => {
                 if let Some(new) = &options.cdc {
@@ -280,6 +288,7 @@ fn drop_column(
             Identifier(&definition.name)
         )));
     }
+    row_ttl::check_dropped(table, name)?;
     let dependents = dependent_indexes(table, name);
     if !dependents.is_empty() {
         return Err(CqlError::invalid(format!(

@@ -11,7 +11,7 @@ use value::token::Partitioner;
 
 use super::column_type::{check_column_type, check_key_type};
 use super::table_options::{DEFAULT_GC_GRACE_S, TableOptions};
-use super::{Applied, counters, names, user_type};
+use super::{Applied, counters, names, row_ttl, user_type};
 use crate::answer::SchemaChangeKind;
 
 /// The most columns of a table. Many places search the columns one by one, and a CDC log has twice
@@ -41,6 +41,7 @@ impl CreateTablePlan {
             ));
         }
         check_columns(create)?;
+        row_ttl::defined(&create.columns)?;
         check_key(keyspace, create)?;
         check_clustering_order(create)?;
         Ok(CreateTablePlan {
@@ -51,7 +52,12 @@ impl CreateTablePlan {
     }
 
     /// The table, with the types of its columns as the keyspace has them.
-    fn table(&self, id: TableId, keyspace: &Keyspace) -> Result<Table, CqlError> {
+    fn table(
+        &self,
+        id: TableId,
+        keyspace: &Keyspace,
+        clock: &ServerClock,
+    ) -> Result<Table, CqlError> {
         let create = &self.create;
         let columns = create.columns.iter().zip(0..);
         let columns = columns
@@ -83,6 +89,7 @@ impl CreateTablePlan {
             dropped_columns: BTreeMap::new(),
             partitioner: Partitioner::Murmur3,
             default_ttl_s: 0,
+            row_ttl: None,
             gc_grace_s: DEFAULT_GC_GRACE_S,
             options: BTreeMap::new(),
             indexes: BTreeMap::new(),
@@ -92,6 +99,9 @@ impl CreateTablePlan {
             log_of: None,
             truncated_at_ms: None,
         };
+        if let Some(column) = row_ttl::defined(&create.columns)? {
+            row_ttl::set(&mut table, column, clock::timeuuid(clock))?;
+        }
         self.options.apply(&mut table)?;
         counters::check_table(&table)?;
         Ok(table)
@@ -121,7 +131,7 @@ impl CreateTablePlan {
                 id.0
             )));
         }
-        let table = self.table(id, in_keyspace)?;
+        let table = self.table(id, in_keyspace, clock)?;
         catalog.put_table(table);
         Ok(Applied::table(SchemaChangeKind::Created, keyspace, name))
     }

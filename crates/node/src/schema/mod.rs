@@ -19,6 +19,7 @@ mod needs;
 mod properties;
 mod replication;
 mod retry;
+mod row_ttl;
 mod table_options;
 mod user_type;
 

@@ -75,6 +75,7 @@ fn table(create: CreateTable) -> Table {
         dropped_columns: BTreeMap::new(),
         partitioner: Partitioner::Murmur3,
         default_ttl_s: 0,
+        row_ttl: None,
         gc_grace_s: 0,
         options: BTreeMap::new(),
         indexes: BTreeMap::new(),

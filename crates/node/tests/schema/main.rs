@@ -15,6 +15,7 @@ mod counters;
 mod describe;
 mod keyspaces;
 mod protected;
+mod row_ttl;
 mod secondary_indexes;
 mod tables;
 mod vector_indexes;

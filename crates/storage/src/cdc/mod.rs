@@ -13,5 +13,5 @@ mod waiters;
 pub(crate) use gate::CdcGate;
 pub(crate) use growth::Growth;
 pub use growth::{LogEnd, LogSettled, SlowedWriters};
-pub(crate) use rows::{DeleteFate, Group, ImageRow, Images};
+pub(crate) use rows::{DeleteFate, Group, ImageRow, Images, Origin};
 pub(crate) use time::{CdcClock, LogTime};

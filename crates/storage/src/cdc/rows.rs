@@ -26,6 +26,17 @@ mod operation {
     pub(super) const RANGE_END_INCLUSIVE: i8 = 7;
     pub(super) const RANGE_END_EXCLUSIVE: i8 = 8;
     pub(super) const POST_IMAGE: i8 = 9;
+    /// Deletions of rows that have expired ([`super::Origin::Expiry`]).
+    pub(super) const EXPIRED_ROW_DELETE: i8 = -3;
+    pub(super) const EXPIRED_PARTITION_DELETE: i8 = -4;
+}
+
+/// Whoever makes a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Client,
+    /// The deletion of rows whose time has come, which the log tells apart.
+    Expiry,
 }
 
 /// The state of a row before or after the write. It is the static row if `clustering` is `None`.
@@ -62,6 +73,7 @@ pub(crate) struct Group<'a> {
     /// The fates of deletions after which the row lives on, by the position of the change.
     pub fates: HashMap<usize, DeleteFate>,
     pub images: Images<'a>,
+    pub origin: Origin,
     pub now_micros: i64,
 }
 
@@ -168,13 +180,19 @@ impl Group<'_> {
                 rows.push(row);
             }
             Change::DeleteRow { clustering, .. } if self.base.keys.has_clustering() => {
-                let mut row = self.row(operation::ROW_DELETE);
+                let mut row = self.row(match self.origin {
+                    Origin::Client => operation::ROW_DELETE,
+                    Origin::Expiry => operation::EXPIRED_ROW_DELETE,
+                });
                 self.set_clustering(&mut row, clustering);
                 rows.push(row);
             }
             // Without clustering columns the row is the partition.
             Change::DeleteRow { .. } | Change::DeletePartition { .. } => {
-                rows.push(self.row(operation::PARTITION_DELETE));
+                rows.push(self.row(match self.origin {
+                    Origin::Client => operation::PARTITION_DELETE,
+                    Origin::Expiry => operation::EXPIRED_PARTITION_DELETE,
+                }));
             }
             Change::DeleteRange { start, end, .. } => {
                 rows.push(self.bound(

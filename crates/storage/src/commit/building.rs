@@ -114,8 +114,12 @@ pub(super) fn added(old: &Catalog, new: &Catalog) -> Building {
     let versions = |catalog: &Catalog| -> Building {
         let keyspaces = catalog.keyspaces.values();
         let tables = keyspaces.flat_map(|keyspace| keyspace.tables.values());
-        let indexes = tables.flat_map(|table| table.secondary_indexes.values());
-        indexes.map(|index| index.version).collect()
+        let versions = tables.flat_map(|table| {
+            let indexes = table.secondary_indexes.values();
+            let row_ttl = table.row_ttl.map(|row_ttl| row_ttl.version);
+            indexes.map(|index| index.version).chain(row_ttl)
+        });
+        versions.collect()
     };
     let known = versions(old);
     let mut versions = versions(new);

@@ -14,6 +14,7 @@ mod condition;
 mod counters;
 mod derived;
 mod expiring;
+mod expiry;
 mod lists;
 mod mark;
 mod overlay;
@@ -29,6 +30,8 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use apply::Moment;
+use derived::Grown;
+use expiry::Expiry;
 use overlay::Changes;
 use schema::{Catalog, TableId};
 use sweep::Sweep;
@@ -87,6 +90,8 @@ pub(crate) enum Request {
     /// Removes dropped tables that nobody reads any more. That is done after each request, so this
     /// one just wakes the committer.
     DropRetired,
+    /// Deletes the rows whose time has come.
+    Expire,
     Close {
         reply: oneshot::Sender<Result<(), StorageError>>,
     },
@@ -113,6 +118,8 @@ pub(crate) struct Committer {
     sweeps: VecDeque<Sweep>,
     /// Secondary indexes that lack entries of older rows.
     builds: Vec<Build>,
+    /// The deletion of rows whose time has come.
+    expiry: Expiry,
     tasks: Registry,
     turns: Turns,
 }
@@ -145,6 +152,7 @@ impl Committer {
             retired: Vec::new(),
             sweeps: unfinished.sweeps.into(),
             builds: unfinished.builds,
+            expiry: Expiry::default(),
             tasks,
             turns,
         }
@@ -194,6 +202,7 @@ impl Committer {
                 }
                 Request::Reopen => self.reopen(),
                 Request::DropRetired => {}
+                Request::Expire => self.begin_expiry(),
                 Request::Close { reply } => {
                     self.requests.close();
                     // Requests that were sent before are carried out. Later ones find the channel
@@ -207,6 +216,7 @@ impl Committer {
             self.drop_retired();
             self.sweep();
             self.build();
+            self.expire().await;
         }
         if let Err(error) = self.finish() {
             tracing::error!(%error, "the storage could not be synced when it was closed");
@@ -221,7 +231,8 @@ impl Committer {
                 Err(TryRecvError::Disconnected) => return None,
                 Err(TryRecvError::Empty) => {}
             }
-            if !self.sweep() && !self.build() && !self.drop_retired() {
+            let has_worked = self.sweep() || self.build() || self.expire().await;
+            if !has_worked && !self.drop_retired() {
                 return self.requests.recv().await;
             }
         }
@@ -258,7 +269,7 @@ impl Committer {
                     let _ = reply.send(());
                 }
                 Request::Reopen => self.reopen(),
-                Request::DropRetired => {}
+                Request::DropRetired | Request::Expire => {}
                 Request::Close { reply } => {
                     let _ = reply.send(self.shared.engine.sync());
                 }
@@ -291,6 +302,7 @@ impl Committer {
                 // Steps that were not synced may be lost.
                 self.sweeps = sweeps.into();
                 self.count_sweeps();
+                self.expiry.begin_anew();
                 self.shared.set_schema(new);
                 self.shared.clear_failure();
                 // Readers may have been told later times while the disk took no writes.
@@ -403,14 +415,9 @@ impl Committer {
                 }
             }
         }
-        let result = self.commit_changes(changes, derived_rows, turn).await;
-        if result.is_ok() {
-            // Noted before a reader of the logs sees the rows, and before their writers are
-            // answered.
-            for (log, micros) in grown {
-                log.acknowledge(micros);
-            }
-        }
+        let result = self
+            .commit_derived(changes, derived_rows, grown, turn)
+            .await;
         drop(in_flight);
         if let Err(error) = &result {
             self.shared.note_write_failure(error);
@@ -456,6 +463,25 @@ impl Committer {
         Ok(prepared)
     }
 
+    /// Commits changes with the log rows among their derived rows.
+    async fn commit_derived(
+        &mut self,
+        changes: Changes,
+        derived_rows: Batch,
+        grown: Grown,
+        turn: Turn,
+    ) -> Result<(), StorageError> {
+        let result = self.commit_changes(changes, derived_rows, turn).await;
+        if result.is_ok() {
+            // Noted before a reader of the logs sees the rows, and before their writers are
+            // answered.
+            for (log, micros) in grown {
+                log.acknowledge(micros);
+            }
+        }
+        result
+    }
+
     async fn commit_changes(
         &mut self,
         mut changes: Changes,
@@ -467,6 +493,7 @@ impl Committer {
             .filter(|table| !self.shared.forgetting.is_expiring(*table))
             .collect();
         let sweeps = std::mem::take(&mut changes.sweeps);
+        let times = std::mem::take(&mut changes.times);
         let mut batch = changes.into_batch()?;
         batch.extend(sweeps.iter().map(Sweep::entry));
         batch.extend(expiring.iter().map(|table| expiring::entry(*table)));
@@ -487,6 +514,7 @@ impl Committer {
         }
         self.sweeps.extend(sweeps);
         self.count_sweeps();
+        self.expiry.move_back(times);
         Ok(())
     }
 

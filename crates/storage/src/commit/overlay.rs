@@ -3,6 +3,7 @@
 //! Each write has an overlay of its own over the batch's. The batch takes it in if the write
 //! succeeds.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
@@ -25,6 +26,9 @@ pub(super) struct Changes {
     pub(super) expiring: HashSet<TableId>,
     /// The changed entries of secondary indexes by whole key; `None` removes the key.
     entries: HashMap<SpaceId, HashMap<Vec<u8>, Option<Bytes>>>,
+    /// The least key of the entries of the times at which changed rows expire, whether it changed
+    /// or not, by the space of the entries.
+    pub(super) times: HashMap<SpaceId, Vec<u8>>,
     /// The sweeps of new deletions of partitions and ranges.
     pub(super) sweeps: Vec<Sweep>,
 }
@@ -46,6 +50,15 @@ impl Changes {
     /// Puts an entry of a secondary index, or removes it.
     pub(super) fn put_entry(&mut self, space: SpaceId, key: Vec<u8>, value: Option<Bytes>) {
         self.entries.entry(space).or_default().insert(key, value);
+    }
+
+    /// Notes the entry of the time at which a changed row expires.
+    pub(super) fn note_time(&mut self, space: SpaceId, key: Vec<u8>) {
+        match self.times.entry(space) {
+            Entry::Vacant(vacant) => drop(vacant.insert(key)),
+            Entry::Occupied(mut least) if key < *least.get() => drop(least.insert(key)),
+            Entry::Occupied(_) => {}
+        }
     }
 
     /// The bytes by which the changes grow the tables in memory.
@@ -71,6 +84,9 @@ impl Changes {
         }
         for (space, entries) in write.entries {
             self.entries.entry(space).or_default().extend(entries);
+        }
+        for (space, key) in write.times {
+            self.note_time(space, key);
         }
         self.ranges.absorb(write.ranges);
         self.expiring.extend(write.expiring);

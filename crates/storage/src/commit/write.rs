@@ -1,13 +1,14 @@
-//! Prepares one write: checks its condition, and makes its changes and its derived rows.
+//! Prepares one write: checks its condition, and makes its changes and its derived rows. So it does
+//! with the deletion of a row that has expired, which is a write of the storage's own.
 
 use super::apply::{self, Moment};
 use super::condition::{self, Checked};
 use super::counters;
 use super::derived::{Derivation, DerivedRows, Grown};
 use super::overlay::{Changes, Overlay};
-use super::resolve::resolve;
+use super::resolve::{ResolvedMutation, resolve};
 use crate::StorageError;
-use crate::cdc::CdcGate;
+use crate::cdc::{CdcGate, Origin};
 use crate::engine::{Batch, Engine};
 use crate::layout::Schema;
 use crate::mutation::{Write, WriteOutcome};
@@ -29,7 +30,7 @@ pub(super) fn prepare(
     write: Write,
     moment: Moment,
 ) -> Result<Prepared, StorageError> {
-    let mut overlay = Overlay::new(engine, batch);
+    let overlay = Overlay::new(engine, batch);
     let floor = match &write.condition {
         Some(condition) => match condition::check(&overlay, schema, condition, &write, moment)? {
             Checked::Holds { floor } => floor,
@@ -52,8 +53,32 @@ pub(super) fn prepare(
         .into_iter()
         .map(|mutation| resolve(&overlay, schema, mutation, floor, moment))
         .collect::<Result<Vec<_>, _>>()?;
-    let derivation = Derivation::begin(&mutations, &overlay, moment)?;
-    for mutation in &mutations {
+    carry_out(overlay, schema, gate, &mutations, Origin::Client, moment)
+}
+
+/// Prepares the deletion of a row that has expired.
+pub(super) fn prepare_expiry(
+    engine: &Engine,
+    schema: &Schema,
+    gate: &CdcGate,
+    batch: &Changes,
+    deletion: ResolvedMutation<'_>,
+    moment: Moment,
+) -> Result<Prepared, StorageError> {
+    let overlay = Overlay::new(engine, batch);
+    carry_out(overlay, schema, gate, &[deletion], Origin::Expiry, moment)
+}
+
+fn carry_out(
+    mut overlay: Overlay<'_>,
+    schema: &Schema,
+    gate: &CdcGate,
+    mutations: &[ResolvedMutation<'_>],
+    origin: Origin,
+    moment: Moment,
+) -> Result<Prepared, StorageError> {
+    let derivation = Derivation::begin(mutations, origin, &overlay, moment)?;
+    for mutation in mutations {
         let (table, partition) = (mutation.table, &mutation.partition[..]);
         for change in &mutation.changes {
             if table.is_counter {

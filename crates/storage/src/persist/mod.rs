@@ -15,7 +15,8 @@
 //! value     {"name": ..., ...}
 //! ```
 //!
-//! A catalog with roles has format 3: a version that knows none would let everybody in.
+//! A catalog with roles has format 3: a version that knows none would let everybody in. One with a
+//! column that tells when rows expire has format 4: other versions would leave such rows.
 //!
 //! Format 1 had the whole catalog under the first key (`format1`). Such a directory is converted
 //! when it is opened, in one batch.
@@ -41,8 +42,11 @@ use crate::StorageError;
 
 /// The version of the records of a catalog without roles.
 const FORMAT: u32 = 2;
-/// The version of those of a catalog with roles. A greater one is refused.
+/// The version of those of a catalog with roles.
 const FORMAT_WITH_ROLES: u32 = 3;
+/// The version of those of a catalog in which a table has a column that tells when its rows expire.
+/// A greater one is refused.
+const FORMAT_WITH_ROW_TTL: u32 = 4;
 const HEAD: &[u8] = b"catalog";
 const KEYSPACE: &[u8] = b"catalog/keyspace/";
 const ROLE: &[u8] = b"catalog/role/";
@@ -242,6 +246,9 @@ pub(crate) fn note_names(key: &[u8], value: &[u8], names: &mut HashMap<TableId, 
         for (version, index) in table.secondary_indexes() {
             names.insert(TableId(version), format!("{name}, its index {index}"));
         }
+        if let Some(version) = table.row_ttl() {
+            names.insert(TableId(version), format!("{name}, its times of expiry"));
+        }
         names.insert(TableId(table.id), name);
     };
     if key == HEAD {
@@ -255,10 +262,10 @@ pub(crate) fn note_names(key: &[u8], value: &[u8], names: &mut HashMap<TableId, 
 
 fn check_format(head: &[u8]) -> Result<(), StorageError> {
     let FormatOnly { format } = parse(head)?;
-    if format > FORMAT_WITH_ROLES {
+    if format > FORMAT_WITH_ROW_TTL {
         return Err(StorageError::NewerFormat(format!(
             "the schema was written by a newer version of Annulus (format {format}, this one knows \
-             up to {FORMAT_WITH_ROLES}): use that version"
+             up to {FORMAT_WITH_ROW_TTL}): use that version"
         )));
     }
     Ok(())
@@ -279,12 +286,22 @@ fn catalog(head: HeadRecord, keyspaces: BTreeMap<String, Keyspace>) -> Catalog {
     }
 }
 
+/// The least version that can read the catalog.
+fn format_of(catalog: &Catalog) -> u32 {
+    let mut keyspaces = catalog.keyspaces.values();
+    let has_row_ttl = |table: &Arc<Table>| table.row_ttl.is_some();
+    if keyspaces.any(|keyspace| keyspace.tables.values().any(has_row_ttl)) {
+        FORMAT_WITH_ROW_TTL
+    } else if catalog.roles.is_empty() {
+        FORMAT
+    } else {
+        FORMAT_WITH_ROLES
+    }
+}
+
 fn head(catalog: &Catalog) -> Bytes {
     json(&HeadRecord {
-        format: match catalog.roles.is_empty() {
-            true => FORMAT,
-            false => FORMAT_WITH_ROLES,
-        },
+        format: format_of(catalog),
         version: catalog.version,
         host_id: catalog.host_id,
         cluster_name: catalog.cluster_name.clone(),

@@ -8,7 +8,7 @@ use cql::ast::TableName;
 use cql::ast::data_type::unknown_type;
 use schema::{
     CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, DroppedColumn, ImageMode, Index,
-    IndexedPart, Keyspace, SecondaryIndex, StreamGeneration, Table, TableId,
+    IndexedPart, Keyspace, RowTtl, SecondaryIndex, StreamGeneration, Table, TableId,
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -51,6 +51,8 @@ pub(super) struct TableRecord {
     dropped_columns: BTreeMap<String, DroppedRecord>,
     cdc_partitioner: bool,
     default_ttl_s: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    row_ttl: Option<RowTtlRecord>,
     gc_grace_s: u32,
     options: BTreeMap<String, String>,
     indexes: Vec<IndexRecord>,
@@ -63,11 +65,22 @@ pub(super) struct TableRecord {
 }
 
 impl TableRecord {
+    /// The version of the entries of the column that tells when a row expires.
+    pub fn row_ttl(&self) -> Option<Uuid> {
+        self.row_ttl.as_ref().map(|row_ttl| row_ttl.version)
+    }
+
     /// The versions and the names of the secondary indexes.
     pub fn secondary_indexes(&self) -> impl Iterator<Item = (Uuid, &str)> {
         let indexes = self.secondary_indexes.iter();
         indexes.map(|index| (index.version, index.name.as_str()))
     }
+}
+
+#[derive(Serialize, Deserialize)]
+struct RowTtlRecord {
+    column: u32,
+    version: Uuid,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -297,6 +310,20 @@ fn secondary_of(record: SecondaryRecord) -> SecondaryIndex {
     }
 }
 
+fn row_ttl_record(row_ttl: RowTtl) -> RowTtlRecord {
+    RowTtlRecord {
+        column: row_ttl.column.0,
+        version: row_ttl.version,
+    }
+}
+
+fn row_ttl_of(record: RowTtlRecord) -> RowTtl {
+    RowTtl {
+        column: ColumnId(record.column),
+        version: record.version,
+    }
+}
+
 pub(super) fn table_record(table: &Table) -> TableRecord {
     TableRecord {
         id: table.id.0,
@@ -338,6 +365,7 @@ pub(super) fn table_record(table: &Table) -> TableRecord {
             .collect(),
         cdc_partitioner: table.partitioner == Partitioner::Cdc,
         default_ttl_s: table.default_ttl_s,
+        row_ttl: table.row_ttl.map(row_ttl_record),
         gc_grace_s: table.gc_grace_s,
         options: table.options.clone(),
         indexes: table
@@ -400,6 +428,7 @@ pub(super) fn table_of(record: TableRecord, keyspace: &Keyspace) -> Result<Table
             Partitioner::Murmur3
         },
         default_ttl_s: record.default_ttl_s,
+        row_ttl: record.row_ttl.map(row_ttl_of),
         gc_grace_s: record.gc_grace_s,
         options: record.options,
         indexes: record

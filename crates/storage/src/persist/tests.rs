@@ -1,7 +1,7 @@
 use cql::secret::Secret;
 use schema::{
     CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, DroppedColumn, ImageMode, Index,
-    IndexedPart, Permission, RING_TOKENS, Resource, SecondaryIndex, StreamGeneration,
+    IndexedPart, Permission, RING_TOKENS, Resource, RowTtl, SecondaryIndex, StreamGeneration,
 };
 use value::{CqlType, UserType, token::Partitioner};
 
@@ -109,6 +109,10 @@ fn catalog() -> Catalog {
         dropped_columns: BTreeMap::from([("old".to_owned(), dropped)]),
         partitioner: Partitioner::Cdc,
         default_ttl_s: 1,
+        row_ttl: Some(RowTtl {
+            column: ColumnId(11),
+            version: Uuid::from_u128(12),
+        }),
         gc_grace_s: 2,
         options: BTreeMap::from([("comment".to_owned(), "'it''s'".to_owned())]),
         indexes: BTreeMap::from([("i".to_owned(), Arc::new(index))]),
@@ -362,7 +366,7 @@ fn a_newer_format_is_refused_though_it_can_not_be_read() {
     let read = |head: &'static [u8]| {
         load([Ok((Bytes::from_static(HEAD), Bytes::from_static(head)))].into_iter()).err()
     };
-    let newer = read(br#"{"format": 4, "what": "unknown"}"#);
+    let newer = read(br#"{"format": 5, "what": "unknown"}"#);
     assert!(matches!(newer, Some(StorageError::NewerFormat(_))));
     for damaged in [&b""[..], b"{}", br#"{"format": 1}"#, br#"{"format": 2}"#] {
         assert!(matches!(read(damaged), Some(StorageError::Corrupt(_))));
@@ -370,14 +374,17 @@ fn a_newer_format_is_refused_though_it_can_not_be_read() {
 }
 
 #[test]
-fn a_version_without_roles_refuses_a_catalog_that_has_some() {
+fn a_catalog_has_the_format_of_the_least_version_that_knows_all_of_it() {
     let format = |catalog: &Catalog| {
         let changes = changes(None, (catalog, &Generations::new()));
         let head = changes.iter().find(|(key, _)| key == HEAD);
         let head = head.and_then(|(_, value)| value.clone()).unwrap();
         parse::<FormatOnly>(&head).unwrap().format
     };
-    let with_roles = catalog();
+    let mut with_roles = catalog();
+    assert_eq!(format(&with_roles), 4);
+    let keyspace = Arc::make_mut(with_roles.keyspaces.get_mut("ks").unwrap());
+    Arc::make_mut(keyspace.tables.get_mut("Tablé").unwrap()).row_ttl = None;
     assert_eq!(format(&with_roles), 3);
     let without = Catalog {
         roles: BTreeMap::new(),

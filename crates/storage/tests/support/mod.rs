@@ -85,6 +85,7 @@ impl TableBuilder {
             dropped_columns: BTreeMap::new(),
             partitioner: Partitioner::Murmur3,
             default_ttl_s: 0,
+            row_ttl: None,
             gc_grace_s: 864_000,
             options: BTreeMap::new(),
             indexes: BTreeMap::new(),

@@ -31,7 +31,7 @@ impl Overlay<'_> {
         &mut self,
         schema: &Schema,
     ) -> Result<(), StorageError> {
-        let mut entries = Vec::new();
+        let (mut entries, mut times) = (Vec::new(), Vec::new());
         for (space, key, record) in self.write.changed_records() {
             let Ok(table) = schema.table(space.table()) else {
                 continue;
@@ -43,9 +43,13 @@ impl Overlay<'_> {
                 continue;
             };
             let old = self.before(space, key)?;
+            let expiry = table.expiry().map(|times| times.space);
             for index in &table.indexes {
                 let mut gone = terms(table, index, parts, &old)?;
                 for (term, expires_at_s) in terms(table, index, parts, record)? {
+                    if expiry == Some(index.space) {
+                        times.push((index.space, entry_key(&term, key)?));
+                    }
                     if gone.remove(&term) != Some(expires_at_s) {
                         let value = entry_value(&term, expires_at_s);
                         entries.push((index.space, entry_key(&term, key)?, Some(value)));
@@ -58,6 +62,9 @@ impl Overlay<'_> {
         }
         for (space, key, value) in entries {
             self.write.put_entry(space, key, value);
+        }
+        for (space, key) in times {
+            self.write.note_time(space, key);
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use schema::{CdcLog, ColumnId, ImageMode, TableId};
 
 use super::states::{ChangedRow, Needs, RowStates, States};
 use crate::StorageError;
-use crate::cdc::{CdcGate, DeleteFate, Group, Growth, ImageRow, Images};
+use crate::cdc::{CdcGate, DeleteFate, Group, Growth, ImageRow, Images, Origin};
 use crate::commit::apply::Moment;
 use crate::commit::overlay::put_encoded;
 use crate::commit::resolve::ResolvedMutation;
@@ -23,6 +23,13 @@ use crate::read::Cell;
 
 /// The logs that get rows, with the times of these.
 pub(in crate::commit) type Grown = Vec<(Arc<Growth>, i64)>;
+
+/// The places that log rows go to.
+pub(super) struct Target<'a> {
+    pub batch: &'a mut Batch,
+    /// Tables that got data with a time to live.
+    pub expiring: &'a mut HashSet<TableId>,
+}
 
 /// A group: the changes of a write to one partition of a logged table with one timestamp.
 pub(super) struct LogGroup<'w> {
@@ -170,11 +177,11 @@ impl<'w> LogGroup<'w> {
     pub(super) fn derive(
         self,
         states: &RowStates<'w>,
+        origin: Origin,
         schema: &Schema,
         gate: &CdcGate,
         moment: Moment,
-        batch: &mut Batch,
-        expiring: &mut HashSet<TableId>,
+        into: Target<'_>,
     ) -> Result<Option<(Arc<Growth>, i64)>, StorageError> {
         let (mutation, log) = (self.mutation, self.log);
         let fates = self.fates(states);
@@ -197,9 +204,12 @@ impl<'w> LogGroup<'w> {
         };
         let log_table = schema.table(log.table)?;
         // No reader looks for rows from before the streams began, so such a row gets the commit
-        // time.
+        // time. So does one that tells of an expired row, whose deletion is as old as the row.
         let is_older = self.timestamp < generation.since_ms.saturating_mul(1_000);
-        let timestamp = if is_older { i64::MIN } else { self.timestamp };
+        let timestamp = match origin {
+            Origin::Client if !is_older => self.timestamp,
+            Origin::Client | Origin::Expiry => i64::MIN,
+        };
         let time = gate.take(timestamp, moment.now_micros);
         log_table.growth.reach(time.micros());
         let rows = Group {
@@ -212,14 +222,15 @@ impl<'w> LogGroup<'w> {
             changes: &self.changes,
             fates,
             images,
+            origin,
             now_micros: moment.now_micros,
         }
         .log_rows()?;
         if log.options.ttl_s > 0 {
-            expiring.insert(log.table);
+            into.expiring.insert(log.table);
         }
         for (key, record) in rows {
-            put_encoded(batch, log_table.space, key, &record);
+            put_encoded(into.batch, log_table.space, key, &record);
         }
         Ok(Some((Arc::clone(&log_table.growth), time.micros())))
     }

@@ -14,13 +14,14 @@ mod entries;
 mod log;
 mod states;
 
+use log::Target;
 use states::{ChangedRow, RowStates};
 
 use super::apply::Moment;
 use super::overlay::Overlay;
 use super::resolve::ResolvedMutation;
 use crate::StorageError;
-use crate::cdc::CdcGate;
+use crate::cdc::{CdcGate, Origin};
 use crate::engine::Batch;
 use crate::layout::Schema;
 
@@ -30,6 +31,7 @@ pub(super) use log::Grown;
 /// The derivation of rows from one write, begun before the write is applied and finished after it.
 pub(super) struct Derivation<'w> {
     mutations: &'w [ResolvedMutation<'w>],
+    origin: Origin,
     states: RowStates<'w>,
 }
 
@@ -45,6 +47,7 @@ impl<'w> Derivation<'w> {
     /// Reads the rows as they are before the write, as far as a kind of derived rows needs them.
     pub(super) fn begin(
         mutations: &'w [ResolvedMutation<'w>],
+        origin: Origin,
         overlay: &Overlay<'_>,
         moment: Moment,
     ) -> Result<Derivation<'w>, StorageError> {
@@ -58,7 +61,11 @@ impl<'w> Derivation<'w> {
                 }
             }
         }
-        Ok(Derivation { mutations, states })
+        Ok(Derivation {
+            mutations,
+            origin,
+            states,
+        })
     }
 
     /// Reads the rows as they are after the write, and makes the derived rows.
@@ -82,8 +89,11 @@ impl<'w> Derivation<'w> {
         let mut batch = Batch::new();
         let mut grown = Grown::new();
         for group in log::groups(self.mutations) {
-            let expiring = &mut overlay.write.expiring;
-            grown.extend(group.derive(&self.states, schema, gate, moment, &mut batch, expiring)?);
+            let into = Target {
+                batch: &mut batch,
+                expiring: &mut overlay.write.expiring,
+            };
+            grown.extend(group.derive(&self.states, self.origin, schema, gate, moment, into)?);
         }
         Ok(DerivedRows { batch, grown })
     }
