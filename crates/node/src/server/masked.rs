@@ -41,9 +41,9 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
             rest = rest.trim_start();
             let behind = if rest.starts_with("--") || rest.starts_with("//") {
                 rest.find(['\n', '\r'])
-            } else if rest.starts_with("/*") {
+            } else if let Some(inner) = rest.strip_prefix("/*") {
                 // The star of the begin is not that of the end.
-                rest[2..].find("*/").map(|at| at + 4)
+                inner.find("*/").map(|at| at + 4)
             } else {
                 break;
             };
