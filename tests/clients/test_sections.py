@@ -1,7 +1,7 @@
 """Tests drivers of other languages in full. Each is a program with sections, and a section is a test.
 
 A program is called with a way of connecting (a MODE), and prints a line for each section: "NAME ok"
-or "NAME failed: REASON". CLIENTS names the programs to run (default: all of them)."""
+or "NAME failed: REASON". SUITES names the programs to run (default: all of them)."""
 
 import os
 import pathlib
@@ -28,15 +28,13 @@ OF_ALL = {
     "tls": ["tls", "tls-not-trusted", "tls-in-clear"],
     "tls-client": ["tls-client", "tls-no-client"],
 }
-# By program; what a driver has beyond the others, or lacks, is said here.
+# By program, with what a driver has beyond the others.
 SECTIONS = {
     "java": {**OF_ALL, "plain": [*STATEMENTS, "query-builder", "schema-builder", "mapper"]},
     "gocql": OF_ALL,
     "gocql1": OF_ALL,
-    "scylla": OF_ALL,
-    "cdrs": OF_ALL,
 }
-CLIENTS = [name for name in os.environ.get("CLIENTS", " ".join(SECTIONS)).split() if name in SECTIONS]
+SUITES = os.environ.get("SUITES", " ".join(SECTIONS)).split()
 
 
 @pytest.fixture(scope="session")
@@ -106,7 +104,7 @@ def runs(request):
     return Runs(request)
 
 
-CASES = [(client, mode, name) for client in CLIENTS for mode, names in SECTIONS[client].items() for name in names]
+CASES = [(client, mode, name) for client in SUITES for mode, names in SECTIONS[client].items() for name in names]
 
 
 @pytest.mark.parametrize("client,mode,section", CASES, ids=["-".join((client, name)) for client, _, name in CASES])

@@ -44,7 +44,7 @@ final class Builders {
         var near = selectFrom("built").column("k").function("similarity_cosine", com.datastax.oss.driver.api.querybuilder.select.Selector.column("e"), literal(CqlVector.newInstance(1f, 0f)))
                 .orderByAnnOf("e", CqlVector.newInstance(1f, 0.5f)).limit(5).build();
         Check.eventually(() -> session.execute(near).all().size() == 1, "a search");
-        session.execute(selectFrom("built").distinct().column("k").allowFiltering().perPartitionLimit(1).build());
+        session.execute(selectFrom("built").distinct().column("k").allowFiltering().build());
         session.execute(selectFrom("built").column("k").function("sum", com.datastax.oss.driver.api.querybuilder.select.Selector.column("c")).groupBy("k").build());
         session.execute(deleteFrom("built").element("m", literal("a")).whereColumn("k").isEqualTo(literal(1)).whereColumn("c").isEqualTo(literal(1)).build());
         Check.isTrue(session.execute(deleteFrom("built").whereColumn("k").isEqualTo(literal(1)).whereColumn("c").isEqualTo(literal(1)).ifExists().build()).wasApplied(), "a delete");

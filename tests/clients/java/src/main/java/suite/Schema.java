@@ -56,24 +56,6 @@ final class Schema {
         Check.equal("studio", index.getTarget(), "the index's target");
         IndexMetadata vectors = films.getIndex("by_v").orElseThrow();
         Check.isTrue(vectors.getClassName().isPresent(), "the class of an index: " + vectors.getOptions());
-        described(session, keyspace);
-    }
-
-    /** What the driver writes of a keyspace makes another such one. */
-    private static void described(CqlSession session, KeyspaceMetadata keyspace) {
-        String other = keyspace.getName().asInternal() + "_copy";
-        String script = keyspace.describeWithChildren(true).replace(keyspace.getName().asCql(false), other);
-        for (String statement : script.split(";")) {
-            if (!statement.isBlank()) {
-                session.execute(statement.strip());
-            }
-        }
-        TableMetadata films = session.getMetadata().getKeyspace(other).orElseThrow().getTable("films").orElseThrow();
-        TableMetadata first = keyspace.getTable("films").orElseThrow();
-        Check.equal(first.getColumns().keySet(), films.getColumns().keySet(), "the columns of the copy");
-        Check.equal(first.getIndexes().keySet(), films.getIndexes().keySet(), "the indexes of the copy");
-        session.execute("DROP KEYSPACE " + other);
-        Check.isTrue(session.getMetadata().getKeyspace(other).isEmpty(), "the copy is gone");
     }
 
     static void events(InetSocketAddress server, CqlSession session) throws Exception {

@@ -156,7 +156,7 @@ final class Statements {
                 + " WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"));
         Check.fails(InvalidConfigurationInQueryException.class, "", () -> session.execute(
                 "CREATE KEYSPACE bad WITH replication = {'class': 'NoSuchStrategy'}"));
-        Statement<?> badly = SimpleStatement.newInstance("SELECT * FROM here WHERE k = ?", "text");
+        Statement<?> badly = SimpleStatement.newInstance("SELECT * FROM here WHERE k = ?", "no number");
         Check.fails(InvalidQueryException.class, "", () -> session.execute(badly));
     }
 
