@@ -29,6 +29,9 @@ WITHOUT_CASSANDRA ?=
 # Set: leave out the client that is built with Go.
 WITHOUT_GO ?=
 
+# Set: leave out the client that is built with Java 17 and Maven.
+WITHOUT_JAVA ?=
+
 # In this order, so that what fails soonest fails first.
 TEST_PARTS := check test-rust $(DRIVERS:%=test-driver-%) test-cqlsh test-compat test-differential test-histories test-filters test-frameworks test-clients \
 	$(if $(WITHOUT_CASSANDRA),,test-deployment)
@@ -134,14 +137,35 @@ client-gocql:
 	mkdir -p target/clients
 	cd tests/clients/gocql && go build -mod=readonly -buildvcs=false -o ../../../target/clients/gocql .
 
+# An older line of that driver, which many programs use: its own modules and names, and the same tests.
+.PHONY: client-gocql1
+client-gocql1:
+	mkdir -p target/clients
+	cd tests/clients/gocql && go build -mod=readonly -modfile=gocql1.mod -tags gocql1 -buildvcs=false -o ../../../target/clients/gocql1 .
+
+.PHONY: client-java
+client-java:
+	@command -v mvn >/dev/null || { echo "make: the client java is built with Maven and Java 17; or leave it out: WITHOUT_JAVA=1" >&2; exit 1; }
+	mkdir -p target/clients
+	cd tests/clients/java && mvn -q -B compile dependency:copy-dependencies
+	cp tests/clients/java/launch target/clients/java
+
 .PHONY: client-cdrs
 client-cdrs:
 	cd tests/clients/cdrs && cargo build --quiet --locked --target-dir ../../../target/clients/cdrs-build
 	cp target/clients/cdrs-build/debug/cdrs target/clients/cdrs
 
+# Drivers that are tested in full: types, conditions, paging, errors, login, TLS and more, each a test.
+SUITES := $(if $(WITHOUT_GO),,gocql gocql1)
 .PHONY: test-clients
-test-clients: clients $(VENVS)/cassandra/.installed test-programs ## Drivers of other languages with their own settings: gocql, cdrs-tokio (needs Go; WITHOUT_GO=1)
-	CLIENTS="$(CLIENTS)" $(VENVS)/cassandra/bin/python -m pytest -q tests/clients
+test-clients: clients $(SUITES:%=client-%) $(VENVS)/cassandra/.installed test-programs ## Drivers of other languages with their own settings: gocql, cdrs-tokio (needs Go; WITHOUT_GO=1)
+	CLIENTS="$(CLIENTS)" SUITES="$(SUITES)" $(VENVS)/cassandra/bin/python -m pytest -q tests/clients
+
+# The Java driver waits a second after each change of the schema, so that its tests take more than a minute.
+ALL_SUITES := $(SUITES) $(if $(WITHOUT_JAVA),,java)
+.PHONY: test-clients-all
+test-clients-all: $(ALL_SUITES:%=client-%) $(VENVS)/cassandra/.installed test-programs ## Drivers of other languages in full: gocql 2 and 1.7, Java with its mapper (needs Go, Java 17 and Maven; WITHOUT_GO=1, WITHOUT_JAVA=1)
+	SUITES="$(ALL_SUITES)" $(VENVS)/cassandra/bin/python -m pytest -q tests/clients/test_sections.py
 
 # Packages come from where npm and pip fetch by default, at the versions of their lists.
 NODE_CLIENTS := node express

@@ -1,78 +1,78 @@
-// Tests Apache's gocql with its own defaults: connects, makes a keyspace and a table, writes and
-// reads, by text and prepared.
+// Tests gocql with its own defaults, in two versions: Apache's 2, and 1.7 with the tag gocql1 and the
+// modules of gocql1.mod. Prints a line for each section: "NAME ok", or "NAME failed: REASON"; or "ok"
+// after the brief form.
 //
-// usage: gocql HOST:PORT KEYSPACE
+// usage: gocql HOST:PORT KEYSPACE, gocql plain HOST:PORT KEYSPACE, gocql login HOST:PORT SUPERUSER
+// PASSWORD, gocql tls HOST:PORT DIRECTORY, gocql tls-client HOST:PORT DIRECTORY
 package main
 
 import (
 	"fmt"
-	"log"
 	"os"
+	"strings"
 	"time"
-
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-const rows = 10
+type section struct {
+	name string
+	run  func()
+}
 
 func main() {
-	address, keyspace := os.Args[1], os.Args[2]
-	session := connect(address, "")
-	must(session.Query(fmt.Sprintf("CREATE KEYSPACE %s WITH replication = "+
-		"{'class': 'SimpleStrategy', 'replication_factor': 1}", keyspace)).Exec())
-	session.Close()
-
-	session = connect(address, keyspace)
-	defer session.Close()
-	must(session.Query("CREATE TABLE t (k int, c text, v vector<float, 2>, m map<text, int>, PRIMARY KEY (k, c))").Exec())
-	must(session.Query("INSERT INTO t (k, c, v, m) VALUES (1, 'text', [1, 2], {'a': 1})").Exec())
-	// The driver prepares statements with values.
-	for k := 2; k <= rows; k++ {
-		must(session.Query("INSERT INTO t (k, c, v, m) VALUES (?, ?, ?, ?)",
-			k, "prepared", []float32{float32(k), 0.5}, map[string]int{"b": k}).Exec())
+	arguments := os.Args[1:]
+	var sections []section
+	switch arguments[0] {
+	case "plain":
+		sections = plain(arguments[1], arguments[2])
+	case "login":
+		sections = login(arguments[1], arguments[2], arguments[3])
+	case "tls":
+		sections = encrypted(arguments[1], arguments[2])
+	case "tls-client":
+		sections = withCertificate(arguments[1], arguments[2])
+	default:
+		brief(arguments[0], arguments[1])
+		return
 	}
-	var v []float32
-	var m map[string]int
-	must(session.Query("SELECT v, m FROM t WHERE k = ? AND c = ?", 7, "prepared").Scan(&v, &m))
-	if len(v) != 2 || v[0] != 7 || v[1] != 0.5 || m["b"] != 7 {
-		log.Fatalf("row 7 came back as %v, %v", v, m)
+	ok := true
+	for _, one := range sections {
+		ok = one.ends() && ok
 	}
-	count := 0
-	iter := session.Query("SELECT k FROM t").PageSize(3).Iter()
-	for k := 0; iter.Scan(&k); {
-		count++
+	if !ok {
+		os.Exit(1)
 	}
-	must(iter.Close())
-	if count != rows {
-		log.Fatalf("%d rows came back, not %d", count, rows)
-	}
-	waitForMetadata(session, keyspace)
-	fmt.Println("ok")
 }
 
-// Waits until the driver knows the table. It reads the schema anew some time after it is told of a
-// change.
-func waitForMetadata(session *gocql.Session, keyspace string) {
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		metadata, err := session.KeyspaceMetadata(keyspace)
-		must(err)
-		if _, found := metadata.Tables["t"]; found {
-			return
+// Runs a section, which fails by a panic, and prints how it ended.
+func (s section) ends() (ok bool) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			fmt.Printf("%s failed: %s\n", s.name, strings.ReplaceAll(fmt.Sprint(reason), "\n", " "))
 		}
+	}()
+	s.run()
+	fmt.Println(s.name, "ok")
+	return true
+}
+
+func check(holds bool, what string, values ...any) {
+	if !holds {
+		panic(fmt.Sprintf(what, values...))
 	}
-	log.Fatal("the table never came into the metadata")
 }
 
-func connect(address, keyspace string) *gocql.Session {
-	cluster := gocql.NewCluster(address)
-	cluster.Keyspace = keyspace
-	session, err := cluster.CreateSession()
-	must(err)
-	return session
+func equal(expected, found any, what string) {
+	check(fmt.Sprint(expected) == fmt.Sprint(found), "%s: %v, not %v", what, found, expected)
 }
 
-func must(err error) {
+func sure(err error) {
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
+	}
+}
+
+func eventually(holds func() bool, what string) {
+	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
+		check(time.Now().Before(deadline), "not within 20 s: %s", what)
 	}
 }
