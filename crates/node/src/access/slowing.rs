@@ -72,9 +72,9 @@ impl Slowing {
         let mut addresses = self.lock();
         let failures = of_address(&mut addresses, address, now);
         failures.last = now;
+        let next = failures.next.max(now);
         let role = failures.role(self.hasher.hash_one(role), now);
-        let at = role.as_ref().map_or(now, |role| role.next.max(now));
-        let at = at.max(failures.next);
+        let at = role.as_ref().map_or(next, |role| role.next.max(next));
         let wait = at.duration_since(now);
         let is_refused = wait > QUEUE_MAX;
         if let Some(role) = role {
@@ -87,7 +87,7 @@ impl Slowing {
             return None;
         }
         if failures.failed > 0 {
-            failures.next = failures.next.max(now) + pause_of_address(failures.failed);
+            failures.next = next + pause_of_address(failures.failed);
         }
         Some(wait)
     }
