@@ -190,8 +190,8 @@ impl Change {
         Ok(())
     }
 
-    /// Refuses to give a role to a member, or to take it, without AUTHORIZE on the role, where it is
-    /// a superuser's, and where one of them is missing.
+    /// Refuses to give a role to a member, or to take it, without AUTHORIZE on the role, where it
+    /// is a superuser's, and where one of them is missing.
     fn may_grant(
         &self,
         catalog: &Catalog,
