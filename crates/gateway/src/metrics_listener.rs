@@ -77,7 +77,7 @@ fn answer(
         );
     }
     if let Err(response) = admit(request.headers(), address.ip(), &shared.options.tokens) {
-        return response;
+        return *response;
     }
     match (request.method(), request.uri().path()) {
         (&Method::GET, "/metrics") => {
@@ -103,12 +103,11 @@ fn admit(
     headers: &HeaderMap,
     listener: IpAddr,
     tokens: &Tokens,
-) -> Result<(), Response<Full<Bytes>>> {
+) -> Result<(), Box<Response<Full<Bytes>>>> {
     let authorization = headers.get(AUTHORIZATION);
     let authorization = authorization.and_then(|value| value.to_str().ok());
-    tokens
-        .check(authorization, listener)
-        .map_err(|refusal| match refusal {
+    tokens.check(authorization, listener).map_err(|refusal| {
+        Box::new(match refusal {
             Refusal::Token(text) | Refusal::Login(text) => {
                 let mut response = refused(StatusCode::UNAUTHORIZED, &text);
                 let challenge = HeaderValue::from_static("Bearer realm=\"annulus\"");
@@ -118,6 +117,7 @@ fn admit(
             Refusal::Right(text) => refused(StatusCode::FORBIDDEN, &text),
             Refusal::Busy(text) => refused(StatusCode::SERVICE_UNAVAILABLE, &text),
         })
+    })
 }
 
 /// Whether the value of a Host header, with or without a port, names this machine. It guards
