@@ -1,9 +1,13 @@
 //! Reading the files that settings name.
 
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use net::tls::Pem;
 use store::Secret;
+use store_api::TokenSet;
 
 use crate::exit::Failure;
 
@@ -28,9 +32,76 @@ pub fn password(path: &Path) -> Result<Secret<String>, Failure> {
     Ok(text.trim_end_matches(['\r', '\n']).to_owned().into())
 }
 
+/// Reads the tokens of a file (`token-file`), which users of the machine must not be able to read.
+pub fn tokens(path: &Path) -> Result<TokenSet, Failure> {
+    let text = private_text(path)?;
+    let set = TokenSet::parse(text.expose());
+    set.map_err(|why| Failure::Configuration(format!("{}: {why}", path.display())))
+}
+
+/// Reads the first token of such a file, for a client.
+pub fn first_token(path: &Path) -> Result<Secret<String>, Failure> {
+    let text = private_text(path)?;
+    match store_api::first_token(text.expose()) {
+        Ok(token) => Ok(token.to_owned().into()),
+        Err(why) => Err(Failure::Configuration(format!("{}: {why}", path.display()))),
+    }
+}
+
+/// The largest file of tokens.
+const TOKENS_BYTES_MAX: u64 = 1 << 20;
+
+fn private_text(path: &Path) -> Result<Secret<String>, Failure> {
+    let wrong = |why: &dyn ToString| {
+        Failure::Configuration(format!("{}: {}", path.display(), why.to_string()))
+    };
+    let file = File::open(path).map_err(|error| wrong(&error))?;
+    let mode = file
+        .metadata()
+        .map_err(|error| wrong(&error))?
+        .permissions()
+        .mode();
+    if mode & 0o007 != 0 {
+        return Err(wrong(
+            &"every user of this machine may read or write the file: chmod 600 (or 640 for a group)",
+        ));
+    }
+    let mut text = String::new();
+    let read = file.take(TOKENS_BYTES_MAX + 1).read_to_string(&mut text);
+    read.map_err(|error| wrong(&error))?;
+    match text.len() as u64 > TOKENS_BYTES_MAX {
+        true => Err(wrong(&"the file is longer than 1 MiB")),
+        false => Ok(text.into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    #[test]
+    fn a_file_of_tokens_is_not_for_everybody() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("tokens");
+        std::fs::write(&path, "ops 0123456789abcdef\n").unwrap();
+        let with_mode = |mode| {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            (tokens(&path), first_token(&path))
+        };
+        for mode in [0o644, 0o604, 0o602] {
+            let (Err(error), Err(_)) = with_mode(mode) else {
+                panic!("{mode:o}");
+            };
+            assert!(error.to_string().contains("chmod 600"), "{error}");
+        }
+        for mode in [0o600, 0o640, 0o400] {
+            let (set, first) = with_mode(mode);
+            assert!(set.is_ok());
+            assert_eq!(first.unwrap().expose(), "0123456789abcdef");
+        }
+    }
 
     /// Every source file of the workspace that is no test.
     fn sources(directory: &Path, found: &mut Vec<PathBuf>) {

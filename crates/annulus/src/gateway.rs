@@ -17,6 +17,7 @@ use net::tls::{RenewableClient, ServerTls};
 use tokio::net::TcpStream;
 
 use crate::exit::Failure;
+use crate::files;
 use crate::gateway_settings::{GatewaySettings, Resolved};
 use crate::gateway_tls::{ForCassandra, GatewayTls};
 use crate::heap;
@@ -128,6 +129,7 @@ async fn serve(settings: Resolved, store: Option<store_service::Settings>) -> an
         settings: settings.tls,
         for_clients: settings.tls_for_clients,
         for_cassandra: settings.tls_for_cassandra,
+        tokens: settings.token_file,
         check_interval: settings.check_interval,
     };
     let ready = get_ready(&gateway, &cassandra);
@@ -162,12 +164,14 @@ async fn serve(settings: Resolved, store: Option<store_service::Settings>) -> an
     outcome.map(|_| ())
 }
 
-/// The certificates in effect, which are read again at intervals and on SIGHUP.
+/// The certificates and tokens in effect, which are read again at intervals and on SIGHUP.
 struct Certificates {
     settings: GatewayTls,
     /// The certificate for clients that is in effect.
     for_clients: Option<ServerTls>,
     for_cassandra: Option<(ForCassandra, RenewableClient)>,
+    /// The file of tokens.
+    tokens: Option<PathBuf>,
     check_interval: Duration,
 }
 
@@ -177,15 +181,22 @@ impl Certificates {
     async fn keep(mut self, gateway: &Gateway) -> anyhow::Result<&'static str> {
         let mut checks = Checks::start(self.check_interval)?;
         let (mut of_clients, mut of_cassandra) = (Failures::default(), Failures::default());
+        let mut of_tokens = Failures::default();
         loop {
             let asked_for = checks.next().await;
             let settings = self.settings.clone();
-            let read = move || (settings.for_clients(), settings.for_cassandra());
-            let (clients, cassandra) = tokio::task::spawn_blocking(read).await?;
+            let tokens = self.tokens.clone();
+            let read = move || {
+                let tokens = tokens.as_deref().map(files::tokens).transpose();
+                (settings.for_clients(), settings.for_cassandra(), tokens)
+            };
+            let (clients, cassandra, tokens) = tokio::task::spawn_blocking(read).await?;
             let renewed = clients.map(|read| self.renew_for_clients(read, gateway));
             of_clients.tell(renewed, asked_for, "the certificate for clients");
             let renewed = cassandra.and_then(|read| self.renew_for_cassandra(read));
             of_cassandra.tell(renewed, asked_for, "the certificates for Cassandra");
+            let renewed = tokens.map(|read| gateway.renew_tokens(read));
+            of_tokens.tell(renewed, asked_for, "the file of tokens");
         }
     }
 

@@ -16,9 +16,10 @@ use net::tls::{RenewableClient, ServerTls};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use store::Secret;
+use store_api::Tokens;
 
 use crate::exit::{Failure, lacks};
-use crate::files::password;
+use crate::files::{self, password};
 use crate::gateway_tls::{ForCassandra, GatewayTls};
 use crate::logging::LogFormat;
 use crate::memory_limit::MemoryLimit;
@@ -89,6 +90,12 @@ pub struct GatewaySettings {
     /// one [default: none]
     #[arg(long, env = "ANNULUS_METRICS_LISTEN", value_name = "ADDRESS:PORT")]
     pub metrics_listen: Option<SocketAddr>,
+
+    /// File of tokens, one in each line with a name before it or without one: then GET /metrics
+    /// needs one (Authorization: Bearer). Beyond a loopback address it is refused without such a
+    /// file
+    #[arg(long, env = "ANNULUS_TOKEN_FILE", value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
 
     /// Address of a node for clients, and address of its gateway; give it once for each node of the
     /// cluster
@@ -268,7 +275,9 @@ pub struct Resolved {
     pub tls_for_clients: Option<ServerTls>,
     /// The certificates for Cassandra, with the client that `options` connect with.
     pub tls_for_cassandra: Option<(ForCassandra, RenewableClient)>,
-    /// The interval at which certificates are checked for changes.
+    /// The file of tokens, which is read again.
+    pub token_file: Option<PathBuf>,
+    /// The interval at which certificates and tokens are checked for changes.
     pub check_interval: Duration,
     pub log: String,
     pub log_format: LogFormat,
@@ -317,6 +326,7 @@ impl GatewaySettings {
             gateway_pairs: self.gateway_pairs.or(other.gateway_pairs),
             gateways: self.gateways.or(other.gateways),
             metrics_listen: self.metrics_listen.or(other.metrics_listen),
+            token_file: self.token_file.or(other.token_file),
             tls: self.tls.or(other.tls),
             vector_store: self.vector_store.or(other.vector_store),
             max_connections: self.max_connections.or(other.max_connections),
@@ -363,6 +373,7 @@ impl GatewaySettings {
                 log_ttl: log_ttl(self.log_hours)?,
             }),
         };
+        let tokens = self.token_file.as_deref().map(files::tokens).transpose()?;
         let ring = ring(self.gateway_pairs, self.gateways.unwrap_or_default())?;
         let memory = MemoryLimit::resolve(self.memory_limit)?;
         let shares = memory.shares();
@@ -380,6 +391,7 @@ impl GatewaySettings {
                     self.cql_port.unwrap_or(9043),
                 ),
                 metrics_address: self.metrics_listen,
+                tokens: Arc::new(Tokens::new(tokens)),
                 cassandra,
                 cassandra_tls,
                 client_tls: tls_for_clients.as_ref().map(|tls| tls.config.clone()),
@@ -404,6 +416,7 @@ impl GatewaySettings {
             memory,
             async_threads,
             check_interval: self.tls.check_interval()?,
+            token_file: self.token_file,
             tls: self.tls,
             tls_for_clients,
             tls_for_cassandra,

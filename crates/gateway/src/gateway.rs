@@ -8,6 +8,7 @@ use arc_swap::ArcSwapOption;
 use net::listener::{BindError, Listener};
 use net::seldom::Seldom;
 use rustls::ServerConfig;
+use store_api::TokenSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -111,6 +112,11 @@ impl Gateway {
     /// Uses `tls` for clients that connect from now on, in place of [`GatewayOptions::client_tls`].
     pub fn renew_client_tls(&self, tls: Arc<ServerConfig>) {
         self.shared.client_tls.store(Some(tls));
+    }
+
+    /// Takes other tokens for `GET /metrics`. Returns whether they differ.
+    pub fn renew_tokens(&self, tokens: Option<TokenSet>) -> bool {
+        self.shared.options.tokens.replace(tokens)
     }
 
     /// Stops the gateway. It accepts no connections and reads no requests any more, waits at most

@@ -8,11 +8,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, WWW_AUTHENTICATE};
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use net::listener::Listener;
+use store_api::{Refusal, Tokens};
 use tokio::sync::Semaphore;
 
 use crate::shared::Shared;
@@ -69,28 +70,54 @@ fn answer(
 ) -> Response<Full<Bytes>> {
     let host = request.headers().get(HOST);
     let host = host.map(|host| host.to_str().unwrap_or_default());
-    let refused = |status: StatusCode, why: &str| {
-        let mut response = Response::new(Full::from(format!("{why}\n")));
-        *response.status_mut() = status;
-        response
-    };
     if host.is_some_and(|host| address.ip().is_loopback() && !is_loopback(host)) {
         return refused(
             StatusCode::FORBIDDEN,
             "this listener is on a loopback address and answers to loopback names alone",
         );
     }
+    if let Err(response) = admit(request.headers(), address.ip(), &shared.options.tokens) {
+        return *response;
+    }
     match (request.method(), request.uri().path()) {
         (&Method::GET, "/metrics") => {
             let text = shared.metrics.text(&shared.gauges());
             let mut response = Response::new(Full::from(text));
             let headers = response.headers_mut();
-            headers.insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(TEXT));
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(TEXT));
             response
         }
         (&Method::GET, _) => refused(StatusCode::NOT_FOUND, "ask for /metrics"),
         _ => refused(StatusCode::METHOD_NOT_ALLOWED, "ask with GET"),
     }
+}
+
+fn refused(status: StatusCode, why: &str) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(format!("{why}\n")));
+    *response.status_mut() = status;
+    response
+}
+
+/// Checks the token of a request to the listener at this address.
+fn admit(
+    headers: &HeaderMap,
+    listener: IpAddr,
+    tokens: &Tokens,
+) -> Result<(), Box<Response<Full<Bytes>>>> {
+    let authorization = headers.get(AUTHORIZATION);
+    let authorization = authorization.and_then(|value| value.to_str().ok());
+    tokens.check(authorization, listener).map_err(|refusal| {
+        Box::new(match refusal {
+            Refusal::Token(text) | Refusal::Login(text) => {
+                let mut response = refused(StatusCode::UNAUTHORIZED, &text);
+                let challenge = HeaderValue::from_static("Bearer realm=\"annulus\"");
+                response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+                response
+            }
+            Refusal::Right(text) => refused(StatusCode::FORBIDDEN, &text),
+            Refusal::Busy(text) => refused(StatusCode::SERVICE_UNAVAILABLE, &text),
+        })
+    })
 }
 
 /// Whether the value of a Host header, with or without a port, names this machine. It guards
@@ -110,6 +137,28 @@ fn is_loopback(host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn beyond_loopback_a_token_is_asked_for() {
+        let [here, elsewhere] = ["127.0.0.1", "10.0.0.1"].map(|text| text.parse().unwrap());
+        let bearing = |value: &'static str| {
+            HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_static(value))])
+        };
+        let status = |headers: &HeaderMap, at, tokens: &Tokens| {
+            let refused = admit(headers, at, tokens);
+            refused.map_or_else(|response| response.status().as_u16(), |()| 200)
+        };
+        let nothing = HeaderMap::new();
+        let none = Tokens::default();
+        assert_eq!(status(&nothing, here, &none), 200);
+        assert_eq!(status(&nothing, elsewhere, &none), 403);
+        let set = store_api::TokenSet::parse("0123456789abcdef").unwrap();
+        let some = Tokens::new(Some(set));
+        assert_eq!(status(&nothing, here, &some), 401);
+        assert_eq!(status(&bearing("Bearer wrong"), elsewhere, &some), 401);
+        let right = bearing("Bearer 0123456789abcdef");
+        assert_eq!(status(&right, elsewhere, &some), 200);
+    }
 
     #[test]
     fn names_of_this_machine() {

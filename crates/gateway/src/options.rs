@@ -9,7 +9,7 @@ use clock::{Clock, SystemClock};
 use cql::wire::DEFAULT_BODY_LIMIT;
 use net::reactors::Reactors;
 use rustls::{ClientConfig, ServerConfig};
-use store_api::Stores;
+use store_api::{Stores, Tokens};
 
 use crate::catalog::CatalogOptions;
 use crate::ring::Ring;
@@ -50,6 +50,8 @@ pub struct GatewayOptions {
     pub address: SocketAddr,
     /// The address at which `GET /metrics` is answered; `None` if nowhere.
     pub metrics_address: Option<SocketAddr>,
+    /// The tokens that `GET /metrics` needs.
+    pub tokens: Arc<Tokens>,
     /// The node behind the gateway, as `HOST:PORT`. A name is resolved for each connection.
     pub cassandra: String,
     /// The TLS for connections to the node: the authorities that are trusted, and the certificate
@@ -108,6 +110,7 @@ impl Default for GatewayOptions {
         GatewayOptions {
             address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9043),
             metrics_address: None,
+            tokens: Arc::default(),
             cassandra: "127.0.0.1:9042".to_owned(),
             cassandra_tls: None,
             client_tls: None,

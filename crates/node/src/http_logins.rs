@@ -1,7 +1,6 @@
 //! Logins and rights for the HTTP API of the index service in the same process: HTTP Basic (RFC
 //! 7617) with the name and the password of a role.
 
-use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use cql::error::{CqlError, ErrorKind};
 use cql::secret::Secret;
 use schema::{Catalog, Permission, Table};
-use store_api::{Doorkeeper, Refusal, Wish};
+use store_api::{Doorkeeper, Refusal, Visit, Wish};
 
 use crate::access::Rights;
 use crate::access::login::Credentials;
@@ -30,19 +29,17 @@ impl HttpLogins {
         HttpLogins { database }
     }
 
-    async fn check(
-        &self,
-        authorization: Option<&str>,
-        address: IpAddr,
-        wish: Wish<'_>,
-    ) -> Result<(), Refusal> {
-        let credentials = authorization.and_then(basic).ok_or_else(|| {
+    async fn check(&self, visit: Visit<'_>, wish: Wish<'_>) -> Result<(), Refusal> {
+        let credentials = visit.authorization.and_then(basic).ok_or_else(|| {
             let text = "log in as a role of the database: HTTP Basic, its name and its password";
             Refusal::Login(text.to_owned())
         })?;
         let access = &self.database.access;
         let catalog = self.database.storage.catalog();
-        let role = access.logins.log_in(&catalog, credentials, address).await;
+        let role = access
+            .logins
+            .log_in(&catalog, credentials, visit.client)
+            .await;
         let role = role.map_err(refusal)?;
         let catalog = self.database.storage.catalog();
         let rights = access.rights(&catalog, &role).map_err(refusal)?;
@@ -52,7 +49,7 @@ impl HttpLogins {
 
 fn may(rights: &Rights, catalog: &Catalog, wish: Wish<'_>) -> Result<(), Refusal> {
     let (permission, keyspace, index) = match wish {
-        Wish::See => return Ok(()),
+        Wish::See | Wish::SeeState => return Ok(()),
         Wish::Operate if rights.is_superuser() => return Ok(()),
         Wish::Operate => {
             return Err(Refusal::Right("only superusers may do this".to_owned()));
@@ -106,11 +103,10 @@ fn refusal(error: CqlError) -> Refusal {
 impl Doorkeeper for HttpLogins {
     fn admit<'a>(
         &'a self,
-        authorization: Option<&'a str>,
-        address: IpAddr,
+        visit: Visit<'a>,
         wish: Wish<'a>,
     ) -> Pin<Box<dyn Future<Output = Result<(), Refusal>> + Send + 'a>> {
-        Box::pin(self.check(authorization, address, wish))
+        Box::pin(self.check(visit, wish))
     }
 }
 

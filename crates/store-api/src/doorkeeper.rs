@@ -1,5 +1,5 @@
 //! Decides who may do what at the HTTP API. A database in the same process knows its users; an
-//! index service alone knows tokens.
+//! index service alone knows tokens ([`crate::Tokens`]).
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,19 +7,30 @@ use std::pin::Pin;
 
 /// Checks requests before they reach a handler.
 pub trait Doorkeeper: fmt::Debug + Send + Sync {
-    /// Lets a request in or refuses it. `authorization` is the value of its header, `address` that
-    /// of its client.
+    /// Lets a request in or refuses it.
     fn admit<'a>(
         &'a self,
-        authorization: Option<&'a str>,
-        address: IpAddr,
+        visit: Visit<'a>,
         wish: Wish<'a>,
     ) -> Pin<Box<dyn Future<Output = Result<(), Refusal>> + Send + 'a>>;
+}
+
+/// The origin of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Visit<'a> {
+    /// The value of its header `Authorization`.
+    pub authorization: Option<&'a str>,
+    /// The address of its client.
+    pub client: IpAddr,
+    /// The address of the listener that it came to.
+    pub listener: IpAddr,
 }
 
 /// The right that a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish<'a> {
+    /// To see the state of one index, as databases do that have a login for nothing.
+    SeeState,
     /// To see states, tasks and metrics, none of which tell of rows.
     See,
     /// To search an index, which tells of rows.
@@ -45,6 +56,8 @@ pub enum Wish<'a> {
 pub enum Refusal {
     /// Nobody has logged in, or not rightly.
     Login(String),
+    /// The request bears no token, or a wrong one.
+    Token(String),
     /// The client has no right to this.
     Right(String),
     /// The login can't be checked now.

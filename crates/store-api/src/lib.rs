@@ -12,9 +12,11 @@ mod client;
 mod doorkeeper;
 mod error;
 mod stores;
+mod tokens;
 pub mod types;
 
 pub use client::{Client, ClientOptions, KeyValue, Neighbours, Zones};
-pub use doorkeeper::{Doorkeeper, Refusal, Wish};
+pub use doorkeeper::{Doorkeeper, Refusal, Visit, Wish};
 pub use error::{ClientError, InvalidUri, NotOneService};
 pub use stores::{LocalStore, Stores};
+pub use tokens::{TokenSet, Tokens, first_token};

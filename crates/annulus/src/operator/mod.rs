@@ -94,6 +94,17 @@ pub struct Asking {
     )]
     password_file: Option<PathBuf>,
 
+    /// File with a token, for an index service beyond a loopback address (`annulus store`); the
+    /// first token of a file with several
+    #[arg(
+        long,
+        env = "ANNULUS_HTTP_TOKEN_FILE",
+        value_name = "FILE",
+        conflicts_with = "user",
+        global = true
+    )]
+    token_file: Option<PathBuf>,
+
     /// Print the answer as JSON, as the HTTP API gives it
     #[arg(long, global = true)]
     json: bool,
@@ -119,15 +130,24 @@ impl Asking {
         client.map_err(|error| Failure::Configuration(error.to_string()).into())
     }
 
-    /// The login as a header of HTTP Basic.
+    /// The login as a header of HTTP Basic, or the token.
     fn authorization(&self) -> Result<Option<HeaderValue>, Failure> {
-        let (Some(user), Some(path)) = (&self.user, &self.password_file) else {
-            return Ok(None);
+        let (header, path) = match (&self.user, &self.password_file, &self.token_file) {
+            (Some(user), Some(path), _) => {
+                let password = files::password(path)?;
+                let login = STANDARD.encode(format!("{user}:{}", password.expose()));
+                (format!("Basic {login}"), path)
+            }
+            (_, _, Some(path)) => {
+                let token = files::first_token(path)?;
+                (format!("Bearer {}", token.expose()), path)
+            }
+            _ => return Ok(None),
         };
-        let password = files::password(path)?;
-        let login = STANDARD.encode(format!("{user}:{}", password.expose()));
-        let mut header = HeaderValue::try_from(format!("Basic {login}"))
-            .map_err(|_| Failure::Configuration(format!("{}: no password", path.display())))?;
+        let mut header = HeaderValue::try_from(header).map_err(|_| {
+            let why = "the password or token can't stand in a header";
+            Failure::Configuration(format!("{}: {why}", path.display()))
+        })?;
         header.set_sensitive(true);
         Ok(Some(header))
     }
@@ -136,9 +156,15 @@ impl Asking {
     pub fn explain(&self, error: ClientError) -> anyhow::Error {
         match error {
             ClientError::Status { status, message }
-                if status.starts_with("401") && self.user.is_none() =>
+                if status.starts_with("401")
+                    && self.user.is_none()
+                    && self.token_file.is_none() =>
             {
-                anyhow::anyhow!("{message} (--user and --password-file)")
+                let remedy = match message.contains("token") {
+                    true => "here: --token-file",
+                    false => "--user and --password-file",
+                };
+                anyhow::anyhow!("{message} ({remedy})")
             }
             ClientError::Status { message, .. }
             | ClientError::Overloaded { message, .. }

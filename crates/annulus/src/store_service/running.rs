@@ -3,11 +3,12 @@
 use std::convert::Infallible;
 use std::io::Write as _;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use anyhow::Context;
 use store::{ListenerOptions, Listeners, StartError, Store, StoreHandle};
-use store_api::Stores;
 use store_api::types::NodeStatus;
+use store_api::{Stores, Tokens};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior};
@@ -62,14 +63,17 @@ impl Bound {
         let Settings {
             host,
             set,
-            resolved,
+            mut resolved,
         } = self.settings;
+        let tokens = Arc::new(Tokens::new(resolved.tokens));
+        resolved.options.doorkeeper = Some(tokens.clone());
         let mut checks = tokio::time::interval(resolved.check_interval);
         checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let store = Store::start_on(self.listeners, resolved.options).map_err(failed)?;
         tracing::info!(http = ?store.addresses(), "the index service listens");
         Ok(Service {
             store,
+            tokens,
             host,
             set,
             hang_up: self.hang_up,
@@ -81,6 +85,8 @@ impl Bound {
 /// A running index service.
 pub struct Service {
     store: StoreHandle,
+    /// The tokens at its door.
+    tokens: Arc<Tokens>,
     host: Host,
     /// The settings in effect.
     set: StoreSettings,
@@ -161,6 +167,9 @@ impl Service {
             .reload(&options.listeners, options.database, options.memory)
             .await
             .map_err(|error| error.to_string())?;
+        if self.tokens.replace(resolved.tokens) {
+            tracing::info!("the tokens of the index service changed");
+        }
         self.set = set;
         Ok(())
     }

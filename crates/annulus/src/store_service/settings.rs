@@ -39,7 +39,8 @@ pub struct StoreSettings {
     #[arg(long, env = "VECTOR_STORE_TLS_KEY_PATH", value_name = "FILE")]
     pub tls_key_path: Option<PathBuf>,
 
-    /// Interval at which certificates and the password file are checked for changes [default: 30s]
+    /// Interval at which certificates and the files of the password and of tokens are checked for
+    /// changes [default: 30s]
     #[arg(
         long,
         env = "VECTOR_STORE_TLS_FILE_CHECK_INTERVAL",
@@ -55,6 +56,12 @@ pub struct StoreSettings {
     /// Authorities that sign clients' certificates, PEM
     #[arg(long, env = "VECTOR_STORE_MTLS_CA_CERT_PATH", value_name = "FILE")]
     pub mtls_ca_cert_path: Option<PathBuf>,
+
+    /// File of tokens, one in each line with a name before it or without one: then all but searches
+    /// and states needs one (Authorization: Bearer). Beyond a loopback address these requests are
+    /// refused without such a file
+    #[arg(long, env = "ANNULUS_TOKEN_FILE", value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
 
     /// Nodes of the database to contact first, separated by commas [default: 127.0.0.1:9042]
     #[arg(long, env = "VECTOR_STORE_SCYLLADB_URI", value_name = "HOST:PORT,...")]

@@ -7,7 +7,7 @@ use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use store_api::{Refusal, Wish};
+use store_api::{Refusal, Visit, Wish};
 
 use super::Shared;
 use super::error::ApiError;
@@ -17,6 +17,8 @@ use super::error::ApiError;
 pub enum Need {
     /// None: whoever balances load asks this without a login.
     Nothing,
+    /// See [`Wish::SeeState`].
+    SeeState,
     /// See [`Wish::See`].
     See,
     /// See [`Wish::Search`].
@@ -31,6 +33,7 @@ impl Need {
     fn wish<'a>(self, keyspace: &'a str, index: &'a str) -> Option<Wish<'a>> {
         match self {
             Need::Nothing => None,
+            Need::SeeState => Some(Wish::SeeState),
             Need::See => Some(Wish::See),
             Need::Search => Some(Wish::Search { keyspace, index }),
             Need::Change => Some(Wish::Change { keyspace, index }),
@@ -77,16 +80,22 @@ pub async fn admit(
     else {
         return Ok(());
     };
-    let Some(ClientAddress(address)) = address else {
+    let Some(ClientAddress(client)) = address else {
         return Err(ApiError::Internal(
             "bug: a request without an address".to_owned(),
         ));
     };
     let authorization = headers.get(AUTHORIZATION);
     let authorization = authorization.and_then(|value| value.to_str().ok());
-    let admitted = doorkeeper.admit(authorization, address, wish).await;
+    let visit = Visit {
+        authorization,
+        client,
+        listener: shared.address.ip(),
+    };
+    let admitted = doorkeeper.admit(visit, wish).await;
     admitted.map_err(|refusal| match refusal {
         Refusal::Login(text) => ApiError::NoLogin(text),
+        Refusal::Token(text) => ApiError::NoToken(text),
         Refusal::Right(text) => ApiError::NoRight(text),
         Refusal::Busy(text) => ApiError::LoginsWait(text),
     })

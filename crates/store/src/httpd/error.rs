@@ -48,6 +48,9 @@ pub enum ApiError {
     /// Nobody has logged in, or not rightly.
     #[error("{0}")]
     NoLogin(String),
+    /// The request bears no token, or a wrong one.
+    #[error("{0}")]
+    NoToken(String),
     /// The client may not do this.
     #[error("{0}")]
     NoRight(String),
@@ -121,9 +124,9 @@ impl IntoResponse for ApiError {
                 (StatusCode::SERVICE_UNAVAILABLE, headers, text).into_response()
             }
             ApiError::NoLogin(_) => {
-                let basic = HeaderValue::from_static("Basic realm=\"annulus\", charset=\"UTF-8\"");
-                (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, basic)], text).into_response()
+                unauthorized("Basic realm=\"annulus\", charset=\"UTF-8\"", text)
             }
+            ApiError::NoToken(_) => unauthorized("Bearer realm=\"annulus\"", text),
             ApiError::AnswersWait | ApiError::LoginsWait(_) => overloaded(text),
             ApiError::Internal(_) => failed(text),
         }
@@ -155,6 +158,12 @@ fn no_answer(error: &SearchError, text: String) -> Response {
         | SearchError::Unsuitable(_)
         | SearchError::TooManyValues { .. } => (status_of(error), text).into_response(),
     }
+}
+
+fn unauthorized(challenge: &'static str, text: String) -> Response {
+    let challenge = HeaderValue::from_static(challenge);
+    let headers = [(WWW_AUTHENTICATE, challenge)];
+    (StatusCode::UNAUTHORIZED, headers, text).into_response()
 }
 
 fn failed(text: String) -> Response {

@@ -54,9 +54,10 @@ impl Bound {
     /// Serves the API until the returned listener is stopped.
     pub fn serve(self, api: Api) -> Listening {
         let stop = CancellationToken::new();
-        let shared = Arc::new(super::Listener::new(api, &self.options, stop.clone()));
-        let guard = Arc::new(Guard::new(self.address(), &self.options.names));
         let address = self.address();
+        let shared = super::Listener::new(api, address, &self.options, stop.clone());
+        let shared = Arc::new(shared);
+        let guard = Arc::new(Guard::new(address, &self.options.names));
         let entrance = entrance(&shared, self.tls, &self.options, &guard);
         let listening = Listening {
             address,

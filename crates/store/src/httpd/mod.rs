@@ -32,6 +32,7 @@ mod scrub;
 mod table;
 mod tasks;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -79,6 +80,8 @@ type Shared = Arc<Listener>;
 /// The budgets and limits of a listener, and the state of the service.
 struct Listener {
     api: Api,
+    /// The address at which it listens.
+    address: SocketAddr,
     /// The budget of searches.
     admissions: Admissions,
     /// The budget of bytes of answers that are on their way.
@@ -95,9 +98,15 @@ struct Listener {
 }
 
 impl Listener {
-    fn new(api: Api, options: &ListenerOptions, stop: CancellationToken) -> Listener {
+    fn new(
+        api: Api,
+        address: SocketAddr,
+        options: &ListenerOptions,
+        stop: CancellationToken,
+    ) -> Listener {
         Listener {
             api,
+            address,
             admissions: Admissions::new(options.searches_max, options.search_wait_max),
             answers: AnswerBudget::new(options.answer_bytes_max),
             bodies: Budget::new(options.bodies_bytes_max),

@@ -131,7 +131,7 @@ fn table() -> [Route; 25] {
         route(GET, "/api/v1/clock", routes::clock),
         route(GET, "/api/v1/indexes", routes::indexes),
         route(GET, INDEX, routes::index),
-        route(GET, STATUS, routes::index_status),
+        route(GET, STATUS, routes::index_status).needs(Need::SeeState),
         search(ANN, ann::ann).direct(),
         search(BM25, routes::no_text_index),
         search(HIGHLIGHT, routes::no_text_index),

@@ -17,6 +17,7 @@ mod local;
 mod long_work;
 mod returned;
 mod sockets;
+mod tokens;
 
 use value::CqlType;
 
@@ -74,6 +75,14 @@ impl Service {
     }
 
     async fn start_as(internals: bool, change: impl FnOnce(&mut ListenerOptions)) -> Service {
+        Service::start_behind(None, internals, change).await
+    }
+
+    async fn start_behind(
+        doorkeeper: Option<Arc<dyn Doorkeeper>>,
+        internals: bool,
+        change: impl FnOnce(&mut ListenerOptions),
+    ) -> Service {
         let engine = Arc::new(Engine::new(Metrics::new(), vec!["fine".into()]));
         let compute = Compute::new(turns::Turns::of_threads(2), INLINE);
         let work = Registry::default();
@@ -106,7 +115,7 @@ impl Service {
                 engine: "e".into(),
             }),
             internals,
-            doorkeeper: None,
+            doorkeeper,
         };
         let listening = bound.serve(api.clone());
         Service {

@@ -8,11 +8,12 @@ use store::{
     CdcOptions, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions, MemoryOptions,
     Placement, Preferred, ReaderOptions, RepairOptions, RepairSchedule, StoreOptions,
 };
+use store_api::TokenSet;
 use turns::Turns;
 
 use super::StoreSettings;
 use crate::exit::{Failure, lacks};
-use crate::files::{password, pem};
+use crate::files::{self, password, pem};
 use crate::logging::LogFormat;
 use crate::settings::{DEFAULT_LOG, IndexVectors, filter_values, names, scrub, shares, snapshots};
 use crate::span::{bounded, distance, interval};
@@ -26,6 +27,8 @@ const THREADS_MAX: usize = 65_536;
 pub struct Resolved {
     /// The options of the index service.
     pub options: StoreOptions,
+    /// The tokens of operators; `None` if no file of them is named.
+    pub tokens: Option<TokenSet>,
     /// The number of threads for sockets and other work that waits.
     pub async_threads: usize,
     /// The interval at which certificates and the password file are checked for changes.
@@ -45,6 +48,7 @@ impl StoreSettings {
     pub fn resolve(self) -> Result<Resolved, Failure> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let listeners = self.listeners()?;
+        let tokens = self.token_file.as_deref().map(files::tokens).transpose()?;
         let database = self.database()?;
         let cdc = self.cdc()?;
         let (repair_schedule, behind_gateways) = self.repair_schedules()?;
@@ -95,6 +99,7 @@ impl StoreSettings {
         options.share_memory();
         Ok(Resolved {
             options,
+            tokens,
             async_threads: threads("async-threads", self.async_threads.unwrap_or(cores))?,
             check_interval: check_interval(self.tls_file_check_interval)?,
             colours: !self.disable_colors.unwrap_or(false),
