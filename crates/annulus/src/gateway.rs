@@ -100,12 +100,10 @@ async fn serve(settings: Resolved, store: Option<store_service::Settings>) -> an
     let cassandra = options.cassandra.clone();
     tokio::spawn(heap::keep_trimmed(vec![options.memory.clone()]));
     warn_of_what_drivers_cannot_see(&options);
-    let bound = match store {
-        Some(settings) => Some(Bound::bind(settings).await?),
-        None => None,
-    };
-    if let Some(bound) = &bound {
-        options.stores = bound.local();
+    let mut bound = None;
+    if let Some(settings) = store {
+        let of_store = bound.insert(Bound::bind(settings).await?);
+        options.stores = of_store.local();
     }
     let gateway = Gateway::start(options).await.map_err(|error| {
         Failure::AddressInUse(format!(

@@ -353,13 +353,9 @@ impl GatewaySettings {
         self.check_stores()?;
         let cassandra = node_address(self.cassandra)?;
         let tls_for_clients = self.tls.for_clients()?;
-        let tls_for_cassandra = match self.tls.for_cassandra()? {
-            Some(read) => {
-                let client = read.client()?;
-                Some((read, client))
-            }
-            None => None,
-        };
+        let read = self.tls.for_cassandra()?;
+        let with_client = read.map(|read| read.client().map(|client| (read, client)));
+        let tls_for_cassandra = with_client.transpose()?;
         let of_cassandra = tls_for_cassandra.as_ref();
         let cassandra_tls = of_cassandra.map(|(_, client)| client.config());
         let catalog = match self.pass_through {

@@ -329,6 +329,16 @@ mod tests {
                 Bigint,
                 Value::Bigint(-5),
             ),
+        ];
+        for (value, from, to, expected) in cases {
+            assert_eq!(cast(&value, &from, &to), expected, "{value:?} as {to}");
+        }
+    }
+
+    #[test]
+    fn numbers_beyond_all_bounds_are_cast_as_in_java() {
+        use CqlType::*;
+        let cases = [
             (Value::Bigint(3), Bigint, Double, Value::Double(3.0)),
             (
                 Value::Float(1e30),
