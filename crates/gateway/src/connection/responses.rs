@@ -163,8 +163,8 @@ impl Responses {
         write_front(intake, passing, client).await
     }
 
-    /// Notes whether the node takes the client's STARTUP or lets it in. Returns whether it takes the
-    /// STARTUP.
+    /// Notes whether the node takes the client's STARTUP or lets it in. Returns whether it takes
+    /// the STARTUP.
     fn has_begun(&self, header: &FrameHeader) -> bool {
         let session = &self.context.session;
         if matches!(header.opcode, Opcode::Ready | Opcode::AuthSuccess) {
