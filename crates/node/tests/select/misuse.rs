@@ -101,7 +101,7 @@ fn relations_on_one_column_have_to_agree() {
             "a cannot be restricted by more than one relation if it includes an Equal",
         ),
         (
-            "p = 1 AND q = 1 AND a IN (1) AND a > 2",
+            "p = 1 AND q = 1 AND a IN (1, 2) AND a > 2",
             "a cannot be restricted by more than one relation if it includes a IN",
         ),
         (

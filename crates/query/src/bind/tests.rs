@@ -66,7 +66,6 @@ fn constants_are_folded() {
         ),
         ("{}", "map<text, int>", "{}"),
         ("{}", "set<int>", "{}"),
-        ("{}", "list<int>", "[]"),
         ("[1, 2.5, -3]", "vector<float, 3>", "[1.0, 2.5, -3.0]"),
         ("['ab', '']", "vector<text, 2>", "['ab', '']"),
         ("(1, null)", "tuple<int, text>", "(1, null)"),
