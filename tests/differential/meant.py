@@ -164,7 +164,7 @@ def _index_on_durations(statement, _theirs, ours):
 
 @meant("A clustering column in descending order has its own type; Cassandra takes it for none of collections.")
 def _descending_collection(_statement, theirs, ours):
-    words = r"on non-(map|collection) column c\d|requires an? \w+ argument, but found argument c\d"
+    words = r"on non-(map|collection) column c\d|requires an? [\w ]+ argument, but found argument c\d"
     return not is_refused(ours) and bool(re.search(words, theirs))
 
 
@@ -203,6 +203,23 @@ def _null_in_parentheses(statement, _theirs, ours):
 def _decimal_as_varint(statement, theirs, ours):
     cast = {at for at, text in enumerate(_columns(theirs)) if "as varint)" in text or re.match(r"a\d ", text)}
     return "AS varint" in statement and _same_but(theirs, ours, cast)
+
+
+@meant("A vector that is indexed has finite elements.")
+def _infinite_vector(_statement, theirs, ours):
+    return not is_refused(theirs) and "must be finite numbers" in ours
+
+
+@meant("Rows with an empty value are found beside a storage-attached index, too, where Cassandra finds none.")
+def _empty_beside_index(statement, theirs, ours):
+    rows = theirs.split("columns of ")[-1].split("\n")[1:]
+    is_filter = re.search(r"IN \(''|= ''", statement) and "ALLOW FILTERING" in statement
+    return bool(is_filter) and not is_refused(theirs) and not is_refused(ours) and not rows
+
+
+@meant("A cast of a column to its own type has the column's name, in descending order, too.")
+def _cast_name(statement, theirs, ours):
+    return "cast(c" in statement and re.sub(r"cast\((c\d) as \w+\)", r"\1", theirs) == ours
 
 
 @meant("An index on vectors of one dimension may measure the cosine.")

@@ -5,7 +5,7 @@
 //! possibility without the grammar having to repeat itself.
 
 use super::lexer::{Kind, LexError, Lexer, Token};
-use super::{MAX_NESTING, MAX_OPERATORS, MAX_TOKENS};
+use super::{MAX_NESTING, MAX_OPERATORS, MAX_PARTS, MAX_TOKENS};
 use crate::ast::BindMarker;
 use crate::error::CqlError;
 
@@ -28,6 +28,8 @@ pub(super) struct Cursor<'a> {
     open_expressions: usize,
     /// The number of operators in the outermost of them, at most [`MAX_OPERATORS`].
     operators: usize,
+    /// The number of fields and brackets in the outermost of them, at most [`MAX_PARTS`].
+    parts: usize,
     /// The number of tokens taken, at most [`MAX_TOKENS`].
     tokens: usize,
     /// Whether errors leave out what stands at the current token, which may be a password.
@@ -51,6 +53,7 @@ impl<'a> Cursor<'a> {
             depth: 0,
             open_expressions: 0,
             operators: 0,
+            parts: 0,
             tokens: 0,
             hides_strings: false,
         })
@@ -234,6 +237,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn expression<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         if self.open_expressions == 0 {
             self.operators = 0;
+            self.parts = 0;
         }
         self.open_expressions += 1;
         let result = self.nested(inner);
@@ -247,6 +251,17 @@ impl<'a> Cursor<'a> {
         match self.operators > MAX_OPERATORS {
             true => Err(self.error_here(format!(
                 "an expression has at most {MAX_OPERATORS} operators"
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// Counts a field or brackets, or refuses more than [`MAX_PARTS`] in an expression.
+    pub(super) fn note_part(&mut self) -> Parse<()> {
+        self.parts += 1;
+        match self.parts > MAX_PARTS {
+            true => Err(self.error_here(format!(
+                "an expression has at most {MAX_PARTS} fields and elements"
             ))),
             false => Ok(()),
         }

@@ -44,6 +44,10 @@ pub const MAX_NESTING: usize = 64;
 /// which is walked by recursion later.
 pub const MAX_OPERATORS: usize = 128;
 
+/// The most fields and brackets (`a.b['c']`) in an expression. The tree is walked by recursion, so
+/// its depth must be bounded.
+pub const MAX_PARTS: usize = 128;
+
 /// The most tokens of a statement. A token takes up to about 100 bytes in the tree, so without this
 /// limit a statement of the largest frame, made of commas and digits alone, would take gigabytes.
 /// The limit allows half a million elements of a list: 341 vectors of 1,536 dimensions, written

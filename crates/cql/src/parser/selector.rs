@@ -8,10 +8,6 @@ use crate::ast::{
     FunctionCall, Operand, Part, Projection, SelectItem, Selector, Term, TimeFunction,
 };
 
-/// The most fields and brackets in a row (`a.b['c']`). The tree is walked by recursion later, so
-/// its depth must be bounded.
-const PARTS_MAX: usize = 32;
-
 /// The functions whose argument is a column or a part of one.
 const TIME_FUNCTIONS: [TimeFunction; 3] = [
     TimeFunction::WriteTime,
@@ -83,31 +79,28 @@ impl Cursor<'_> {
 
     /// Parses the fields and brackets behind a selector: `.field`, `[key]`, `[from..to]`.
     fn parts_of(&mut self, mut selector: Selector) -> Parse<Selector> {
-        for _ in 0..=PARTS_MAX {
+        loop {
             let whole = Box::new(selector);
-            if let Some(field) = self.field_name()? {
-                selector = Selector::Field {
+            selector = match self.field_name()? {
+                Some(field) => Selector::Field {
                     selector: whole,
                     field,
-                };
-                continue;
-            }
-            selector = match self.elements()? {
-                Part::Element(key) => Selector::Element {
-                    selector: whole,
-                    key,
                 },
-                Part::Slice { from, to } => Selector::Slice {
-                    selector: whole,
-                    from: from.map(Box::new),
-                    to: to.map(Box::new),
+                None => match self.elements()? {
+                    Part::Element(key) => Selector::Element {
+                        selector: whole,
+                        key,
+                    },
+                    Part::Slice { from, to } => Selector::Slice {
+                        selector: whole,
+                        from: from.map(Box::new),
+                        to: to.map(Box::new),
+                    },
+                    Part::Whole | Part::Field(_) => return Ok(*whole),
                 },
-                Part::Whole | Part::Field(_) => return Ok(*whole),
             };
+            self.note_part()?;
         }
-        Err(self.error_here(format!(
-            "a selector reaches no deeper than {PARTS_MAX} fields and elements"
-        )))
     }
 
     /// Parses `(type) selector`.

@@ -227,6 +227,18 @@ fn fields_of_user_types_are_selected() {
     );
     let deep = format!("SELECT u{} FROM t", ".f".repeat(100_000));
     assert!(cql::parser::parse_statement(&deep).is_err());
+    // Parts count over all parentheses, as the tree of both is as deep.
+    let many = |levels: usize| {
+        let parts = "['a']".repeat(30);
+        let text = format!(
+            "SELECT {}m{} FROM t",
+            "(".repeat(levels),
+            format!("{parts})").repeat(levels)
+        );
+        cql::parser::parse_statement(&text)
+    };
+    assert!(many(4).is_ok());
+    assert!(many(5).is_err());
 }
 
 #[test]

@@ -209,6 +209,11 @@ impl Accumulator {
         Ok(())
     }
 
+    /// The bytes of the value that is kept.
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.best.as_ref().map_or(0, Bytes::len)
+    }
+
     /// The serialised result; `None` for null.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! A collector takes the rows of a query, whichever way they are found. It filters and counts them,
 //! and makes the page of them.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -12,13 +13,16 @@ use query::clock::StatementClock;
 use storage::read::{Position, Row};
 
 use super::aggregate::{Accumulator, AggregateCall};
-use super::expression::Scope;
+use super::expression::{COMPOSED_BYTES_MAX, Scope};
 use super::filter::Filter;
 use super::group::Groups;
 use super::page::Page;
 use super::paging::PagingState;
 use super::place::Place;
 use super::plan::Resolved;
+
+/// The most bytes that the values take which `min` and `max` keep.
+const AGGREGATES_BYTES_MAX: usize = 64 << 20;
 
 /// The state of a query after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +88,11 @@ pub(super) struct Collector {
 }
 
 impl Collector {
+    /// Whether the page is put in order once it is whole.
+    pub(super) fn sorts(&self) -> bool {
+        matches!(&self.output, Output::Groups(groups) if groups.order.is_some())
+    }
+
     /// Whether the page can take no more rows.
     pub(super) fn is_full(&self) -> bool {
         match &self.output {
@@ -153,6 +162,7 @@ impl Collector {
             terms: &self.terms,
             aggregates: &[],
             clock: &self.clock,
+            composed_bytes: &Cell::new(COMPOSED_BYTES_MAX),
         };
         let Some(open) = &groups.open else {
             return Ok(Progress::Unfinished);
@@ -177,6 +187,7 @@ impl Collector {
             terms: &self.terms,
             aggregates: &aggregates,
             clock: &self.clock,
+            composed_bytes: &Cell::new(COMPOSED_BYTES_MAX),
         };
         let begin = groups.page.body.len();
         groups.page.push(&self.plan.projection.outputs, scope)?;
@@ -225,6 +236,7 @@ impl Collector {
             terms: &self.terms,
             aggregates: &[],
             clock: &self.clock,
+            composed_bytes: &Cell::new(COMPOSED_BYTES_MAX),
         };
         match &mut self.output {
             Output::Page(page) => {
@@ -277,6 +289,7 @@ impl Collector {
             terms: &self.terms,
             aggregates: &[],
             clock: &self.clock,
+            composed_bytes: &Cell::new(COMPOSED_BYTES_MAX),
         };
         let outputs = &self.plan.projection.outputs;
         let page = match self.output {
@@ -313,6 +326,7 @@ impl Collector {
                 for row in ranking.nearest.into_best() {
                     let scope = Scope {
                         row: Some(&row),
+                        composed_bytes: &Cell::new(COMPOSED_BYTES_MAX),
                         ..scope
                     };
                     page.push(outputs, scope)?;
@@ -336,7 +350,13 @@ fn take_all(
             None => None,
         })?;
     }
-    Ok(())
+    let kept: usize = accumulators.iter().map(Accumulator::kept_bytes).sum();
+    match kept > AGGREGATES_BYTES_MAX {
+        true => Err(CqlError::invalid(format!(
+            "The values that aggregates keep take more than the {AGGREGATES_BYTES_MAX} bytes allowed"
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// The values of aggregates; `None` for null.

@@ -10,7 +10,7 @@ use query::functions::{Assignability, own_type, type_assignability};
 use value::{CqlType, UserType};
 
 use super::expression::{Composed, ComposedForm as Form, Expression};
-use super::names::{no_type, selector_name};
+use super::names::{no_type, selector_excerpt};
 use super::projection::Builder;
 
 impl Builder<'_> {
@@ -169,7 +169,7 @@ impl Builder<'_> {
             if known.is_none() {
                 return Err(CqlError::invalid(format!(
                     "Unknown field '{}' in value of user defined type {}",
-                    selector_name(field),
+                    selector_excerpt(field),
                     definition.name
                 )));
             }
@@ -199,7 +199,7 @@ fn composed(whole: &Selector, form: Form, parts: Vec<Expression>) -> Expression 
     Expression::Composed(Composed {
         form,
         parts,
-        text: selector_name(whole),
+        text: selector_excerpt(whole),
     })
 }
 
@@ -207,7 +207,7 @@ fn check_type(selector: &Selector, own: &CqlType, wanted: &CqlType) -> Result<()
     match type_assignability(own, wanted) {
         Assignability::No => Err(CqlError::invalid(format!(
             "Cannot assign value {0} to {0} of type {wanted}",
-            selector_name(selector)
+            selector_excerpt(selector)
         ))),
         Assignability::Weak | Assignability::Exact => Ok(()),
     }

@@ -145,6 +145,11 @@ impl Cursor {
         }
     }
 
+    /// Whether [`Cursor::finish`] puts rows in order, which may take long.
+    pub(super) fn sorts(&self) -> bool {
+        self.collector.sorts()
+    }
+
     /// Tells a trace of what was read.
     fn note_read(&self) {
         traces::note(|| {

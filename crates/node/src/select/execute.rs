@@ -128,7 +128,11 @@ async fn execute_at(
         cursor = ran.map_err(|error| guard.noted(error))?;
     }
     let read = cursor.read();
-    let (page, state) = cursor.finish()?;
+    let finished = match cursor.sorts() {
+        true => on_blocking_thread(move || cursor.finish()).await?,
+        false => cursor.finish(),
+    };
+    let (page, state) = finished?;
     let count = page.count;
     let (body, charge) = page.into_body();
     guard.check_read(read, body.len(), &mut warnings)?;

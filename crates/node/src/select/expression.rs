@@ -4,10 +4,11 @@ mod composed;
 mod elements;
 mod times;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
-pub(super) use composed::{Composed, Form as ComposedForm};
+pub(super) use composed::{COMPOSED_BYTES_MAX, Composed, Form as ComposedForm};
 use cql::error::CqlError;
 pub(super) use elements::{Brackets, Elements, Of};
 use query::clock::StatementClock;
@@ -91,6 +92,8 @@ pub(super) struct Scope<'a> {
     pub aggregates: &'a [Option<Bytes>],
     /// The time at which the statement runs.
     pub clock: &'a StatementClock,
+    /// The bytes that composed values of the row may still take.
+    pub composed_bytes: &'a Cell<usize>,
 }
 
 impl Expression {

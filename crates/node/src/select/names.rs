@@ -56,11 +56,21 @@ pub(super) fn selector_name(selector: &Selector) -> String {
     }
 }
 
+/// The text of a selector for messages, cut after 60 characters.
+pub(super) fn selector_excerpt(selector: &Selector) -> String {
+    const MAX_CHARS: usize = 60;
+    let text = selector_name(selector);
+    match text.char_indices().nth(MAX_CHARS) {
+        None => text,
+        Some((end, _)) => format!("{}...", &text[..end]),
+    }
+}
+
 /// The error of a selector whose type can't be known.
 pub(super) fn no_type(selector: &Selector) -> CqlError {
     CqlError::invalid(format!(
         "Cannot infer type for term {} in selection clause (try using a cast to force a type)",
-        selector_name(selector)
+        selector_excerpt(selector)
     ))
 }
 

@@ -7,7 +7,7 @@ use schema::ColumnKind;
 use value::CqlType;
 
 use super::expression::{Brackets, Elements, Expression, Form, Of, TimedCells, TimedPart};
-use super::names::selector_name;
+use super::names::selector_excerpt;
 use super::place::Place;
 use super::projection::{Builder, field_of};
 
@@ -33,7 +33,7 @@ impl Builder<'_> {
         key: &Term,
     ) -> Result<(Expression, CqlType), CqlError> {
         let (of, cql_type) = self.bracketed_value(selector)?;
-        let text = selector_name(selector);
+        let text = selector_excerpt(selector);
         let result_type = bracketed(&text, &cql_type, false)?.value_type.clone();
         let elements = self.elements(of, text, &cql_type, &Part::Element(key.clone()))?;
         Ok((Expression::Elements(elements), result_type))
@@ -52,7 +52,7 @@ impl Builder<'_> {
         let (of, cql_type) = self.bracketed_value(selector)?;
         let (from, to) = (from.cloned(), to.cloned());
         let part = Part::Slice { from, to };
-        let elements = self.elements(of, selector_name(selector), &cql_type, &part)?;
+        let elements = self.elements(of, selector_excerpt(selector), &cql_type, &part)?;
         Ok((Expression::Elements(elements), cql_type))
     }
 

@@ -159,3 +159,34 @@ fn wrong_calls_are_explained() {
             .starts_with("In call to function system.blobasint, the blob is no value of type int"),
     );
 }
+
+#[test]
+fn composed_values_of_a_row_are_bounded() {
+    let fixture = fixture();
+    let text = "x".repeat(1 << 20);
+    fixture.run(&format!("INSERT INTO t (p, x) VALUES (9, '{text}')"));
+    let list = |parts: usize| {
+        format!(
+            "SELECT [{}] FROM t WHERE p = 9",
+            vec!["[x]"; parts].join(", ")
+        )
+    };
+    // Each part counts as a list of one, and as a part of the list.
+    assert_eq!(fixture.rows(&list(7)).len(), 1);
+    let refused = fixture.refused(&list(9), &[]);
+    assert!(
+        refused.starts_with("The composed values of a row"),
+        "{refused}"
+    );
+    let maxima: Vec<String> = (0..70).map(|n| format!("max([x, '{n}'])")).collect();
+    let query = format!("SELECT {} FROM t WHERE p = 9", maxima.join(", "));
+    let refused = fixture.refused(&query, &[]);
+    assert!(
+        refused.starts_with("The composed values of a row"),
+        "{refused}"
+    );
+    assert_eq!(
+        fixture.refused("SELECT (vector<float, 2>) [v, v] FROM t", &[]),
+        "Cannot assign value v to v of type float"
+    );
+}

@@ -2,13 +2,14 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use cql::error::CqlError;
-use value::{CqlType, compare, join_elements, join_vector};
+use value::{CqlType, compare, join_elements, join_entries, join_vector};
 
-use super::{Expression, Scope, evaluate_all};
+use super::{Expression, Scope};
 use crate::select::place::{put_bytes, put_null};
 
-/// The largest composed value, in bytes. A statement can name one value many times.
-const BYTES_MAX: usize = 16 << 20;
+/// The most bytes that the composed values of a row take, each at every level at which it lies. A
+/// statement can name one value many times.
+pub(in crate::select) const COMPOSED_BYTES_MAX: usize = 16 << 20;
 
 /// A value put together of others.
 #[derive(Clone, Debug)]
@@ -40,19 +41,22 @@ impl Composed {
     /// The serialised value; `None` for null.
     ///
     /// # Errors
-    /// Parts that fail, a null in a set, a vector or the key of a map, and a value of more than 16
+    /// Parts that fail, a null in a set, a map or a vector, and composed values of more than 16
     /// MiB.
     pub(super) fn evaluate(&self, scope: Scope<'_>) -> Result<Option<Bytes>, CqlError> {
-        let parts = evaluate_all(&self.parts, scope)?;
-        let bytes: usize = parts
-            .iter()
-            .map(|part| part.as_ref().map_or(0, Bytes::len))
-            .sum();
-        if bytes > BYTES_MAX {
-            return Err(CqlError::invalid(format!(
-                "{} has {bytes} bytes, more than the {BYTES_MAX} allowed",
-                self.text
-            )));
+        let mut parts = Vec::with_capacity(self.parts.len());
+        for part in &self.parts {
+            let part = part.evaluate(scope)?;
+            let bytes = size_of::<Option<Bytes>>() + part.as_ref().map_or(0, Bytes::len);
+            let left = scope.composed_bytes.get().checked_sub(bytes);
+            scope.composed_bytes.set(left.ok_or_else(|| {
+                CqlError::invalid(format!(
+                    "The composed values of a row take more than the {COMPOSED_BYTES_MAX} bytes \
+                     allowed: {}",
+                    self.text
+                ))
+            })?);
+            parts.push(part);
         }
         let count = parts.len();
         Ok(Some(match &self.form {
@@ -65,22 +69,28 @@ impl Composed {
                 join_elements(elements.into_iter())
             }
             Form::Map(key) => {
+                let parts = self.without_null(&parts)?;
                 let pairs = parts.chunks_exact(2).rev();
-                let keys: Vec<Option<Bytes>> = pairs.clone().map(|pair| pair[0].clone()).collect();
-                let keys = self.without_null(&keys)?;
-                let values = pairs.map(|pair| pair[1].as_deref());
-                let mut entries: Vec<_> = keys.into_iter().zip(values).collect();
+                let mut entries: Vec<_> = pairs.map(|pair| (pair[0], pair[1])).collect();
                 // The sort is stable, so that of equal keys the last one written comes first.
                 entries.sort_by(|(a, _), (b, _)| compare(key, a, b));
                 entries.dedup_by(|(a, _), (b, _)| compare(key, a, b).is_eq());
-                let count = entries.len();
-                let parts = entries.into_iter();
-                joined(
-                    Some(count),
-                    parts.flat_map(|(key, value)| [Some(key), value]),
-                )
+                join_entries(entries.into_iter())
             }
-            Form::Vector(element) => join_vector(element, self.without_null(&parts)?.into_iter()),
+            Form::Vector(element) => {
+                let parts = self.without_null(&parts)?;
+                let length = element.fixed_length();
+                if parts
+                    .iter()
+                    .any(|part| length.is_some_and(|length| part.len() != length))
+                {
+                    return Err(CqlError::invalid(format!(
+                        "{} has an element without a value",
+                        self.text
+                    )));
+                }
+                join_vector(element, parts.into_iter())
+            }
         }))
     }
 
@@ -88,15 +98,15 @@ impl Composed {
         let parts: Option<Vec<&[u8]>> = parts.iter().map(Option::as_deref).collect();
         parts.ok_or_else(|| {
             CqlError::invalid(format!(
-                "{} has a null where none may be: in a set, a vector or the key of a map",
+                "{} has a null where none may be: in a set, a map or a vector",
                 self.text
             ))
         })
     }
 }
 
-/// Joins parts, each behind its length, behind the count of a collection. Cassandra's collections
-/// hold a null here, too.
+/// Joins parts, each behind its length, behind the count of a list. Cassandra's lists hold a null
+/// here, too.
 fn joined<'p>(count: Option<usize>, parts: impl Iterator<Item = Option<&'p [u8]>>) -> Bytes {
     let mut out = BytesMut::new();
     if let Some(count) = count {
