@@ -60,8 +60,12 @@ pub fn run(arguments: RoleArguments) -> anyhow::Result<()> {
 
 async fn reset(directory: &Path, role: &str, given: Option<Secret<String>>) -> anyhow::Result<()> {
     let path = directory.to_owned();
-    let opened =
-        tokio::task::spawn_blocking(move || Storage::open(&path, StorageOptions::default()));
+    let options = StorageOptions {
+        // Whatever bound the server has, the tables in memory are within it.
+        resident_bytes: u64::MAX,
+        ..StorageOptions::default()
+    };
+    let opened = tokio::task::spawn_blocking(move || Storage::open(&path, options));
     let storage = opened.await?.map_err(|error| match error {
         StorageError::Locked(text) => StorageError::Locked(format!(
             "{text}: stop its server first; while it runs, a superuser changes passwords with ALTER ROLE"

@@ -392,10 +392,10 @@ impl Settings {
             sample: self.sample,
             durability: durability(self.durability, self.sync_interval_ms)?,
             memory,
-            cache_bytes: self.cache_mib.map_or(memory.cache_bytes(), |mib| mib << 20),
+            cache_bytes: self.cache_mib.map_or(memory.cache_bytes(), mebibytes),
             resident_bytes: self
                 .in_memory_storage_size_mb
-                .map_or(memory.resident_bytes(), |mib| mib << 20),
+                .map_or(memory.resident_bytes(), mebibytes),
             max_frame_bytes: at_least_one(
                 "max-frame-mib",
                 self.max_frame_mib.unwrap_or(256) as usize,
@@ -617,11 +617,27 @@ pub fn at_least_one(name: &str, value: usize) -> Result<usize, Failure> {
     Ok(value)
 }
 
+fn mebibytes(count: u64) -> u64 {
+    count.saturating_mul(1 << 20)
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
     use super::*;
+
+    #[test]
+    fn more_mebibytes_than_there_can_be_are_no_small_number() {
+        let settings = Settings {
+            in_memory_storage_size_mb: Some(1 << 44),
+            cache_mib: Some(3),
+            ..Settings::default()
+        };
+        let resolved = settings.resolve().unwrap();
+        assert_eq!(resolved.resident_bytes, u64::MAX);
+        assert_eq!(resolved.cache_bytes, 3 << 20);
+    }
 
     #[test]
     fn an_address_beyond_loopback_needs_login_and_tls_or_the_word_insecure() {

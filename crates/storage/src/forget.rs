@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use arc_swap::ArcSwap;
 use schema::TableId;
 
-use crate::engine::{Examiner, Fate, SpaceId, Stored};
+use crate::engine::{Examiner, Fate, Rewriting, SpaceId, Stored};
 use crate::horizon::Horizon;
 use crate::key::term::StoredEntry;
 use crate::key::{RANGE, ROW};
@@ -55,8 +55,9 @@ impl Forgetting {
     }
 
     /// The function that decides about the records of one compaction; `None` if the space belongs
-    /// to no table.
-    pub(crate) fn examiner(&self, space: SpaceId) -> Option<Examiner> {
+    /// to no table, or if it is in memory and only its files are rewritten: what they have and the
+    /// memory has not, or the other way round, would make rows go or come at the next start.
+    pub(crate) fn examiner(&self, space: SpaceId, of: Rewriting) -> Option<Examiner> {
         let tables = self.tables.load();
         let mut indexes = tables.values().flat_map(|table| &table.indexes);
         if indexes.any(|index| index.space == space) {
@@ -64,6 +65,9 @@ impl Forgetting {
         }
         let table = tables.get(&space.table());
         let table = Arc::clone(table.filter(|table| table.space == space)?);
+        if table.table.is_in_memory() && of == Rewriting::Files {
+            return None;
+        }
         let is_expiring = self.is_expiring(table.table.id);
         let before_s = self.horizon.seen_by_none_s() - i64::from(table.table.gc_grace_s);
         Some(Box::new(move |key: &[u8], stored: &Stored<'_>| {

@@ -127,6 +127,13 @@ impl Schema {
         spaces
     }
 
+    /// The spaces that are held in memory.
+    pub(crate) fn resident_spaces(&self) -> Vec<SpaceId> {
+        let tables = self.tables();
+        let resident = tables.filter(|table| table.space_options().resident);
+        resident.map(|table| table.space).collect()
+    }
+
     pub(crate) fn table(&self, id: TableId) -> Result<&Arc<TableSchema>, StorageError> {
         self.tables
             .get(&id)

@@ -76,7 +76,8 @@ pub struct StorageOptions {
     /// fixed when the table is made. A table under fast writes holds up to three times as much.
     pub memtable_bytes: u64,
     /// Bytes that the tables in memory ([`schema::Table::is_in_memory`]) may take together. Writes
-    /// beyond it are refused, and so is a directory whose tables need more.
+    /// beyond it are refused, and so is a directory whose tables need more. Deletions have an eighth
+    /// more.
     pub resident_bytes: u64,
     /// The tasks, to which builds of secondary indexes are added.
     pub tasks: Registry,
@@ -173,6 +174,8 @@ pub struct Statistics {
     pub range_deletions_read: u64,
     /// Rows that were looked up by their keys, and not read in a range.
     pub rows_looked_up: u64,
+    /// Bytes that the tables in memory take, those included that only readers still hold.
+    pub resident_bytes: u64,
     /// The lead of the storage's time over the machine's clock, after that clock was set back.
     /// Microseconds.
     pub clock_lead_micros: i64,

@@ -169,7 +169,7 @@ impl Unstarted {
         let forgetting = Forgetting::new(Arc::clone(&horizon));
         let examiners: Examiners = {
             let forgetting = Arc::clone(&forgetting);
-            Arc::new(move |space| forgetting.examiner(space))
+            Arc::new(move |space, of| forgetting.examiner(space, of))
         };
         let (engine, is_new) = open(examiners)?;
         if is_new {
@@ -185,12 +185,9 @@ impl Unstarted {
         let building = commit::indexes_of_builds(&builds);
         let schema = Schema::new(Arc::new(catalog), generations, building, None);
         remove_orphans(&engine, &schema)?;
-        for (space, (options, _)) in schema.spaces() {
-            if options.resident {
-                engine.hold(space)?;
-            }
-        }
         forgetting.set_expiring(commit::load_expiring(&engine)?);
+        forgetting.set_schema(&schema);
+        engine.hold(&schema.resident_spaces(), clock.now_micros())?;
         let sweeps = commit::load_sweeps(&engine)?;
         let shared = Arc::new(Shared::new(
             Arc::new(engine),
@@ -519,6 +516,7 @@ impl Storage {
             rows_expired: counters.rows_expired.load(Ordering::Relaxed),
             range_deletions_read: engine.range_deletions_read().load(Ordering::Relaxed),
             rows_looked_up: engine.rows_looked_up().load(Ordering::Relaxed),
+            resident_bytes: engine.resident_bytes(),
             clock_lead_micros: self.inner.shared.clock.lead_micros(),
         }
     }

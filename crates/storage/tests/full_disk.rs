@@ -94,6 +94,7 @@ fn on_a_disk_that_fills() {
         write_some(&storage, 200).unwrap();
     }
 
+    let in_memory = tables_in_memory(&storage, &full);
     // No write of the test fails, but the engine can't write out what it holds in memory.
     fs::write(&full, []).unwrap();
     assert!(storage.compact(table.id).is_err());
@@ -110,6 +111,53 @@ fn on_a_disk_that_fills() {
     drop(storage);
     let storage = Storage::open(&directory, options).unwrap();
     assert_eq!(read_all(&storage, &table).len(), total as usize);
+    assert_eq!(read_all(&storage, &in_memory).len(), 61);
+}
+
+/// Makes a table in memory while the disk is full, and again once it has room, and has writes of it
+/// refused. Returns the table, with 61 rows.
+fn tables_in_memory(storage: &Storage, full: &Path) -> Table {
+    let in_memory = |name: &str| {
+        let mut table = simple_table();
+        table.name = name.to_owned();
+        hold_in_memory(&mut table);
+        table
+    };
+    let table = in_memory("m");
+    let try_create = || {
+        let table = table.clone();
+        block_on(storage.change_catalog(move |catalog| {
+            catalog.put_table(table);
+            Ok::<(), ()>(())
+        }))
+    };
+    let fill = || fs::write(full, []).unwrap();
+    let make_room = || {
+        fs::remove_file(full).unwrap();
+        eventually("writes are taken again", || {
+            storage.health() == Health::Writable
+        });
+    };
+    fill();
+    assert!(try_create().is_err());
+    make_room();
+    try_create().unwrap();
+    let held = || storage.statistics().resident_bytes;
+    let before = held();
+    for c in 0..60 {
+        insert_row(storage, &table, c).unwrap();
+    }
+    assert!(held() >= before + 60_000, "{} and {before}", held());
+    // A refused row is neither in memory nor in the files.
+    fill();
+    assert!(insert_row(storage, &table, 60).is_err());
+    assert_eq!(read_all(storage, &table).len(), 60);
+    make_room();
+    assert_eq!(read_all(storage, &table).len(), 60);
+    assert!(held() >= before + 60_000, "{} and {before}", held());
+    insert_row(storage, &table, 61).unwrap();
+    assert_eq!(read_all(storage, &table).len(), 61);
+    table
 }
 
 #[test]

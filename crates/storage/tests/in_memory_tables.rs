@@ -6,11 +6,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures::executor;
+use futures::future::{join_all, poll_immediate};
 use schema::{ColumnId, IndexedPart, SecondaryIndex, Table};
 use storage::mutation::Change;
 use storage::read::{IndexRequest, IndexedValues};
 use storage::{Durability, Storage, StorageError, StorageOptions};
 use support::*;
+use turns::{Class, Turns, TurnsOptions};
 use uuid::Uuid;
 use value::CqlType;
 
@@ -137,6 +140,70 @@ fn what_has_been_dead_for_long_makes_room() {
     assert_eq!(round(2), 0);
     clock.advance_seconds(100);
     assert_eq!(round(3), first);
+}
+
+/// Hands writes of one row of each partition over, so that they are one batch. Returns how many of
+/// them were taken.
+fn write_at_once(
+    storage: &Storage,
+    turns: &Turns,
+    table: &Table,
+    rows: Vec<(i32, Change)>,
+) -> usize {
+    let held = turns.try_take(Class::Query).unwrap();
+    let writes = rows.into_iter();
+    let writes = writes.map(|(p, row)| storage.write(write_of(table, vec![int(p)], vec![row])));
+    let mut writes = Box::pin(join_all(writes));
+    // Not in a runtime, which would let only some of them go on at a time.
+    assert!(executor::block_on(poll_immediate(&mut writes)).is_none());
+    while turns.counts(Class::Write).waiting == 0 {
+        std::thread::yield_now();
+    }
+    drop(held);
+    let outcomes = executor::block_on(writes);
+    outcomes.iter().filter(|outcome| outcome.is_ok()).count()
+}
+
+#[test]
+fn a_write_is_measured_behind_those_of_its_batch() {
+    const ROOM: u64 = 128 << 10;
+    let directory = tempfile::tempdir().unwrap();
+    let turns = Turns::new(TurnsOptions {
+        at_once_max: Some(1),
+        ..TurnsOptions::of_threads(1)
+    });
+    let options = StorageOptions {
+        turns: turns.clone(),
+        ..options(ROOM)
+    };
+    let storage = Storage::open(directory.path(), options).unwrap();
+    let table = in_memory();
+    create(&storage, &table, true);
+    let row = |p: i32, timestamp| {
+        let value = text(&"x".repeat(1_000));
+        (p, insert(vec![int(0)], vec![set(V, value)], timestamp))
+    };
+    // A new row counts once, however often the batch writes it.
+    let same = (0..500).map(|at| row(0, at));
+    assert_eq!(write_at_once(&storage, &turns, &table, same.collect()), 500);
+    // A row that the batch deletes makes room once, too.
+    let rows = (0..300).flat_map(|at| {
+        let deletion = Change::DeleteRow {
+            clustering: vec![int(0)],
+            timestamp: 1_000 + 2 * i64::from(at),
+        };
+        [
+            (0, deletion),
+            row(0, 1_001 + 2 * i64::from(at)),
+            row(1 + at, 1),
+        ]
+    });
+    let taken = write_at_once(&storage, &turns, &table, rows.collect());
+    assert!(taken < 900, "{taken}");
+    let held = read_all(&storage, &table).len();
+    assert!((80..128).contains(&held), "{held}");
+    let used = storage.statistics().resident_bytes;
+    assert!(used <= ROOM / 8 * 9, "{used}");
 }
 
 #[test]

@@ -27,6 +27,7 @@ use value::CqlType;
 use super::apply::Moment;
 use super::overlay::{Changes, Overlay};
 use super::resolve::ResolvedMutation;
+use super::room::Growth;
 use super::{Committer, lists, write};
 use crate::StorageError;
 use crate::engine::{Batch, SpaceId};
@@ -182,15 +183,14 @@ impl Committer {
         let (engine, gate) = (&shared.engine, &shared.gate);
         let in_flight = gate.begin();
         let (mut changes, mut derived, mut grown) = (Changes::default(), Batch::new(), Vec::new());
-        let (mut growth, mut count) = (0, 0);
+        let (mut growth, mut count) = (Growth::default(), 0);
         for row in rows {
             let overlay = Overlay::new(engine, &changes);
             let Some(deletion) = deletion(&overlay, table, row, moment)? else {
                 continue;
             };
             let prepared = write::prepare_expiry(engine, schema, gate, &changes, deletion, moment)?;
-            growth += prepared.changes.resident_growth(engine, schema);
-            engine.check_resident_room(growth, true)?;
+            self.admit(schema, &changes, &prepared.changes, &mut growth, true)?;
             changes.absorb(prepared.changes);
             derived.extend(prepared.derived.batch);
             grown.extend(prepared.derived.grown);

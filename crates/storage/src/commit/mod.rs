@@ -20,6 +20,7 @@ mod mark;
 mod overlay;
 mod pending_ranges;
 mod resolve;
+mod room;
 mod schema_change;
 mod sweep;
 mod write;
@@ -33,6 +34,7 @@ use apply::Moment;
 use derived::Grown;
 use expiry::Expiry;
 use overlay::Changes;
+use room::Growth;
 use schema::{Catalog, TableId};
 use sweep::Sweep;
 use tasks::Registry;
@@ -120,6 +122,8 @@ pub(crate) struct Committer {
     builds: Vec<Build>,
     /// The deletion of rows whose time has come.
     expiry: Expiry,
+    /// The second before which no more is forgotten of the tables in memory.
+    forgets_from_s: i64,
     tasks: Registry,
     turns: Turns,
 }
@@ -153,6 +157,7 @@ impl Committer {
             sweeps: unfinished.sweeps.into(),
             builds: unfinished.builds,
             expiry: Expiry::default(),
+            forgets_from_s: i64::MIN,
             tasks,
             turns,
         }
@@ -297,6 +302,12 @@ impl Committer {
                 let old = self.shared.schema();
                 let building = building::indexes(&builds);
                 let new = Schema::new(Arc::new(catalog), generations, building, Some(&old));
+                let now_micros = self.shared.clock.now_micros();
+                let held = (self.shared.engine).hold(&new.resident_spaces(), now_micros);
+                if let Err(error) = held {
+                    tracing::warn!(%error, "the tables in memory could not be read again yet");
+                    return;
+                }
                 self.builds.clear();
                 self.take_builds(&new, builds);
                 // Steps that were not synced may be lost.
@@ -392,8 +403,7 @@ impl Committer {
         let mut grown = Vec::new();
         let mut waiting = Vec::with_capacity(writes.len());
         let mut held = 0;
-        // Of the tables in memory, by all writes of the batch.
-        let mut growth = 0;
+        let mut growth = Growth::default();
         while held < BATCH_SHOWN_BYTES_MAX
             && let Some(PendingWrite {
                 write,
@@ -445,21 +455,18 @@ impl Committer {
     }
 
     /// Prepares a write behind those of the batch, if the tables in memory have room for it.
-    /// `growth` is that of these tables by the batch.
     fn prepare(
-        &self,
+        &mut self,
         schema: &Schema,
         batch: &Changes,
         write: Write,
         moment: Moment,
-        growth: &mut i64,
+        growth: &mut Growth,
     ) -> Result<write::Prepared, StorageError> {
         let (engine, gate) = (&self.shared.engine, &self.shared.gate);
         let is_deletion = !write.adds_cells();
         let prepared = write::prepare(engine, schema, gate, batch, write, moment)?;
-        let with = *growth + prepared.changes.resident_growth(engine, schema);
-        engine.check_resident_room(with, is_deletion)?;
-        *growth = with;
+        self.admit(schema, batch, &prepared.changes, growth, is_deletion)?;
         Ok(prepared)
     }
 

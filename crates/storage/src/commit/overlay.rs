@@ -12,7 +12,7 @@ use schema::TableId;
 use super::pending_ranges::PendingRanges;
 use super::sweep::Sweep;
 use crate::StorageError;
-use crate::engine::{Batch, Engine, SpaceId};
+use crate::engine::{Batch, Engine, ResidentChange, SpaceId};
 use crate::key::{self, HEADER, ROW};
 use crate::layout::{Schema, TableSchema};
 use crate::record::{self, Record};
@@ -61,20 +61,31 @@ impl Changes {
         }
     }
 
-    /// The bytes by which the changes grow the tables in memory.
-    pub(super) fn resident_growth(&self, engine: &Engine, schema: &Schema) -> i64 {
-        let is_resident = |space: &SpaceId| {
+    /// The bytes by which the changes grow the tables in memory, behind those of a batch if there
+    /// is one.
+    pub(super) fn resident_growth(
+        &self,
+        engine: &Engine,
+        schema: &Schema,
+        batch: Option<&Changes>,
+    ) -> Result<i64, StorageError> {
+        let is_resident = |space: SpaceId| {
             let table = schema.table(space.table());
             table.is_ok_and(|table| table.table.is_in_memory())
         };
-        let spaces = self.records.iter();
-        let records = spaces.filter(|(space, _)| is_resident(space));
-        engine.resident_growth(records.flat_map(|(space, records)| {
-            records.iter().map(|(key, record)| {
-                let value = (!record.is_empty()).then(|| record::encode(record).len());
-                (*space, &key[..], value)
-            })
-        }))
+        let length = |record: &Record| (!record.is_empty()).then(|| record::encode(record).len());
+        let records = self.changed_records();
+        let records = records.filter(|(space, ..)| is_resident(*space));
+        let records = records.map(|(space, key, record)| ResidentChange {
+            space,
+            key: key.into(),
+            before: batch.and_then(|batch| batch.record(space, key)).map(length),
+            value: length(record),
+        });
+        let ranges = self
+            .ranges
+            .changed(is_resident, batch.map(|of| &of.ranges))?;
+        Ok(engine.resident_growth(records.chain(ranges)))
     }
 
     /// Takes in the changes of a write.

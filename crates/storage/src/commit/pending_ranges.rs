@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use super::overlay::Overlay;
 use crate::StorageError;
-use crate::engine::{Batch, SpaceId};
+use crate::engine::{Batch, ResidentChange, SpaceId};
 use crate::key::{self, RANGE, SuffixRange};
 use crate::layout::TableSchema;
 use crate::ranges::{Interval, StoredRanges};
@@ -40,6 +40,33 @@ impl PendingRanges {
             }
         }
         Ok(())
+    }
+
+    /// The changes of the tables that `is_resident` picks, behind those of a batch if there is one.
+    pub(super) fn changed(
+        &self,
+        is_resident: impl Fn(SpaceId) -> bool,
+        batch: Option<&PendingRanges>,
+    ) -> Result<Vec<ResidentChange<'static>>, StorageError> {
+        let length = |interval: &Option<Interval>| interval.as_ref().map(|it| it.encode().len());
+        let mut changes = Vec::new();
+        for (space, partitions) in &self.layers {
+            if !is_resident(*space) {
+                continue;
+            }
+            for (partition, layer) in partitions {
+                let before = batch.and_then(|batch| batch.layer(*space, partition));
+                for (start, interval) in layer {
+                    changes.push(ResidentChange {
+                        space: *space,
+                        key: key::join(partition, RANGE, start)?.into(),
+                        before: before.and_then(|layer| layer.get(start)).map(length),
+                        value: length(interval),
+                    });
+                }
+            }
+        }
+        Ok(changes)
     }
 
     fn layer(&self, space: SpaceId, partition: &[u8]) -> Option<&Layer> {

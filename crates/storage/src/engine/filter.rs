@@ -23,7 +23,16 @@ pub(crate) enum Fate {
 pub(crate) type Examiner = Box<dyn FnMut(&[u8], &Stored<'_>) -> Fate + Send>;
 
 /// Gives the examiner of a space; `None` keeps all its entries.
-pub(crate) type Examiners = Arc<dyn Fn(SpaceId) -> Option<Examiner> + Send + Sync>;
+pub(crate) type Examiners = Arc<dyn Fn(SpaceId, Rewriting) -> Option<Examiner> + Send + Sync>;
+
+/// The place whose entries are examined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rewriting {
+    /// The files of a space. Those of a space in memory keep all that the memory has.
+    Files,
+    /// A space in memory, together with its files.
+    Memory,
+}
 
 /// The value of an entry.
 pub(crate) enum Stored<'a> {
@@ -80,7 +89,7 @@ impl Factory for SpaceFactory {
     }
 
     fn make_filter(&self, _context: &Context) -> Box<dyn CompactionFilter> {
-        Box::new(SpaceFilter((self.examiners)(self.space)))
+        Box::new(SpaceFilter((self.examiners)(self.space, Rewriting::Files)))
     }
 }
 

@@ -13,6 +13,7 @@
 mod directory;
 mod error;
 mod filter;
+mod held;
 pub(crate) mod journal;
 pub(crate) mod manifest;
 mod one_of;
@@ -35,7 +36,8 @@ use crate::StorageError;
 pub(crate) use directory::Directory;
 pub(crate) use error::{damage_error, fault_error};
 use error::{open_error, read_error, write_error};
-pub(crate) use filter::{Examiner, Examiners, Fate, Stored};
+pub(crate) use filter::{Examiner, Examiners, Fate, Rewriting, Stored};
+pub(crate) use held::ResidentChange;
 pub(crate) use one_of::{Engine, Scan, Snapshot};
 use resident::{Resident, ResidentMap, ResidentRange, State};
 #[cfg(feature = "simulation")]
@@ -55,7 +57,7 @@ const SEALED_MEMTABLES_MAX: usize = 1;
 /// The most sorted runs on the first level when a commit begins. fjall stops a writer at 30,
 /// likewise.
 const FIRST_LEVEL_RUNS_MAX: usize = 24;
-/// The most times that a snapshot is taken again, as two batches were written meanwhile.
+/// The most times that a snapshot is taken again, as a batch was written meanwhile.
 const SNAPSHOT_TRIES_MAX: usize = 10_000;
 const BACK_PRESSURE_POLL: std::time::Duration = std::time::Duration::from_millis(2);
 
@@ -173,7 +175,7 @@ impl Disk {
 
     /// Closes the database and opens it again, so that it takes writes again after an I/O error. A
     /// refused batch is gone afterwards. If opening fails, the database stays closed until the next
-    /// attempt.
+    /// attempt. No space is in memory afterwards ([`Disk::hold`]).
     pub(crate) fn reopen(&self) -> Result<(), StorageError> {
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
         // fjall writes what it had buffered of a refused batch when it closes the journal.
@@ -182,6 +184,7 @@ impl Disk {
         self.incarnation.fetch_add(1, Ordering::Relaxed);
         // The old database must let go of its files first.
         *open = None;
+        self.resident.clear();
         let (opened, number) = Opened::open(&self.directory, self.options, &self.examiners)?;
         *open = Some(opened);
         self.written.store(number, Ordering::Release);
@@ -287,86 +290,15 @@ impl Disk {
                 .map_err(|error| write_error(error.into()))?;
             Ok(Some(keyspace))
         })?;
-        if options.resident && keyspace.is_some() {
-            self.resident.add(id, []);
+        // One that is there without being held was left by an attempt that failed, without rows.
+        if options.resident && self.resident.newest().space(id).is_none() {
+            self.resident.add(id, self.resident.builder().build());
         }
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
         if let (Some(open), Some(keyspace)) = (&mut *open, keyspace) {
             open.spaces.insert(id, keyspace);
         }
         Ok(())
-    }
-
-    /// Reads a space into memory, where all later reads find it.
-    pub(crate) fn hold(&self, id: SpaceId) -> Result<(), StorageError> {
-        let snapshot = self.snapshot()?;
-        let mut room = self.resident.room_bytes(0);
-        let mut entries = Vec::new();
-        for entry in self.scan_at(&snapshot, id, (Bound::Unbounded, Bound::Unbounded))? {
-            let (key, value) = entry?;
-            let bytes = resident::entry_bytes(key.len(), value.len());
-            room = room.checked_sub(bytes).ok_or_else(|| self.no_room())?;
-            // What is read may be part of a block, which is not kept.
-            entries.push((Bytes::copy_from_slice(&key), Bytes::copy_from_slice(&value)));
-        }
-        self.resident.add(id, entries);
-        Ok(())
-    }
-
-    /// The bytes by which changes grow the spaces in memory, which hold the sizes of their values.
-    /// Only the thread that writes may ask.
-    pub(crate) fn resident_growth<'k>(
-        &self,
-        changes: impl Iterator<Item = (SpaceId, &'k [u8], Option<usize>)>,
-    ) -> i64 {
-        let state = self.resident.newest();
-        let growths = changes.filter_map(|(space, key, value)| {
-            Some(resident::growth(state.space(space)?, key, value))
-        });
-        growths.sum()
-    }
-
-    /// Checks that the spaces in memory may grow by so many bytes. Without room, what is dead is
-    /// dropped first. Deletions (`is_deletion`) have an eighth more, as they make room.
-    pub(crate) fn check_resident_room(
-        &self,
-        growth: i64,
-        is_deletion: bool,
-    ) -> Result<(), StorageError> {
-        let Ok(wanted) = u64::try_from(growth) else {
-            return Ok(());
-        };
-        let more = if is_deletion {
-            self.resident.budget_bytes() / 8
-        } else {
-            0
-        };
-        if wanted <= self.resident.room_bytes(more) {
-            return Ok(());
-        }
-        let mut examiners = HashMap::new();
-        self.resident.forget(|space, key, value| {
-            let examiner = examiners
-                .entry(space)
-                .or_insert_with(|| (self.examiners)(space));
-            match examiner {
-                Some(examine) => examine(key, &Stored::Held(value)),
-                None => Fate::Keep,
-            }
-        });
-        if wanted <= self.resident.room_bytes(more) {
-            return Ok(());
-        }
-        Err(self.no_room())
-    }
-
-    fn no_room(&self) -> StorageError {
-        StorageError::Invalid(format!(
-            "the tables with in_memory = true have no room left: they take up to {} MiB; delete \
-             rows or truncate a table, or start the server with a larger \
-             --in-memory-storage-size-mb",
-            self.resident.budget_bytes() >> 20
-        ))
     }
 
     /// Drops a space. Its files are removed once nobody reads them.
@@ -428,6 +360,9 @@ impl Disk {
             match all.commit() {
                 Ok(()) => {
                     self.written.store(number, Ordering::Release);
+                    if is_resident {
+                        self.resident.settle();
+                    }
                     if sync == Sync::Disk {
                         self.synced.fetch_max(number, Ordering::AcqRel);
                     }
@@ -480,7 +415,7 @@ impl Disk {
                 let snapshot = open.database.snapshot();
                 let resident = match self.resident.is_empty() {
                     true => None,
-                    // Two batches may have been written since. Then it is too old.
+                    // A batch may have been written since. Then it is too old.
                     false => match self.resident.at(number_in(open, &snapshot)?) {
                         Some(state) => Some(state),
                         None => continue,

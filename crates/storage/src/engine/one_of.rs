@@ -12,8 +12,8 @@ use bytes::Bytes;
 #[cfg(feature = "simulation")]
 use super::simulated;
 use super::{
-    Batch, Directory, Disk, DiskScan, DiskSnapshot, EngineOptions, Examiners, SpaceId,
-    SpaceOptions, Sync,
+    Batch, Directory, Disk, DiskScan, DiskSnapshot, EngineOptions, Examiners, ResidentChange,
+    SpaceId, SpaceOptions, Sync,
 };
 use crate::StorageError;
 
@@ -106,9 +106,9 @@ impl Engine {
     }
 
     /// See [`Disk::hold`]. A simulated disk is in memory anyway.
-    pub(crate) fn hold(&self, id: SpaceId) -> Result<(), StorageError> {
+    pub(crate) fn hold(&self, spaces: &[SpaceId], now_micros: i64) -> Result<(), StorageError> {
         match self {
-            Engine::Disk(of) => of.hold(id),
+            Engine::Disk(of) => of.hold(spaces, now_micros),
             #[cfg(feature = "simulation")]
             Engine::Simulated(_) => Ok(()),
         }
@@ -117,7 +117,7 @@ impl Engine {
     /// See [`Disk::resident_growth`].
     pub(crate) fn resident_growth<'k>(
         &self,
-        changes: impl Iterator<Item = (SpaceId, &'k [u8], Option<usize>)>,
+        changes: impl Iterator<Item = ResidentChange<'k>>,
     ) -> i64 {
         match self {
             Engine::Disk(of) => of.resident_growth(changes),
@@ -134,6 +134,24 @@ impl Engine {
     ) -> Result<(), StorageError> {
         match self {
             Engine::Disk(of) => of.check_resident_room(growth, is_deletion),
+            #[cfg(feature = "simulation")]
+            Engine::Simulated(_) => Ok(()),
+        }
+    }
+
+    /// See [`Disk::resident_bytes`].
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        match self {
+            Engine::Disk(of) => of.resident_bytes(),
+            #[cfg(feature = "simulation")]
+            Engine::Simulated(_) => 0,
+        }
+    }
+
+    /// See [`Disk::forget`].
+    pub(crate) fn forget(&self, now_micros: i64) -> Result<(), StorageError> {
+        match self {
+            Engine::Disk(of) => of.forget(now_micros),
             #[cfg(feature = "simulation")]
             Engine::Simulated(_) => Ok(()),
         }

@@ -65,7 +65,7 @@ mod tests {
         if is_new {
             directory.mark_made().unwrap();
         }
-        Disk::open(directory, options, Arc::new(|_| None)).unwrap()
+        Disk::open(directory, options, Arc::new(|_, _| None)).unwrap()
     }
 
     fn put(engine: &Disk, key: &'static str) {

@@ -21,7 +21,7 @@ fn engine(path: &Path) -> Engine {
         memtable_bytes: 1 << 20,
         resident_bytes: 0,
     };
-    let engine = Engine::open(directory, options, Arc::new(|_| None)).unwrap();
+    let engine = Engine::open(directory, options, Arc::new(|_, _| None)).unwrap();
     let plain = SpaceOptions {
         separate_values: false,
         resident: false,

@@ -14,9 +14,15 @@ const NODE_MAX: usize = 64;
 /// A node with fewer is merged with the node beside it, if both fit into one of three quarters.
 const NODE_FEW: usize = NODE_MAX / 4;
 const MERGED_MAX: usize = NODE_MAX / 4 * 3;
+/// The entries of a leaf, and the children of another node, of a map that is made at once.
+const MADE_LEN: usize = NODE_MAX / 4 * 3;
+/// Places that a node gets at a time, as each takes memory before it is used.
+const PLACES_AT_ONCE: usize = 8;
 /// Bytes that an entry takes beside its key and its value: two handles, and what an allocation of
 /// each of them costs.
 const ENTRY_BYTES: u64 = size_of::<(Bytes, Bytes)>() as u64 + ALLOCATIONS_BYTES;
+/// Bytes that a new entry may cost beside these: its share of places that are free, and of nodes.
+const SHARE_BYTES: u64 = 32;
 const ALLOCATIONS_BYTES: u64 = 64;
 /// Bytes that a node takes beside its entries.
 const NODE_BYTES: u64 = 128;
@@ -86,9 +92,29 @@ impl Drop for Charge {
     }
 }
 
-/// The bytes that an entry takes.
+/// The bytes that an entry takes at least.
 pub(in crate::engine) fn entry_bytes(key: usize, value: usize) -> u64 {
     ENTRY_BYTES + key as u64 + value as u64
+}
+
+/// The bytes by which a new entry may grow a map.
+pub(in crate::engine) fn new_entry_bytes(key: usize, value: usize) -> u64 {
+    entry_bytes(key, value) + SHARE_BYTES
+}
+
+/// Inserts into the places of a node, of which there are few that are free.
+fn insert_at<T>(places: &mut Vec<T>, at: usize, one: T) {
+    if places.len() == places.capacity() {
+        places.reserve_exact(PLACES_AT_ONCE);
+    }
+    places.insert(at, one);
+}
+
+/// Gives free places back, but for a few.
+fn give_back<T>(places: &mut Vec<T>) {
+    if places.capacity() - places.len() > 2 * PLACES_AT_ONCE {
+        places.shrink_to(places.len() + PLACES_AT_ONCE);
+    }
 }
 
 fn leaf_bytes(entries: &Vec<(Bytes, Bytes)>) -> u64 {
@@ -132,9 +158,10 @@ impl Node {
             Node::Leaf { entries, charge } => {
                 match entries.binary_search_by(|(known, _)| known.cmp(&key)) {
                     Ok(at) => entries[at].1 = value,
-                    Err(at) => entries.insert(at, (key, value)),
+                    Err(at) => insert_at(entries, at, (key, value)),
                 }
                 let right = (entries.len() > NODE_MAX).then(|| entries.split_off(NODE_MAX / 2));
+                give_back(entries);
                 charge.set(leaf_bytes(entries));
                 let right = right?;
                 let first = right.first()?.0.clone();
@@ -144,11 +171,12 @@ impl Node {
                 let at = child_of(children, &key);
                 let (_, child) = children.get_mut(at)?;
                 let (first, right) = Node::put(child, used, key, value)?;
-                children.insert(at + 1, (first, right));
+                insert_at(children, at + 1, (first, right));
                 if children.len() <= NODE_MAX {
                     return None;
                 }
                 let right = children.split_off(NODE_MAX / 2);
+                give_back(children);
                 let first = right.first()?.0.clone();
                 Some((first, Arc::new(inner(used, right))))
             }
@@ -161,6 +189,7 @@ impl Node {
             Node::Leaf { entries, charge } => {
                 if let Ok(at) = entries.binary_search_by(|(known, _)| known[..].cmp(key)) {
                     entries.remove(at);
+                    give_back(entries);
                 }
                 charge.set(leaf_bytes(entries));
                 entries.is_empty()
@@ -207,6 +236,7 @@ fn merge(children: &mut Vec<(Bytes, Arc<Node>)>, small: usize) {
         Arc::unwrap_or_clone(right),
     ) {
         (Node::Leaf { entries, charge }, Node::Leaf { entries: more, .. }) => {
+            entries.reserve_exact(more.len());
             entries.extend(more);
             charge.set(leaf_bytes(entries));
         }
@@ -267,6 +297,64 @@ fn last(node: &Arc<Node>, high: &Bound<Bytes>) -> Option<(Arc<Node>, usize)> {
             };
             let mut children = children.iter().take(to + 1).rev();
             children.find_map(|(_, child)| last(child, high))
+        }
+    }
+}
+
+/// Makes a map of entries that come in the order of their keys.
+pub(in crate::engine) struct MapBuilder {
+    used: Arc<AtomicU64>,
+    leaves: Vec<(Bytes, Arc<Node>)>,
+    /// The entries of the next leaf.
+    entries: Vec<(Bytes, Bytes)>,
+}
+
+impl MapBuilder {
+    /// Without any entries. The map's bytes are added to `used`.
+    pub(in crate::engine) fn new(used: &Arc<AtomicU64>) -> MapBuilder {
+        MapBuilder {
+            used: Arc::clone(used),
+            leaves: Vec::new(),
+            entries: Vec::with_capacity(MADE_LEN),
+        }
+    }
+
+    /// Adds an entry whose key is behind those of all before.
+    pub(in crate::engine) fn push(&mut self, key: Bytes, value: Bytes) {
+        self.entries.push((key, value));
+        if self.entries.len() == MADE_LEN {
+            let entries = std::mem::replace(&mut self.entries, Vec::with_capacity(MADE_LEN));
+            self.end_leaf(entries);
+        }
+    }
+
+    fn end_leaf(&mut self, mut entries: Vec<(Bytes, Bytes)>) {
+        entries.shrink_to_fit();
+        if let Some((first, _)) = entries.first() {
+            let first = first.clone();
+            let leaf = Arc::new(Node::leaf(&self.used, entries));
+            self.leaves.push((first, leaf));
+        }
+    }
+
+    pub(in crate::engine) fn build(mut self) -> ResidentMap {
+        let entries = std::mem::take(&mut self.entries);
+        self.end_leaf(entries);
+        let MapBuilder {
+            used, mut leaves, ..
+        } = self;
+        while leaves.len() > 1 {
+            leaves = leaves
+                .chunks(MADE_LEN)
+                .filter_map(|children| {
+                    let first = children.first()?.0.clone();
+                    Some((first, Arc::new(inner(&used, children.to_vec()))))
+                })
+                .collect();
+        }
+        match leaves.pop() {
+            Some((_, root)) => ResidentMap { root, used },
+            None => ResidentMap::new(&used),
         }
     }
 }
@@ -452,6 +540,58 @@ mod tests {
             prop_assert!(used.load(Ordering::Relaxed) >= live);
             drop((map, kept));
             prop_assert_eq!(used.load(Ordering::Relaxed), 0);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn a_map_made_at_once_is_as_one_made_by_puts(
+            numbers in proptest::collection::btree_set(0..5_000_u16, 0..4_000),
+            changes in proptest::collection::vec((0..5_000_u16, 0..2_u8), 0..500),
+        ) {
+            let used = Arc::new(AtomicU64::new(0));
+            let mut builder = MapBuilder::new(&used);
+            let mut model = BTreeMap::new();
+            for number in numbers {
+                builder.push(key(number), Bytes::from_static(b"value"));
+                model.insert(key(number), Bytes::from_static(b"value"));
+            }
+            let mut map = builder.build();
+            let live: u64 = model.iter().map(|(k, v)| entry_bytes(k.len(), v.len())).sum();
+            let made = used.load(Ordering::Relaxed);
+            prop_assert!(made <= live / 20 * 21 + 4 * 4096, "{made} for {live}");
+            for (number, kind) in changes {
+                if kind == 0 {
+                    map.remove(&key(number));
+                    model.remove(&key(number));
+                } else {
+                    map.put(key(number), Bytes::from_static(b"other"));
+                    model.insert(key(number), Bytes::from_static(b"other"));
+                }
+            }
+            let all: Vec<_> = map.range((Bound::Unbounded, Bound::Unbounded)).collect();
+            prop_assert_eq!(all, model.into_iter().collect::<Vec<_>>());
+            drop(map);
+            prop_assert_eq!(used.load(Ordering::Relaxed), 0);
+        }
+    }
+
+    #[test]
+    fn new_entries_cost_no_more_than_is_said() {
+        let used = Arc::new(AtomicU64::new(0));
+        let mut map = ResidentMap::new(&used);
+        let empty = used.load(Ordering::Relaxed);
+        let mut said = 0;
+        // In an order that leaves half-full leaves behind.
+        for number in 0..20_000 {
+            map.put(key(number), Bytes::new());
+            said += new_entry_bytes(2, 0);
+            // The places that the last leaf and the nodes above it have too many.
+            let spare = 4 * (64 * NODE_MAX) as u64;
+            let took = used.load(Ordering::Relaxed) - empty;
+            assert!(took <= said + spare, "{took} for {said}");
         }
     }
 

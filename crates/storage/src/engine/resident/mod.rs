@@ -6,22 +6,21 @@
 //!
 //! A snapshot has to show one moment of all spaces, of those in memory too. Each batch has a number
 //! (`journal`), which is part of it and can be read in a snapshot of the engine. The states of the
-//! spaces before and after the last batch that changed them are kept under such numbers, and the
+//! spaces before and after the batch that is being written are kept under such numbers, and the
 //! later one is there before the batch is written: it is not looked at until a snapshot shows the
 //! number.
 
 mod map;
 
 use std::collections::HashMap;
-use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
-use bytes::Bytes;
-pub(super) use map::{ResidentMap, ResidentRange, entry_bytes};
+use map::new_entry_bytes;
+pub(super) use map::{MapBuilder, ResidentMap, ResidentRange, entry_bytes};
 
-use super::{Batch, Fate, SpaceId};
+use super::{Batch, SpaceId};
 
 /// The spaces in memory.
 pub(super) struct Resident {
@@ -30,7 +29,7 @@ pub(super) struct Resident {
     states: ArcSwap<States>,
 }
 
-/// The last two states.
+/// The last two states, which are one and the same while no batch is written.
 #[derive(Clone)]
 struct States {
     older: Arc<State>,
@@ -105,21 +104,33 @@ impl Resident {
         true
     }
 
+    /// Lets the state before the last batch go, once that batch is written. Who has taken an older
+    /// snapshot meanwhile takes another.
+    pub(super) fn settle(&self) {
+        self.set(self.newest());
+    }
+
     /// Takes back the state of a batch that was refused.
     pub(super) fn withdraw(&self) {
         let older = Arc::clone(&self.states.load().older);
         self.set(older);
     }
 
-    /// Adds a space with its entries. Only the thread that writes may call this.
-    pub(super) fn add(&self, space: SpaceId, entries: impl IntoIterator<Item = (Bytes, Bytes)>) {
-        let mut map = ResidentMap::new(&self.used);
-        for (key, value) in entries {
-            map.put(key, value);
-        }
+    /// Begins a map whose bytes count.
+    pub(super) fn builder(&self) -> MapBuilder {
+        MapBuilder::new(&self.used)
+    }
+
+    /// Adds a space. Only the thread that writes may call this.
+    pub(super) fn add(&self, space: SpaceId, map: ResidentMap) {
         let mut state = State::clone(&self.newest());
         state.spaces.insert(space, map);
         self.set(Arc::new(state));
+    }
+
+    /// Drops all spaces. Reads go to the files until they are added again.
+    pub(super) fn clear(&self) {
+        self.set(Arc::new(State::default()));
     }
 
     /// Drops a space.
@@ -132,23 +143,6 @@ impl Resident {
         }
     }
 
-    /// Drops what no read looks for any more, as the rewriting of files does. The function gives
-    /// the fate of each entry of a space.
-    pub(super) fn forget(&self, mut fate: impl FnMut(SpaceId, &[u8], &Bytes) -> Fate) {
-        let mut state = State::clone(&self.newest());
-        for (space, map) in &mut state.spaces {
-            let all = map.range((Bound::Unbounded, Bound::Unbounded));
-            for (key, value) in all {
-                match fate(*space, &key, &value) {
-                    Fate::Keep => {}
-                    Fate::Remove => map.remove(&key),
-                    Fate::Replace(value) => map.put(key, value),
-                }
-            }
-        }
-        self.set(Arc::new(state));
-    }
-
     fn set(&self, state: Arc<State>) {
         self.states.store(Arc::new(States {
             older: Arc::clone(&state),
@@ -156,10 +150,23 @@ impl Resident {
         }));
     }
 
-    /// Bytes that may be added, if so many more than the budget may be held.
-    pub(super) fn room_bytes(&self, more: u64) -> u64 {
-        let used = self.used.load(Ordering::Relaxed);
-        (self.budget_bytes + more).saturating_sub(used)
+    /// Bytes that may be added. Deletions have an eighth of the budget more, as they make room.
+    pub(super) fn room_bytes(&self, is_deletion: bool) -> u64 {
+        let most = match is_deletion {
+            true => self.most_bytes(),
+            false => self.budget_bytes,
+        };
+        most.saturating_sub(self.used_bytes())
+    }
+
+    /// Bytes that are held, those included that only readers still hold.
+    pub(super) fn used_bytes(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that may be held, deletions included.
+    pub(super) fn most_bytes(&self) -> u64 {
+        self.budget_bytes.saturating_add(self.budget_bytes / 8)
     }
 
     /// Bytes that may be held.
@@ -173,11 +180,20 @@ impl State {
     pub(super) fn space(&self, space: SpaceId) -> Option<&ResidentMap> {
         self.spaces.get(&space)
     }
+
+    /// The ids of the spaces.
+    pub(super) fn ids(&self) -> impl Iterator<Item = SpaceId> {
+        self.spaces.keys().copied()
+    }
 }
 
-/// The bytes by which a change of a space in memory grows it.
-pub(super) fn growth(map: &ResidentMap, key: &[u8], value: Option<usize>) -> i64 {
-    let bytes = |value: usize| entry_bytes(key.len(), value) as i64;
-    let old = map.get(key).map_or(0, |value| bytes(value.len()));
-    value.map_or(0, bytes) - old
+/// The bytes by which an entry grows a space, with a key of this length and with the lengths of its
+/// old and its new value; `None` for none. It may grow it by less.
+pub(super) fn growth(key: usize, old: Option<usize>, new: Option<usize>) -> i64 {
+    match (old, new) {
+        (None, None) => 0,
+        (None, Some(new)) => new_entry_bytes(key, new) as i64,
+        (Some(old), None) => -(entry_bytes(key, old) as i64),
+        (Some(old), Some(new)) => new as i64 - old as i64,
+    }
 }
