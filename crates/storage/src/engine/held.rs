@@ -50,7 +50,7 @@ impl Disk {
     /// Says whether the spaces fit.
     fn try_hold(&self, spaces: &[SpaceId]) -> Result<bool, StorageError> {
         // What was admitted fits again, as an entry never took less than this.
-        let mut room = self.resident.most_bytes();
+        let mut room = self.resident.start_bytes();
         let mut maps = Vec::with_capacity(spaces.len());
         let snapshot = self.snapshot()?;
         for space in spaces {

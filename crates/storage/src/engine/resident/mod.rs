@@ -165,8 +165,14 @@ impl Resident {
     }
 
     /// Bytes that may be held, deletions included.
-    pub(super) fn most_bytes(&self) -> u64 {
+    fn most_bytes(&self) -> u64 {
         self.budget_bytes.saturating_add(self.budget_bytes / 8)
+    }
+
+    /// Bytes that are read at a start. They are more than what writes may take, as the sweep of a
+    /// range deletion may split it without asking for room.
+    pub(super) fn start_bytes(&self) -> u64 {
+        self.most_bytes().saturating_add(self.budget_bytes / 8)
     }
 
     /// Bytes that may be held.
