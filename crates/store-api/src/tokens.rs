@@ -28,7 +28,8 @@ pub struct TokenSet {
 
 impl TokenSet {
     /// Reads the text of a file of tokens: a token in each line, with a name before it or without
-    /// one. A name has fewer characters than a token, so that neither is taken for the other. Empty lines and those that begin with `#` are left out.
+    /// one. A name has fewer characters than a token, so that neither is taken for the other. Empty
+    /// lines and those that begin with `#` are left out.
     ///
     /// # Errors
     /// If there is no token, one is too short, or a line has other words than these. The text names

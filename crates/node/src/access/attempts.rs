@@ -271,17 +271,18 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
+    use std::sync::LazyLock;
     use std::task::{Context, Waker};
 
     use super::*;
 
-    const HASH_OF_WONDER: &str = "$2a$04$KyMasePGAj3yLrtol9IGPeXQFpeCkCC0D.K.Ym4b4f//B6Kx0w/wW";
+    static HASH_OF_WONDER: LazyLock<String> = LazyLock::new(|| bcrypt::hash("wonder", 4).unwrap());
 
     fn attempt(number: usize, address: u8) -> Attempt {
         Attempt {
             role: format!("role {number}"),
             password: Secret::new("guess".to_owned()),
-            hash: Secret::new(HASH_OF_WONDER.to_owned()),
+            hash: Secret::new(HASH_OF_WONDER.clone()),
             is_known: true,
             address: IpAddr::V4(Ipv4Addr::new(10, 0, 0, address)),
         }
