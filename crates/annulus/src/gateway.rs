@@ -178,8 +178,9 @@ impl Certificates {
     /// changes nothing. Ends only if signals can't be received.
     async fn keep(mut self, gateway: &Gateway) -> anyhow::Result<&'static str> {
         let mut checks = Checks::start(self.check_interval)?;
-        let (mut of_clients, mut of_cassandra) = (Failures::default(), Failures::default());
-        let mut of_tokens = Failures::default();
+        let mut of_clients = Failures::of("the certificate for clients");
+        let mut of_cassandra = Failures::of("the certificates for Cassandra");
+        let mut of_tokens = Failures::of_tokens();
         loop {
             let asked_for = checks.next().await;
             let settings = self.settings.clone();
@@ -190,11 +191,11 @@ impl Certificates {
             };
             let (clients, cassandra, tokens) = tokio::task::spawn_blocking(read).await?;
             let renewed = clients.map(|read| self.renew_for_clients(read, gateway));
-            of_clients.tell(renewed, asked_for, "the certificate for clients");
+            of_clients.tell(renewed, asked_for);
             let renewed = cassandra.and_then(|read| self.renew_for_cassandra(read));
-            of_cassandra.tell(renewed, asked_for, "the certificates for Cassandra");
+            of_cassandra.tell(renewed, asked_for);
             let renewed = tokens.map(|read| gateway.renew_tokens(read));
-            of_tokens.tell(renewed, asked_for, "the file of tokens");
+            of_tokens.tell(renewed, asked_for);
         }
     }
 

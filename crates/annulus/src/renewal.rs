@@ -38,25 +38,44 @@ impl Checks {
 }
 
 /// The fault of some files at the last check, so that it is logged once and not at every check.
-#[derive(Default)]
 pub struct Failures {
+    what: &'static str,
+    /// The words for when a change counts.
+    counts: &'static str,
     last: Option<String>,
 }
 
 impl Failures {
-    /// Logs the result of a check: whether `what` is another one now.
-    pub fn tell(&mut self, renewed: Result<bool, Failure>, asked_for: bool, what: &str) {
+    /// Those of certificates or settings, by these words.
+    pub fn of(what: &'static str) -> Failures {
+        Failures {
+            what,
+            counts: "is in effect for new connections",
+            last: None,
+        }
+    }
+
+    /// Those of the file of tokens.
+    pub fn of_tokens() -> Failures {
+        Failures {
+            what: "the file of tokens",
+            counts: "counts from the next request on",
+            last: None,
+        }
+    }
+
+    /// Logs the result of a check: whether the files are others now.
+    pub fn tell(&mut self, renewed: Result<bool, Failure>, asked_for: bool) {
+        let Failures { what, counts, last } = self;
         let is_new = matches!(renewed, Ok(true));
         let failure = renewed.err().map(|error| error.to_string());
         match &failure {
-            None if is_new => {
-                tracing::info!("{what} changed, and is in effect for new connections");
-            }
-            Some(error) if asked_for || failure != self.last => {
+            None if is_new => tracing::info!("{what} changed, and {counts}"),
+            Some(error) if asked_for || failure != *last => {
                 tracing::error!(error, "{what} can't be used; all stays as it was");
             }
             _ => {}
         }
-        self.last = failure;
+        *last = failure;
     }
 }

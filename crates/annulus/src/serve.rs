@@ -290,7 +290,7 @@ impl Certificate {
     /// Reads the files again and again, and puts changes into effect. A file that can't be used
     /// changes nothing. Ends only with a failure.
     async fn renew(mut self, servers: &mut Servers) -> anyhow::Result<&'static str> {
-        let mut failures = Failures::default();
+        let mut failures = Failures::of("the certificate");
         loop {
             let asked_for = self.checks.next().await;
             let tls = self.tls.clone();
@@ -308,7 +308,7 @@ impl Certificate {
             if asked_for && matches!(renewed, Ok(false)) {
                 tracing::info!("the certificate was read again, and is as it was");
             }
-            failures.tell(renewed, asked_for, "the certificate");
+            failures.tell(renewed, asked_for);
         }
     }
 }

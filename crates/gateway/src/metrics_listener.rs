@@ -70,7 +70,7 @@ fn answer(
 ) -> Response<Full<Bytes>> {
     let host = request.headers().get(HOST);
     let host = host.map(|host| host.to_str().unwrap_or_default());
-    if host.is_some_and(|host| address.ip().is_loopback() && !is_loopback(host)) {
+    if host.is_some_and(|host| address.ip().to_canonical().is_loopback() && !is_loopback(host)) {
         return refused(
             StatusCode::FORBIDDEN,
             "this listener is on a loopback address and answers to loopback names alone",

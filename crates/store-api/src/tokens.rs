@@ -28,10 +28,11 @@ pub struct TokenSet {
 
 impl TokenSet {
     /// Reads the text of a file of tokens: a token in each line, with a name before it or without
-    /// one. Empty lines and those that begin with `#` are left out.
+    /// one. A name has fewer characters than a token, so that neither is taken for the other. Empty
+    /// lines and those that begin with `#` are left out.
     ///
     /// # Errors
-    /// If there is no token, one is too short, or a line has more than two words. The text names
+    /// If there is no token, one is too short, or a line has other words than these. The text names
     /// the line, never its content.
     pub fn parse(text: &str) -> Result<TokenSet, String> {
         let mut digests = Vec::new();
@@ -98,6 +99,15 @@ fn token_of(line: &str) -> Result<Option<&str>, &'static str> {
     if third.is_some() {
         return Err("write a token, or a name and a token, and nothing else");
     }
+    if second.is_some_and(|second| second.starts_with('#')) {
+        return Err("a comment has a line of its own, not one behind a token");
+    }
+    if second.is_some() && first.is_some_and(is_like_a_token) {
+        return Err(
+            "the first of two words is a name, and this one could be a token: write the name first, with fewer than 16 \
+             characters",
+        );
+    }
     let Some(token) = second.or(first) else {
         return Ok(None);
     };
@@ -108,6 +118,12 @@ fn token_of(line: &str) -> Result<Option<&str>, &'static str> {
         true => Err("a token has at least 16 characters, as one could guess a shorter one"),
         false => Ok(Some(token)),
     }
+}
+
+/// Whether a word has the characters of a token, as programs make them.
+fn is_like_a_token(word: &str) -> bool {
+    let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=_-".contains(&byte);
+    word.len() >= CHARACTERS_MIN && word.bytes().all(is_usual)
 }
 
 /// Lets in requests that bear a token. The tokens may change at any time.
@@ -145,7 +161,8 @@ impl Tokens {
                 true => Ok(()),
                 false => Err(Refusal::Right(
                     "beyond a loopback address this needs a token: start the service with --token-file FILE \
-                     (ANNULUS_TOKEN_FILE), or ask it at a loopback address"
+                     (ANNULUS_TOKEN_FILE), or have it listen at a loopback address; in a gateway with --with-store name \
+                     [store] token-file"
                         .to_owned(),
                 )),
             };
@@ -220,6 +237,13 @@ mod tests {
             ("shortsecret", "line 1: a token has at least 16"),
             ("\nname shortsecret", "line 2: a token has at least 16"),
             ("a name 0123456789secret", "line 1: write a token"),
+            ("0123456789secret #ours", "line 1: a comment has a line"),
+            ("0123456789secret\t#0123456789secret", "line 1: a comment"),
+            (
+                "0123456789secret prometheus-at-home",
+                "write the name first",
+            ),
+            ("0123456789/+=_-secret ops", "line 1: the first of two"),
             ("0123456789secr\u{e9}t0123", "line 1: a token has letters"),
         ] {
             let error = TokenSet::parse(text).unwrap_err();

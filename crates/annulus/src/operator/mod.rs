@@ -95,12 +95,11 @@ pub struct Asking {
     password_file: Option<PathBuf>,
 
     /// File with a token, for an index service beyond a loopback address (`annulus store`); the
-    /// first token of a file with several
+    /// first token of a file with several. With --user it has no effect
     #[arg(
         long,
         env = "ANNULUS_HTTP_TOKEN_FILE",
         value_name = "FILE",
-        conflicts_with = "user",
         global = true
     )]
     token_file: Option<PathBuf>,
@@ -130,7 +129,8 @@ impl Asking {
         client.map_err(|error| Failure::Configuration(error.to_string()).into())
     }
 
-    /// The login as a header of HTTP Basic, or the token.
+    /// The login as a header of HTTP Basic, or the token. Variables may give both, for services of
+    /// either kind; then it is the login.
     fn authorization(&self) -> Result<Option<HeaderValue>, Failure> {
         let (header, path) = match (&self.user, &self.password_file, &self.token_file) {
             (Some(user), Some(path), _) => {

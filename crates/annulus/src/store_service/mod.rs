@@ -6,9 +6,11 @@
 //! name. At intervals it reads only the certificates and passwords that the settings in effect
 //! name, as a settings file that is missing or only half written must not switch encryption off.
 //! Changes take effect without dropping a request: a new listener, certificate or database session
-//! is ready before the former one goes. Settings that can't be used change nothing.
+//! is ready before the former one goes. Settings that can't be used change nothing. The tokens are
+//! apart from them: neither waits until the other's files are mended.
 
 mod host;
+mod reread;
 mod running;
 mod settings;
 mod sources;
@@ -42,13 +44,13 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads all sources of settings, and the files that they name.
+    /// Reads all sources of settings, and the files that they name, but for the tokens.
     pub fn read(host: Host) -> Result<Settings, Failure> {
         let set = sources::read(&host)?;
         Settings::resolve(host, set)
     }
 
-    /// Reads the files that settings name.
+    /// Reads the files that settings name, but for the tokens.
     fn resolve(host: Host, set: StoreSettings) -> Result<Settings, Failure> {
         let mut resolved = host.complete(set.clone())?.resolve()?;
         host.adjust(&mut resolved.options);

@@ -8,14 +8,16 @@ use std::sync::Arc;
 use anyhow::Context;
 use store::{ListenerOptions, Listeners, StartError, Store, StoreHandle};
 use store_api::types::NodeStatus;
-use store_api::{Stores, Tokens};
+use store_api::{Stores, TokenSet, Tokens};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior};
 
+use super::reread::{Reread, Sources};
 use super::{Host, Settings, StoreSettings};
 use crate::exit::Failure;
 use crate::open_files;
+use crate::renewal::Failures;
 
 /// Makes the limits of connections fit the limit of open files.
 fn fit(listeners: &mut [ListenerOptions]) {
@@ -25,19 +27,22 @@ fn fit(listeners: &mut [ListenerOptions]) {
 /// An index service whose HTTP addresses are bound, but which has not started.
 pub struct Bound {
     settings: Settings,
+    tokens: Option<TokenSet>,
     listeners: Listeners,
     hang_up: Signal,
 }
 
 impl Bound {
-    /// Binds the addresses, and catches SIGHUP from now on.
+    /// Reads the tokens, binds the addresses, and catches SIGHUP from now on.
     pub async fn bind(mut settings: Settings) -> anyhow::Result<Bound> {
+        let tokens = settings.set.tokens()?;
         let hang_up = signal(SignalKind::hangup())?;
         fit(&mut settings.resolved.options.listeners);
         let listeners = Listeners::bind(&settings.resolved.options.listeners).await;
         Ok(Bound {
             listeners: listeners.map_err(failed)?,
             settings,
+            tokens,
             hang_up,
         })
     }
@@ -65,7 +70,7 @@ impl Bound {
             set,
             mut resolved,
         } = self.settings;
-        let tokens = Arc::new(Tokens::new(resolved.tokens));
+        let tokens = Arc::new(Tokens::new(self.tokens));
         resolved.options.doorkeeper = Some(tokens.clone());
         let mut checks = tokio::time::interval(resolved.check_interval);
         checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -78,6 +83,8 @@ impl Bound {
             set,
             hang_up: self.hang_up,
             checks,
+            of_settings: Failures::of("the settings of the index service"),
+            of_tokens: Failures::of_tokens(),
         })
     }
 }
@@ -93,6 +100,10 @@ pub struct Service {
     hang_up: Signal,
     /// The times at which the files are checked.
     checks: Interval,
+    /// The faults of the settings and their files at the last check.
+    of_settings: Failures,
+    /// Those of the file of tokens.
+    of_tokens: Failures,
 }
 
 impl Service {
@@ -112,41 +123,19 @@ impl Service {
         };
         tokio::pin!(serves);
         let mut ready = false;
-        let mut last_failure = None;
         // Reading files and looking up host names may take long. Signals are received meanwhile.
         let mut reading: Option<Reading> = None;
         loop {
             tokio::select! {
                 _ = self.hang_up.recv(), if reading.is_none() => {
-                    let host = self.host.clone();
-                    let settings = tokio::task::spawn_blocking(|| Settings::read(host));
-                    reading = Some(Reading { settings, asked_for: true });
+                    reading = Some(self.read(Sources::All));
                 }
                 _ = self.checks.tick(), if reading.is_none() => {
-                    let (host, set) = (self.host.clone(), self.set.clone());
-                    let settings = tokio::task::spawn_blocking(|| Settings::resolve(host, set));
-                    reading = Some(Reading { settings, asked_for: false });
+                    reading = Some(self.read(Sources::InEffect));
                 }
-                (settings, asked_for) = ended(&mut reading) => {
+                (reread, asked_for) = ended(&mut reading) => {
                     reading = None;
-                    match self.reload(settings).await {
-                        Ok(()) => {
-                            last_failure = None;
-                            if asked_for {
-                                tracing::info!("settings of the index service read again");
-                            }
-                        }
-                        // A failure is logged once, and not at every check.
-                        Err(error) => {
-                            if asked_for || last_failure.as_ref() != Some(&error) {
-                                tracing::error!(
-                                    error,
-                                    "the settings of the index service can't be used; all stays as it was"
-                                );
-                            }
-                            last_failure = Some(error);
-                        }
-                    }
+                    self.reload(reread, asked_for).await;
                 }
                 reached = &mut serves, if !ready => {
                     reached?;
@@ -158,18 +147,49 @@ impl Service {
         }
     }
 
-    /// Puts changes into effect. Returns the reason if everything stays as it was.
-    async fn reload(&mut self, settings: Result<Settings, String>) -> Result<(), String> {
-        let Settings { set, resolved, .. } = settings?;
+    /// Begins to read settings and files.
+    fn read(&self, from: Sources) -> Reading {
+        let (host, set) = (self.host.clone(), self.set.clone());
+        Reading {
+            reread: tokio::task::spawn_blocking(move || Reread::read(host, set, from)),
+            asked_for: from == Sources::All,
+        }
+    }
+
+    /// Puts changes into effect: first the tokens, so that one that is withdrawn is so whatever
+    /// becomes of the rest. Logs what can't be used.
+    async fn reload(&mut self, reread: Result<Reread, Failure>, asked_for: bool) {
+        let (tokens, settings) = match reread {
+            Ok(reread) => {
+                let tokens = reread.tokens.map(|tokens| {
+                    self.set.token_file = reread.token_file;
+                    self.tokens.replace(tokens)
+                });
+                (tokens, reread.settings)
+            }
+            Err(failure) => (Ok(false), Err(failure)),
+        };
+        self.of_tokens.tell(tokens, asked_for);
+        let changed = match settings {
+            Ok(settings) => self.change(settings).await,
+            Err(failure) => Err(failure),
+        };
+        if changed.is_ok() && asked_for {
+            tracing::info!("settings of the index service read again");
+        }
+        self.of_settings.tell(changed.map(|()| false), asked_for);
+    }
+
+    /// Puts other settings into effect, but for the tokens. If they can't be used, everything stays
+    /// as it was.
+    async fn change(&mut self, settings: Settings) -> Result<(), Failure> {
+        let Settings { set, resolved, .. } = settings;
         let mut options = resolved.options;
         fit(&mut options.listeners);
         self.store
             .reload(&options.listeners, options.database, options.memory)
             .await
-            .map_err(|error| error.to_string())?;
-        if self.tokens.replace(resolved.tokens) {
-            tracing::info!("the tokens of the index service changed");
-        }
+            .map_err(|error| Failure::Configuration(error.to_string()))?;
         self.set = set;
         Ok(())
     }
@@ -183,22 +203,20 @@ impl Service {
 
 /// Settings that are being read.
 struct Reading {
-    settings: JoinHandle<Result<Settings, Failure>>,
+    reread: JoinHandle<Reread>,
     /// Whether a signal asked for it.
     asked_for: bool,
 }
 
 /// Waits for the settings that are being read, and returns them with whether a signal asked for
 /// them. Waits for ever if none are being read.
-async fn ended(reading: &mut Option<Reading>) -> (Result<Settings, String>, bool) {
+async fn ended(reading: &mut Option<Reading>) -> (Result<Reread, Failure>, bool) {
     let Some(reading) = reading else {
         return std::future::pending().await;
     };
-    let settings = match (&mut reading.settings).await {
-        Ok(settings) => settings.map_err(|error| error.to_string()),
-        Err(error) => Err(error.to_string()),
-    };
-    (settings, reading.asked_for)
+    let reread = (&mut reading.reread).await;
+    let reread = reread.map_err(|error| Failure::Configuration(error.to_string()));
+    (reread, reading.asked_for)
 }
 
 /// The error for an index service that could not start.

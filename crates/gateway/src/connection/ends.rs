@@ -17,7 +17,7 @@ pub(super) enum RequestsEnd {
     #[error("the client broke the rules of the protocol")]
     Refused,
     /// The client's socket failed, or the client was too slow: with a request, with its login, or
-    /// while there was no memory for its request.
+    /// while there was no memory for its request. Or its STARTUP was not answered.
     #[error("the connection to the client failed: {0}")]
     Client(io::Error),
     /// The node's socket failed.

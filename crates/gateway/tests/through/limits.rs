@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cql::error::ErrorKind;
-use cql::wire::{Compression, Response};
+use cql::wire::{Compression, Request, Response, Startup};
 use tokio::io::AsyncWriteExt;
 
 use crate::peer::{Peer, Setup, query, raw_frame, request_bytes, soon};
@@ -108,6 +108,25 @@ async fn a_client_that_does_not_log_in_is_closed() {
     the_time_is_over_for_a_stranger(&setup).await;
     client.send(&request).await;
     assert_eq!(node.exactly(request.len()).await, request);
+}
+
+#[tokio::test]
+async fn a_startup_that_the_node_does_not_answer_ends_its_connection() {
+    let setup = Setup::with(|options| options.handshake_timeout = Duration::from_millis(400)).await;
+    let startup = request_bytes(&Request::Startup(Startup::default()), 1, None);
+    let options = request_bytes(&Request::Options, 2, None);
+    // The node leaves the STARTUP unanswered, or a request before it, for which it waits.
+    for before in [&options[..0], &options] {
+        let (mut client, mut node) = setup.connect_stranger().await;
+        client.send(&[before, &startup].concat()).await;
+        let first = if before.is_empty() {
+            &startup
+        } else {
+            &options
+        };
+        assert_eq!(&node.exactly(first.len()).await, first);
+        assert_eq!(client.rest().await, "");
+    }
 }
 
 #[tokio::test]

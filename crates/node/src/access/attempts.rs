@@ -1,7 +1,11 @@
 //! Attempts to log in while they are checked.
 //!
 //! An attempt runs in a task of its own. It goes on if its client hangs up, so that a failure is
-//! counted all the same. Attempts with the same role and password are one.
+//! counted all the same. Attempts with the same role and password from one address are one.
+//!
+//! Passwords are checked a few at a time, in the order in which they come into the line. An address
+//! has but a few attempts in that line; its others wait behind them. So many clients that come at
+//! once are all let in, and shut out no other address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -18,10 +22,13 @@ use super::{lock, password, too_many_logins};
 
 /// Passwords checked at once.
 const CHECKS_AT_ONCE: usize = 2;
-/// The most attempts that wait for a check, at most 4 MiB. Further ones are refused.
-const UNDER_WAY_MAX: usize = 1_024;
-/// The most of them from one address, so that one client can't shut out all others.
-const OF_ADDRESS_MAX: usize = 32;
+/// The most attempts under way, at most 16 MiB. Further ones are refused.
+const UNDER_WAY_MAX: usize = 4_096;
+/// The most of them from one address that wait for a check, so that one client can't shut out all
+/// others. Those that wait because of failures are not among them.
+const OF_ADDRESS_MAX: usize = 256;
+/// The attempts of one address that are in the line for a check at a time.
+const IN_LINE: usize = 2 * CHECKS_AT_ONCE;
 
 /// The attempts of a node.
 #[derive(Clone)]
@@ -41,8 +48,17 @@ struct Shared {
 #[derive(Default)]
 struct UnderWay {
     /// Where each attempt tells whether the password was right.
-    results: HashMap<Digest, watch::Receiver<Option<bool>>>,
-    by_address: HashMap<IpAddr, usize>,
+    results: HashMap<Key, watch::Receiver<Option<bool>>>,
+    by_address: HashMap<IpAddr, Waiting>,
+}
+
+/// A role and a password, and the address from which they came: failures count for the address.
+type Key = (Digest, IpAddr);
+
+/// The attempts of an address that wait for a check or are checked.
+struct Waiting {
+    number: usize,
+    line: Arc<Semaphore>,
 }
 
 /// A name and a password to be checked.
@@ -83,8 +99,9 @@ impl Attempts {
         } = &*self.shared;
         let (role, address) = (&attempt.role, attempt.address);
         let digest = remembered.digest(role, &attempt.hash, &attempt.password);
+        // This takes back no failures: a client that logs in often would do so for somebody who
+        // guesses at its role from the same address.
         if remembered.has(role, &digest) && !slowing.is_guessed_at(address, role) {
-            slowing.succeeded(address, role);
             return Ok(true);
         }
         let mut result = self.join_or_begin(attempt, digest)?;
@@ -116,40 +133,77 @@ impl Attempts {
         attempt: Attempt,
         digest: Digest,
     ) -> Result<watch::Receiver<Option<bool>>, CqlError> {
-        let mut under_way = lock(&self.shared.under_way);
-        if let Some(result) = under_way.results.get(&digest) {
+        let shared = &self.shared;
+        let address = network(attempt.address);
+        let key = (digest, address);
+        let mut under_way = lock(&shared.under_way);
+        if let Some(result) = under_way.results.get(&key) {
             return Ok(result.clone());
         }
-        // It is counted even if there is no place: the password has been compared with the one
-        // that is remembered.
-        let wait = self.shared.slowing.begin(attempt.address, &attempt.role);
-        let address = network(attempt.address);
-        let of_address = under_way.by_address.get(&address).copied();
-        let has_place = under_way.results.len() < UNDER_WAY_MAX
-            && of_address.is_none_or(|number| number < OF_ADDRESS_MAX);
+        let has_place = under_way.has_place(address);
+        // Without a place it is counted only if the password has been compared with one that is
+        // remembered: then somebody may learn from the refusal.
+        let wait = match has_place || shared.remembered.knows(&attempt.role) {
+            true => shared.slowing.begin(attempt.address, &attempt.role),
+            false => None,
+        };
         let wait = wait.filter(|_| has_place).ok_or_else(too_many_logins)?;
         let (sender, result) = watch::channel(None);
-        under_way.results.insert(digest, result.clone());
-        *under_way.by_address.entry(address).or_default() += 1;
-        let place = Place {
-            shared: self.shared.clone(),
-            digest,
-            address,
+        under_way.results.insert(key, result.clone());
+        let entry = Entry {
+            shared: shared.clone(),
+            key,
         };
+        let place = wait.is_zero().then(|| Place {
+            line: under_way.enter(address),
+            shared: shared.clone(),
+            address,
+        });
+        // A runtime that is ending drops the task at once, which takes the lock.
+        drop(under_way);
         tokio::spawn(async move {
-            tokio::time::sleep(wait).await;
-            let fits = place.shared.check(attempt, digest).await;
+            let place = match place {
+                Some(place) => place,
+                None => {
+                    tokio::time::sleep(wait).await;
+                    Place {
+                        line: lock(&entry.shared.under_way).enter(address),
+                        shared: entry.shared.clone(),
+                        address,
+                    }
+                }
+            };
+            let fits = entry.shared.check(attempt, digest, &place.line).await;
             sender.send_replace(fits);
-            drop(place);
+            drop((place, entry));
         });
         Ok(result)
+    }
+}
+
+impl UnderWay {
+    /// Whether another attempt may begin at an address.
+    fn has_place(&self, address: IpAddr) -> bool {
+        let waiting = self.by_address.get(&address);
+        self.results.len() < UNDER_WAY_MAX
+            && waiting.is_none_or(|waiting| waiting.number < OF_ADDRESS_MAX)
+    }
+
+    /// Counts an attempt that waits for a check. Returns the line of its address.
+    fn enter(&mut self, address: IpAddr) -> Arc<Semaphore> {
+        let waiting = self.by_address.entry(address).or_insert_with(|| Waiting {
+            number: 0,
+            line: Arc::new(Semaphore::new(IN_LINE)),
+        });
+        waiting.number += 1;
+        waiting.line.clone()
     }
 }
 
 impl Shared {
     /// Waits for a turn, then checks a password and counts the result. `None` if it can't be
     /// checked.
-    async fn check(&self, attempt: Attempt, digest: Digest) -> Option<bool> {
+    async fn check(&self, attempt: Attempt, digest: Digest, line: &Semaphore) -> Option<bool> {
         let Attempt {
             role,
             password,
@@ -159,13 +213,17 @@ impl Shared {
         } = attempt;
         // A check may have ended since this attempt looked.
         let fits = self.remembered.has(&role, &digest) || {
+            let _in_line = line.acquire().await.ok()?;
             let turn = self.checks.clone().acquire_owned().await.ok()?;
-            self.checked.fetch_add(1, Ordering::Relaxed);
-            let check = tokio::task::spawn_blocking(move || {
-                let _turn = turn;
-                password::fits(&password, &hash)
-            });
-            check.await.ok()? && is_known
+            // Or while it waited: clients at many addresses may have one password.
+            self.remembered.has(&role, &digest) || {
+                self.checked.fetch_add(1, Ordering::Relaxed);
+                let check = tokio::task::spawn_blocking(move || {
+                    let _turn = turn;
+                    password::fits(&password, &hash)
+                });
+                check.await.ok()? && is_known
+            }
         };
         if fits {
             self.remembered.insert(&role, digest);
@@ -179,20 +237,31 @@ impl Shared {
     }
 }
 
-/// The place of an attempt under way. It is given back also if the attempt ends by a panic.
+/// An attempt under way. It is forgotten also if it ends by a panic.
+struct Entry {
+    shared: Arc<Shared>,
+    key: Key,
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        lock(&self.shared.under_way).results.remove(&self.key);
+    }
+}
+
+/// The place of an attempt that waits for a check or is checked. It is given back in the same way.
 struct Place {
     shared: Arc<Shared>,
-    digest: Digest,
     address: IpAddr,
+    line: Arc<Semaphore>,
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         let mut under_way = lock(&self.shared.under_way);
-        under_way.results.remove(&self.digest);
-        if let Some(number) = under_way.by_address.get_mut(&self.address) {
-            *number -= 1;
-            if *number == 0 {
+        if let Some(waiting) = under_way.by_address.get_mut(&self.address) {
+            waiting.number -= 1;
+            if waiting.number == 0 {
                 under_way.by_address.remove(&self.address);
             }
         }
@@ -202,15 +271,18 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
+    use std::sync::LazyLock;
     use std::task::{Context, Waker};
 
     use super::*;
+
+    static HASH_OF_WONDER: LazyLock<String> = LazyLock::new(|| bcrypt::hash("wonder", 4).unwrap());
 
     fn attempt(number: usize, address: u8) -> Attempt {
         Attempt {
             role: format!("role {number}"),
             password: Secret::new("guess".to_owned()),
-            hash: Secret::new(bcrypt::hash("wonder", 4).unwrap()),
+            hash: Secret::new(HASH_OF_WONDER.clone()),
             is_known: true,
             address: IpAddr::V4(Ipv4Addr::new(10, 0, 0, address)),
         }
@@ -251,7 +323,85 @@ mod tests {
         }
         let refused = attempts.fits(attempt(OF_ADDRESS_MAX, 1)).await;
         assert_eq!(refused, Err(too_many_logins()));
+        // The refusal tells something only of a password that is remembered.
+        let Shared {
+            slowing,
+            remembered,
+            ..
+        } = &*attempts.shared;
+        for (guess, begun) in [("one", 1), ("two", 2)] {
+            let another = Attempt {
+                password: Secret::new(guess.to_owned()),
+                ..attempt(0, 1)
+            };
+            let (role, address) = (another.role.clone(), another.address);
+            assert_eq!(attempts.fits(another).await, Err(too_many_logins()));
+            assert_eq!(slowing.begun(address, &role), begun);
+            remembered.insert(&role, Digest::default());
+        }
         assert_eq!(attempts.fits(attempt(0, 2)).await, Ok(false));
+        let waiting: Vec<usize> = {
+            let under_way = lock(&attempts.shared.under_way);
+            let waiting = under_way.by_address.values();
+            waiting.map(|waiting| waiting.number).collect()
+        };
+        let waiting: usize = waiting.iter().sum();
+        assert!(waiting > OF_ADDRESS_MAX / 2, "it came before {waiting}");
+    }
+
+    #[tokio::test]
+    async fn many_roles_of_one_address_are_let_in_at_once() {
+        let attempts = Attempts::default();
+        let mut tasks = tokio::task::JoinSet::new();
+        for number in 0..200 {
+            let attempts = attempts.clone();
+            let attempt = Attempt {
+                password: Secret::new("wonder".to_owned()),
+                ..attempt(number, 1)
+            };
+            tasks.spawn(async move { attempts.fits(attempt).await });
+        }
+        while let Some(fits) = tasks.join_next().await {
+            assert_eq!(fits.unwrap(), Ok(true));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_because_of_failures_holds_no_place() {
+        let attempts = Attempts::default();
+        for number in 0..5 {
+            let guess = Attempt {
+                password: Secret::new(format!("guess {number}")),
+                ..attempt(0, 1)
+            };
+            begin(&attempts, guess);
+        }
+        let under_way = lock(&attempts.shared.under_way);
+        assert_eq!(under_way.results.len(), 5);
+        let waiting = under_way.by_address.values().map(|waiting| waiting.number);
+        assert_eq!(waiting.sum::<usize>(), 1);
+    }
+
+    #[tokio::test]
+    async fn attempts_at_two_addresses_count_for_each() {
+        let attempts = Attempts::default();
+        let [one, other] = [1, 2].map(|address| attempts.fits(attempt(0, address)));
+        assert_eq!(tokio::join!(one, other), (Ok(false), Ok(false)));
+        assert_eq!(attempts.failed(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_remembered_password_takes_back_no_guesses() {
+        let attempts = Attempts::default();
+        let right = || Attempt {
+            password: Secret::new("wonder".to_owned()),
+            ..attempt(0, 1)
+        };
+        assert_eq!(attempts.fits(right()).await, Ok(true));
+        assert_eq!(attempts.fits(attempt(0, 1)).await, Ok(false));
+        assert_eq!(attempts.fits(right()).await, Ok(true));
+        let slowing = &attempts.shared.slowing;
+        assert_eq!(slowing.begun(right().address, &right().role), 1);
     }
 
     #[tokio::test(start_paused = true)]
@@ -259,9 +409,6 @@ mod tests {
         let attempts = Attempts::default();
         let right = || Attempt {
             password: Secret::new("wonder".to_owned()),
-            hash: Secret::new(
-                "$2a$04$KyMasePGAj3yLrtol9IGPeXQFpeCkCC0D.K.Ym4b4f//B6Kx0w/wW".to_owned(),
-            ),
             ..attempt(0, 1)
         };
         let digest = |attempt: &Attempt| {
@@ -271,8 +418,12 @@ mod tests {
         let known = digest(&right());
         attempts.shared.remembered.insert(&right().role, known);
         assert_eq!(attempts.fits(right()).await, Ok(true), "at once");
-        for _ in 0..20 {
-            begin(&attempts, attempt(0, 1));
+        for number in 0..20 {
+            let guess = Attempt {
+                password: Secret::new(format!("guess {number}")),
+                ..attempt(0, 1)
+            };
+            begin(&attempts, guess);
         }
         let refused = attempts.fits(right()).await;
         assert_eq!(refused, Err(too_many_logins()));

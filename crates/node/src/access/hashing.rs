@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use super::{lock, password};
 
 /// The most passwords of one role's statements that wait to be hashed or are hashed.
-const OF_ROLE_MAX: usize = 4;
+const OF_ROLE_MAX: usize = 64;
 
 /// Hashes new passwords.
 pub(crate) struct Hashing {
@@ -94,7 +94,7 @@ mod tests {
     fn a_role_has_a_few_places_and_gives_them_back() {
         let hashing = Hashing::default();
         let (one, other) = (Arc::from("one"), Arc::from("other"));
-        let places: Vec<_> = (0..OF_ROLE_MAX).map(|_| hashing.place(&one)).collect();
+        let places: Vec<_> = (0..64).map(|_| hashing.place(&one)).collect();
         assert!(places.iter().all(Result::is_ok));
         let refused = hashing.place(&one).err().unwrap();
         assert_eq!(refused.kind, ErrorKind::Overloaded);

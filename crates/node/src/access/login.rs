@@ -56,6 +56,7 @@ impl Credentials {
 pub struct Logins {
     attempts: Attempts,
     too_long: Seldom,
+    too_many: Seldom,
 }
 
 impl Logins {
@@ -83,7 +84,8 @@ impl Logins {
             hash: hash.unwrap_or_else(|| Secret::new(NOBODYS_HASH.to_owned())),
             address,
         };
-        if !self.attempts.fits(attempt).await? {
+        let fits = self.attempts.fits(attempt).await;
+        if !fits.inspect_err(|error| self.tell_of_crowd(error, address))? {
             return Err(bad_credentials(format!(
                 "Provided username {role} and/or password are incorrect"
             )));
@@ -93,6 +95,13 @@ impl Logins {
             false => Err(bad_credentials(format!(
                 "{role} is not permitted to log in"
             ))),
+        }
+    }
+
+    /// Logs that a login was refused without a check. A client of CQL is not told so.
+    fn tell_of_crowd(&self, error: &CqlError, address: IpAddr) {
+        if let Some(refused) = self.too_many.is_due() {
+            tracing::warn!(%address, refused, %error, "logins were not checked");
         }
     }
 

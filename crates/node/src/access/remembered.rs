@@ -52,6 +52,11 @@ impl Remembered {
         lock(&self.by_role).get(role) == Some(digest)
     }
 
+    /// Whether a password of the role is remembered.
+    pub fn knows(&self, role: &str) -> bool {
+        lock(&self.by_role).contains_key(role)
+    }
+
     /// Notes a password that was right.
     pub fn insert(&self, role: &str, digest: Digest) {
         let mut by_role = lock(&self.by_role);

@@ -47,6 +47,7 @@ pub(super) struct Slowing {
 struct Failures {
     /// The failures with all roles, but for those that a login took back.
     failed: u32,
+    /// The time of the last failure, or of the first attempt.
     last: Instant,
     /// The time of the next attempt.
     next: Instant,
@@ -71,7 +72,6 @@ impl Slowing {
         let now = Instant::now();
         let mut addresses = self.lock();
         let failures = of_address(&mut addresses, address, now);
-        failures.last = now;
         let next = failures.next.max(now);
         let role = failures.role(self.hasher.hash_one(role), now);
         let at = role.as_ref().map_or(next, |role| role.next.max(next));
@@ -98,8 +98,12 @@ impl Slowing {
         let addresses = self.lock();
         let failures = addresses.get(&network(address));
         failures.is_some_and(|failures| {
-            let role = failures.roles.get(&self.hasher.hash_one(role));
-            let attempts = role.map_or(failures.failed, |role| role.begun);
+            let attempts = match failures.roles.get(&self.hasher.hash_one(role)) {
+                Some(role) => role.begun,
+                // It may be one of those that are not counted one by one.
+                None if failures.roles.len() >= ROLES_MAX => failures.failed,
+                None => 0,
+            };
             attempts > QUICK_ATTEMPTS_MAX && failures.last.elapsed() <= FORGOTTEN_AFTER
         })
     }
@@ -133,6 +137,15 @@ impl Slowing {
                 addresses.remove(&network(address));
             }
         }
+    }
+
+    /// The attempts at a role that are counted.
+    #[cfg(test)]
+    pub fn begun(&self, address: IpAddr, role: &str) -> u32 {
+        let addresses = self.lock();
+        let failures = addresses.get(&network(address));
+        let role = failures.and_then(|it| it.roles.get(&self.hasher.hash_one(role)));
+        role.map_or(0, |role| role.begun)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, Failures>> {
@@ -260,6 +273,28 @@ mod tests {
         assert!(!slowing.is_guessed_at(ADDRESS, "bob"));
         tokio::time::advance(FORGOTTEN_AFTER + Duration::from_secs(1)).await;
         assert!(!slowing.is_guessed_at(ADDRESS, "alice"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn guesses_at_one_role_slow_no_password_that_is_remembered_of_another() {
+        let slowing = Slowing::default();
+        for _ in 0..20 {
+            fail(&slowing, "alice");
+        }
+        assert!(slowing.is_guessed_at(ADDRESS, "alice"));
+        assert!(!slowing.is_guessed_at(ADDRESS, "bob"));
+        for _ in 0..11 {
+            slowing.begin(ADDRESS, "bob");
+            slowing.succeeded(ADDRESS, "bob");
+            assert!(!slowing.is_guessed_at(ADDRESS, "bob"));
+            tokio::time::advance(FORGOTTEN_AFTER / 10).await;
+        }
+        assert!(!slowing.is_guessed_at(ADDRESS, "alice"));
+        assert_eq!(slowing.begin(ADDRESS, "alice"), Some(Duration::ZERO));
+        for role in 0..=ROLES_MAX {
+            fail(&slowing, &role.to_string());
+        }
+        assert!(slowing.is_guessed_at(ADDRESS, "one beyond those that are counted"));
     }
 
     #[tokio::test(start_paused = true)]

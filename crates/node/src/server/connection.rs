@@ -340,6 +340,9 @@ impl<S: Service> Connection<S> {
 
     /// Has a token checked, and answers when that is done. A client that is refused is told so, and
     /// the connection ends.
+    ///
+    /// Where too many wait, it ends without an answer: drivers take any error for a wrong password
+    /// and give up, but connect again to a node that has hung up.
     fn log_in(&self, stream: i16, token: Secret<Option<Bytes>>) -> Result<(), CqlError> {
         // One attempt at a time, and one for each connection if it fails.
         let Ok(place) = self.logging_in.clone().try_acquire_owned() else {
@@ -354,22 +357,22 @@ impl<S: Service> Connection<S> {
                 checked = shared.service.log_in(&session, token) => checked,
                 () = closing.cancelled() => return,
             };
-            let (answer, is_refused) = match checked {
-                Ok(()) => (
-                    Response::AuthSuccess {
-                        token: Secret::new(None),
-                    },
-                    false,
-                ),
+            let is_refused = checked.is_err();
+            let answer = match checked {
+                Ok(()) => Some(Response::AuthSuccess {
+                    token: Secret::new(None),
+                }),
                 Err(error) => {
                     shared.counters.requests_failed.add(1);
-                    (Response::Error(error), true)
+                    (error.kind != ErrorKind::Overloaded).then_some(Response::Error(error))
                 }
             };
-            let context = ResponseContext::new(stream).at(version);
-            let frame = encode(&answer, &context, None);
-            if let Ok(frame) = frame.charged(charge, None) {
-                outbox.send(frame);
+            if let Some(answer) = answer {
+                let context = ResponseContext::new(stream).at(version);
+                let frame = encode(&answer, &context, None);
+                if let Ok(frame) = frame.charged(charge, None) {
+                    outbox.send(frame);
+                }
             }
             if is_refused {
                 logging_in.close();

@@ -21,13 +21,15 @@ use crate::client::echoed;
 
 /// The token of a login that is refused.
 pub const WRONG_TOKEN: &[u8] = b"wrong";
+/// The token of a login for which there is no place.
+pub const CROWDED_TOKEN: &[u8] = b"crowded";
 
 /// Obeys `panic`, `wait` (until [`Echo::release`]), `big <bytes>`, `warn`, `change <keyspace>`.
 pub struct Echo {
     pub release: Semaphore,
     pub waiting: AtomicUsize,
     pub answered: AtomicUsize,
-    /// Whether clients have to log in, which they do with any token but [`WRONG_TOKEN`].
+    /// Whether clients have to log in, which they do with any token but the two above.
     pub asks_for_login: AtomicBool,
     /// The peers of all connections so far.
     pub peers: Mutex<Vec<Peer>>,
@@ -91,6 +93,9 @@ impl Service for Echo {
     ) -> Result<(), CqlError> {
         if token.expose().as_deref() == Some(WRONG_TOKEN) {
             return Err(CqlError::new(ErrorKind::BadCredentials, "wrong"));
+        }
+        if token.expose().as_deref() == Some(CROWDED_TOKEN) {
+            return Err(CqlError::new(ErrorKind::Overloaded, "crowded"));
         }
         has_logged_in.store(true, Ordering::SeqCst);
         Ok(())

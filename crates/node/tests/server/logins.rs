@@ -10,7 +10,7 @@ use node::ListenerOptions;
 use tokio::io::AsyncWriteExt;
 
 use crate::client::{Client, error, startup};
-use crate::echo::{TestServer, WRONG_TOKEN, start};
+use crate::echo::{CROWDED_TOKEN, TestServer, WRONG_TOKEN, start};
 
 async fn start_with_login(adjust: impl FnOnce(&mut ListenerOptions)) -> TestServer {
     let server = start(adjust).await;
@@ -64,4 +64,12 @@ async fn who_is_refused_is_read_on_for_a_while_so_that_the_error_is_not_lost() {
     // comes first. More is sent than the sockets' buffers hold.
     let sent = client.socket.write_all(&vec![0; 16 << 20]).await;
     assert!(sent.is_ok(), "{sent:?}");
+}
+
+#[tokio::test]
+async fn who_comes_when_too_many_wait_is_closed_without_an_error() {
+    let server = start_with_login(|_| {}).await;
+    let mut client = begun(&server).await;
+    client.send(1, &login(CROWDED_TOKEN)).await;
+    client.assert_closed().await;
 }

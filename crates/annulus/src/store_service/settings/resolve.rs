@@ -27,8 +27,6 @@ const THREADS_MAX: usize = 65_536;
 pub struct Resolved {
     /// The options of the index service.
     pub options: StoreOptions,
-    /// The tokens of operators; `None` if no file of them is named.
-    pub tokens: Option<TokenSet>,
     /// The number of threads for sockets and other work that waits.
     pub async_threads: usize,
     /// The interval at which certificates and the password file are checked for changes.
@@ -40,6 +38,14 @@ pub struct Resolved {
 }
 
 impl StoreSettings {
+    /// Reads the tokens of operators; `None` if no file of them is named.
+    ///
+    /// # Errors
+    /// If the file can't be used.
+    pub fn tokens(&self) -> Result<Option<TokenSet>, Failure> {
+        self.token_file.as_deref().map(files::tokens).transpose()
+    }
+
     /// Fills in the defaults, reads certificates and passwords, and looks up the host names to
     /// listen on.
     ///
@@ -48,7 +54,6 @@ impl StoreSettings {
     pub fn resolve(self) -> Result<Resolved, Failure> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let listeners = self.listeners()?;
-        let tokens = self.token_file.as_deref().map(files::tokens).transpose()?;
         let database = self.database()?;
         let cdc = self.cdc()?;
         let (repair_schedule, behind_gateways) = self.repair_schedules()?;
@@ -99,7 +104,6 @@ impl StoreSettings {
         options.share_memory();
         Ok(Resolved {
             options,
-            tokens,
             async_threads: threads("async-threads", self.async_threads.unwrap_or(cores))?,
             check_interval: check_interval(self.tls_file_check_interval)?,
             colours: !self.disable_colors.unwrap_or(false),

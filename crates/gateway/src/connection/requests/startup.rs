@@ -4,8 +4,11 @@
 //! the gateway passed frames on before it knows of the answer, the node could read other frames out
 //! of the same bytes: statements that the gateway did not look at.
 
+use std::io;
+
 use cql::wire::FrameHeader;
 use tokio::io::AsyncWrite;
+use tokio::time::timeout;
 
 use super::Requests;
 use crate::connection::ends::RequestsEnd;
@@ -15,7 +18,26 @@ use crate::connection::outlet::Outlet;
 impl Requests {
     /// Passes on a STARTUP, which is the first `length` bytes of the buffer, and waits for its
     /// answer. What the client has sent behind it is in the form that the answer settles.
+    ///
+    /// Meanwhile the client is not read, so nobody sees that it goes. The connection ends if the
+    /// node takes longer than the client may take for its login.
     pub(super) async fn start(
+        &mut self,
+        header: &FrameHeader,
+        intake: &mut Intake,
+        length: usize,
+        node: &mut Outlet<'_, impl AsyncWrite + Unpin>,
+    ) -> Result<(), RequestsEnd> {
+        let within = self.handshake_timeout;
+        let started = timeout(within, self.start_alone(header, intake, length, node)).await;
+        started.unwrap_or_else(|_| {
+            let why = format!("the node has not answered STARTUP within {within:?}");
+            let error = io::Error::new(io::ErrorKind::TimedOut, why);
+            Err(RequestsEnd::Client(error))
+        })
+    }
+
+    async fn start_alone(
         &mut self,
         header: &FrameHeader,
         intake: &mut Intake,
