@@ -76,8 +76,8 @@ pub struct StorageOptions {
     /// fixed when the table is made. A table under fast writes holds up to three times as much.
     pub memtable_bytes: u64,
     /// Bytes that the tables in memory ([`schema::Table::is_in_memory`]) may take together. Writes
-    /// beyond it are refused, and so is a directory whose tables need more. Deletions have an eighth
-    /// more.
+    /// beyond it are refused, and so is a directory whose tables need more. Deletions have an
+    /// eighth more.
     pub resident_bytes: u64,
     /// The tasks, to which builds of secondary indexes are added.
     pub tasks: Registry,

@@ -1,4 +1,4 @@
-//! What spaces in memory hold: all entries of their files, at any time.
+//! The contents of spaces in memory: all entries of their files, at any time.
 //!
 //! So the spaces are the same after the next start. What is dead goes from both in one batch.
 
