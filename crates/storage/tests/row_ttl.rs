@@ -18,6 +18,7 @@ const START_S: i64 = START_MICROS / 1_000_000;
 /// The columns of [`table`].
 const AT: ColumnId = ColumnId(2);
 const V: ColumnId = ColumnId(3);
+const W: ColumnId = ColumnId(4);
 
 fn row_ttl(column: ColumnId) -> Option<RowTtl> {
     Some(RowTtl {
@@ -34,9 +35,9 @@ fn builder(cql_type: CqlType) -> TableBuilder {
         .regular("v", CqlType::Text)
 }
 
-/// A table `ks.t` with an int key, an int clustering column, a time and a text.
+/// A table `ks.t` with an int key, an int clustering column, a time and two texts.
 fn table(cql_type: CqlType) -> Table {
-    let mut table = builder(cql_type).build();
+    let mut table = builder(cql_type).regular("w", CqlType::Text).build();
     table.row_ttl = row_ttl(AT);
     table
 }
@@ -171,6 +172,34 @@ fn what_is_written_after_the_deletion_stays_whatever_its_clock() {
     world.put(2, -5_000, 1);
     world.wait_for(3);
     assert_eq!(world.live(), [] as [i32; 0]);
+}
+
+#[test]
+fn what_is_dead_and_from_the_future_hides_no_later_write() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut world = World::new(directory.path(), table(CqlType::Timestamp));
+    let future = START_MICROS + 3_600_000_000;
+    // The first row has a tombstone from the future, the second a cell that lives.
+    for c in 1..=2 {
+        world.put(c, 10, 1);
+    }
+    use storage::mutation::CellOperation::{Delete, Set};
+    let changes = [(1, Delete), (2, Set(text("y")))];
+    let changes = changes.map(|(c, change)| update(vec![int(c)], vec![cell(V, change)], future));
+    write(&world.storage, &world.table, vec![int(1)], changes.into());
+    // The third has a cell of a column that is dropped.
+    world.put(3, 10, 1);
+    let dropped = update(vec![int(3)], vec![set(W, text("z"))], future);
+    write(&world.storage, &world.table, vec![int(1)], vec![dropped]);
+    world.table.columns.retain(|column| column.id != W);
+    create(&world.storage, &world.table, true);
+    world.clock.advance_seconds(10);
+    world.wait_for(3);
+    assert_eq!(world.live(), [] as [i32; 0]);
+    for c in 1..=3 {
+        world.put(c, 1_000, START_MICROS + 10_000_000);
+    }
+    assert_eq!(world.live(), [1, 3]);
 }
 
 #[test]

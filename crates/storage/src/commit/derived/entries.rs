@@ -44,10 +44,13 @@ impl Overlay<'_> {
             };
             let old = self.before(space, key)?;
             let expiry = table.expiry().map(|times| times.space);
+            let untimed = table.expiry().map(|times| times.terms.term([&[][..]]));
+            let untimed = untimed.transpose()?;
             for index in &table.indexes {
                 let mut gone = terms(table, index, parts, &old)?;
                 for (term, expires_at_s) in terms(table, index, parts, record)? {
-                    if expiry == Some(index.space) {
+                    // An empty value tells no time, and lies before all of them.
+                    if expiry == Some(index.space) && untimed.as_ref() != Some(&term) {
                         times.push((index.space, entry_key(&term, key)?));
                     }
                     if gone.remove(&term) != Some(expires_at_s) {

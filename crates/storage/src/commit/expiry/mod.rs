@@ -1,0 +1,279 @@
+//! Deletes the rows whose time has come: those whose column for it ([`schema::RowTtl`]) has a value
+//! in the past.
+//!
+//! The times of all rows lie in order, as the entries of a secondary index do ([`super::derived`]).
+//! So a pass reads the times that have come, and no others. A pass over each such table begins
+//! every second ([`Request::Expire`](super::Request::Expire)) and does a few rows at a time between
+//! other work.
+//!
+//! Clients go first. No pass begins while the queue of requests is full. A pass over a table ends
+//! while its writers wait for readers of its log. Its rows stay until a later pass.
+//!
+//! An entry is a hint. The row is read on the one thread that writes, and deleted only if it still
+//! has a time in the past. So a client that gives it a later time either comes before, and the row
+//! stays, or after.
+//!
+//! The deletion is as old as the newest value in the row. So what a client writes later with a newer
+//! timestamp is not hidden by it, whatever clock the client goes by. A value from the future has
+//! its price: the deletion is from the future, too, and hides what is written with a right clock
+//! until then. Only values that live count there. Cells of dropped columns, cells that have expired
+//! and tombstones from the future are left as they are ([`step`]).
+//!
+//! A pass begins where the last one ended. Entries before that place are of rows that were looked
+//! at. If one of them is written again, the place moves back. A row that can't be read is logged
+//! and left behind, so that it does not hold up the others.
+
+mod step;
+mod times;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use schema::TableId;
+use step::{Deletions, Due};
+use tasks::{Scope, Spec, Task};
+use times::times;
+use turns::{Class, Turn};
+
+use super::Committer;
+use super::apply::Moment;
+use crate::StorageError;
+use crate::engine::SpaceId;
+use crate::key::term::StoredEntry;
+use crate::layout::{IndexSchema, Schema, TableSchema};
+
+/// Entries that are looked at between two requests.
+const ROWS_A_STEP: usize = 128;
+
+/// The passes, and where they begin.
+#[derive(Default)]
+pub(super) struct Expiry {
+    passes: VecDeque<Pass>,
+    /// For each table the first key of an entry that is to be looked at, by the space of the
+    /// entries; none for the beginning.
+    places: HashMap<SpaceId, Vec<u8>>,
+    /// The tables whose last pass that ended has failed, which is logged once.
+    failing: HashSet<TableId>,
+}
+
+/// A pass over the times of a table.
+struct Pass {
+    table: TableId,
+    /// Made once there is more than one step to do.
+    task: Option<Task>,
+}
+
+/// The next entries of times that have come.
+struct Found {
+    due: Vec<Due>,
+    /// Whether there are none behind them.
+    is_last: bool,
+    /// The place behind all of them; `None` if that is the end of the space.
+    end: Option<Vec<u8>>,
+}
+
+/// The outcome of a step.
+enum Step {
+    /// There is more to do.
+    Goes,
+    /// All rows whose time has come were looked at.
+    Done,
+}
+
+impl Expiry {
+    /// Moves places back to entries that were written.
+    pub(super) fn move_back(&mut self, written: HashMap<SpaceId, Vec<u8>>) {
+        for (space, key) in written {
+            if let Some(place) = self.places.get_mut(&space)
+                && key < *place
+            {
+                *place = key;
+            }
+        }
+    }
+
+    /// Forgets where the passes were, as steps may have been lost.
+    pub(super) fn begin_anew(&mut self) {
+        self.passes.clear();
+        self.places.clear();
+    }
+}
+
+impl Committer {
+    /// Begins a pass over each table whose rows expire, unless one is under way.
+    pub(super) fn begin_expiry(&mut self) {
+        let schema = self.shared.schema();
+        let expiry = &mut self.expiry;
+        let (mut spaces, mut tables) = (HashSet::new(), HashSet::new());
+        for table in schema.tables() {
+            if let Some(times) = times(table) {
+                spaces.insert(times.space);
+                tables.insert(table.table.id);
+            }
+        }
+        expiry.places.retain(|space, _| spaces.contains(space));
+        expiry.failing.retain(|table| tables.contains(table));
+        for pass in &expiry.passes {
+            tables.remove(&pass.table);
+        }
+        let passes = tables.into_iter().map(|table| Pass { table, task: None });
+        expiry.passes.extend(passes);
+    }
+
+    /// Does a step of a pass. Returns whether there may be more to do.
+    pub(super) async fn expire(&mut self) -> bool {
+        let Some(mut pass) = self.expiry.passes.pop_front() else {
+            return false;
+        };
+        match self.expiry_step(&mut pass).await {
+            Ok(Step::Goes) => self.expiry.passes.push_back(pass),
+            Ok(Step::Done) => {
+                self.expiry.failing.remove(&pass.table);
+                if let Some(task) = pass.task {
+                    task.done();
+                }
+            }
+            Err(error) => {
+                // The next pass tries again.
+                if self.expiry.failing.insert(pass.table) {
+                    let schema = self.shared.schema();
+                    let table = schema.table(pass.table).map(|table| step::name(table));
+                    let table = table.unwrap_or_default();
+                    tracing::warn!(%error, table, "rows that have expired could not be deleted yet");
+                }
+                if let Some(task) = pass.task {
+                    task.failed(error);
+                }
+            }
+        }
+        true
+    }
+
+    async fn expiry_step(&mut self, pass: &mut Pass) -> Result<Step, StorageError> {
+        self.shared.check_writable()?;
+        let schema = self.shared.schema();
+        let Ok(table) = schema.table(pass.table) else {
+            return Ok(Step::Done);
+        };
+        let Some(times) = times(table) else {
+            return Ok(Step::Done);
+        };
+        // Readers of the log can't keep up. They have clients wait, too.
+        if is_slowed(&schema, table) {
+            return Ok(Step::Done);
+        }
+        let turn = self.turns.take(Class::Write).await;
+        let moment = self.moment();
+        let Found { due, is_last, end } = self.find(times, moment)?;
+        let (count, looked) = match due.is_empty() {
+            true => (0, 0),
+            false => self.delete(&schema, table, &due, moment, turn).await?,
+        };
+        let is_done = is_last && looked == due.len();
+        let place = match is_done {
+            true => end,
+            false => due.iter().take(looked).next_back().map(Due::behind),
+        };
+        if let Some(place) = place {
+            self.expiry.places.insert(times.space, place);
+        }
+        if !is_done && pass.task.is_none() {
+            pass.task = Some(self.tasks.start(spec(table)));
+        }
+        if let Some(task) = &pass.task {
+            task.add(count);
+        }
+        Ok(if is_done { Step::Done } else { Step::Goes })
+    }
+
+    /// Deletes those of the rows whose time has come, from the first on. Returns how many, and how
+    /// many were looked at.
+    async fn delete(
+        &mut self,
+        schema: &Schema,
+        table: &TableSchema,
+        due: &[Due],
+        moment: Moment,
+        turn: Turn,
+    ) -> Result<(u64, usize), StorageError> {
+        let shared = Arc::clone(&self.shared);
+        let in_flight = shared.gate.begin();
+        let step = Deletions::of(&shared, schema, table, due, moment)?;
+        let (count, looked) = (step.count, step.looked);
+        if count > 0 {
+            let (changes, derived, grown) = (step.changes, step.derived, step.grown);
+            let committed = self.commit_derived(changes, derived, grown, turn).await;
+            drop(in_flight);
+            committed.inspect_err(|error| shared.note_write_failure(error))?;
+            let expired = &shared.statistics.rows_expired;
+            expired.fetch_add(count, Ordering::Relaxed);
+        }
+        Ok((count, looked))
+    }
+
+    /// The entries of the next rows whose time may have come.
+    fn find(&self, times: &IndexSchema, moment: Moment) -> Result<Found, StorageError> {
+        let (low, high) = times::range(times, moment)?;
+        let low = times::key(low).max(self.expiry.places.get(&times.space).cloned());
+        let low = low.unwrap_or_default();
+        let mut found = Found {
+            due: Vec::new(),
+            is_last: true,
+            end: times::key(high.clone()),
+        };
+        // The clock does not go back. A place behind the end would make no range.
+        if found.end.as_ref().is_some_and(|end| low >= *end) {
+            return Ok(found);
+        }
+        let engine = &self.shared.engine;
+        let range = (Bound::Included(low), high);
+        for entry in engine.scan_at(&engine.snapshot()?, times.space, range)? {
+            let (key, value) = match entry {
+                Ok(entry) => entry,
+                Err(error) if found.due.is_empty() => return Err(error),
+                // The next step begins here, and tells the error.
+                Err(_) => {
+                    found.is_last = false;
+                    break;
+                }
+            };
+            let stored = StoredEntry::read(&value).filter(|stored| stored.term <= key.len());
+            found.due.push(Due {
+                row: stored.map(|stored| key.slice(stored.term..)),
+                key,
+            });
+            if found.due.len() == ROWS_A_STEP {
+                found.is_last = false;
+                break;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Whether readers of the table's log have its writers slowed.
+fn is_slowed(schema: &Schema, table: &TableSchema) -> bool {
+    let log = table.table.log.as_ref();
+    let log = log.and_then(|log| schema.table(log.table).ok());
+    log.is_some_and(|log| log.growth.free().is_some())
+}
+
+fn spec(table: &TableSchema) -> Spec {
+    Spec {
+        kind: "expiry",
+        scope: Scope {
+            keyspace: Some(table.table.keyspace.clone()),
+            table: Some(table.table.name.clone()),
+            ..Scope::default()
+        },
+        units: "rows",
+        total: None,
+        counters: &[],
+        abortable: false,
+    }
+}

@@ -1,0 +1,255 @@
+//! The deletions of one step of a pass, which are committed together.
+
+use bytes::Bytes;
+
+use super::times::has_come;
+use crate::StorageError;
+use crate::commit::apply::Moment;
+use crate::commit::derived::Grown;
+use crate::commit::lists;
+use crate::commit::overlay::{Changes, Overlay};
+use crate::commit::resolve::ResolvedMutation;
+use crate::commit::write::{self, Prepared};
+use crate::engine::{Batch, Engine};
+use crate::key::ROW;
+use crate::layout::{Schema, TableSchema};
+use crate::mutation::Change;
+use crate::read::Cell;
+use crate::record::{self, Liveness, Record};
+use crate::shared::Shared;
+
+/// Bytes of derived rows and keys after which a step ends.
+const BYTES_A_STEP: usize = 1 << 20;
+/// Bytes of the key of a row in the log of the server.
+const LOGGED_KEY_BYTES_MAX: usize = 128;
+
+/// The entry of a time that has come.
+pub(super) struct Due {
+    /// The key of the entry.
+    pub key: Bytes,
+    /// The key of the row; `None` if the entry is damaged.
+    pub row: Option<Bytes>,
+}
+
+impl Due {
+    /// The first key behind the entry.
+    pub(super) fn behind(&self) -> Vec<u8> {
+        [&self.key[..], &[0]].concat()
+    }
+}
+
+/// The deletions of a step.
+#[derive(Default)]
+pub(super) struct Deletions {
+    pub changes: Changes,
+    pub derived: Batch,
+    pub grown: Grown,
+    /// The rows that are deleted.
+    pub count: u64,
+    /// The entries that were looked at, from the first on.
+    pub looked: usize,
+    /// The bytes by which tables in memory grow.
+    growth: i64,
+    bytes: usize,
+    skipped: Option<Skipped>,
+}
+
+/// Rows that are left, as they can't be read.
+struct Skipped {
+    rows: u64,
+    /// The key of the first one, or the start of it.
+    key: Bytes,
+    error: StorageError,
+}
+
+impl Deletions {
+    /// The deletions of the first of these rows whose time has come, as many as one step takes.
+    pub(super) fn of(
+        shared: &Shared,
+        schema: &Schema,
+        table: &TableSchema,
+        due: &[Due],
+        moment: Moment,
+    ) -> Result<Deletions, StorageError> {
+        let mut step = Deletions::default();
+        for entry in due {
+            let added = match step.prepare(shared, schema, table, entry, moment) {
+                Ok(Some(prepared)) => step.add(&shared.engine, schema, entry, prepared),
+                Ok(None) => Ok(()),
+                // It would hold up all rows behind it.
+                Err(error @ (StorageError::Corrupt(_) | StorageError::Invalid(_))) => {
+                    step.skip(entry, error);
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            };
+            match added {
+                Ok(()) => step.looked += 1,
+                Err(error) if step.looked == 0 => return Err(error),
+                // The next step begins here, and tells the error.
+                Err(_) => break,
+            }
+            if step.bytes > BYTES_A_STEP {
+                break;
+            }
+        }
+        step.tell_skipped(table);
+        Ok(step)
+    }
+
+    /// Prepares the deletion of a row; `None` if its time has not come.
+    fn prepare(
+        &self,
+        shared: &Shared,
+        schema: &Schema,
+        table: &TableSchema,
+        entry: &Due,
+        moment: Moment,
+    ) -> Result<Option<Prepared>, StorageError> {
+        let (engine, gate, before) = (&shared.engine, &shared.gate, &self.changes);
+        let key = entry.row.as_ref().ok_or_else(|| damaged_entry(table))?;
+        let overlay = Overlay::new(engine, before);
+        let Some(deletion) = deletion(&overlay, table, key, moment)? else {
+            return Ok(None);
+        };
+        write::prepare_expiry(engine, schema, gate, before, deletion, moment).map(Some)
+    }
+
+    fn add(
+        &mut self,
+        engine: &Engine,
+        schema: &Schema,
+        entry: &Due,
+        prepared: Prepared,
+    ) -> Result<(), StorageError> {
+        let added = prepared
+            .changes
+            .resident_growth(engine, schema, Some(&self.changes))?;
+        let growth = self.growth + added;
+        engine.check_resident_room(growth, true)?;
+        self.growth = growth;
+        let derived = prepared.derived.batch;
+        let bytes = |(_, key, value): &(_, Bytes, Option<Bytes>)| {
+            key.len() + value.as_ref().map_or(0, Bytes::len)
+        };
+        self.bytes += entry.key.len() + derived.iter().map(bytes).sum::<usize>();
+        self.changes.absorb(prepared.changes);
+        self.derived.extend(derived);
+        self.grown.extend(prepared.derived.grown);
+        self.count += 1;
+        Ok(())
+    }
+
+    fn skip(&mut self, entry: &Due, error: StorageError) {
+        let skipped = self.skipped.get_or_insert_with(|| {
+            let key = entry.row.as_ref().unwrap_or(&entry.key);
+            Skipped {
+                rows: 0,
+                key: key.slice(..key.len().min(LOGGED_KEY_BYTES_MAX)),
+                error,
+            }
+        });
+        skipped.rows += 1;
+    }
+
+    /// Logs which rows are left, once for all of the step.
+    fn tell_skipped(&self, table: &TableSchema) {
+        if let Some(Skipped { rows, key, error }) = &self.skipped {
+            tracing::error!(
+                %error, table = %name(table), ?key, rows,
+                "rows whose time has come stay, as they can't be deleted: key is that of the first one. They are tried \
+                 again after a restart"
+            );
+        }
+    }
+}
+
+/// Keyspace and name of a table.
+pub(super) fn name(table: &TableSchema) -> String {
+    format!("{}.{}", table.table.keyspace, table.table.name)
+}
+
+fn damaged_entry(table: &TableSchema) -> StorageError {
+    StorageError::Corrupt(format!(
+        "an entry of a time at which a row of {} expires can't be read: ALTER TABLE ... TTL NULL, then ALTER TABLE ... \
+         TTL with the column makes the entries anew",
+        name(table)
+    ))
+}
+
+fn damaged_row(table: &TableSchema) -> StorageError {
+    StorageError::Corrupt(format!(
+        "the key of a row of {} can't be read: its bytes are damaged",
+        name(table)
+    ))
+}
+
+/// The deletion of the row under a key; `None` if it is not there, or has a later time by now.
+fn deletion<'s>(
+    overlay: &Overlay<'_>,
+    table: &'s TableSchema,
+    key: &[u8],
+    moment: Moment,
+) -> Result<Option<ResolvedMutation<'s>>, StorageError> {
+    let parts = table.keys.split(key).filter(|parts| parts.kind == ROW);
+    let parts = parts.ok_or_else(|| damaged_entry(table))?;
+    let (partition, suffix) = (parts.partition, parts.suffix);
+    let (record, liveness) = lists::find_row(overlay, table, partition, suffix, moment.now_s)?;
+    let cells = liveness.row(&record, &table.live).unwrap_or_default();
+    let is_due = table.table.row_ttl_column().is_some_and(|column| {
+        cells.iter().any(|(id, cell)| match cell {
+            Cell::Simple(cell) if *id == column.id => {
+                has_come(&column.cql_type, &cell.value, moment)
+            }
+            _ => false,
+        })
+    });
+    if !is_due {
+        return Ok(None);
+    }
+    let decoded = table.keys.decode_partition(partition);
+    let (token, partition_key) = decoded.ok_or_else(|| damaged_row(table))?;
+    let timestamp = timestamp(&record, liveness, &cells, moment);
+    let clustering = match record.clustering {
+        Some(given) => given,
+        None => {
+            let decoded = table.keys.decode_clustering(suffix);
+            decoded.ok_or_else(|| damaged_row(table))?
+        }
+    };
+    Ok(Some(ResolvedMutation {
+        table,
+        partition_key,
+        partition: partition.to_vec(),
+        token,
+        changes: vec![Change::DeleteRow {
+            clustering,
+            timestamp,
+        }],
+    }))
+}
+
+/// The timestamp of the deletion of a row, given its live cells: the newest in the row. What is
+/// dead need not be deleted. It counts only if it is not from the future, as the deletion would hide
+/// what is written until then.
+fn timestamp(
+    record: &Record,
+    liveness: Liveness,
+    cells: &[(schema::ColumnId, Cell)],
+    moment: Moment,
+) -> i64 {
+    let newest = record.newest();
+    if newest <= moment.now_micros {
+        return newest;
+    }
+    let marker = record.marker.filter(|marker| {
+        marker.timestamp > liveness.deleted_to
+            && !record::is_expired(&marker.lifetime, liveness.now_s)
+    });
+    let cells = cells.iter().flat_map(|(_, cell)| match cell {
+        Cell::Simple(cell) => vec![cell.timestamp],
+        Cell::Elements(cells) => cells.iter().map(|(_, cell)| cell.timestamp).collect(),
+    });
+    let marker = marker.map(|marker| marker.timestamp);
+    cells.chain(marker).max().unwrap_or(newest)
+}
