@@ -13,11 +13,11 @@
 //! has a time in the past. So a client that gives it a later time either comes before, and the row
 //! stays, or after.
 //!
-//! The deletion is as old as the newest value in the row. So what a client writes later with a newer
-//! timestamp is not hidden by it, whatever clock the client goes by. A value from the future has
-//! its price: the deletion is from the future, too, and hides what is written with a right clock
-//! until then. Only values that live count there. Cells of dropped columns, cells that have expired
-//! and tombstones from the future are left as they are ([`step`]).
+//! The deletion is as old as the newest value in the row. So what a client writes later with a
+//! newer timestamp is not hidden by it, whatever clock the client goes by. A value from the future
+//! has its price: the deletion is from the future, too, and hides what is written with a right
+//! clock until then. Only values that live count there. Cells of dropped columns, cells that have
+//! expired and tombstones from the future are left as they are ([`step`]).
 //!
 //! A pass begins where the last one ended. Entries before that place are of rows that were looked
 //! at. If one of them is written again, the place moves back. A row that can't be read is logged

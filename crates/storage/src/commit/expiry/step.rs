@@ -230,8 +230,8 @@ fn deletion<'s>(
 }
 
 /// The timestamp of the deletion of a row, given its live cells: the newest in the row. What is
-/// dead need not be deleted. It counts only if it is not from the future, as the deletion would hide
-/// what is written until then.
+/// dead need not be deleted. It counts only if it is not from the future, as the deletion would
+/// hide what is written until then.
 fn timestamp(
     record: &Record,
     liveness: Liveness,

@@ -138,7 +138,7 @@ fn committer(directory: &Path, table: &Table, rows: Vec<Write>, later_s: i64) ->
     let clock = ServerClock::new(clock);
     let horizon = Horizon::new(Arc::clone(&clock));
     let forgetting = Forgetting::new(Arc::clone(&horizon));
-    let examiners: Examiners = Arc::new(|_| None);
+    let examiners: Examiners = Arc::new(|_, _| None);
     let engine_options = EngineOptions {
         cache_bytes: 8 << 20,
         memtable_bytes: 64 << 20,
