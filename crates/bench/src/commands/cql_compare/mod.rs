@@ -25,7 +25,7 @@ pub struct CqlCompareArguments {
     b: Target,
     /// Statements to each server in each round of a workload (a tenth of it for those of many
     /// rows)
-    #[arg(long, default_value_t = 5_000)]
+    #[arg(long, default_value_t = 20_000)]
     requests: u32,
     /// Rows of the tables that are read
     #[arg(long, default_value_t = 100_000)]
