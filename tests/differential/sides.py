@@ -5,29 +5,32 @@ together."""
 
 import concurrent.futures
 import re
+import time
 
 import compare
 import replay
 from client import Client
 from script import Step
-from stories import BEGIN, KEYSPACE
+from stories import beginning
 
 # Microseconds and seconds that depend on when a statement ran.
 PRESENT = re.compile(r"\b1[78]\d{14}\b")
 LIFE = re.compile(r"\b(?:99\d{4}|1000000)\b")
+KEYSPACE = "differential"
+BUILT_SECONDS = 60
 
 
 class Side:
     """A server, asked in a thread of its own."""
 
-    def __init__(self, address):
-        self._address = address
+    def __init__(self, address, keyspace=KEYSPACE):
+        self._address, self.keyspace = address, keyspace
         self._client = None
         self._thread = concurrent.futures.ThreadPoolExecutor(1)
 
     def begin(self):
         """Makes the keyspace of stories anew."""
-        for statement in BEGIN:
+        for statement in beginning(self.keyspace):
             self.ask(statement).result()
 
     def ask(self, step):
@@ -36,7 +39,8 @@ class Side:
 
     def _answer(self, step):
         try:
-            return counted(replay.answer(self._usable(), Step(step.split("\n"))))
+            answer = counted(replay.answer(self._usable(), Step(step.split("\n"))))
+            return answer.replace(self.keyspace, KEYSPACE)
         except (AttributeError, ValueError) as unreadable:
             # The driver can't read some types by their class names, such as vectors of user types.
             return f"unreadable for the driver: {type(unreadable).__name__}"
@@ -47,8 +51,29 @@ class Side:
             host, port = self._address.rsplit(":", 1)
             first, self._client = self._client is None, Client(host, int(port))
             if not first:
-                replay.answer(self._client, Step([f"USE {KEYSPACE}"]))
+                replay.answer(self._client, Step([f"USE {self.keyspace}"]))
         return self._client
+
+
+class Cassandra(Side):
+    """A Cassandra, which builds indexes after it has answered. Annulus answers when they are built."""
+
+    def _answer(self, step):
+        answer = super()._answer(step)
+        if re.match(r"CREATE (CUSTOM )?INDEX ", step) and not is_refused(answer):
+            self._wait_until_built()
+        return answer
+
+    def _wait_until_built(self):
+        made = f"SELECT index_name FROM system_schema.indexes WHERE keyspace_name = '{self.keyspace}'"
+        built = f"""SELECT index_name FROM system."IndexInfo" WHERE table_name = '{self.keyspace}'"""
+        deadline = time.monotonic() + BUILT_SECONDS
+        while not self._names(made) <= self._names(built):
+            assert time.monotonic() < deadline, f"Cassandra has not built its indexes within {BUILT_SECONDS} s"
+            time.sleep(0.01)
+
+    def _names(self, query):
+        return {row[0] for row in self._usable().query(query).parsed_rows}
 
 
 def counted(text):
