@@ -2,11 +2,13 @@
 
 use bytes::Bytes;
 use cql::error::{CqlError, ErrorKind};
-use value::{CqlType, json_text};
+use value::{CqlType, Value, json_text};
 
-/// The JSON text of a value. Null gives the text `null`.
+/// The JSON text of a value. Null gives the text `null`, and so does an empty value of a type that
+/// is no text, which no function of Cassandra tells from null.
 pub(super) fn to_json(cql_type: &CqlType, value: Option<&[u8]>) -> Result<Bytes, CqlError> {
-    match json_text(cql_type, value) {
+    let is_empty = |bytes: &&[u8]| Value::deserialize(cql_type, bytes) == Ok(Value::Empty);
+    match json_text(cql_type, value.filter(|bytes| !is_empty(bytes))) {
         Ok(text) => Ok(text.into()),
         Err(error) => Err(CqlError::invalid(format!(
             "In call to function system.tojson: {error}"
@@ -36,4 +38,17 @@ pub(super) fn from_json(
             ),
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_value_alone_is_null() {
+        assert_eq!(to_json(&CqlType::Int, Some(&[])).unwrap(), "null");
+        assert_eq!(to_json(&CqlType::Text, Some(&[])).unwrap(), "\"\"");
+        let tuple = CqlType::Tuple(vec![CqlType::Int]);
+        assert_eq!(to_json(&tuple, Some(&[0; 4])).unwrap(), "[\"\"]");
+    }
 }
