@@ -88,6 +88,11 @@ def _fault_of_value(case):
     return fails and case.our_error("2200", words)
 
 
+@meant("An index is built beside values of a type that has changed; Cassandra fails within.")
+def _fault_of_build(case):
+    return " INDEX " in case.statement and case.their_error("1300", "was not built") and not is_refused(case.ours)
+
+
 @meant("A field that a value does not have yet is null; Cassandra fails within.")
 def _fault_of_field(case):
     fails = case.their_error("0000", "ArrayIndexOutOfBoundsException")
