@@ -7,9 +7,8 @@ use value::{CqlType, Value, json_text};
 /// The JSON text of a value. Null gives the text `null`, and so does an empty value of a type that
 /// is no text, which no function of Cassandra tells from null.
 pub(super) fn to_json(cql_type: &CqlType, value: Option<&[u8]>) -> Result<Bytes, CqlError> {
-    let is_null = |bytes: &&[u8]| {
-        bytes.is_empty() && Value::deserialize(cql_type, bytes) == Ok(Value::Empty)
-    };
+    let is_null =
+        |bytes: &&[u8]| bytes.is_empty() && Value::deserialize(cql_type, bytes) == Ok(Value::Empty);
     match json_text(cql_type, value.filter(|bytes| !is_null(bytes))) {
         Ok(text) => Ok(text.into()),
         Err(error) => Err(CqlError::invalid(format!(
