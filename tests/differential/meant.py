@@ -215,7 +215,8 @@ def _beside_index(case):
 
 @meant("(null) is a null in parentheses; Cassandra reads a tuple of one null.")
 def _null_in_parentheses(case):
-    return "(null)" in case.statement and is_refused(case.ours)
+    is_refused_alone = case.is_taken_by_cassandra_alone() and "(null)" in case.statement
+    return is_refused_alone and case.our_error("2200", "null is not supported inside collections")
 
 
 @meant("A vector that is indexed has finite elements.")
