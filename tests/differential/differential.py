@@ -73,6 +73,8 @@ class Totals:
 
     def __init__(self):
         self.asked, self.refused, self.stories = 0, 0, 0
+        # Of the stories alone, without what is made small after them.
+        self.seconds = None
         self.meant, self.found = collections.Counter(), []
 
     def add(self, told):
@@ -130,10 +132,11 @@ def main():
         with pool, contextlib.suppress(KeyboardInterrupt):
             seeds = iter(range(options.first_seed, sys.maxsize))
             _run_stories(pool, seeds, options, totals)
-            seconds = time.monotonic() - began
+            totals.seconds = time.monotonic() - began
             for text in pool.map(_shrunk, totals.found[: options.shrink]):
                 print(f"{text}\n", flush=True)
     print(totals.summary())
+    seconds = totals.seconds or time.monotonic() - began
     print(f"{totals.stories} stories from seed {options.first_seed}, {seconds:.0f} s")
     sys.exit(1 if totals.found else 0)
 
