@@ -32,7 +32,6 @@ pub fn json_string(text: &str) -> String {
 }
 
 /// Appends a value. The type is needed for tuples alone, whose last fields a value may leave out.
-/// An empty value of a type that is no text is an empty string, too.
 fn put(out: &mut String, cql_type: &CqlType, value: &Value) {
     match (value, cql_type) {
         (Value::Empty, _) => put_string(out, ""),
