@@ -23,6 +23,7 @@ mod listener;
 mod masked;
 mod options;
 mod outbox;
+mod parsing;
 mod peer;
 mod prepared;
 mod request;

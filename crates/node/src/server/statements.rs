@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use client_memory::{Account, Charge};
-use cql::ast::{BatchKind, Parsed};
-use cql::error::{CqlError, ErrorKind};
+use cql::ast::BatchKind;
+use cql::error::CqlError;
 use cql::secret::Secret;
 use cql::wire::{
     Batch, BatchStatement, BatchedStatement, BoundValue, Compression, Event, ProtocolVersion,
@@ -17,26 +17,18 @@ use traces::Trace;
 
 use super::convert;
 use super::events::SchemaEvents;
+use super::parsing::{Read, charge_text, parse};
 use super::peer::Peer;
 use super::prepared::{Prepared, PreparedStatements};
 use super::service::{Reply, Service};
 use super::traced;
 use super::values;
-use super::weight;
 use crate::access::Actor;
 use crate::access::login::Credentials;
 use crate::clients::Registered;
 use crate::modify;
 use crate::query::{self, Answer, Database, Outcome, Parameters, StatementPlan};
 use crate::system::CQL_VERSION;
-
-/// Texts with more bytes than this are parsed on a thread for blocking work, where they do not hold
-/// up connections.
-const LARGE_TEXT_BYTES: usize = 128 << 10;
-
-/// Texts up to this many bytes are parsed without a charge. What a request is charged anyway covers
-/// them, about.
-const UNCHARGED_TEXT_BYTES: usize = 1 << 10;
 
 /// Executes statements on a [`Database`].
 pub(crate) struct Statements {
@@ -114,7 +106,11 @@ impl Statements {
         memory: &Account,
     ) -> Result<Reply, CqlError> {
         let _parsed = charge_text(&text, memory)?;
-        let parsed = parse(text).await?;
+        let read = parse(text).await;
+        traced::tell_statement(&read.text, read.statement());
+        let Read { text, parsed } = read;
+        drop(text);
+        let parsed = parsed?;
         let keyspace = self.keyspace(session, parameters.keyspace.as_deref())?;
         let plan = query::prepare(&self.database, keyspace.name(), &parsed)?;
         let (parameters, skip_metadata) = bind(
@@ -135,10 +131,11 @@ impl Statements {
         keyspace: Option<&str>,
         memory: &Account,
     ) -> Result<Reply, CqlError> {
-        let keyspace = self.keyspace(session, keyspace)?;
         let _parsed = charge_text(&text, memory)?;
-        let parsed = parse(text.clone()).await?;
-        let prepared = Prepared::new(&self.database, keyspace.name(), &text, parsed)?;
+        let read = parse(text).await;
+        traced::tell_statement(&read.text, read.statement());
+        let keyspace = self.keyspace(session, keyspace)?;
+        let prepared = Prepared::new(&self.database, keyspace.name(), &read.text, read.parsed?)?;
         let prepared = self.prepared.keep(prepared)?;
         let resolved = prepared.told();
         let response = Response::Prepared(cql::wire::Prepared {
@@ -169,7 +166,8 @@ impl Statements {
             plan.variables(),
             parameters,
         )?;
-        traced::tell_prepared(&prepared.text, &resolved.variables, &parameters.values);
+        let statement = (&*prepared.text, &prepared.parsed.statement);
+        traced::tell_prepared(statement, &resolved.variables, &parameters.values);
         let answer = plan.execute(&self.database, parameters).await?;
         let Some(metadata) = &resolved.result else {
             // The plan promises no rows, so these are the answer of a conditional write.
@@ -228,7 +226,7 @@ impl Statements {
             let (plan, values) = match statement {
                 BatchedStatement::Text(text) => {
                     texts.push(charge_text(&text, memory)?);
-                    let parsed = parse(text).await?;
+                    let parsed = parse(text).await.parsed?;
                     let plan = query::prepare(&self.database, keyspace.name(), &parsed)?;
                     let values = values::in_order(&parsed.markers, plan.variables(), values)?;
                     (Arc::new(plan), values)
@@ -391,30 +389,6 @@ impl Service for Statements {
 
     fn events(&self) -> broadcast::Receiver<Event> {
         self.events.subscribe()
-    }
-}
-
-/// Charges the memory that a text takes while it is parsed and planned. The caller keeps the charge
-/// for that time.
-fn charge_text(text: &str, memory: &Account) -> Result<Charge, CqlError> {
-    let mut charge = memory.charge();
-    if text.len() > UNCHARGED_TEXT_BYTES && charge.resize(weight::while_parsed(text)).is_err() {
-        return Err(CqlError::new(
-            ErrorKind::Overloaded,
-            "Overloaded: there is no memory to parse this statement; send its values apart from its text, or split it",
-        ));
-    }
-    Ok(charge)
-}
-
-async fn parse(text: String) -> Result<Parsed, CqlError> {
-    traced::note_parsing(&text);
-    if text.len() <= LARGE_TEXT_BYTES {
-        return cql::parser::parse_statement(&text);
-    }
-    match tokio::task::spawn_blocking(move || cql::parser::parse_statement(&text)).await {
-        Ok(parsed) => parsed,
-        Err(error) => Err(CqlError::server(format!("the parser failed: {error}"))),
     }
 }
 
