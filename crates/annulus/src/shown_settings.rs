@@ -6,10 +6,12 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+use node::audit::AuditOptions;
 use node::system::Setting;
 use storage::Durability;
 use store::Placement;
 
+use crate::audit_log::category_names;
 use crate::settings::{Resolved, Settings};
 
 /// The settings that count. `given` are those of the command line and environment, and `file`
@@ -46,6 +48,16 @@ pub fn shown(resolved: &Resolved, given: &Settings, file: &Settings) -> Vec<Sett
     show!(http_port, "integer", resolved.http_port);
     show!(http_host, "text", resolved.http_hosts.join(","));
     show!(login, "boolean", resolved.login);
+    let audit = resolved.audit.as_ref();
+    let none = || "none".to_owned();
+    let of_audit = |shown: fn(&AuditOptions) -> String| audit.map_or_else(none, shown);
+    let audit_log = of_audit(|audit| audit.file.display().to_string());
+    show!(audit_log, "path", audit_log);
+    show!(audit_categories, "text", of_audit(category_names));
+    let keyspaces = of_audit(|audit| audit.keyspaces.join(","));
+    show!(audit_keyspaces, "text", keyspaces);
+    let roles = of_audit(|audit| audit.roles_left_out.join(","));
+    show!(audit_exclude_roles, "text", roles);
     show!(insecure, "boolean", resolved.insecure);
     let certificate = given.tls_cert_path.as_ref().or(file.tls_cert_path.as_ref());
     let certificate = certificate.filter(|_| resolved.tls.is_some());

@@ -12,6 +12,7 @@
 //! server hold.
 
 mod admission;
+mod audited;
 mod batch;
 mod connection;
 mod convert;

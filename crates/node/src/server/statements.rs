@@ -1,20 +1,25 @@
 //! The [`Service`] of a node with embedded storage: it parses, prepares and executes statements.
 
+use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use ::query::clock::timeuuid;
 use bytes::Bytes;
 use client_memory::{Account, Charge};
 use cql::ast::BatchKind;
-use cql::error::CqlError;
+use cql::error::{CqlError, ErrorKind};
 use cql::secret::Secret;
 use cql::wire::{
     Batch, BatchStatement, BatchedStatement, BoundValue, Compression, Event, ProtocolVersion,
     QueryParameters, Request, Response, Startup, Values,
 };
+use futures::FutureExt;
 use tokio::sync::broadcast;
 use traces::Trace;
 
+use super::audited::Audited;
 use super::convert;
 use super::events::SchemaEvents;
 use super::parsing::{Read, charge_text, parse};
@@ -25,6 +30,7 @@ use super::traced;
 use super::values;
 use crate::access::Actor;
 use crate::access::login::Credentials;
+use crate::audit::{AuditLog, login_line};
 use crate::clients::Registered;
 use crate::modify;
 use crate::query::{self, Answer, Database, Outcome, Parameters, StatementPlan};
@@ -35,6 +41,7 @@ pub(crate) struct Statements {
     database: Arc<Database>,
     prepared: PreparedStatements,
     events: SchemaEvents,
+    audit: Option<Arc<AuditLog>>,
 }
 
 /// The state of a connection: its addresses, and the client.
@@ -60,7 +67,15 @@ enum InUse<'a> {
     OfSession(Option<Arc<String>>),
 }
 
-impl InUse<'_> {
+impl<'a> InUse<'a> {
+    /// The one that the request gives, whether it is there or not, else that of the connection.
+    fn of(session: &Session, given: Option<&'a str>) -> InUse<'a> {
+        match given {
+            Some(given) => InUse::OfRequest(given),
+            None => InUse::OfSession(session.client.keyspace.load_full()),
+        }
+    }
+
     fn name(&self) -> Option<&str> {
         match self {
             InUse::OfRequest(name) => Some(name),
@@ -70,8 +85,13 @@ impl InUse<'_> {
 }
 
 impl Statements {
-    pub fn new(database: Arc<Database>, prepared_bytes_max: u64) -> Self {
+    pub fn new(
+        database: Arc<Database>,
+        prepared_bytes_max: u64,
+        audit: Option<Arc<AuditLog>>,
+    ) -> Self {
         Statements {
+            audit,
             prepared: PreparedStatements::new(prepared_bytes_max),
             events: SchemaEvents::new(database.storage.catalog()),
             database,
@@ -87,11 +107,10 @@ impl Statements {
         session: &Session,
         given: Option<&'a str>,
     ) -> Result<InUse<'a>, CqlError> {
-        let Some(given) = given else {
-            return Ok(InUse::OfSession(session.client.keyspace.load_full()));
-        };
-        query::check_keyspace(&self.database, given)?;
-        Ok(InUse::OfRequest(given))
+        if let Some(given) = given {
+            query::check_keyspace(&self.database, given)?;
+        }
+        Ok(InUse::of(session, given))
     }
 
     pub fn database(&self) -> &Arc<Database> {
@@ -103,11 +122,13 @@ impl Statements {
         session: &Session,
         text: String,
         parameters: QueryParameters,
-        memory: &Account,
+        (memory, audited): (&Account, &mut Audited<'_>),
     ) -> Result<Reply, CqlError> {
         let _parsed = charge_text(&text, memory)?;
         let read = parse(text).await;
         traced::tell_statement(&read.text, read.statement());
+        let keyspace = InUse::of(session, parameters.keyspace.as_deref());
+        audited.note(&read.text, read.statement(), keyspace.name())?;
         let Read { text, parsed } = read;
         drop(text);
         let parsed = parsed?;
@@ -129,11 +150,13 @@ impl Statements {
         session: &Session,
         text: String,
         keyspace: Option<&str>,
-        memory: &Account,
+        (memory, audited): (&Account, &mut Audited<'_>),
     ) -> Result<Reply, CqlError> {
         let _parsed = charge_text(&text, memory)?;
         let read = parse(text).await;
         traced::tell_statement(&read.text, read.statement());
+        let in_use = InUse::of(session, keyspace);
+        audited.note(&read.text, read.statement(), in_use.name())?;
         let keyspace = self.keyspace(session, keyspace)?;
         let prepared = Prepared::new(&self.database, keyspace.name(), &read.text, read.parsed?)?;
         let prepared = self.prepared.keep(prepared)?;
@@ -154,9 +177,10 @@ impl Statements {
         id: Bytes,
         expected: Option<Bytes>,
         parameters: QueryParameters,
-        memory: &Account,
+        (memory, audited): (&Account, &mut Audited<'_>),
     ) -> Result<Reply, CqlError> {
         let prepared = self.prepared.find(&id)?;
+        audited.note_prepared(&prepared)?;
         let resolved = prepared.resolved(&self.database, expected.is_some())?;
         let plan = &resolved.plan;
         let (parameters, skip_metadata) = bind(
@@ -213,7 +237,7 @@ impl Statements {
         &self,
         session: &Session,
         batch: Batch,
-        memory: &Account,
+        (memory, audited): (&Account, &mut Audited<'_>),
     ) -> Result<Reply, CqlError> {
         let keyspace = self.keyspace(session, batch.keyspace.as_deref())?;
         let mut texts: Vec<Charge> = Vec::new();
@@ -226,13 +250,16 @@ impl Statements {
             let (plan, values) = match statement {
                 BatchedStatement::Text(text) => {
                     texts.push(charge_text(&text, memory)?);
-                    let parsed = parse(text).await.parsed?;
+                    let read = parse(text).await;
+                    audited.note(&read.text, read.statement(), keyspace.name())?;
+                    let parsed = read.parsed?;
                     let plan = query::prepare(&self.database, keyspace.name(), &parsed)?;
                     let values = values::in_order(&parsed.markers, plan.variables(), values)?;
                     (Arc::new(plan), values)
                 }
                 BatchedStatement::Prepared(id) => {
                     let prepared = self.prepared.find(&id)?;
+                    audited.note_prepared(&prepared)?;
                     let plan = prepared.resolved(&self.database, false)?.plan.clone();
                     let markers = &prepared.parsed.markers;
                     let values = values::in_order(markers, plan.variables(), values)?;
@@ -274,6 +301,76 @@ impl Statements {
         Ok(self.reply(session, answer, false))
     }
 
+    /// Carries out a request, and notes for the audit log what it is about.
+    async fn carry_out(
+        &self,
+        session: &Session,
+        request: Request,
+        by: (&Account, &mut Audited<'_>),
+    ) -> Result<Reply, CqlError> {
+        match request {
+            Request::Query {
+                statement,
+                parameters,
+            } => self.query(session, statement, parameters, by).await,
+            Request::Prepare {
+                statement,
+                keyspace,
+            } => {
+                let keyspace = keyspace.as_deref();
+                self.prepare(session, statement, keyspace, by).await
+            }
+            Request::Execute {
+                id,
+                result_metadata_id,
+                parameters,
+            } => {
+                let execution = self.execute(session, id, result_metadata_id, parameters, by);
+                execution.await
+            }
+            Request::Batch(batch) => self.batch(session, batch, by).await,
+            Request::Startup(_)
+            | Request::Options
+            | Request::Register { .. }
+            | Request::AuthResponse { .. } => Err(CqlError::protocol("not a statement")),
+        }
+    }
+
+    /// Logs an attempt to log in, if such are logged. Returns when that is done.
+    ///
+    /// # Errors
+    /// ServerError if it can't be logged now.
+    async fn log_attempt(
+        &self,
+        address: SocketAddr,
+        role: Option<&str>,
+        error: Option<&ErrorKind>,
+    ) -> Result<(), CqlError> {
+        match &self.audit {
+            Some(log) => match login_line(log, &address.to_string(), role, error) {
+                Some(line) => log.write(line, None).await,
+                None => Ok(()),
+            },
+            None => Ok(()),
+        }
+    }
+
+    /// The role that may log in by a certificate of this identity. `None` also if that can't be
+    /// logged.
+    fn role_of(&self, identity: &str, address: SocketAddr) -> Option<Arc<str>> {
+        let catalog = self.database.storage.catalog();
+        let role = catalog.role_of_identity(identity)?;
+        if !catalog.roles[role].can_login {
+            return None;
+        }
+        if let Some(log) = &self.audit
+            && let Some(line) = login_line(log, &address.to_string(), Some(role), None)
+        {
+            log.post(line).ok()?;
+        }
+        Some(Arc::from(role))
+    }
+
     /// The reply to a statement whose columns the client was not told before.
     fn reply(&self, session: &Session, answer: Answer, skip_metadata: bool) -> Reply {
         let (response, charge) = match answer.outcome {
@@ -298,12 +395,11 @@ impl Service for Statements {
         let asks_for_login = self.database.access.asks_for_login();
         let clients = self.database.system.clients();
         let client = clients.register(peer.remote, peer.tls.clone(), asks_for_login);
-        if asks_for_login && let Some(identity) = &peer.certificate_identity {
-            let catalog = self.database.storage.catalog();
-            let known = catalog.role_of_identity(identity);
-            if let Some(known) = known.filter(|role| catalog.roles[*role].can_login) {
-                let _ = client.role.set(Arc::from(known));
-            }
+        if asks_for_login
+            && let Some(identity) = &peer.certificate_identity
+            && let Some(role) = self.role_of(identity, peer.remote)
+        {
+            let _ = client.role.set(role);
         }
         Session { peer, client }
     }
@@ -317,15 +413,25 @@ impl Service for Statements {
         session: &Session,
         token: Secret<Option<Bytes>>,
     ) -> Result<(), CqlError> {
+        let address = session.peer.remote;
         let token = token.expose().as_deref().unwrap_or_default();
-        let credentials = Credentials::of_token(token)?;
-        let address = session.peer.remote.ip();
-        let access = &self.database.access;
-        // The catalog is read after the wait, too: a role that was dropped meanwhile is refused by
-        // the check of its first statement.
-        let catalog = self.database.storage.catalog();
-        let role = access.logins.log_in(&catalog, credentials, address).await?;
-        let _ = session.client.role.set(role);
+        let credentials = Credentials::of_token(token);
+        let name = credentials.as_ref().ok();
+        let name = name.map(|credentials| credentials.role.clone());
+        let role = match credentials {
+            Ok(credentials) => {
+                let access = &self.database.access;
+                // The catalog is read after the wait, too: a role that was dropped meanwhile is
+                // refused by the check of its first statement.
+                let catalog = self.database.storage.catalog();
+                let checked = access.logins.log_in(&catalog, credentials, address.ip());
+                checked.await
+            }
+            Err(error) => Err(error),
+        };
+        let error = role.as_ref().err().map(|error| &error.kind);
+        self.log_attempt(address, name.as_deref(), error).await?;
+        let _ = session.client.role.set(role?);
         Ok(())
     }
 
@@ -350,32 +456,24 @@ impl Service for Statements {
         memory: &Account,
     ) -> Result<Reply, CqlError> {
         session.client.requests.fetch_add(1, Ordering::Relaxed);
-        match request {
-            Request::Query {
-                statement,
-                parameters,
-            } => self.query(session, statement, parameters, memory).await,
-            Request::Prepare {
-                statement,
-                keyspace,
-            } => {
-                let keyspace = keyspace.as_deref();
-                self.prepare(session, statement, keyspace, memory).await
-            }
-            Request::Execute {
-                id,
-                result_metadata_id,
-                parameters,
-            } => {
-                let execution = self.execute(session, id, result_metadata_id, parameters, memory);
-                execution.await
-            }
-            Request::Batch(batch) => self.batch(session, batch, memory).await,
-            Request::Startup(_)
-            | Request::Options
-            | Request::Register { .. }
-            | Request::AuthResponse { .. } => Err(CqlError::protocol("not a statement")),
-        }
+        let Some(log) = &self.audit else {
+            let mut audited = Audited::nothing();
+            return self
+                .carry_out(session, request, (memory, &mut audited))
+                .await;
+        };
+        let by = (session.peer.remote, session.client.role.get().cloned());
+        let batch = || timeuuid(self.database.storage.clock());
+        let mut audited = Audited::begin(log, by, &request, memory, batch);
+        let carried_out = self.carry_out(session, request, (memory, &mut audited));
+        // Also what a bug has interrupted may have changed something.
+        let outcome = AssertUnwindSafe(carried_out).catch_unwind().await;
+        let error = match &outcome {
+            Ok(answer) => answer.as_ref().err().map(|error| &error.kind),
+            Err(_) => Some(&ErrorKind::ServerError),
+        };
+        audited.finish(error).await?;
+        outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
     fn begin_trace(&self, session: &Session, request: &Request, memory: &Account) -> Option<Trace> {
