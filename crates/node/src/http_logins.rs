@@ -1,5 +1,6 @@
 //! Logins and rights for the HTTP API of the index service in the same process: HTTP Basic (RFC
-//! 7617) with the name and the password of a role.
+//! 7617) with the name and the password of a role, or the certificate of a client whose identity is
+//! a role's. A request with both is the one of the password.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -13,7 +14,7 @@ use schema::{Catalog, Permission, Table};
 use store_api::{Doorkeeper, Refusal, Visit, Wish};
 
 use crate::access::Rights;
-use crate::access::login::Credentials;
+use crate::access::login::{Credentials, role_of_identity};
 use crate::audit::{AuditLog, Category, Entry, login_line};
 use crate::database::Database;
 
@@ -54,18 +55,29 @@ impl HttpLogins {
         wish: Wish<'_>,
         claimed: &mut Option<String>,
     ) -> Result<(), Refusal> {
-        let credentials = visit.authorization.and_then(basic).ok_or_else(|| {
-            let text = "log in as a role of the database: HTTP Basic, its name and its password";
-            Refusal::Login(text.to_owned())
-        })?;
-        *claimed = Some(credentials.role.clone());
         let access = &self.database.access;
         let catalog = self.database.storage.catalog();
-        let role = access
-            .logins
-            .log_in(&catalog, credentials, visit.client)
-            .await;
-        let role = role.map_err(refusal)?;
+        let no_login = || {
+            let text = "log in as a role of the database: HTTP Basic, its name and its password, \
+                        or a client certificate of its identity";
+            Refusal::Login(text.to_owned())
+        };
+        let role = match visit.authorization {
+            Some(authorization) => {
+                let credentials = basic(authorization).ok_or_else(no_login)?;
+                *claimed = Some(credentials.role.clone());
+                let logins = &access.logins;
+                let role = logins.log_in(&catalog, credentials, visit.client).await;
+                role.map_err(refusal)?
+            }
+            None => {
+                let identity = visit.identity;
+                let role = identity.and_then(|identity| role_of_identity(&catalog, identity));
+                let role = role.ok_or_else(no_login)?;
+                *claimed = Some(role.to_string());
+                role
+            }
+        };
         let catalog = self.database.storage.catalog();
         let rights = access.rights(&catalog, &role).map_err(refusal)?;
         may(&rights, &catalog, wish)

@@ -29,7 +29,7 @@ use super::service::{Reply, Service};
 use super::traced;
 use super::values;
 use crate::access::Actor;
-use crate::access::login::Credentials;
+use crate::access::login::{Credentials, role_of_identity};
 use crate::audit::{AuditLog, login_line};
 use crate::clients::Registered;
 use crate::modify;
@@ -359,16 +359,13 @@ impl Statements {
     /// logged.
     fn role_of(&self, identity: &str, address: SocketAddr) -> Option<Arc<str>> {
         let catalog = self.database.storage.catalog();
-        let role = catalog.role_of_identity(identity)?;
-        if !catalog.roles[role].can_login {
-            return None;
-        }
+        let role = role_of_identity(&catalog, identity)?;
         if let Some(log) = &self.audit
-            && let Some(line) = login_line(log, &address.to_string(), Some(role), None)
+            && let Some(line) = login_line(log, &address.to_string(), Some(&role), None)
         {
             log.post(line).ok()?;
         }
-        Some(Arc::from(role))
+        Some(role)
     }
 
     /// The reply to a statement whose columns the client was not told before.
