@@ -98,19 +98,15 @@ impl Statements {
         }
     }
 
-    /// The keyspace of names without one.
+    /// Checks the keyspace of names without one.
     ///
     /// # Errors
-    /// If the one that the request gives does not exist.
-    fn keyspace<'a>(
-        &self,
-        session: &Session,
-        given: Option<&'a str>,
-    ) -> Result<InUse<'a>, CqlError> {
-        if let Some(given) = given {
-            query::check_keyspace(&self.database, given)?;
+    /// If it is one that the request gives, and does not exist.
+    fn check(&self, keyspace: &InUse<'_>) -> Result<(), CqlError> {
+        match keyspace {
+            InUse::OfRequest(given) => query::check_keyspace(&self.database, given),
+            InUse::OfSession(_) => Ok(()),
         }
-        Ok(InUse::of(session, given))
     }
 
     pub fn database(&self) -> &Arc<Database> {
@@ -132,7 +128,7 @@ impl Statements {
         let Read { text, parsed } = read;
         drop(text);
         let parsed = parsed?;
-        let keyspace = self.keyspace(session, parameters.keyspace.as_deref())?;
+        self.check(&keyspace)?;
         let plan = query::prepare(&self.database, keyspace.name(), &parsed)?;
         let (parameters, skip_metadata) = bind(
             session,
@@ -155,9 +151,9 @@ impl Statements {
         let _parsed = charge_text(&text, memory)?;
         let read = parse(text).await;
         traced::tell_statement(&read.text, read.statement());
-        let in_use = InUse::of(session, keyspace);
-        audited.note(&read.text, read.statement(), in_use.name())?;
-        let keyspace = self.keyspace(session, keyspace)?;
+        let keyspace = InUse::of(session, keyspace);
+        audited.note(&read.text, read.statement(), keyspace.name())?;
+        self.check(&keyspace)?;
         let prepared = Prepared::new(&self.database, keyspace.name(), &read.text, read.parsed?)?;
         let prepared = self.prepared.keep(prepared)?;
         let resolved = prepared.told();
@@ -239,7 +235,8 @@ impl Statements {
         batch: Batch,
         (memory, audited): (&Account, &mut Audited<'_>),
     ) -> Result<Reply, CqlError> {
-        let keyspace = self.keyspace(session, batch.keyspace.as_deref())?;
+        let keyspace = InUse::of(session, batch.keyspace.as_deref());
+        self.check(&keyspace)?;
         let mut texts: Vec<Charge> = Vec::new();
         let mut plans: Vec<Arc<StatementPlan>> = Vec::with_capacity(batch.statements.len());
         let mut bound: Vec<Vec<BoundValue>> = Vec::with_capacity(batch.statements.len());
