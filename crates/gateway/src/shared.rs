@@ -24,8 +24,8 @@ pub(crate) struct Shared {
     pub(crate) options: GatewayOptions,
     /// The TLS of new client connections; without one they are in clear.
     pub(crate) client_tls: ArcSwapOption<ServerConfig>,
-    /// Cancelled when the present connections must end, those to come left aside. A connection takes
-    /// it before it looks at `client_tls`.
+    /// Cancelled when the present connections must end, those to come left aside. A connection
+    /// takes it before it looks at `client_tls`.
     pub(crate) connections: ArcSwap<CancellationToken>,
     /// The gateways before the nodes of the cluster.
     pub(crate) ring: Arc<Ring>,

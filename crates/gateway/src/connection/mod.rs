@@ -4,9 +4,9 @@
 //! connection ends depends on the side that ends it:
 //!
 //! - *The client asks nothing more* (it has closed its sending side, it broke the rules and was
-//!   told so, the gateway stops, or clients need other certificates now): requests in flight are still answered, within the drain
-//!   timeout, then both sides close. The node is not told before, as Cassandra throws answers away
-//!   once a client has closed.
+//!   told so, the gateway stops, or clients need other certificates now): requests in flight are
+//!   still answered, within the drain timeout, then both sides close. The node is not told before,
+//!   as Cassandra throws answers away once a client has closed.
 //! - *The client is gone*: the node's side closes at once.
 //! - *The node closes, or is gone*: the client gets all bytes that the node had sent, even a part
 //!   of a response, then its side closes, too. Drivers rightly take this to mean that the node
@@ -208,7 +208,8 @@ async fn pass(
 }
 
 /// The loops of both directions of a connection. The client reached the gateway at `own_address`.
-/// Whoever closes the connection cancels `gone`. Once `end` is cancelled no more requests are taken.
+/// Whoever closes the connection cancels `gone`. Once `end` is cancelled no more requests are
+/// taken.
 fn loops(
     own_address: SocketAddr,
     account: &Account,

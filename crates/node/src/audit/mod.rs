@@ -26,12 +26,12 @@ use client_memory::Charge;
 use cql::error::{CqlError, ErrorKind};
 use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio::sync::oneshot;
+use writer::{Lines, Progress};
 
 pub(crate) use entry::Entry;
 pub use filter::Category;
 pub(crate) use filter::Filter;
 pub(crate) use subject::{Place, Subject};
-use writer::{Lines, Progress};
 
 /// The most requests whose lines wait to be written.
 const WAITING_MAX: usize = 64 << 10;
