@@ -7,6 +7,7 @@ import time
 import pytest
 import wire
 from cassandra.cluster import Cluster
+from cassandra.query import BatchStatement
 from conftest import connect
 from server import Server
 from wire import Wire
@@ -58,6 +59,23 @@ def test_options_are_answered_before_startup(server):
 def test_a_statement_before_startup_is_a_protocol_error(server):
     with Wire(server, start=False) as connection:
         assert connection.query("SELECT * FROM system.local").error[0] == wire.PROTOCOL_ERROR
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_custom_payloads_are_passed_over(server, version):
+    cluster = connect(server, protocol_version=version)
+    try:
+        session, payload = cluster.connect(), {"key": b"value", "other": b"x" * 10_000}
+        select = "SELECT key FROM system.local WHERE key = %s"
+        future = session.execute_async(select, ("local",), custom_payload=payload)
+        assert future.result().one().key == "local" and not future.custom_payload
+        prepared = session.prepare(select.replace("%s", "?"), custom_payload=payload)
+        assert session.execute(prepared, ("local",), custom_payload=payload).one().key == "local"
+        # A batch without statements is one, too.
+        batch = BatchStatement(custom_payload=payload)
+        assert list(session.execute(batch)) == []
+    finally:
+        cluster.shutdown()
 
 
 @pytest.mark.parametrize(

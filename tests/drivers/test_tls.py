@@ -1,5 +1,7 @@
 """Tests TLS of both ports with the certificates that `annulus certificate` makes."""
 
+import base64
+import json
 import os
 import pathlib
 import signal
@@ -11,6 +13,7 @@ import urllib.error
 import urllib.request
 
 import pytest
+from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import NoHostAvailable
 from conftest import connect
 from process import BINARY
@@ -169,6 +172,43 @@ def test_certificates_of_another_authority_are_refused(asking, certificates, tmp
     context.load_cert_chain(other / "app.pem", other / "app.key")
     assert release(asking, context) is None
     assert status(asking, context) is None
+
+
+def test_the_certificate_of_a_role_is_its_login_by_cql_and_by_http(tmp_path):
+    certificates, audit = tmp_path / "certificates", tmp_path / "audit.log"
+    certificate(certificates, "--name", "127.0.0.1", "--client", "app", "--client", "stranger")
+    (tmp_path / "superuser").write_text("ada\nlovelace")
+    options = ["--tls-client-ca-cert-path", certificates / "ca.pem", "--login", "--superuser-file", tmp_path / "superuser"]
+    app, stranger = (trusting(certificates, client=name) for name in ("app", "stranger"))
+
+    def get(server, path, context, login=None):
+        request = urllib.request.Request(f"https://{server.host}:{server.http_port}{path}")
+        if login is not None:
+            request.headers["Authorization"] = "Basic " + base64.b64encode(login.encode()).decode()
+        try:
+            with urllib.request.urlopen(request, timeout=30, context=context) as response:
+                return response.status
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    with start(tmp_path, certificates, *options, "--audit-log", audit) as server:
+        provider = PlainTextAuthProvider("ada", "lovelace")
+        cluster = connect(server, ssl_context=stranger, auth_provider=provider)
+        admin = cluster.connect()
+        assert get(server, "/metrics", app) == 401
+        admin.execute("CREATE ROLE app WITH LOGIN = true")
+        admin.execute("ADD IDENTITY 'app' TO ROLE app")
+        assert get(server, "/metrics", app) == 200
+        assert get(server, "/metrics", app, "ada:wrong") == 401, "a password wins"
+        assert get(server, "/metrics", app, "ada:lovelace") == 200
+        assert get(server, "/metrics", stranger) == 401
+        assert release(server, app) is not None
+        admin.execute("ALTER ROLE app WITH LOGIN = false")
+        assert get(server, "/metrics", app) == 401
+        cluster.shutdown()
+        lines = [json.loads(line) for line in audit.read_text().splitlines()]
+        kinds = {(line["type"], line.get("role")) for line in lines if line["category"] == "AUTH"}
+        assert kinds == {("LOGIN_SUCCESS", "ada"), ("LOGIN_SUCCESS", "app"), ("LOGIN_ERROR", "ada"), ("LOGIN_ERROR", None)}
 
 
 def test_a_certificate_is_renewed_while_the_server_runs(tmp_path):

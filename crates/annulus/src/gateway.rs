@@ -203,7 +203,9 @@ impl Certificates {
     fn renew_for_clients(&mut self, read: Option<ServerTls>, gateway: &Gateway) -> bool {
         match &read {
             Some(tls) if read != self.for_clients => {
-                gateway.renew_client_tls(tls.config.clone());
+                let before = self.for_clients.as_ref().map(|tls| &tls.options.clients);
+                let other_rules = before != Some(&tls.options.clients);
+                gateway.renew_client_tls(tls.config.clone(), other_rules);
                 self.for_clients = read;
                 true
             }

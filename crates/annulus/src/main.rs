@@ -3,6 +3,7 @@
 
 #![warn(clippy::unwrap_used)]
 
+mod audit_log;
 mod bench;
 mod certificate;
 mod cli;

@@ -25,6 +25,7 @@ use tasks::Registry;
 use tokio::sync::watch;
 use turns::Turns;
 
+use crate::audit_log;
 use crate::exit::Failure;
 use crate::heap;
 use crate::logging;
@@ -200,6 +201,7 @@ impl Servers {
         let [http] = listeners.addresses()[..] else {
             anyhow::bail!("the index service has one listener");
         };
+        let audit = settings.audit.clone().map(audit_log::open).transpose()?;
         let node = Node::start(
             storage.clone(),
             listeners.local(),
@@ -210,6 +212,7 @@ impl Servers {
                 login: settings.login,
                 settings: settings.shown.clone(),
                 guardrails: settings.guardrails.clone(),
+                audit: audit.clone(),
             },
         )
         .await
@@ -219,8 +222,8 @@ impl Servers {
         };
 
         let mut options = of_store(settings, http, turns, tasks);
-        if settings.login {
-            let logins = HttpLogins::new(node.database().clone());
+        if settings.login || audit.is_some() {
+            let logins = HttpLogins::new(node.database().clone(), audit);
             options.doorkeeper = Some(Arc::new(logins));
         }
         let store =

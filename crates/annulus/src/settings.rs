@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use net::tls::TlsOptions;
+use node::audit::AuditOptions;
 use node::guardrails::Guardrails;
 use serde::Deserialize;
 use storage::Durability;
@@ -16,6 +17,7 @@ use store::{
 };
 use turns::Shares;
 
+use crate::audit_log;
 use crate::exit::Failure;
 use crate::guardrail_settings::GuardrailSettings;
 use crate::logging::LogFormat;
@@ -64,6 +66,26 @@ pub struct Settings {
     /// read with --login while there is no superuser
     #[arg(long, env = "ANNULUS_SUPERUSER_FILE", value_name = "FILE")]
     pub superuser_file: Option<PathBuf>,
+
+    /// File to which requests and logins are logged, a line of JSON each, before they are answered;
+    /// made with the mode 0600, and again if it is moved away [default: none]
+    #[arg(long, env = "ANNULUS_AUDIT_LOG", value_name = "FILE")]
+    pub audit_log: Option<PathBuf>,
+
+    /// Categories of what is logged, separated by commas: ADMIN, AUTH, DCL, DDL, DML, ERROR, OTHER,
+    /// PREPARE, QUERY [default: ADMIN,AUTH,DCL,DDL]
+    #[arg(long, env = "ANNULUS_AUDIT_CATEGORIES", value_name = "NAME,...")]
+    pub audit_categories: Option<String>,
+
+    /// Keyspaces whose data a request must be about to be logged, if it is about data at all
+    /// [default: all but system, system_schema and system_virtual_schema]
+    #[arg(long, env = "ANNULUS_AUDIT_KEYSPACES", value_name = "NAME,...")]
+    pub audit_keyspaces: Option<String>,
+
+    /// Roles whose requests are not logged, unless they are refused for want of a right [default:
+    /// none]
+    #[arg(long, env = "ANNULUS_AUDIT_EXCLUDE_ROLES", value_name = "NAME,...")]
+    pub audit_exclude_roles: Option<String>,
 
     /// Allow a listen address that is not loopback without --login and TLS
     #[arg(long, env = "ANNULUS_INSECURE", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
@@ -275,6 +297,8 @@ pub struct Resolved {
     /// Whether clients have to log in.
     pub login: bool,
     pub superuser_file: Option<PathBuf>,
+    /// The audit log. `None` for none.
+    pub audit: Option<AuditOptions>,
     /// Whether the server may listen where others reach it, without login or TLS.
     pub insecure: bool,
     /// TLS of both listeners. `None` for none.
@@ -315,6 +339,10 @@ impl Settings {
             http_host: self.http_host.or(other.http_host),
             login: self.login.or(other.login),
             superuser_file: self.superuser_file.or(other.superuser_file),
+            audit_log: self.audit_log.or(other.audit_log),
+            audit_categories: self.audit_categories.or(other.audit_categories),
+            audit_keyspaces: self.audit_keyspaces.or(other.audit_keyspaces),
+            audit_exclude_roles: self.audit_exclude_roles.or(other.audit_exclude_roles),
             insecure: self.insecure.or(other.insecure),
             tls_cert_path: self.tls_cert_path.or(other.tls_cert_path),
             tls_key_path: self.tls_key_path.or(other.tls_key_path),
@@ -359,6 +387,7 @@ impl Settings {
     /// If a setting can't be used.
     pub fn resolve(self) -> Result<Resolved, Failure> {
         let tls = self.tls()?;
+        let audit = self.audit()?;
         let listen = self.listen.unwrap_or(IpAddr::from([127, 0, 0, 1]));
         let login = self.login.unwrap_or(false);
         if !self.insecure.unwrap_or(false) {
@@ -386,6 +415,7 @@ impl Settings {
             http_hosts: names(self.http_host.as_deref()),
             login,
             superuser_file: self.superuser_file,
+            audit,
             insecure: self.insecure.unwrap_or(false),
             tls,
             datacenter: datacenter(self.datacenter)?,
@@ -419,6 +449,17 @@ impl Settings {
             guardrails: guardrails(self.guardrails)?,
             shown: Vec::new(),
         })
+    }
+
+    /// The options of the audit log, if there is one.
+    fn audit(&self) -> Result<Option<AuditOptions>, Failure> {
+        let choices = [
+            &self.audit_categories,
+            &self.audit_keyspaces,
+            &self.audit_exclude_roles,
+        ];
+        let chosen = choices.map(|text| text.as_deref().map(|text| names(Some(text))));
+        audit_log::options(self.audit_log.clone(), chosen)
     }
 
     /// Reads the files of the certificate, if there are any.

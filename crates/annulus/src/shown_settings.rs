@@ -6,10 +6,12 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+use node::audit::AuditOptions;
 use node::system::Setting;
 use storage::Durability;
 use store::Placement;
 
+use crate::audit_log::category_names;
 use crate::settings::{Resolved, Settings};
 
 /// The settings that count. `given` are those of the command line and environment, and `file`
@@ -30,10 +32,6 @@ pub fn shown(resolved: &Resolved, given: &Settings, file: &Settings) -> Vec<Sett
         Durability::Synced => ("synced", 0),
         Durability::Buffered { sync_interval } => ("buffered", sync_interval.as_millis()),
     };
-    let vectors = match resolved.index_vectors {
-        Placement::File => "file",
-        Placement::Memory => "memory",
-    };
     let never = || "never".to_owned();
     let repair = resolved.repair.schedule.as_ref();
     let repair = repair.map_or_else(never, |schedule| {
@@ -46,21 +44,23 @@ pub fn shown(resolved: &Resolved, given: &Settings, file: &Settings) -> Vec<Sett
     show!(http_port, "integer", resolved.http_port);
     show!(http_host, "text", resolved.http_hosts.join(","));
     show!(login, "boolean", resolved.login);
+    let [audit_log, categories, keyspaces, roles] = of_audit(resolved.audit.as_ref());
+    show!(audit_log, "path", audit_log);
+    show!(audit_categories, "text", categories);
+    show!(audit_keyspaces, "text", keyspaces);
+    show!(audit_exclude_roles, "text", roles);
     show!(insecure, "boolean", resolved.insecure);
-    let certificate = given.tls_cert_path.as_ref().or(file.tls_cert_path.as_ref());
-    let certificate = certificate.filter(|_| resolved.tls.is_some());
-    let certificate = certificate.map_or_else(|| "none".into(), |path| path.display().to_string());
-    show!(tls_cert_path, "path", certificate);
+    show!(tls_cert_path, "path", certificate(resolved, given, file));
     show!(datacenter, "text", resolved.datacenter);
     show!(durability, "text", durability);
     show!(sync_interval_ms, "integer", sync_interval_ms);
     let limit = resolved.memory.bytes;
-    let limit = limit.map_or_else(|| "none".to_owned(), |bytes| bytes.to_string());
+    let limit = limit.map_or_else(none, |bytes| bytes.to_string());
     show!(memory_limit, "bytes", limit);
     show!(cache_mib, "integer", resolved.cache_bytes >> 20);
     show!(max_frame_mib, "integer", resolved.max_frame_bytes >> 20);
     show!(max_requests, "integer", resolved.max_requests);
-    show!(index_vectors, "text", vectors);
+    show!(index_vectors, "text", placement(resolved.index_vectors));
     show!(index_dir, "path", resolved.index_dir.display());
     show!(
         snapshot_interval,
@@ -85,6 +85,37 @@ pub fn shown(resolved: &Resolved, given: &Settings, file: &Settings) -> Vec<Sett
     let thresholds = file.guardrails.clone().unwrap_or_default();
     shown.extend(thresholds.shown(&resolved.guardrails));
     shown
+}
+
+fn none() -> String {
+    "none".to_owned()
+}
+
+/// The path of the certificate.
+fn certificate(resolved: &Resolved, given: &Settings, file: &Settings) -> String {
+    let path = given.tls_cert_path.as_ref().or(file.tls_cert_path.as_ref());
+    let path = path.filter(|_| resolved.tls.is_some());
+    path.map_or_else(none, |path| path.display().to_string())
+}
+
+fn placement(vectors: Placement) -> &'static str {
+    match vectors {
+        Placement::File => "file",
+        Placement::Memory => "memory",
+    }
+}
+
+/// The file of the audit log, and its choices: categories, keyspaces and roles left out.
+fn of_audit(audit: Option<&AuditOptions>) -> [String; 4] {
+    match audit {
+        Some(audit) => [
+            audit.file.display().to_string(),
+            category_names(audit),
+            audit.keyspaces.join(","),
+            audit.roles_left_out.join(","),
+        ],
+        None => [(); 4].map(|()| none()),
+    }
 }
 
 fn setting(field: &str, kind: &'static str, source: &'static str, value: &dyn Display) -> Setting {

@@ -106,6 +106,31 @@ impl Failures {
 }
 
 impl ErrorKind {
+    /// The name, as it is written here.
+    pub fn name(&self) -> &'static str {
+        match self {
+            ErrorKind::ServerError => "ServerError",
+            ErrorKind::ProtocolError => "ProtocolError",
+            ErrorKind::BadCredentials => "BadCredentials",
+            ErrorKind::Unavailable { .. } => "Unavailable",
+            ErrorKind::Overloaded => "Overloaded",
+            ErrorKind::IsBootstrapping => "IsBootstrapping",
+            ErrorKind::TruncateError => "TruncateError",
+            ErrorKind::WriteTimeout { .. } => "WriteTimeout",
+            ErrorKind::ReadTimeout { .. } => "ReadTimeout",
+            ErrorKind::ReadFailure { .. } => "ReadFailure",
+            ErrorKind::FunctionFailure { .. } => "FunctionFailure",
+            ErrorKind::WriteFailure { .. } => "WriteFailure",
+            ErrorKind::CasWriteUnknown { .. } => "CasWriteUnknown",
+            ErrorKind::SyntaxError => "SyntaxError",
+            ErrorKind::Unauthorized => "Unauthorized",
+            ErrorKind::Invalid => "Invalid",
+            ErrorKind::ConfigError => "ConfigError",
+            ErrorKind::AlreadyExists { .. } => "AlreadyExists",
+            ErrorKind::Unprepared { .. } => "Unprepared",
+        }
+    }
+
     /// The code on the wire.
     pub fn code(&self) -> i32 {
         match self {

@@ -1,4 +1,4 @@
-//! Values that must not be printed.
+//! Values that must not be printed, and the words of statements that tell of one.
 
 use std::fmt;
 
@@ -30,9 +30,40 @@ impl<T> fmt::Debug for Secret<T> {
     }
 }
 
+/// The words behind which a statement has a secret.
+const WORDS: [&str; 2] = ["password", "salted"];
+
+/// The end of the first word in a text that tells of a secret behind it, as an offset in bytes.
+/// The word may be a part of another one or of a comment: better too much is taken for a secret.
+pub fn end_of_telling_word(text: &str) -> Option<usize> {
+    let ends = WORDS.iter().filter_map(|word| {
+        let mut windows = text.as_bytes().windows(word.len());
+        let at = windows.position(|window| window.eq_ignore_ascii_case(word.as_bytes()))?;
+        Some(at + word.len())
+    });
+    ends.min()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_word_that_tells_of_a_secret_is_found() {
+        for (text, end) in [
+            (
+                "ALTER ROLE ann WITH Salted HASH = 's' AND PASSWORD = 'x'",
+                26,
+            ),
+            ("/* a passWORD */ CREATE", 13),
+            ("password_hash", 8),
+        ] {
+            assert_eq!(end_of_telling_word(text), Some(end), "{text}");
+        }
+        for text in ["", "pass", "CREATE ROLE r WITH LOGIN = true"] {
+            assert_eq!(end_of_telling_word(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn a_secret_is_not_printed() {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use net::listener::{BindError, Listener};
 use net::seldom::Seldom;
 use rustls::ServerConfig;
@@ -73,11 +73,12 @@ impl Gateway {
             metrics,
             kept_answers: Arc::default(),
             answer_memory: AnswerMemory::new(options.answer_bytes_max),
-            stop,
             kill,
             tasks,
             refused: Seldom::default(),
             client_tls: ArcSwapOption::new(options.client_tls.clone()),
+            connections: ArcSwap::from_pointee(stop.child_token()),
+            stop,
             options,
         });
         shared.tasks.spawn(accept(listener, shared.clone()));
@@ -110,8 +111,14 @@ impl Gateway {
     }
 
     /// Uses `tls` for clients that connect from now on, in place of [`GatewayOptions::client_tls`].
-    pub fn renew_client_tls(&self, tls: Arc<ServerConfig>) {
+    /// If there are `other_rules` for certificates of clients, present connections end once their
+    /// requests in flight are answered. Else they go on.
+    pub fn renew_client_tls(&self, tls: Arc<ServerConfig>, other_rules: bool) {
         self.shared.client_tls.store(Some(tls));
+        if other_rules {
+            let from_now_on = Arc::new(self.shared.stop.child_token());
+            self.shared.connections.swap(from_now_on).cancel();
+        }
     }
 
     /// Takes other tokens for `GET /metrics`. Returns whether they differ.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use net::seldom::Seldom;
 use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
@@ -24,6 +24,9 @@ pub(crate) struct Shared {
     pub(crate) options: GatewayOptions,
     /// The TLS of new client connections; without one they are in clear.
     pub(crate) client_tls: ArcSwapOption<ServerConfig>,
+    /// Cancelled when the present connections must end, those to come left aside. A connection
+    /// takes it before it looks at `client_tls`.
+    pub(crate) connections: ArcSwap<CancellationToken>,
     /// The gateways before the nodes of the cluster.
     pub(crate) ring: Arc<Ring>,
     /// The prepared statements of the gateway.

@@ -1,6 +1,8 @@
 //! Logins and rights for the HTTP API of the index service in the same process: HTTP Basic (RFC
-//! 7617) with the name and the password of a role.
+//! 7617) with the name and the password of a role, or the certificate of a client whose identity is
+//! a role's. A request with both is the one of the password.
 
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -12,7 +14,8 @@ use schema::{Catalog, Permission, Table};
 use store_api::{Doorkeeper, Refusal, Visit, Wish};
 
 use crate::access::Rights;
-use crate::access::login::Credentials;
+use crate::access::login::{Credentials, role_of_identity};
+use crate::audit::{AuditLog, Category, Entry, login_line};
 use crate::database::Database;
 
 /// Lets in requests that bear the login of a role with the rights to them.
@@ -21,29 +24,119 @@ use crate::database::Database;
 /// superuser.
 pub struct HttpLogins {
     database: Arc<Database>,
+    audit: Option<Arc<AuditLog>>,
 }
 
 impl HttpLogins {
-    /// The logins of this database's roles.
-    pub fn new(database: Arc<Database>) -> HttpLogins {
-        HttpLogins { database }
+    /// The logins of this database's roles. What is let in and what is refused is told to the audit
+    /// log. Where the database asks for no logins, all are let in.
+    pub fn new(database: Arc<Database>, audit: Option<Arc<AuditLog>>) -> HttpLogins {
+        HttpLogins { database, audit }
     }
 
     async fn check(&self, visit: Visit<'_>, wish: Wish<'_>) -> Result<(), Refusal> {
-        let credentials = visit.authorization.and_then(basic).ok_or_else(|| {
-            let text = "log in as a role of the database: HTTP Basic, its name and its password";
-            Refusal::Login(text.to_owned())
-        })?;
+        let mut claimed = None;
+        let admitted = match self.database.access.asks_for_login() {
+            true => self.check_login(visit, wish, &mut claimed).await,
+            false => Ok(()),
+        };
+        if let Some(log) = &self.audit {
+            let refused = admitted.as_ref().err();
+            self.tell(log, (visit.client, claimed.as_deref()), wish, refused)
+                .await?;
+        }
+        admitted
+    }
+
+    /// Checks the login and the rights of a request. `claimed` becomes the role that it names.
+    async fn check_login(
+        &self,
+        visit: Visit<'_>,
+        wish: Wish<'_>,
+        claimed: &mut Option<String>,
+    ) -> Result<(), Refusal> {
         let access = &self.database.access;
         let catalog = self.database.storage.catalog();
-        let role = access
-            .logins
-            .log_in(&catalog, credentials, visit.client)
-            .await;
-        let role = role.map_err(refusal)?;
+        let no_login = || {
+            let text = "log in as a role of the database: HTTP Basic, its name and its password, \
+                        or a client certificate of its identity";
+            Refusal::Login(text.to_owned())
+        };
+        let role = match visit.authorization {
+            Some(authorization) => {
+                let credentials = basic(authorization).ok_or_else(no_login)?;
+                *claimed = Some(credentials.role.clone());
+                let logins = &access.logins;
+                let role = logins.log_in(&catalog, credentials, visit.client).await;
+                role.map_err(refusal)?
+            }
+            None => {
+                let identity = visit.identity;
+                let role = identity.and_then(|identity| role_of_identity(&catalog, identity));
+                let role = role.ok_or_else(no_login)?;
+                *claimed = Some(role.to_string());
+                role
+            }
+        };
         let catalog = self.database.storage.catalog();
         let rights = access.rights(&catalog, &role).map_err(refusal)?;
         may(&rights, &catalog, wish)
+    }
+
+    /// Logs that a request was let in or refused. Those that only see states are not logged if they
+    /// are let in, and no request is logged as a login: each bears one.
+    async fn tell(
+        &self,
+        log: &AuditLog,
+        (client, role): (IpAddr, Option<&str>),
+        wish: Wish<'_>,
+        refused: Option<&Refusal>,
+    ) -> Result<(), Refusal> {
+        let (category, kind, keyspace, index) = match wish {
+            Wish::Search { keyspace, index } => (Category::Query, "SEARCH", keyspace, index),
+            Wish::Change { keyspace, index } => (Category::Admin, "REPAIR", keyspace, index),
+            Wish::Operate => (Category::Admin, "OPERATE", "", ""),
+            Wish::See | Wish::SeeState => (Category::Other, "SEE", "", ""),
+        };
+        let [keyspace, index] = [keyspace, index].map(|name| (!name.is_empty()).then_some(name));
+        let source = client.to_string();
+        let filter = log.filter();
+        let (entry, error) = match refused {
+            Some(Refusal::Right(_)) if filter.has(Category::Auth) => {
+                let entry = Entry::new(Category::Auth, "UNAUTHORIZED_ATTEMPT");
+                (entry, Some(&ErrorKind::Unauthorized))
+            }
+            Some(Refusal::Right(_)) => return Ok(()),
+            Some(other) => {
+                let error = match other {
+                    Refusal::Busy(_) => ErrorKind::Overloaded,
+                    _ => ErrorKind::BadCredentials,
+                };
+                return match login_line(log, &source, role, Some(&error)) {
+                    Some(line) => log.write(line, None).await.map_err(refusal),
+                    None => Ok(()),
+                };
+            }
+            None if matches!(wish, Wish::See | Wish::SeeState) => return Ok(()),
+            None if !filter.keeps(category, role, keyspace) => return Ok(()),
+            None => (Entry::new(category, kind), None),
+        };
+        log.check().map_err(refusal)?;
+        let catalog = self.database.storage.catalog();
+        let table = keyspace.zip(index);
+        let table = table.and_then(|(keyspace, index)| table_of(&catalog, keyspace, index));
+        let mut line = Vec::new();
+        Entry {
+            role,
+            source: &source,
+            keyspace,
+            table: table.map(|table| table.name.as_str()),
+            index,
+            error: error.map(ErrorKind::name),
+            ..entry
+        }
+        .put(&mut line);
+        log.write(line, None).await.map_err(refusal)
     }
 }
 

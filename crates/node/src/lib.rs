@@ -10,6 +10,7 @@
 
 pub mod access;
 mod answer;
+pub mod audit;
 mod clients;
 mod consistency;
 mod database;

@@ -47,7 +47,9 @@ impl Node {
                 false => Access::default(),
             },
         });
-        let service = Arc::new(Statements::new(database, options.prepared_bytes_max));
+        let prepared_bytes_max = options.prepared_bytes_max;
+        let service = Statements::new(database, prepared_bytes_max, options.audit);
+        let service = Arc::new(service);
         Ok(Node {
             server: serve(listeners, service.clone()),
             service,

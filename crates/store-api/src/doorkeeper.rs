@@ -20,6 +20,8 @@ pub trait Doorkeeper: fmt::Debug + Send + Sync {
 pub struct Visit<'a> {
     /// The value of its header `Authorization`.
     pub authorization: Option<&'a str>,
+    /// The identity that its client has proved by a certificate.
+    pub identity: Option<&'a str>,
     /// The address of its client.
     pub client: IpAddr,
     /// The address of the listener that it came to.

@@ -8,23 +8,31 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use net::tls::{self, Pem};
-use scylla::client::session::TlsContext;
+use scylla::client::session::{Session, TlsContext};
 use scylla::client::session_builder::SessionBuilder;
 
 use crate::running::Running;
+use crate::serve_tls::{certificate, pem};
 use crate::server::Server;
+use crate::waiting::eventually;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Starts a gateway that passes everything through to a node, with the certificate of that
-/// directory.
-fn start(node: SocketAddr, directory: &Path) -> (Running, SocketAddr) {
+/// Starts a gateway that passes everything through to a node, with a certificate and its key among
+/// the files of that directory.
+fn start(
+    node: SocketAddr,
+    directory: &Path,
+    (certificate, key): (&str, &str),
+    more: &[&str],
+) -> (Running, SocketAddr) {
     let mut process = Command::new(env!("CARGO_BIN_EXE_annulus"))
         .current_dir(directory)
         .args(["gateway", "--pass-through", "--cql-port", "0"])
         .args(["--cassandra", &node.to_string(), "--log", "warn"])
-        .args(["--tls-cert-path", "cert.pem", "--tls-key-path", "key.pem"])
+        .args(["--tls-cert-path", certificate, "--tls-key-path", key])
+        .args(more)
         // Only the signal makes it check the files again.
         .args(["--tls-file-check-interval", "1h"])
         .stdout(Stdio::piped())
@@ -50,18 +58,33 @@ fn write_certificate(directory: &Path) -> Pem {
     }
 }
 
-/// Whether a driver that trusts only that certificate gets an answer.
-async fn is_answered(gateway: SocketAddr, believed: &Pem) -> bool {
-    let tls = tls::client(believed, None).unwrap();
+/// The session of a driver that trusts only that certificate, and shows its own; `None` if it gets
+/// none.
+async fn session(gateway: SocketAddr, believed: &Pem, own: Option<&(Pem, Pem)>) -> Option<Session> {
+    let own = own.map(|(certificate, key)| (certificate, key));
+    let tls = tls::client(believed, own).unwrap();
     let builder = SessionBuilder::new()
         .known_node_addr(gateway)
         .tls_context(Some(TlsContext::Rustls023(tls)))
         .connection_timeout(CONNECT);
-    let Ok(Ok(session)) = tokio::time::timeout(CONNECT, builder.build()).await else {
-        return false;
-    };
-    let answer = session.query_unpaged("SELECT key FROM system.local", ());
-    answer.await.is_ok()
+    tokio::time::timeout(CONNECT, builder.build())
+        .await
+        .ok()?
+        .ok()
+}
+
+/// Whether a session gets an answer.
+async fn answers(session: &Session) -> bool {
+    let asking = session.query_unpaged("SELECT key FROM system.local", ());
+    matches!(tokio::time::timeout(CONNECT, asking).await, Ok(Ok(_)))
+}
+
+/// Whether a driver that trusts only that certificate gets an answer.
+async fn is_answered(gateway: SocketAddr, believed: &Pem) -> bool {
+    match session(gateway, believed, None).await {
+        Some(session) => answers(&session).await,
+        None => false,
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -69,7 +92,8 @@ async fn drivers_are_served_by_the_certificate_that_is_there() {
     let directory = tempfile::tempdir().unwrap();
     let node = Server::start(&directory.path().join("data"));
     let before = write_certificate(directory.path());
-    let (gateway, address) = start(node.cql, directory.path());
+    let files = ("cert.pem", "key.pem");
+    let (gateway, address) = start(node.cql, directory.path(), files, &[]);
     assert!(is_answered(address, &before).await);
 
     // A certificate that can't be used changes nothing.
@@ -84,4 +108,32 @@ async fn drivers_are_served_by_the_certificate_that_is_there() {
         assert!(began.elapsed() < PATIENCE, "the certificate is used");
     }
     assert!(!is_answered(address, &before).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_here_goes_when_other_authorities_sign_clients() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let node = Server::start(&directory.join("data"));
+    certificate(directory, &["--client", "app"]);
+    let clients = directory.join("clients.pem");
+    std::fs::copy(directory.join("certs/ca.pem"), &clients).unwrap();
+    let files = ("certs/server.pem", "certs/server.key");
+    let asking = ["--tls-client-ca-cert-path", "clients.pem"];
+    let (gateway, address) = start(node.cql, directory, files, &asking);
+    let believed = pem(directory, "ca.pem");
+    let before = (pem(directory, "app.pem"), pem(directory, "app.key"));
+    let here = session(address, &believed, Some(&before)).await.unwrap();
+    assert!(answers(&here).await);
+
+    // Another authority for clients. The gateway's own certificate stays.
+    let other = tempfile::tempdir().unwrap();
+    certificate(other.path(), &["--client", "app"]);
+    std::fs::copy(other.path().join("certs/ca.pem"), &clients).unwrap();
+    gateway.signal("-HUP");
+    eventually("the client is gone", async || !answers(&here).await).await;
+    let after = (pem(other.path(), "app.pem"), pem(other.path(), "app.key"));
+    let comes = session(address, &believed, Some(&after)).await.unwrap();
+    assert!(answers(&comes).await);
+    assert!(session(address, &believed, Some(&before)).await.is_none());
 }

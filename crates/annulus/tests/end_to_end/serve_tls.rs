@@ -25,7 +25,7 @@ fn annulus(directory: &Path, arguments: &[&str]) -> Output {
 }
 
 /// Makes certificates in `certs`.
-fn certificate(directory: &Path, arguments: &[&str]) {
+pub fn certificate(directory: &Path, arguments: &[&str]) {
     let made = annulus(
         directory,
         &[&["certificate", "--out", "certs"], arguments].concat(),
@@ -34,7 +34,8 @@ fn certificate(directory: &Path, arguments: &[&str]) {
     assert!(made.status.success(), "{errors}");
 }
 
-fn pem(directory: &Path, name: &str) -> Pem {
+/// Reads a file of `certs`.
+pub fn pem(directory: &Path, name: &str) -> Pem {
     let path = directory.join("certs").join(name);
     Pem {
         bytes: std::fs::read(&path).unwrap().into(),

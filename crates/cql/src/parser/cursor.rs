@@ -8,6 +8,7 @@ use super::lexer::{Kind, LexError, Lexer, Token};
 use super::{MAX_NESTING, MAX_OPERATORS, MAX_PARTS, MAX_TOKENS};
 use crate::ast::BindMarker;
 use crate::error::CqlError;
+use crate::secret::end_of_telling_word;
 
 /// The result of parsing.
 pub(super) type Parse<T> = Result<T, CqlError>;
@@ -284,14 +285,7 @@ impl<'a> Cursor<'a> {
 
     /// The error for a current token that is nothing of what was expected.
     pub(super) fn unexpected(&self) -> CqlError {
-        let found = match self.hides_strings {
-            true => found_kind(&self.current).to_owned(),
-            false => found(&self.current),
-        };
-        self.error_here(format!(
-            "expected {}, found {found}",
-            alternatives(&self.expected)
-        ))
+        self.unexpected_with(&found(&self.current), "")
     }
 
     /// As [`Cursor::unexpected`], with `what` as one more thing that was expected.
@@ -308,8 +302,20 @@ impl<'a> Cursor<'a> {
         remedy: &str,
     ) -> CqlError {
         self.note(what);
+        self.unexpected_with(found, &format!(": {remedy}"))
+    }
+
+    /// The error for the current token, which is `found`. It is not quoted where it may be a
+    /// secret: in a statement about roles, and behind a word that tells of a secret, as a statement
+    /// about roles may begin with a mistake.
+    fn unexpected_with(&self, found: &str, remedy: &str) -> CqlError {
+        let before = &self.lexer.text()[..self.current.start];
+        let found = match self.hides_strings || end_of_telling_word(before).is_some() {
+            true => found_kind(&self.current),
+            false => found,
+        };
         self.error_here(format!(
-            "expected {}, found {found}: {remedy}",
+            "expected {}, found {found}{remedy}",
             alternatives(&self.expected)
         ))
     }

@@ -524,9 +524,18 @@ mod tests {
             "CREATE ROLE r WITH PASSWORD = 'hunter2",
             "CREATE ROLE r WITH PASSWORD = $$hunter2",
             "CREATE ROLE r WITH PASSWORD = \"hunter2",
+            "CRETE ROLE r WITH PASSWORD = 'hunter2'",
+            "UPDATE role SET password 'hunter2'",
+            "UPDATE role SET password = hunter2",
+            "SELECT role WITH PASSWORD = 'hunter2'",
+            "INSERT INTO role (password) 'hunter2'",
+            "CREATE TABLE role (password select)",
         ] {
             let error = parse_statement(text).unwrap_err().to_string();
-            assert!(!error.contains("hunter2"), "{error}");
+            assert!(
+                !error.contains("hunter2") && !error.contains("'select'"),
+                "{error}"
+            );
         }
         let statement = parsed("CREATE ROLE r WITH HASHED PASSWORD = 'hunter2'");
         assert!(!format!("{statement:?}").contains("hunter2"));

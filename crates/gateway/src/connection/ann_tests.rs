@@ -8,9 +8,9 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
-    BoundValue, ColumnSpec, Consistency, Direction, Frame, FrameHeader, HEADER_LENGTH, Metadata,
-    Prepared, QueryParameters, Request, Response, ResponseContext, Rows, RowsEncoder, Startup,
-    Values,
+    BoundValue, ColumnSpec, Consistency, Direction, Flags, Frame, FrameHeader, HEADER_LENGTH,
+    Metadata, Prepared, QueryParameters, Request, Response, ResponseContext, Rows, RowsEncoder,
+    Startup, Values,
 };
 use store_api::binary::ANSWER_MEDIA_TYPE;
 use store_api::{Client, ClientOptions};
@@ -239,6 +239,7 @@ pub(super) async fn setup_of(options: GatewayOptions, snapshot: Snapshot) -> Set
         kept_answers: Arc::default(),
         metrics: Arc::default(),
         client_tls: arc_swap::ArcSwapOption::default(),
+        connections: arc_swap::ArcSwap::from_pointee(CancellationToken::new()),
         ring: Arc::new(Ring::default()),
         prepared: Arc::new(PreparedStatements::new(1 << 20)),
         catalog: Arc::new(Catalog::new(snapshot)),
@@ -449,6 +450,27 @@ async fn a_prepared_query_is_answered_in_the_order_of_the_neighbours() {
         "the node's, and that there are no pages"
     );
     assert_eq!(context.warnings[0], "beware");
+}
+
+#[tokio::test]
+async fn a_query_may_have_a_custom_payload() {
+    const PAYLOAD: &[u8] = b"\0\x01\0\x01a\0\0\0\x02xy";
+    let mut setup = setup().await;
+    let id = setup.prepare().await;
+    let mut frame = BytesMut::new();
+    execute(&id, 1).encode(9, None, &mut frame);
+    let body = frame.split_off(HEADER_LENGTH);
+    let length = u32::try_from(PAYLOAD.len() + body.len()).unwrap();
+    frame[1] = Flags::CUSTOM_PAYLOAD.0;
+    frame[HEADER_LENGTH - 4..].copy_from_slice(&length.to_be_bytes());
+    setup.client.send(&[&frame, PAYLOAD, &body].concat()).await;
+    let found = r#"{"primary_keys":{"id":["b"]},"similarity_scores":[1]}"#;
+    setup.store.neighbours(found).await;
+    let (stream, _) = setup.node.request().await;
+    let answer = Response::Rows(rows(&[("Brazil", "b", true)], true));
+    let context = ResponseContext::new(stream);
+    setup.node.answer(&answer, &context).await;
+    assert_eq!(names(&setup.client.response().await.1), ["Brazil"]);
 }
 
 /// Rows of a name, an id and the name once more, which is read to be checked.

@@ -10,8 +10,8 @@ pub(super) enum RequestsEnd {
     /// The client has closed its sending side.
     #[error("the client asks nothing more")]
     Eof,
-    /// The gateway stops.
-    #[error("the gateway stops")]
+    /// The gateway stops, or the rules for certificates of clients have changed.
+    #[error("the gateway stops, or clients need other certificates now")]
     Stopping,
     /// The client broke the rules of the protocol, and has been told.
     #[error("the client broke the rules of the protocol")]

@@ -4,9 +4,9 @@
 //! connection ends depends on the side that ends it:
 //!
 //! - *The client asks nothing more* (it has closed its sending side, it broke the rules and was
-//!   told so, or the gateway stops): requests in flight are still answered, within the drain
-//!   timeout, then both sides close. The node is not told before, as Cassandra throws answers away
-//!   once a client has closed.
+//!   told so, the gateway stops, or clients need other certificates now): requests in flight are
+//!   still answered, within the drain timeout, then both sides close. The node is not told before,
+//!   as Cassandra throws answers away once a client has closed.
 //! - *The client is gone*: the node's side closes at once.
 //! - *The node closes, or is gone*: the client gets all bytes that the node had sent, even a part
 //!   of a response, then its side closes, too. Drivers rightly take this to mean that the node
@@ -88,6 +88,7 @@ pub(crate) async fn serve(client: TcpStream, shared: Arc<Shared>) {
         tracing::warn!("clients hold all the memory that they may: a connection is refused");
         return;
     };
+    let end = CancellationToken::clone(&shared.connections.load());
     let tls = shared.client_tls.load_full();
     let accepting = Socket::of_client(client, tls);
     let client = match timeout(shared.options.handshake_timeout, accepting).await {
@@ -108,7 +109,7 @@ pub(crate) async fn serve(client: TcpStream, shared: Arc<Shared>) {
         Err(_) => None,
     };
     let served = match node {
-        Some(Ok(node)) => pass(client, node, account, &shared).await,
+        Some(Ok(node)) => pass((client, node), account, end, &shared).await,
         None => {
             let trouble = shared.catalog.trouble();
             let trouble = trouble
@@ -164,11 +165,16 @@ async fn connect(shared: &Shared) -> io::Result<Socket> {
     timeout(shared.options.connect_timeout, connecting).await?
 }
 
-/// Runs both directions of a connection until one ends it.
-async fn pass(client: Socket, node: Socket, account: Account, shared: &Shared) -> io::Result<()> {
+/// Runs both directions of a connection until one ends it, or until `end` is cancelled.
+async fn pass(
+    (client, node): (Socket, Socket),
+    account: Account,
+    end: CancellationToken,
+    shared: &Shared,
+) -> io::Result<()> {
     let own_address = canonical(client.local_addr()?);
     let gone = CancellationToken::new();
-    let (requests, responses) = loops(own_address, &account, gone.clone(), shared);
+    let (requests, responses) = loops(own_address, &account, (gone.clone(), end), shared);
     let _gone = gone.drop_guard();
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_node, mut to_node) = node.into_split();
@@ -202,11 +208,12 @@ async fn pass(client: Socket, node: Socket, account: Account, shared: &Shared) -
 }
 
 /// The loops of both directions of a connection. The client reached the gateway at `own_address`.
-/// Whoever closes the connection cancels `gone`.
+/// Whoever closes the connection cancels `gone`. Once `end` is cancelled no more requests are
+/// taken.
 fn loops(
     own_address: SocketAddr,
     account: &Account,
-    gone: CancellationToken,
+    (gone, end): (CancellationToken, CancellationToken),
     shared: &Shared,
 ) -> (Requests, Responses) {
     let (sender, receiver) = mpsc::channel(ANSWERS_MAX);
@@ -258,7 +265,7 @@ fn loops(
         steps,
         steps_sender: steps_sender.downgrade(),
         write_memory: write_memory(),
-        stop: shared.stop.clone(),
+        stop: end,
         charge: account.charge(),
         has_passed: false,
         frame_timeout: shared.options.frame_timeout,

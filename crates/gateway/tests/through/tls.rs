@@ -226,9 +226,36 @@ async fn a_renewed_certificate_is_shown_to_who_comes_after_it() {
     let mut node = setup.node.accept().await;
     setup
         .gateway
-        .renew_client_tls(after.server(TlsClients::Anyone));
+        .renew_client_tls(after.server(TlsClients::Anyone), false);
     assert!(client(&setup, before.client(None)).await.is_err());
     client(&setup, after.client(None)).await.unwrap();
     first.ask(&Request::Options, 5, None).await;
     assert_eq!(node.request(None).await.0, 5);
+}
+
+#[tokio::test]
+async fn where_other_authorities_sign_clients_those_that_are_here_end_with_their_answers() {
+    let (gateways, before, after) = (Authority::new(), Authority::new(), Authority::new());
+    let letting_in = |clients: &Authority| {
+        let clients = TlsClients::SignedBy(clients.0.pem());
+        gateways.server(clients)
+    };
+    let setup = Setup::with(|options| options.client_tls = Some(letting_in(&before))).await;
+    let own = |of: &Authority| gateways.client(Some(of));
+    let mut first = client(&setup, own(&before)).await.unwrap();
+    let mut node = setup.node.accept().await;
+    first.ask(&Request::Options, 5, None).await;
+    assert_eq!(node.request(None).await.0, 5);
+    setup.gateway.renew_client_tls(letting_in(&after), true);
+    // What was asked before is still answered.
+    node.answer(&Response::Ready, 5, None).await;
+    assert_eq!(first.response(None).await, (5, Response::Ready));
+    assert_eq!(first.rest().await, Bytes::new());
+    if let Ok(mut refused) = client(&setup, own(&before)).await {
+        assert_eq!(refused.rest().await, Bytes::new());
+    }
+    let mut let_in = client(&setup, own(&after)).await.unwrap();
+    let mut node = setup.node.accept().await;
+    let_in.ask(&Request::Options, 6, None).await;
+    assert_eq!(node.request(None).await.0, 6);
 }

@@ -6,6 +6,9 @@
 //! Passwords are checked a few at a time, in the order in which they come into the line. An address
 //! has but a few attempts in that line; its others wait behind them. So many clients that come at
 //! once are all let in, and shut out no other address.
+//!
+//! A role may give itself a hash whose check takes seconds. Such hashes are checked one at a time,
+//! beside the line of the others, so that no other login waits for them.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -39,6 +42,8 @@ pub(super) struct Attempts {
 struct Shared {
     under_way: Mutex<UnderWay>,
     checks: Arc<Semaphore>,
+    /// The turn of hashes that are costly to check.
+    costly: Arc<Semaphore>,
     remembered: Remembered,
     slowing: Slowing,
     checked: AtomicU64,
@@ -77,6 +82,7 @@ impl Default for Attempts {
             shared: Arc::new(Shared {
                 under_way: Mutex::default(),
                 checks: Arc::new(Semaphore::new(CHECKS_AT_ONCE)),
+                costly: Arc::new(Semaphore::new(1)),
                 remembered: Remembered::default(),
                 slowing: Slowing::default(),
                 checked: AtomicU64::new(0),
@@ -213,8 +219,12 @@ impl Shared {
         } = attempt;
         // A check may have ended since this attempt looked.
         let fits = self.remembered.has(&role, &digest) || {
-            let _in_line = line.acquire().await.ok()?;
-            let turn = self.checks.clone().acquire_owned().await.ok()?;
+            let is_costly = password::is_costly(&hash);
+            let (_in_line, turns) = match is_costly {
+                true => (None, &self.costly),
+                false => (Some(line.acquire().await.ok()?), &self.checks),
+            };
+            let turn = turns.clone().acquire_owned().await.ok()?;
             // Or while it waited: clients at many addresses may have one password.
             self.remembered.has(&role, &digest) || {
                 self.checked.fetch_add(1, Ordering::Relaxed);
@@ -347,6 +357,23 @@ mod tests {
         };
         let waiting: usize = waiting.iter().sum();
         assert!(waiting > OF_ADDRESS_MAX / 2, "it came before {waiting}");
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_for_hashes_that_are_costly_to_check() {
+        let attempts = Attempts::default();
+        let turn = attempts.shared.costly.clone().acquire_owned().await;
+        for number in 0..2 * IN_LINE {
+            let costly = Attempt {
+                hash: Secret::new(HASH_OF_WONDER.replace("$04$", "$13$")),
+                ..attempt(number, 1)
+            };
+            begin(&attempts, costly);
+        }
+        tokio::task::yield_now().await;
+        assert_eq!(attempts.fits(attempt(2 * IN_LINE, 1)).await, Ok(false));
+        assert_eq!(attempts.checked(), 1, "the others wait for their own turn");
+        drop(turn);
     }
 
     #[tokio::test]

@@ -131,6 +131,12 @@ impl Logins {
     }
 }
 
+/// The role that logs in by a certificate of this identity, if there is one and it may log in.
+pub(crate) fn role_of_identity(catalog: &Catalog, identity: &str) -> Option<Arc<str>> {
+    let role = catalog.role_of_identity(identity)?;
+    catalog.roles[role].can_login.then(|| Arc::from(role))
+}
+
 fn bad_credentials(message: String) -> CqlError {
     CqlError::new(ErrorKind::BadCredentials, message)
 }

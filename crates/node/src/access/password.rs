@@ -7,6 +7,8 @@ use cql::secret::Secret;
 const COST: u32 = 10;
 /// The greatest cost of a hash that is taken from a statement: about four seconds.
 const COST_MAX: u32 = 16;
+/// The greatest cost of a hash that is checked beside the others: about 200 ms.
+const COST_BESIDE_OTHERS_MAX: u32 = 12;
 
 /// The hash of a new password. It takes about 50 ms.
 ///
@@ -22,6 +24,12 @@ pub fn hash_of_new(password: &Secret<String>) -> Result<Secret<String>, CqlError
 /// Whether the password has this hash. False if the hash can't be read.
 pub(super) fn fits(password: &Secret<String>, hash: &Secret<String>) -> bool {
     bcrypt::verify(password.expose(), hash.expose()).unwrap_or(false)
+}
+
+/// Whether the check of a hash takes so long that no other may wait for it.
+pub(super) fn is_costly(hash: &Secret<String>) -> bool {
+    let parts: Result<bcrypt::HashParts, _> = hash.expose().parse();
+    parts.is_ok_and(|parts| parts.get_cost() > COST_BESIDE_OTHERS_MAX)
 }
 
 /// Checks a hash that a statement gives.
@@ -60,6 +68,17 @@ mod tests {
         let carried = secret("$2a$04$KyMasePGAj3yLrtol9IGPeXQFpeCkCC0D.K.Ym4b4f//B6Kx0w/wW");
         check_hash(&carried).unwrap();
         assert!(fits(&secret("carried"), &carried));
+    }
+
+    #[test]
+    fn a_hash_is_costly_by_its_cost() {
+        let of_cost = |cost| {
+            let hash = "$2a$04$KyMasePGAj3yLrtol9IGPeXQFpeCkCC0D.K.Ym4b4f//B6Kx0w/wW";
+            secret(&hash.replace("$04$", cost))
+        };
+        assert!(!is_costly(&of_cost("$10$")) && !is_costly(&of_cost("$12$")));
+        assert!(is_costly(&of_cost("$13$")) && is_costly(&of_cost("$16$")));
+        assert!(!is_costly(&secret("no hash")));
     }
 
     #[test]

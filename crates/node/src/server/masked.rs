@@ -2,68 +2,61 @@
 
 use std::borrow::Cow;
 
-/// The text of a statement up to this many bytes. In a statement about a role or user, what follows
-/// the first `PASSWORD` or `SALTED` is left out.
-pub(super) fn masked(text: &str, bytes_max: usize) -> Cow<'_, str> {
-    const WORDS: [&str; 2] = ["password", "salted"];
-    let is_of_role = is_of_role(text);
-    // A secret stands behind the word that tells of it, so it goes with that word.
+use cql::ast::Statement;
+use cql::secret::end_of_telling_word;
+
+/// The mark for what is left out.
+const LEFT_OUT: &str = " *******";
+
+/// The signs with which strings begin.
+const QUOTES: [&str; 2] = ["'", "$$"];
+
+/// The text of a statement up to this many bytes, without its secrets. `statement` is what it says;
+/// `None` if it can't be read.
+///
+/// In a statement about roles, all that follows the first `PASSWORD` or `SALTED` is left out. A
+/// text that can't be read may be such a statement with a mistake anywhere. It is cut there, too,
+/// and at its first string.
+pub(super) fn masked<'a>(
+    text: &'a str,
+    bytes_max: usize,
+    statement: Option<&Statement>,
+) -> Cow<'a, str> {
+    // A secret stands behind the word or the quote that tells of it, so it goes with that.
     let text = &text[..text.floor_char_boundary(bytes_max)];
-    if !is_of_role {
-        return Cow::Borrowed(text);
-    }
-    let ends = WORDS.iter().filter_map(|word| {
-        let mut windows = text.as_bytes().windows(word.len());
-        let at = windows.position(|window| window.eq_ignore_ascii_case(word.as_bytes()))?;
-        Some(at + word.len())
-    });
-    match ends.min() {
-        Some(end) => Cow::Owned(format!("{} *******", &text[..end])),
+    let end = match statement {
+        Some(Statement::Role(_)) => end_of_telling_word(text),
+        // Of a statement that is not supported only the first words are read.
+        None | Some(Statement::Unsupported(_)) => {
+            let quotes = QUOTES.iter().filter_map(|quote| text.find(quote));
+            quotes.chain(end_of_telling_word(text)).min()
+        }
+        Some(_) => None,
+    };
+    match end {
+        Some(end) => Cow::Owned([text[..end].trim_end(), LEFT_OUT].concat()),
         None => Cow::Borrowed(text),
     }
 }
 
-fn is_of_role(text: &str) -> bool {
-    let mut words = words(text);
-    matches!(words.next(), Some(word) if is_one_of(word, &["create", "alter"]))
-        && matches!(words.next(), Some(word) if is_one_of(word, &["role", "user"]))
-}
-
-fn is_one_of(word: &str, words: &[&str]) -> bool {
-    words.iter().any(|one| word.eq_ignore_ascii_case(one))
-}
-
-/// The words at the beginning of a text. Comments stand between words as spaces do.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        loop {
-            rest = rest.trim_start();
-            let behind = if rest.starts_with("--") || rest.starts_with("//") {
-                rest.find(['\n', '\r'])
-            } else if let Some(inner) = rest.strip_prefix("/*") {
-                // The star of the begin is not that of the end.
-                inner.find("*/").map(|at| at + 4)
-            } else {
-                break;
-            };
-            rest = &rest[behind?..];
-        }
-        let end = rest.find(|c: char| !c.is_alphanumeric());
-        let end = end.unwrap_or(rest.len());
-        let (word, behind) = rest.split_at(end);
-        rest = behind;
-        (!word.is_empty()).then_some(word)
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use cql::parser::parse_statement;
+
     use super::*;
+
+    fn shown(text: &str) -> Cow<'_, str> {
+        let parsed = parse_statement(text).ok();
+        masked(
+            text,
+            text.len(),
+            parsed.as_ref().map(|parsed| &parsed.statement),
+        )
+    }
 
     #[test]
     fn passwords_of_roles_are_left_out() {
-        for (text, shown) in [
+        for (text, expected) in [
             (
                 "ALTER ROLE ann WITH SALTED HASH = 'secret' AND PASSWORD = 'x'",
                 "ALTER ROLE ann WITH SALTED *******",
@@ -84,23 +77,55 @@ mod tests {
                 "CREATE/**/ROLE r WITH PASSWORD='s'",
                 "CREATE/**/ROLE r WITH PASSWORD *******",
             ),
+        ] {
+            assert_eq!(shown(text), expected);
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_read_is_cut_where_a_secret_may_begin() {
+        for (text, expected) in [
             (
-                "/*/ */ CREATE ROLE r WITH PASSWORD='s'",
-                "/*/ */ CREATE ROLE r WITH PASSWORD *******",
+                "CRETE ROLE r WITH PASSWORD = 'secret'",
+                "CRETE ROLE r WITH PASSWORD *******",
             ),
             (
-                "CREATE ROLE r WITH LOGIN = true",
-                "CREATE ROLE r WITH LOGIN = true",
+                "CREATE ROLE 'r' WITH PASSWORD = 'secret' AND",
+                "CREATE ROLE *******",
             ),
-            ("SELECT password FROM users", "SELECT password FROM users"),
             (
-                "CREATE TABLE t (password text)",
-                "CREATE TABLE t (password text)",
+                "CREATE ROLE r WITH PASWORD = $$secret$$",
+                "CREATE ROLE r WITH PASWORD = *******",
             ),
+            (
+                "CREATE USER r WITH PASSWORD secret",
+                "CREATE USER r WITH PASSWORD *******",
+            ),
+            (
+                "UPDATE ROLE r WITH PASSWORD = 'secret'",
+                "UPDATE ROLE r WITH PASSWORD *******",
+            ),
+            (
+                "CREATE FUNCTION ROLE r WITH PASSWORD = 'secret'",
+                "CREATE FUNCTION ROLE r WITH PASSWORD *******",
+            ),
+            ("SELECT * FORM films", "SELECT * FORM films"),
             ("", ""),
             ("/* never closed", "/* never closed"),
         ] {
-            assert_eq!(masked(text, text.len()), shown);
+            assert_eq!(shown(text), expected);
+        }
+    }
+
+    #[test]
+    fn other_statements_are_whole() {
+        for text in [
+            "CREATE ROLE r WITH LOGIN = true",
+            "SELECT password FROM users WHERE id = 'x'",
+            "CREATE TABLE t (password text PRIMARY KEY)",
+            "INSERT INTO t (password) VALUES ('x')",
+        ] {
+            assert_eq!(shown(text), text);
         }
     }
 }

@@ -12,6 +12,7 @@
 //! server hold.
 
 mod admission;
+mod audited;
 mod batch;
 mod connection;
 mod convert;
@@ -23,6 +24,7 @@ mod listener;
 mod masked;
 mod options;
 mod outbox;
+mod parsing;
 mod peer;
 mod prepared;
 mod request;

@@ -8,6 +8,7 @@ use client_memory::{Budget, Shares};
 use cql::wire::DEFAULT_BODY_LIMIT;
 use rustls::ServerConfig;
 
+use crate::audit::AuditLog;
 use crate::guardrails::Guardrails;
 use crate::system::Setting;
 
@@ -27,6 +28,8 @@ pub struct NodeOptions {
     pub settings: Vec<Setting>,
     /// The thresholds at which clients are warned and requests refused.
     pub guardrails: Arc<Guardrails>,
+    /// The audit log. `None` for none.
+    pub audit: Option<Arc<AuditLog>>,
 }
 
 impl Default for NodeOptions {
@@ -38,6 +41,7 @@ impl Default for NodeOptions {
             login: false,
             settings: Vec::new(),
             guardrails: Arc::default(),
+            audit: None,
         }
     }
 }

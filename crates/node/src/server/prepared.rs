@@ -57,7 +57,7 @@ pub(super) struct Prepared {
     pub text: Box<str>,
     pub parsed: Parsed,
     /// The keyspace that was in use when the statement was prepared.
-    keyspace: Option<String>,
+    pub keyspace: Option<String>,
     /// The memory that the statement takes, in bytes, estimated.
     bytes: usize,
     resolved: ArcSwap<Resolved>,

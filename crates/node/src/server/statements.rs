@@ -1,48 +1,47 @@
 //! The [`Service`] of a node with embedded storage: it parses, prepares and executes statements.
 
+use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use ::query::clock::timeuuid;
 use bytes::Bytes;
 use client_memory::{Account, Charge};
-use cql::ast::{BatchKind, Parsed};
+use cql::ast::BatchKind;
 use cql::error::{CqlError, ErrorKind};
 use cql::secret::Secret;
 use cql::wire::{
     Batch, BatchStatement, BatchedStatement, BoundValue, Compression, Event, ProtocolVersion,
     QueryParameters, Request, Response, Startup, Values,
 };
+use futures::FutureExt;
 use tokio::sync::broadcast;
 use traces::Trace;
 
+use super::audited::Audited;
 use super::convert;
 use super::events::SchemaEvents;
+use super::parsing::{Read, charge_text, parse};
 use super::peer::Peer;
 use super::prepared::{Prepared, PreparedStatements};
 use super::service::{Reply, Service};
 use super::traced;
 use super::values;
-use super::weight;
 use crate::access::Actor;
-use crate::access::login::Credentials;
+use crate::access::login::{Credentials, role_of_identity};
+use crate::audit::{AuditLog, login_line};
 use crate::clients::Registered;
 use crate::modify;
 use crate::query::{self, Answer, Database, Outcome, Parameters, StatementPlan};
 use crate::system::CQL_VERSION;
-
-/// Texts with more bytes than this are parsed on a thread for blocking work, where they do not hold
-/// up connections.
-const LARGE_TEXT_BYTES: usize = 128 << 10;
-
-/// Texts up to this many bytes are parsed without a charge. What a request is charged anyway covers
-/// them, about.
-const UNCHARGED_TEXT_BYTES: usize = 1 << 10;
 
 /// Executes statements on a [`Database`].
 pub(crate) struct Statements {
     database: Arc<Database>,
     prepared: PreparedStatements,
     events: SchemaEvents,
+    audit: Option<Arc<AuditLog>>,
 }
 
 /// The state of a connection: its addresses, and the client.
@@ -68,7 +67,15 @@ enum InUse<'a> {
     OfSession(Option<Arc<String>>),
 }
 
-impl InUse<'_> {
+impl<'a> InUse<'a> {
+    /// The one that the request gives, whether it is there or not, else that of the connection.
+    fn of(session: &Session, given: Option<&'a str>) -> InUse<'a> {
+        match given {
+            Some(given) => InUse::OfRequest(given),
+            None => InUse::OfSession(session.client.keyspace.load_full()),
+        }
+    }
+
     fn name(&self) -> Option<&str> {
         match self {
             InUse::OfRequest(name) => Some(name),
@@ -78,28 +85,28 @@ impl InUse<'_> {
 }
 
 impl Statements {
-    pub fn new(database: Arc<Database>, prepared_bytes_max: u64) -> Self {
+    pub fn new(
+        database: Arc<Database>,
+        prepared_bytes_max: u64,
+        audit: Option<Arc<AuditLog>>,
+    ) -> Self {
         Statements {
+            audit,
             prepared: PreparedStatements::new(prepared_bytes_max),
             events: SchemaEvents::new(database.storage.catalog()),
             database,
         }
     }
 
-    /// The keyspace of names without one.
+    /// Checks the keyspace of names without one.
     ///
     /// # Errors
-    /// If the one that the request gives does not exist.
-    fn keyspace<'a>(
-        &self,
-        session: &Session,
-        given: Option<&'a str>,
-    ) -> Result<InUse<'a>, CqlError> {
-        let Some(given) = given else {
-            return Ok(InUse::OfSession(session.client.keyspace.load_full()));
-        };
-        query::check_keyspace(&self.database, given)?;
-        Ok(InUse::OfRequest(given))
+    /// If it is one that the request gives, and does not exist.
+    fn check(&self, keyspace: &InUse<'_>) -> Result<(), CqlError> {
+        match keyspace {
+            InUse::OfRequest(given) => query::check_keyspace(&self.database, given),
+            InUse::OfSession(_) => Ok(()),
+        }
     }
 
     pub fn database(&self) -> &Arc<Database> {
@@ -111,11 +118,17 @@ impl Statements {
         session: &Session,
         text: String,
         parameters: QueryParameters,
-        memory: &Account,
+        (memory, audited): (&Account, &mut Audited<'_>),
     ) -> Result<Reply, CqlError> {
         let _parsed = charge_text(&text, memory)?;
-        let parsed = parse(text).await?;
-        let keyspace = self.keyspace(session, parameters.keyspace.as_deref())?;
+        let read = parse(text).await;
+        traced::tell_statement(&read.text, read.statement());
+        let keyspace = InUse::of(session, parameters.keyspace.as_deref());
+        audited.note(&read.text, read.statement(), keyspace.name())?;
+        let Read { text, parsed } = read;
+        drop(text);
+        let parsed = parsed?;
+        self.check(&keyspace)?;
         let plan = query::prepare(&self.database, keyspace.name(), &parsed)?;
         let (parameters, skip_metadata) = bind(
             session,
@@ -133,12 +146,15 @@ impl Statements {
         session: &Session,
         text: String,
         keyspace: Option<&str>,
-        memory: &Account,
+        (memory, audited): (&Account, &mut Audited<'_>),
     ) -> Result<Reply, CqlError> {
-        let keyspace = self.keyspace(session, keyspace)?;
         let _parsed = charge_text(&text, memory)?;
-        let parsed = parse(text.clone()).await?;
-        let prepared = Prepared::new(&self.database, keyspace.name(), &text, parsed)?;
+        let read = parse(text).await;
+        traced::tell_statement(&read.text, read.statement());
+        let keyspace = InUse::of(session, keyspace);
+        audited.note(&read.text, read.statement(), keyspace.name())?;
+        self.check(&keyspace)?;
+        let prepared = Prepared::new(&self.database, keyspace.name(), &read.text, read.parsed?)?;
         let prepared = self.prepared.keep(prepared)?;
         let resolved = prepared.told();
         let response = Response::Prepared(cql::wire::Prepared {
@@ -157,9 +173,10 @@ impl Statements {
         id: Bytes,
         expected: Option<Bytes>,
         parameters: QueryParameters,
-        memory: &Account,
+        (memory, audited): (&Account, &mut Audited<'_>),
     ) -> Result<Reply, CqlError> {
         let prepared = self.prepared.find(&id)?;
+        audited.note_prepared(&prepared)?;
         let resolved = prepared.resolved(&self.database, expected.is_some())?;
         let plan = &resolved.plan;
         let (parameters, skip_metadata) = bind(
@@ -169,7 +186,8 @@ impl Statements {
             plan.variables(),
             parameters,
         )?;
-        traced::tell_prepared(&prepared.text, &resolved.variables, &parameters.values);
+        let statement = (&*prepared.text, &prepared.parsed.statement);
+        traced::tell_prepared(statement, &resolved.variables, &parameters.values);
         let answer = plan.execute(&self.database, parameters).await?;
         let Some(metadata) = &resolved.result else {
             // The plan promises no rows, so these are the answer of a conditional write.
@@ -215,9 +233,10 @@ impl Statements {
         &self,
         session: &Session,
         batch: Batch,
-        memory: &Account,
+        (memory, audited): (&Account, &mut Audited<'_>),
     ) -> Result<Reply, CqlError> {
-        let keyspace = self.keyspace(session, batch.keyspace.as_deref())?;
+        let keyspace = InUse::of(session, batch.keyspace.as_deref());
+        self.check(&keyspace)?;
         let mut texts: Vec<Charge> = Vec::new();
         let mut plans: Vec<Arc<StatementPlan>> = Vec::with_capacity(batch.statements.len());
         let mut bound: Vec<Vec<BoundValue>> = Vec::with_capacity(batch.statements.len());
@@ -228,13 +247,16 @@ impl Statements {
             let (plan, values) = match statement {
                 BatchedStatement::Text(text) => {
                     texts.push(charge_text(&text, memory)?);
-                    let parsed = parse(text).await?;
+                    let read = parse(text).await;
+                    audited.note(&read.text, read.statement(), keyspace.name())?;
+                    let parsed = read.parsed?;
                     let plan = query::prepare(&self.database, keyspace.name(), &parsed)?;
                     let values = values::in_order(&parsed.markers, plan.variables(), values)?;
                     (Arc::new(plan), values)
                 }
                 BatchedStatement::Prepared(id) => {
                     let prepared = self.prepared.find(&id)?;
+                    audited.note_prepared(&prepared)?;
                     let plan = prepared.resolved(&self.database, false)?.plan.clone();
                     let markers = &prepared.parsed.markers;
                     let values = values::in_order(markers, plan.variables(), values)?;
@@ -276,6 +298,73 @@ impl Statements {
         Ok(self.reply(session, answer, false))
     }
 
+    /// Carries out a request, and notes for the audit log what it is about.
+    async fn carry_out(
+        &self,
+        session: &Session,
+        request: Request,
+        by: (&Account, &mut Audited<'_>),
+    ) -> Result<Reply, CqlError> {
+        match request {
+            Request::Query {
+                statement,
+                parameters,
+            } => self.query(session, statement, parameters, by).await,
+            Request::Prepare {
+                statement,
+                keyspace,
+            } => {
+                let keyspace = keyspace.as_deref();
+                self.prepare(session, statement, keyspace, by).await
+            }
+            Request::Execute {
+                id,
+                result_metadata_id,
+                parameters,
+            } => {
+                let execution = self.execute(session, id, result_metadata_id, parameters, by);
+                execution.await
+            }
+            Request::Batch(batch) => self.batch(session, batch, by).await,
+            Request::Startup(_)
+            | Request::Options
+            | Request::Register { .. }
+            | Request::AuthResponse { .. } => Err(CqlError::protocol("not a statement")),
+        }
+    }
+
+    /// Logs an attempt to log in, if such are logged. Returns when that is done.
+    ///
+    /// # Errors
+    /// ServerError if it can't be logged now.
+    async fn log_attempt(
+        &self,
+        address: SocketAddr,
+        role: Option<&str>,
+        error: Option<&ErrorKind>,
+    ) -> Result<(), CqlError> {
+        match &self.audit {
+            Some(log) => match login_line(log, &address.to_string(), role, error) {
+                Some(line) => log.write(line, None).await,
+                None => Ok(()),
+            },
+            None => Ok(()),
+        }
+    }
+
+    /// The role that may log in by a certificate of this identity. `None` also if that can't be
+    /// logged.
+    fn role_of(&self, identity: &str, address: SocketAddr) -> Option<Arc<str>> {
+        let catalog = self.database.storage.catalog();
+        let role = role_of_identity(&catalog, identity)?;
+        if let Some(log) = &self.audit
+            && let Some(line) = login_line(log, &address.to_string(), Some(&role), None)
+        {
+            log.post(line).ok()?;
+        }
+        Some(role)
+    }
+
     /// The reply to a statement whose columns the client was not told before.
     fn reply(&self, session: &Session, answer: Answer, skip_metadata: bool) -> Reply {
         let (response, charge) = match answer.outcome {
@@ -300,12 +389,11 @@ impl Service for Statements {
         let asks_for_login = self.database.access.asks_for_login();
         let clients = self.database.system.clients();
         let client = clients.register(peer.remote, peer.tls.clone(), asks_for_login);
-        if asks_for_login && let Some(identity) = &peer.certificate_identity {
-            let catalog = self.database.storage.catalog();
-            let known = catalog.role_of_identity(identity);
-            if let Some(known) = known.filter(|role| catalog.roles[*role].can_login) {
-                let _ = client.role.set(Arc::from(known));
-            }
+        if asks_for_login
+            && let Some(identity) = &peer.certificate_identity
+            && let Some(role) = self.role_of(identity, peer.remote)
+        {
+            let _ = client.role.set(role);
         }
         Session { peer, client }
     }
@@ -319,15 +407,25 @@ impl Service for Statements {
         session: &Session,
         token: Secret<Option<Bytes>>,
     ) -> Result<(), CqlError> {
+        let address = session.peer.remote;
         let token = token.expose().as_deref().unwrap_or_default();
-        let credentials = Credentials::of_token(token)?;
-        let address = session.peer.remote.ip();
-        let access = &self.database.access;
-        // The catalog is read after the wait, too: a role that was dropped meanwhile is refused by
-        // the check of its first statement.
-        let catalog = self.database.storage.catalog();
-        let role = access.logins.log_in(&catalog, credentials, address).await?;
-        let _ = session.client.role.set(role);
+        let credentials = Credentials::of_token(token);
+        let name = credentials.as_ref().ok();
+        let name = name.map(|credentials| credentials.role.clone());
+        let role = match credentials {
+            Ok(credentials) => {
+                let access = &self.database.access;
+                // The catalog is read after the wait, too: a role that was dropped meanwhile is
+                // refused by the check of its first statement.
+                let catalog = self.database.storage.catalog();
+                let checked = access.logins.log_in(&catalog, credentials, address.ip());
+                checked.await
+            }
+            Err(error) => Err(error),
+        };
+        let error = role.as_ref().err().map(|error| &error.kind);
+        self.log_attempt(address, name.as_deref(), error).await?;
+        let _ = session.client.role.set(role?);
         Ok(())
     }
 
@@ -352,32 +450,24 @@ impl Service for Statements {
         memory: &Account,
     ) -> Result<Reply, CqlError> {
         session.client.requests.fetch_add(1, Ordering::Relaxed);
-        match request {
-            Request::Query {
-                statement,
-                parameters,
-            } => self.query(session, statement, parameters, memory).await,
-            Request::Prepare {
-                statement,
-                keyspace,
-            } => {
-                let keyspace = keyspace.as_deref();
-                self.prepare(session, statement, keyspace, memory).await
-            }
-            Request::Execute {
-                id,
-                result_metadata_id,
-                parameters,
-            } => {
-                let execution = self.execute(session, id, result_metadata_id, parameters, memory);
-                execution.await
-            }
-            Request::Batch(batch) => self.batch(session, batch, memory).await,
-            Request::Startup(_)
-            | Request::Options
-            | Request::Register { .. }
-            | Request::AuthResponse { .. } => Err(CqlError::protocol("not a statement")),
-        }
+        let Some(log) = &self.audit else {
+            let mut audited = Audited::nothing();
+            return self
+                .carry_out(session, request, (memory, &mut audited))
+                .await;
+        };
+        let by = (session.peer.remote, session.client.role.get().cloned());
+        let batch = || timeuuid(self.database.storage.clock());
+        let mut audited = Audited::begin(log, by, &request, memory, batch);
+        let carried_out = self.carry_out(session, request, (memory, &mut audited));
+        // Also what a bug has interrupted may have changed something.
+        let outcome = AssertUnwindSafe(carried_out).catch_unwind().await;
+        let error = match &outcome {
+            Ok(answer) => answer.as_ref().err().map(|error| &error.kind),
+            Err(_) => Some(&ErrorKind::ServerError),
+        };
+        audited.finish(error).await?;
+        outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
     fn begin_trace(&self, session: &Session, request: &Request, memory: &Account) -> Option<Trace> {
@@ -391,30 +481,6 @@ impl Service for Statements {
 
     fn events(&self) -> broadcast::Receiver<Event> {
         self.events.subscribe()
-    }
-}
-
-/// Charges the memory that a text takes while it is parsed and planned. The caller keeps the charge
-/// for that time.
-fn charge_text(text: &str, memory: &Account) -> Result<Charge, CqlError> {
-    let mut charge = memory.charge();
-    if text.len() > UNCHARGED_TEXT_BYTES && charge.resize(weight::while_parsed(text)).is_err() {
-        return Err(CqlError::new(
-            ErrorKind::Overloaded,
-            "Overloaded: there is no memory to parse this statement; send its values apart from its text, or split it",
-        ));
-    }
-    Ok(charge)
-}
-
-async fn parse(text: String) -> Result<Parsed, CqlError> {
-    traced::note_parsing(&text);
-    if text.len() <= LARGE_TEXT_BYTES {
-        return cql::parser::parse_statement(&text);
-    }
-    match tokio::task::spawn_blocking(move || cql::parser::parse_statement(&text)).await {
-        Ok(parsed) => parsed,
-        Err(error) => Err(CqlError::server(format!("the parser failed: {error}"))),
     }
 }
 

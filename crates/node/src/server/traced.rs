@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use client_memory::Account;
+use cql::ast::Statement;
 use cql::wire::{BoundValue, Consistency, Metadata, QueryParameters, Request};
 use query::clock::timeuuid;
 use storage::Storage;
@@ -26,7 +27,8 @@ const TEXT_BYTES_MAX: usize = 8 << 10;
 /// The most bytes of a statement's text in a step of a trace.
 const STEP_TEXT_BYTES: usize = 256;
 
-/// Begins the trace of a request of the client at an address, which connected to `server`.
+/// Begins the trace of a request of the client at an address, which connected to `server`. The text
+/// of its statement is told once it is parsed ([`tell_statement`]).
 pub(super) fn begin(
     storage: &Storage,
     (client, server): (SocketAddr, SocketAddr),
@@ -34,19 +36,8 @@ pub(super) fn begin(
     memory: &Account,
 ) -> Option<Trace> {
     let (name, parameters) = match request {
-        Request::Query {
-            statement,
-            parameters,
-        } => {
-            let mut told = told(parameters);
-            told.insert("query".to_owned(), shown(statement, TEXT_BYTES_MAX));
-            ("Execute CQL3 query", told)
-        }
-        Request::Prepare { statement, .. } => {
-            let query = shown(statement, TEXT_BYTES_MAX);
-            let told = BTreeMap::from([("query".to_owned(), query)]);
-            ("Preparing CQL3 query", told)
-        }
+        Request::Query { parameters, .. } => ("Execute CQL3 query", told(parameters)),
+        Request::Prepare { .. } => ("Preparing CQL3 query", BTreeMap::new()),
         Request::Execute { parameters, .. } => ("Execute CQL3 prepared query", told(parameters)),
         Request::Batch(batch) => {
             let told = levels(batch.consistency, batch.serial_consistency);
@@ -68,15 +59,25 @@ pub(super) fn begin(
     Some(Trace::begin(begun, memory))
 }
 
-/// Notes that a statement's text is parsed from now on.
-pub(super) fn note_parsing(text: &str) {
-    traces::note(|| format!("Parsing {}", shown(text, STEP_TEXT_BYTES)));
+/// Notes that a text was parsed as this statement; `None` if it is none.
+pub(super) fn note_parsing(text: &str, statement: Option<&Statement>) {
+    traces::note(|| format!("Parsing {}", shown(text, STEP_TEXT_BYTES, statement)));
+}
+
+/// Tells the text of the request's only statement, as [`note_parsing`].
+pub(super) fn tell_statement(text: &str, statement: Option<&Statement>) {
+    traces::tell(|| vec![("query".to_owned(), shown(text, TEXT_BYTES_MAX, statement))]);
 }
 
 /// Tells the text of a prepared statement, and the values of its bind markers, the `variables`.
-pub(super) fn tell_prepared(text: &str, variables: &Metadata, values: &[BoundValue]) {
+pub(super) fn tell_prepared(
+    (text, statement): (&str, &Statement),
+    variables: &Metadata,
+    values: &[BoundValue],
+) {
     traces::tell(|| {
-        let mut told = vec![("query".to_owned(), shown(text, TEXT_BYTES_MAX))];
+        let text = shown(text, TEXT_BYTES_MAX, Some(statement));
+        let mut told = vec![("query".to_owned(), text)];
         let bound = variables.columns.iter().zip(values).take(BOUND_MAX);
         told.extend(bound.enumerate().map(|(at, (column, value))| {
             let name = format!("bound_var_{at}_{}", column.name);
@@ -100,8 +101,8 @@ fn text_of(cql_type: &CqlType, value: &BoundValue) -> String {
 }
 
 /// The beginning of a statement's text, without its secrets. Only the beginning is copied.
-fn shown(text: &str, bytes_max: usize) -> String {
-    let mut shown = masked(text, bytes_max).into_owned();
+fn shown(text: &str, bytes_max: usize, statement: Option<&Statement>) -> String {
+    let mut shown = masked(text, bytes_max, statement).into_owned();
     if text.len() > bytes_max {
         shown.push_str("...");
     }
@@ -141,19 +142,22 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut_and_its_secret_stays_hidden() {
-        assert_eq!(shown("SELECT 1", 8), "SELECT 1");
-        assert_eq!(shown("SELECT é", 8), "SELECT ...");
-        let long = format!("SELECT '{}'", "x".repeat(1 << 20));
-        let cut = shown(&long, TEXT_BYTES_MAX);
+        assert_eq!(shown("SELECT 1", 8, None), "SELECT 1");
+        assert_eq!(shown("SELECT é", 8, None), "SELECT ...");
+        let parsed = |text: &str| cql::parser::parse_statement(text).unwrap().statement;
+        let long = format!("SELECT a FROM t WHERE a = '{}'", "x".repeat(1 << 20));
+        let cut = shown(&long, TEXT_BYTES_MAX, Some(&parsed(&long)));
         assert_eq!(cut.len(), TEXT_BYTES_MAX + 3);
         assert!(cut.capacity() <= 2 * TEXT_BYTES_MAX, "the rest is copied");
         let role = "CREATE ROLE r WITH PASSWORD = 'secret'";
+        let statement = parsed(role);
         for bytes_max in 0..=role.len() {
-            let cut = shown(role, bytes_max);
+            let cut = shown(role, bytes_max, Some(&statement));
             assert!(!cut.contains('\''), "{cut}");
         }
         let comment = format!("/* PASSWORD = 'old' {} */ {role}", "x".repeat(100));
-        assert_eq!(shown(&comment, 50), "/* PASSWORD *******...");
+        let cut = shown(&comment, 50, Some(&parsed(&comment)));
+        assert_eq!(cut, "/* PASSWORD *******...");
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Serves one connection: in clear or in TLS, HTTP/1.1 or HTTP/2.
 
 use std::io;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,12 +9,14 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use net::sockets::{drop_if_untaken, prepare};
+use net::tls;
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
 use super::crowd::Guest;
+use super::entry::Caller;
 use super::front::Front;
 
 /// The first byte of a TLS connection: a record of the handshake. No HTTP request begins with it.
@@ -65,7 +66,10 @@ pub struct Entrance {
 pub async fn serve(stream: TcpStream, entrance: Entrance, guest: Arc<Guest>) {
     let stop = guest.end.clone();
     let peer = stream.peer_addr().ok();
-    let address = peer.map(|peer| peer.ip());
+    let caller = |identity| {
+        let address = peer?.ip();
+        Some(Caller { address, identity })
+    };
     if let Err(error) = prepare(&stream).and_then(|()| drop_if_untaken(&stream, UNTAKEN_MAX)) {
         tracing::debug!(%error, ?peer, "a connection was gone before it was served");
         return;
@@ -76,7 +80,7 @@ pub async fn serve(stream: TcpStream, entrance: Entrance, guest: Arc<Guest>) {
     };
     let ended = match entrance.tls {
         None => match entrance.in_clear {
-            Some(front) => http(stream, front, guest, (patience, address)).await,
+            Some(front) => http(stream, front, guest, (patience, caller(None))).await,
             None => Ok(()),
         },
         Some(config) => {
@@ -89,10 +93,13 @@ pub async fn serve(stream: TcpStream, entrance: Entrance, guest: Arc<Guest>) {
                 Some(Err(_)) => Err("no handshake in time".to_owned()),
                 Some(Ok(Err(error))) => Err(error.to_string()),
                 Some(Ok(Ok(Begun::Tls(stream)))) => {
-                    http(*stream, entrance.in_tls, guest, (patience, address)).await
+                    let certificates = stream.get_ref().1.peer_certificates();
+                    let identity = certificates.and_then(|them| tls::identity(them.first()?));
+                    let caller = caller(identity.map(Arc::from));
+                    http(*stream, entrance.in_tls, guest, (patience, caller)).await
                 }
                 Some(Ok(Ok(Begun::Clear(stream)))) => match entrance.in_clear {
-                    Some(front) => http(stream, front, guest, (patience, address)).await,
+                    Some(front) => http(stream, front, guest, (patience, caller(None))).await,
                     None => Ok(()),
                 },
             }
@@ -137,7 +144,7 @@ async fn http<S>(
     stream: S,
     front: Arc<Front>,
     guest: Arc<Guest>,
-    (patience, address): (Patience, Option<IpAddr>),
+    (patience, caller): (Patience, Option<Caller>),
 ) -> Result<(), String>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -162,7 +169,7 @@ where
         move |request| {
             asked.store(true, Ordering::Relaxed);
             let asking = guest.asks();
-            let answer = front.clone().answer(request, address);
+            let answer = front.clone().answer(request, caller.clone());
             async move {
                 let answer = answer.await;
                 drop(asking);

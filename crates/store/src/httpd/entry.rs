@@ -1,6 +1,7 @@
 //! The check of logins before a handler, on listeners that have a doorkeeper.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use axum::extract::{RawPathParams, Request, State};
 use axum::http::HeaderMap;
@@ -42,9 +43,14 @@ impl Need {
     }
 }
 
-/// The address of the client of a request, which stands among the request's extensions.
-#[derive(Clone, Copy, Debug)]
-pub struct ClientAddress(pub IpAddr);
+/// The client of a request, which stands among the request's extensions.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// The address of the client.
+    pub address: IpAddr,
+    /// The identity that it has proved by a certificate.
+    pub identity: Option<Arc<str>>,
+}
 
 /// Checks a request of a route behind the router.
 pub async fn admit_routed(
@@ -58,9 +64,9 @@ pub async fn admit_routed(
         let found = params.find(|(known, _)| *known == name);
         found.map_or("", |(_, value)| value)
     };
-    let address = request.extensions().get().copied();
+    let caller = request.extensions().get();
     let (keyspace, index) = (part("keyspace"), part("index"));
-    let admitted = admit(&shared, need, keyspace, index, request.headers(), address);
+    let admitted = admit(&shared, need, keyspace, index, request.headers(), caller);
     match admitted.await {
         Ok(()) => next.run(request).await,
         Err(refused) => refused.into_response(),
@@ -74,22 +80,23 @@ pub async fn admit(
     keyspace: &str,
     index: &str,
     headers: &HeaderMap,
-    address: Option<ClientAddress>,
+    caller: Option<&Caller>,
 ) -> Result<(), ApiError> {
     let (Some(doorkeeper), Some(wish)) = (&shared.api.doorkeeper, need.wish(keyspace, index))
     else {
         return Ok(());
     };
-    let Some(ClientAddress(client)) = address else {
+    let Some(caller) = caller else {
         return Err(ApiError::Internal(
-            "bug: a request without an address".to_owned(),
+            "bug: a request without a client".to_owned(),
         ));
     };
     let authorization = headers.get(AUTHORIZATION);
     let authorization = authorization.and_then(|value| value.to_str().ok());
     let visit = Visit {
         authorization,
-        client,
+        identity: caller.identity.as_deref(),
+        client: caller.address,
         listener: shared.address.ip(),
     };
     let admitted = doorkeeper.admit(visit, wish).await;

@@ -3,7 +3,6 @@
 //! Each request goes by the table of routes (`table`), either past the router or through it.
 
 use std::convert::Infallible;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
@@ -14,7 +13,7 @@ use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 
 use super::answer_budget::{AnswerBudget, Charged};
-use super::entry::{self, ClientAddress};
+use super::entry::{self, Caller};
 use super::guard::Guard;
 use super::table::{Direct, Routes};
 use super::{Shared, ann};
@@ -41,11 +40,11 @@ impl Front {
     }
 
     /// Answers a request. A request that the guard refuses reaches no route.
-    /// `address` is that of its client, if it is known still.
+    /// `caller` is its client, if its address is known still.
     pub async fn answer(
         self: Arc<Front>,
         mut request: Request<Incoming>,
-        address: Option<IpAddr>,
+        caller: Option<Caller>,
     ) -> Result<Response<Charged>, Infallible> {
         if let Err(refused) = self.guard.admit(&request) {
             return Ok(self.answers.charge(refused.into_response()));
@@ -54,19 +53,19 @@ impl Front {
             let name = direct.index_of(&request)?;
             Some((direct, shared, name))
         });
-        let address = address.map(ClientAddress);
         let answer = match searched {
             Some((direct, shared, name)) => {
                 let headers = request.headers();
                 let (keyspace, index) = (&name.keyspace, &name.index);
-                match entry::admit(shared, direct.need, keyspace, index, headers, address).await {
+                let caller = caller.as_ref();
+                match entry::admit(shared, direct.need, keyspace, index, headers, caller).await {
                     Ok(()) => ann::answer(shared, name, request).await.into_response(),
                     Err(refused) => refused.into_response(),
                 }
             }
             None => {
-                if let Some(address) = address {
-                    request.extensions_mut().insert(address);
+                if let Some(caller) = caller {
+                    request.extensions_mut().insert(caller);
                 }
                 self.router.call(request).await?
             }

@@ -1,0 +1,100 @@
+//! A line of the audit log.
+
+use serde::Serialize;
+use storage::clock::{Clock as _, SystemClock};
+
+use super::Category;
+
+/// An event, as its line tells it.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Entry<'a> {
+    pub category: &'static str,
+    /// The kind of statement or event, in the words of Cassandra.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// The role that has logged in, or that somebody tried to log in as.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<&'a str>,
+    /// The address of the client; with its port if it is a client of CQL.
+    pub source: &'a str,
+    /// The id that the lines of a batch share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keyspace: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub table: Option<&'a str>,
+    /// The vector index of a request by HTTP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consistency: Option<&'a str>,
+    /// The text of the statement, without its secrets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub statement: Option<&'a str>,
+    /// How many times a batch has the statement one after the other, if that is more than once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times: Option<u32>,
+    /// The kind of error that the client was answered; `None` if it succeeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<&'a str>,
+}
+
+impl Entry<'_> {
+    /// An event of a category, of which nothing else is known yet.
+    pub fn new(category: Category, kind: &'static str) -> Self {
+        Entry {
+            category: category.name(),
+            kind,
+            ..Entry::default()
+        }
+    }
+
+    /// Appends the line, with the present time.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        #[derive(Serialize)]
+        struct Line<'a> {
+            time: String,
+            #[serde(flatten)]
+            entry: &'a Entry<'a>,
+        }
+        let micros = SystemClock.now_micros();
+        let time = jiff::Timestamp::from_microsecond(micros);
+        let line = Line {
+            time: time.map_or_else(|_| micros.to_string(), |time| time.to_string()),
+            entry: self,
+        };
+        // Neither a text nor a list of bytes can fail to be written.
+        if serde_json::to_writer(&mut *out, &line).is_ok() {
+            out.push(b'\n');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line_whatever_its_texts_hold() {
+        let entry = Entry {
+            role: Some("a\n\"b\""),
+            source: "127.0.0.1:5",
+            statement: Some("SELECT '\u{7}\r\n' FROM t"),
+            times: Some(2),
+            ..Entry::new(Category::Query, "SELECT")
+        };
+        let mut out = Vec::new();
+        entry.put(&mut out);
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.matches('\n').count(), 1);
+        let mut read: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let time = read["time"].take();
+        assert!(time.as_str().unwrap().ends_with('Z'), "{time}");
+        let expected = serde_json::json!({
+            "time": null, "category": "QUERY", "type": "SELECT", "role": "a\n\"b\"",
+            "source": "127.0.0.1:5", "statement": "SELECT '\u{7}\r\n' FROM t", "times": 2,
+        });
+        assert_eq!(read, expected);
+    }
+}
