@@ -36,17 +36,45 @@ const WORDS: [&str; 2] = ["password", "salted"];
 /// The end of the first word in a text that tells of a secret behind it, as an offset in bytes.
 /// The word may be a part of another one or of a comment: better too much is taken for a secret.
 pub fn end_of_telling_word(text: &str) -> Option<usize> {
-    let ends = WORDS.iter().filter_map(|word| {
-        let mut windows = text.as_bytes().windows(word.len());
-        let at = windows.position(|window| window.eq_ignore_ascii_case(word.as_bytes()))?;
-        Some(at + word.len())
-    });
+    let ends = WORDS
+        .iter()
+        .filter_map(|word| Some(position(text, word)? + word.len()));
     ends.min()
+}
+
+/// The words of which one stands before the options of a role.
+const OF_ROLES: [&str; 2] = ["role", "user"];
+
+/// The end of the word behind which a text may have the options of a role, as an offset in bytes:
+/// for a text that is no statement, in which the word for the secret may be mistyped.
+pub fn end_of_with(text: &str) -> Option<usize> {
+    const WITH: &str = "with";
+    let role = OF_ROLES.iter().filter_map(|word| position(text, word));
+    let role = role.min()?;
+    Some(role + position(&text[role..], WITH)? + WITH.len())
+}
+
+/// The first place of a word of ASCII letters, large or small.
+fn position(text: &str, word: &str) -> Option<usize> {
+    let mut windows = text.as_bytes().windows(word.len());
+    windows.position(|window| window.eq_ignore_ascii_case(word.as_bytes()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_options_of_a_role_begin_behind_with() {
+        for (text, end) in [
+            ("CREATE ROLE r WITH PASWORD = hunter2", Some(18)),
+            ("alter user \u{201e}r\u{201c} with x", Some(23)),
+            ("CREATE TABLE t (k int) WITH x", None),
+            ("with role", None),
+        ] {
+            assert_eq!(end_of_with(text), end, "{text}");
+        }
+    }
 
     #[test]
     fn the_first_word_that_tells_of_a_secret_is_found() {

@@ -8,7 +8,7 @@
 //! once are all let in, and shut out no other address.
 //!
 //! A role may give itself a hash whose check takes seconds. Such hashes are checked one at a time,
-//! beside the line of the others, so that no other login waits for them.
+//! in a line of their own, so that no other login waits for them.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -63,7 +63,15 @@ type Key = (Digest, IpAddr);
 /// The attempts of an address that wait for a check or are checked.
 struct Waiting {
     number: usize,
-    line: Arc<Semaphore>,
+    lines: Lines,
+}
+
+/// The places of an address in the two lines for a check.
+#[derive(Clone)]
+struct Lines {
+    usual: Arc<Semaphore>,
+    /// In the line of hashes that are costly to check: one, so that addresses take turns.
+    costly: Arc<Semaphore>,
 }
 
 /// A name and a password to be checked.
@@ -161,7 +169,7 @@ impl Attempts {
             key,
         };
         let place = wait.is_zero().then(|| Place {
-            line: under_way.enter(address),
+            lines: under_way.enter(address),
             shared: shared.clone(),
             address,
         });
@@ -173,13 +181,13 @@ impl Attempts {
                 None => {
                     tokio::time::sleep(wait).await;
                     Place {
-                        line: lock(&entry.shared.under_way).enter(address),
+                        lines: lock(&entry.shared.under_way).enter(address),
                         shared: entry.shared.clone(),
                         address,
                     }
                 }
             };
-            let fits = entry.shared.check(attempt, digest, &place.line).await;
+            let fits = entry.shared.check(attempt, digest, &place.lines).await;
             sender.send_replace(fits);
             drop((place, entry));
         });
@@ -195,21 +203,24 @@ impl UnderWay {
             && waiting.is_none_or(|waiting| waiting.number < OF_ADDRESS_MAX)
     }
 
-    /// Counts an attempt that waits for a check. Returns the line of its address.
-    fn enter(&mut self, address: IpAddr) -> Arc<Semaphore> {
+    /// Counts an attempt that waits for a check. Returns the places of its address in the lines.
+    fn enter(&mut self, address: IpAddr) -> Lines {
         let waiting = self.by_address.entry(address).or_insert_with(|| Waiting {
             number: 0,
-            line: Arc::new(Semaphore::new(IN_LINE)),
+            lines: Lines {
+                usual: Arc::new(Semaphore::new(IN_LINE)),
+                costly: Arc::new(Semaphore::new(1)),
+            },
         });
         waiting.number += 1;
-        waiting.line.clone()
+        waiting.lines.clone()
     }
 }
 
 impl Shared {
     /// Waits for a turn, then checks a password and counts the result. `None` if it can't be
     /// checked.
-    async fn check(&self, attempt: Attempt, digest: Digest, line: &Semaphore) -> Option<bool> {
+    async fn check(&self, attempt: Attempt, digest: Digest, lines: &Lines) -> Option<bool> {
         let Attempt {
             role,
             password,
@@ -219,11 +230,11 @@ impl Shared {
         } = attempt;
         // A check may have ended since this attempt looked.
         let fits = self.remembered.has(&role, &digest) || {
-            let is_costly = password::is_costly(&hash);
-            let (_in_line, turns) = match is_costly {
-                true => (None, &self.costly),
-                false => (Some(line.acquire().await.ok()?), &self.checks),
+            let (line, turns) = match password::is_costly(&hash) {
+                true => (&lines.costly, &self.costly),
+                false => (&lines.usual, &self.checks),
             };
+            let _in_line = line.acquire().await.ok()?;
             let turn = turns.clone().acquire_owned().await.ok()?;
             // Or while it waited: clients at many addresses may have one password.
             self.remembered.has(&role, &digest) || {
@@ -263,7 +274,7 @@ impl Drop for Entry {
 struct Place {
     shared: Arc<Shared>,
     address: IpAddr,
-    line: Arc<Semaphore>,
+    lines: Lines,
 }
 
 impl Drop for Place {
@@ -373,6 +384,13 @@ mod tests {
         tokio::task::yield_now().await;
         assert_eq!(attempts.fits(attempt(2 * IN_LINE, 1)).await, Ok(false));
         assert_eq!(attempts.checked(), 1, "the others wait for their own turn");
+        // One of an address is in that line, so that another address comes next.
+        let places = {
+            let under_way = lock(&attempts.shared.under_way);
+            let waiting = under_way.by_address.values().next();
+            waiting.map(|waiting| waiting.lines.costly.available_permits())
+        };
+        assert_eq!(places, Some(0));
         drop(turn);
     }
 
