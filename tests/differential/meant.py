@@ -194,11 +194,6 @@ def _contains_beside_index(statement, theirs, ours):
     return is_filter and not is_refused(theirs) and not is_refused(ours) and not rows
 
 
-@meant("(null) is a null in parentheses; Cassandra reads a tuple of one null.")
-def _null_in_parentheses(statement, _theirs, ours):
-    return "(null)" in statement and is_refused(ours)
-
-
 @meant("A decimal is cast to a varint with all its digits; Cassandra keeps 64 bits.")
 def _decimal_as_varint(statement, theirs, ours):
     cast = {at for at, text in enumerate(_columns(theirs)) if "as varint)" in text or re.match(r"a\d ", text)}
@@ -215,11 +210,6 @@ def _empty_beside_index(statement, theirs, ours):
     rows = theirs.split("columns of ")[-1].split("\n")[1:]
     is_filter = re.search(r"IN \(''|= ''", statement) and "ALLOW FILTERING" in statement
     return bool(is_filter) and not is_refused(theirs) and not is_refused(ours) and not rows
-
-
-@meant("A cast of a column to its own type has the column's name, in descending order, too.")
-def _cast_name(statement, theirs, ours):
-    return "cast(c" in statement and re.sub(r"cast\((c\d) as \w+\)", r"\1", theirs) == ours
 
 
 @meant("An index on vectors of one dimension may measure the cosine.")

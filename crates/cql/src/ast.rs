@@ -51,10 +51,7 @@ pub enum Statement {
         keyspace: String,
     },
     /// `TRUNCATE [TABLE] table`.
-    Truncate {
-        /// The table whose rows are removed.
-        table: TableName,
-    },
+    Truncate(Truncate),
     /// `CREATE KEYSPACE`.
     CreateKeyspace(CreateKeyspace),
     /// `ALTER KEYSPACE`.
@@ -430,6 +427,15 @@ impl Assignment {
             | Assignment::Subtract { column, .. } => column,
         }
     }
+}
+
+/// A `TRUNCATE`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Truncate {
+    /// The table whose rows are removed.
+    pub table: TableName,
+    /// ScyllaDB's `USING TIMEOUT`: a duration, a number or a bind marker.
+    pub timeout: Option<Term>,
 }
 
 /// A `DELETE`.

@@ -34,7 +34,7 @@ pub fn json_string(text: &str) -> String {
 /// Appends a value. The type is needed for tuples alone, whose last fields a value may leave out.
 fn put(out: &mut String, cql_type: &CqlType, value: &Value) {
     match (value, cql_type) {
-        (Value::Empty, _) => out.push_str("null"),
+        (Value::Empty, _) => put_string(out, ""),
         (Value::Ascii(text) | Value::Text(text), _) => put_string(out, text),
         (Value::Bigint(number) | Value::Counter(number), _) => put_display(out, number),
         (Value::Boolean(truth), _) => put_display(out, truth),

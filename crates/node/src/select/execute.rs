@@ -206,7 +206,7 @@ fn reads(
     values: Values<'_>,
 ) -> Result<(WantedPartitions, Vec<ClusteringSlice>), CqlError> {
     let table = &plan.selected.table;
-    let partitions = partitions::wanted_partitions(table, &plan.access.partitions, values)?;
+    let partitions = partitions::wanted_partitions(&plan.access.partitions, values)?;
     Ok(
         match clustering::slices(table, &plan.access.clustering, values)? {
             Slices::All => (partitions, Vec::new()),
@@ -337,7 +337,7 @@ fn cursor(
     let table = &plan.selected.table;
     let limit = limit::evaluate(plan.limit.as_ref(), values)?;
     let per_partition = limit::evaluate(plan.per_partition_limit.as_ref(), values)?;
-    let filters = filter::bind_all(&plan.access.filters, table.partitioner, values)?;
+    let filters = filter::bind_all(&plan.access.filters, values)?;
 
     let is_aggregate = plan.is_one_group();
     let page_rows = parameters.page_size.filter(|rows| *rows > 0);
