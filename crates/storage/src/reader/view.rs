@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::context::ReadContext;
 use super::entries::{self, EntryStream};
 use super::plan;
+use super::sizes::{PartitionSize, PartitionWalk, WalkStep};
 use super::stream::{self, RowStream};
 use crate::StorageError;
 use crate::key::{self, HEADER, ROW};
@@ -32,6 +33,17 @@ impl View {
     /// advanced.
     pub fn read(&self, request: &ReadRequest) -> Result<RowStream, StorageError> {
         stream::open(Arc::clone(&self.context), request)
+    }
+
+    /// Takes a step of a walk over the partitions: passes the next entries, at most so many. Does
+    /// blocking file reads.
+    pub fn walk(
+        &self,
+        walk: &mut PartitionWalk,
+        entries_max: usize,
+        is_wanted: impl Fn(&PartitionSize) -> bool,
+    ) -> Result<WalkStep, StorageError> {
+        walk.step(&self.context, entries_max, is_wanted)
     }
 
     /// Whether a secondary index has the entries of all rows. Until it has, a read by it lacks
