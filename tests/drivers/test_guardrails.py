@@ -133,6 +133,22 @@ def test_tombstones(ks):
     assert warnings(ks, "SELECT v FROM dead WHERE p = 4") == []
 
 
+def test_tombstones_of_rows_that_are_returned(ks):
+    ks.execute("CREATE TABLE half (p int, c int, v int, w int, PRIMARY KEY (p, c))")
+    ks.execute("CREATE CUSTOM INDEX ON half (w) USING 'StorageAttachedIndex'")
+    for c in range(60):
+        ks.execute(f"INSERT INTO half (p, c, v, w) VALUES ({c % 2}, {c}, null, {c})")
+    [warning] = warnings(ks, "SELECT w FROM half WHERE p = 1")
+    assert warning.startswith("Read 30 live rows and 30 tombstone cells ")
+    merged = SimpleStatement("SELECT w FROM half WHERE p IN (0, 1) ORDER BY c", fetch_size=None)
+    for read in ("SELECT w FROM half", merged):
+        assert "tombstone_failure_threshold" in refused(ks, read, ReadFailure)
+    assert warnings(ks, "SELECT w FROM half WHERE w = 5") == []
+    for c in range(60):
+        ks.execute(f"INSERT INTO half (p, c, v, w) VALUES ({c}, 0, null, 99)")
+    assert "tombstone_failure_threshold" in refused(ks, "SELECT p FROM half WHERE w = 99", ReadFailure)
+
+
 def test_partitions(tmp_path):
     (tmp_path / "settings.toml").write_text(
         """
