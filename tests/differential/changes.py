@@ -203,7 +203,7 @@ def _conditional_batch(rng, table):
     parts = []
     for _ in range(rng.randrange(1, 4)):
         where = " AND ".join(partition + equal(rng, table.clustering, terms))
-        # A deletion beside writes to its partition is another in Cassandra: docs/cql.md.
+        # The stories that are recorded delete rows here, and no partition as a whole.
         if table.regular and (not table.clustering or rng.random() < 0.7):
             sets = assignment(rng, rng.choice(table.regular), terms)
             text = f"UPDATE t SET {sets} WHERE {where}"

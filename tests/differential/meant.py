@@ -213,12 +213,6 @@ def _beside_index(case):
     return is_read and not is_refused(case.theirs) and not is_refused(case.ours)
 
 
-@meant("(null) is a null in parentheses; Cassandra reads a tuple of one null.")
-def _null_in_parentheses(case):
-    is_refused_alone = case.is_taken_by_cassandra_alone() and "(null)" in case.statement
-    return is_refused_alone and case.our_error("2200", "null is not supported inside collections")
-
-
 @meant("A vector that is indexed has finite elements.")
 def _infinite_vector(case):
     return case.is_taken_by_cassandra_alone() and case.our_error("2200", "must be finite numbers")

@@ -1,10 +1,12 @@
 """Tests guardrails: warnings and refusals, their words, and where they are seen."""
 
+import json
+
 import pytest
 from cassandra import ConsistencyLevel, InvalidRequest, ReadFailure
 from cassandra.query import BatchStatement, BatchType, SimpleStatement
 from conftest import connect
-from server import Server
+from server import Server, eventually
 
 THRESHOLDS = """
 [guardrails]
@@ -129,6 +131,68 @@ def test_tombstones(ks):
         ks.execute(f"INSERT INTO dead (p, c, v) VALUES (4, {c}, 1)")
     ks.execute("DELETE FROM dead WHERE p = 4")
     assert warnings(ks, "SELECT v FROM dead WHERE p = 4") == []
+
+
+def test_tombstones_of_rows_that_are_returned(ks):
+    ks.execute("CREATE TABLE half (p int, c int, v int, w int, PRIMARY KEY (p, c))")
+    ks.execute("CREATE CUSTOM INDEX ON half (w) USING 'StorageAttachedIndex'")
+    for c in range(60):
+        ks.execute(f"INSERT INTO half (p, c, v, w) VALUES ({c % 2}, {c}, null, {c})")
+    [warning] = warnings(ks, "SELECT w FROM half WHERE p = 1")
+    assert warning.startswith("Read 30 live rows and 30 tombstone cells ")
+    merged = SimpleStatement("SELECT w FROM half WHERE p IN (0, 1) ORDER BY c", fetch_size=None)
+    for read in ("SELECT w FROM half", merged):
+        assert "tombstone_failure_threshold" in refused(ks, read, ReadFailure)
+    assert warnings(ks, "SELECT w FROM half WHERE w = 5") == []
+    for c in range(60):
+        ks.execute(f"INSERT INTO half (p, c, v, w) VALUES ({c}, 0, null, 99)")
+    assert "tombstone_failure_threshold" in refused(ks, "SELECT p FROM half WHERE w = 99", ReadFailure)
+
+
+def test_partitions(tmp_path):
+    (tmp_path / "settings.toml").write_text(
+        """
+        partition-walk-interval = "20ms"
+        [guardrails]
+        partition_rows_warn_threshold = 10
+        partition_size_fail_threshold = "4KiB"
+        partition_tombstones_warn_threshold = 5
+        """
+    )
+    server = Server(tmp_path / "data", "--config", tmp_path / "settings.toml").start()
+    with connect(server) as cluster:
+        session = cluster.connect()
+        session.execute("CREATE KEYSPACE g WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+        session.set_keyspace("g")
+        session.execute("CREATE TABLE wide (p int, q text, c int, v text, PRIMARY KEY ((p, q), c))")
+        for c in range(30):
+            session.execute(f"INSERT INTO wide (p, q, c, v) VALUES ({c}, 'few', 0, 'x')")
+            if c < 12:
+                session.execute(f"INSERT INTO wide (p, q, c, v) VALUES (1, 'it''s', {c}, '{'x' * 500}')")
+            if c < 6:
+                session.execute(f"DELETE FROM wide WHERE p = 2 AND q = 'dead' AND c = {c}")
+
+        def large():
+            rows = session.execute("SELECT * FROM system.large_data WHERE keyspace_name = 'g' AND table_name = 'wide'")
+            return {row.guardrail: row for row in rows}
+
+        eventually(lambda: large().keys() == {"partition_rows", "partition_size", "partition_tombstones"})
+        found = large()
+        assert found["partition_rows"].largest == 12 and found["partition_rows"].partition_key == "1, 'it''s'"
+        assert 6000 < found["partition_size"].largest < 9000
+        assert found["partition_size"].warned > 0 and found["partition_size"].refused == 0
+        assert found["partition_tombstones"].largest == 6
+        assert found["partition_tombstones"].partition_key == "2, 'dead'"
+        # Nothing is refused.
+        session.execute("INSERT INTO wide (p, q, c, v) VALUES (1, 'it''s', 99, 'x')")
+    status, tasks = server.http("/api/v1/tasks")
+    walks = [task for task in json.loads(tasks) if task["kind"] == "partitions"]
+    assert status == 200 and any(walk["state"] == "done" for walk in walks)
+    assert server.stop() == 0, server.log()
+    lines = [line for line in server.log().splitlines() if "Partition g.wide:1, 'it''s' has" in line]
+    [rows] = [line for line in lines if " rows, this exceeds the warning threshold of 10." in line]
+    [size] = [line for line in lines if "this exceeds the failure threshold of 4096." in line]
+    assert "WARN" in rows and "ERROR" in size
 
 
 def test_reads(ks):

@@ -2,7 +2,9 @@
 
 import pytest
 from cassandra import AlreadyExists, InvalidRequest
+from cassandra.cluster import NoHostAvailable
 from cassandra.protocol import ConfigurationException, SyntaxException
+from cassandra.util import Duration
 
 SIMPLE = "WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
 
@@ -98,6 +100,16 @@ def test_truncate_empties_and_old_timestamps_can_be_written_again(table):
     table.execute("INSERT INTO t (p, c, a) VALUES (1, 1, 1) USING TIMESTAMP 1")
     assert len(everything(table)) == 1
     table.execute("TRUNCATE TABLE t")
+    assert everything(table) == []
+
+
+@pytest.mark.embedded("Cassandra has no USING TIMEOUT")
+def test_truncate_has_a_timeout(table):
+    table.execute("INSERT INTO t (p, c, a) VALUES (1, 1, 1)")
+    with pytest.raises(NoHostAvailable, match="1003.*timed out"):
+        table.execute("TRUNCATE t USING TIMEOUT 0s")
+    assert len(everything(table)) == 1
+    table.execute(table.prepare("TRUNCATE t USING TIMEOUT ?"), [Duration(0, 0, 5_000_000_000)])
     assert everything(table) == []
 
 

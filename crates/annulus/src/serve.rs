@@ -15,7 +15,7 @@ use clap::Args;
 use client_memory::Budget;
 use embedded::Embedded;
 use net::tls::{TlsClients, TlsOptions};
-use node::guardrails::Guardrails;
+use node::guardrails::{Guardrails, PartitionWalks};
 use node::{HttpLogins, ListenerOptions, Node, NodeOptions};
 use rustls::ServerConfig;
 use storage::{Storage, StorageOptions};
@@ -23,6 +23,7 @@ use store::{IndexesOptions, MemoryOptions, StartError, Store, StoreHandle, Store
 use store_api::types::NodeStatus;
 use tasks::Registry;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use turns::Turns;
 
 use crate::audit_log;
@@ -161,6 +162,8 @@ async fn open(settings: &Resolved, turns: Turns, tasks: Registry) -> anyhow::Res
 /// The running servers: the node and the index service.
 struct Servers {
     node: Node,
+    /// Walks over the partitions.
+    walks: JoinHandle<()>,
     store: StoreHandle,
     cql: SocketAddr,
     http: SocketAddr,
@@ -221,6 +224,7 @@ impl Servers {
             anyhow::bail!("the node has one listener");
         };
 
+        let walks = walks(settings, &storage, &tasks);
         let mut options = of_store(settings, http, turns, tasks);
         if settings.login || audit.is_some() {
             let logins = HttpLogins::new(node.database().clone(), audit);
@@ -239,6 +243,7 @@ impl Servers {
         tracing::info!(%cql, %http, tls = tls.is_some(), "listening");
         Ok(Servers {
             node,
+            walks: tokio::spawn(walks.run()),
             store,
             cql,
             http,
@@ -262,6 +267,7 @@ impl Servers {
     /// Stops the index service first, so that its last snapshots are taken while nothing else
     /// stops.
     async fn stop(self) {
+        self.walks.abort();
         self.store.shutdown().await;
         if !self.node.stop(STOP_GRACE).await {
             tracing::warn!("some requests were still unanswered when their time was up");
@@ -345,6 +351,16 @@ fn show_guardrails(store: &StoreHandle, guardrails: Arc<Guardrails>) {
         &["guardrail", "outcome"],
         Arc::new(read),
     );
+}
+
+/// The walks over the partitions of all tables.
+fn walks(settings: &Resolved, storage: &Storage, tasks: &Registry) -> PartitionWalks {
+    PartitionWalks {
+        storage: storage.clone(),
+        guardrails: settings.guardrails.clone(),
+        tasks: tasks.clone(),
+        interval: settings.partition_walk_interval,
+    }
 }
 
 /// The options of the index service with this listener.

@@ -23,12 +23,15 @@ use crate::guardrail_settings::GuardrailSettings;
 use crate::logging::LogFormat;
 use crate::memory_limit::MemoryLimit;
 use crate::size::Size;
-use crate::span::{Span, bounded};
+use crate::span::{Span, bounded, interval};
 use crate::tls_files::{TlsFiles, check_interval};
 
 /// The default log filter: facts of our own crates, and warnings of libraries. Of the driver only
 /// errors are logged, as it warns of failures that its callers report themselves.
 pub const DEFAULT_LOG: &str = "warn,annulus=info,node=info,storage=info,store=info,scylla=error";
+
+/// The time from one walk over all partitions to the next by default.
+const PARTITION_WALK_INTERVAL: Duration = Duration::from_hours(24);
 
 /// All settings. Each is optional here; [`Settings::resolve`] fills in the defaults.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
@@ -191,6 +194,11 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_SCRUB_RATE_MIB", value_name = "MIB")]
     pub scrub_rate_mib: Option<u64>,
 
+    /// Time from one walk over all partitions to the next, if there is a threshold on them
+    /// (docs/guardrails.md) [default: 1d]
+    #[arg(long, env = "ANNULUS_PARTITION_WALK_INTERVAL", value_name = "DURATION")]
+    pub partition_walk_interval: Option<Span>,
+
     /// Microseconds: a search for few rows is computed on the thread of its socket while the mean
     /// search takes no longer than this; 0 for never [default: 1000]
     #[arg(long, env = "ANNULUS_INLINE_SEARCHES_US", value_name = "US")]
@@ -320,6 +328,7 @@ pub struct Resolved {
     pub scrub: ScrubOptions,
     pub inline_searches_within: Duration,
     pub filter_values_max: usize,
+    pub partition_walk_interval: Duration,
     pub internals: bool,
     pub log: String,
     pub log_format: LogFormat,
@@ -374,6 +383,9 @@ impl Settings {
             scrub_rate_mib: self.scrub_rate_mib.or(other.scrub_rate_mib),
             inline_searches_us: self.inline_searches_us.or(other.inline_searches_us),
             filter_values: self.filter_values.or(other.filter_values),
+            partition_walk_interval: self
+                .partition_walk_interval
+                .or(other.partition_walk_interval),
             internals: self.internals.or(other.internals),
             log: self.log.or(other.log),
             guardrails: self.guardrails.or(other.guardrails),
@@ -436,6 +448,11 @@ impl Settings {
                 .inline_searches_us
                 .map_or(store::INLINE_WITHIN, Duration::from_micros),
             filter_values_max: filter_values(self.filter_values)?,
+            partition_walk_interval: interval(
+                "partition-walk-interval",
+                self.partition_walk_interval,
+                PARTITION_WALK_INTERVAL,
+            )?,
             internals: self.internals.unwrap_or(false),
             search_threads: at_least_one("search-threads", self.search_threads.unwrap_or(cores))?,
             shares: shares(self.search_share, self.ingest_share)?,

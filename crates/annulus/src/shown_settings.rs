@@ -62,11 +62,8 @@ pub fn shown(resolved: &Resolved, given: &Settings, file: &Settings) -> Vec<Sett
     show!(max_requests, "integer", resolved.max_requests);
     show!(index_vectors, "text", placement(resolved.index_vectors));
     show!(index_dir, "path", resolved.index_dir.display());
-    show!(
-        snapshot_interval,
-        "duration",
-        span(resolved.snapshots.interval)
-    );
+    let snapshots = span(resolved.snapshots.interval);
+    show!(snapshot_interval, "duration", snapshots);
     show!(search_threads, "integer", resolved.search_threads);
     show!(search_share, "integer", resolved.shares.search);
     show!(ingest_share, "integer", resolved.shares.ingest);
@@ -77,6 +74,8 @@ pub fn shown(resolved: &Resolved, given: &Settings, file: &Settings) -> Vec<Sett
         "integer",
         resolved.scrub.bytes_a_second >> 20
     );
+    let walks = span(Some(resolved.partition_walk_interval));
+    show!(partition_walk_interval, "duration", walks);
     let inline = resolved.inline_searches_within.as_micros();
     show!(inline_searches_us, "integer", inline);
     show!(filter_values, "integer", resolved.filter_values_max);

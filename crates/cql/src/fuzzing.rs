@@ -236,7 +236,7 @@ fn outlines_agree(text: &str, statement: &Statement) {
         Statement::Insert(insert) => table(&insert.table),
         Statement::Update(update) => table(&update.table),
         Statement::Delete(delete) => table(&delete.table),
-        Statement::Truncate { table } => Some(Changed::All(table.clone())),
+        Statement::Truncate(truncate) => Some(Changed::All(truncate.table.clone())),
         Statement::Batch(_) => Some(Changed::Batch),
         _ => None,
     };

@@ -32,7 +32,7 @@ pub fn recognition(bytes: &[u8]) {
         | Statement::Delete(_)
         | Statement::Batch(_) => Verb::Write,
         Statement::Use { .. } => Verb::Use,
-        Statement::Truncate { .. } => Verb::Truncate,
+        Statement::Truncate(_) => Verb::Truncate,
         Statement::CreateKeyspace(_)
         | Statement::CreateType(_)
         | Statement::CreateTable(_)

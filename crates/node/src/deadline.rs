@@ -57,6 +57,14 @@ pub(crate) fn late_write(
     CqlError::new(kind, text(table, parameters))
 }
 
+/// The error of a TRUNCATE that takes too long.
+pub(crate) fn late_truncate() -> CqlError {
+    CqlError::new(
+        ErrorKind::TruncateError,
+        "Truncate timed out - received only 0 responses",
+    )
+}
+
 fn text(table: &Table, parameters: &Parameters) -> String {
     format!(
         "Operation timed out for {}.{} - received only 0 responses from 1 CL={}.",

@@ -55,7 +55,7 @@ pub fn prepare(
         | Statement::Update(_)
         | Statement::Delete(_)
         | Statement::Batch(_)
-        | Statement::Truncate { .. } => {
+        | Statement::Truncate(_) => {
             modify::prepare(database, keyspace, &parsed.statement, &parsed.markers)
                 .map(StatementPlan::Modify)
         }

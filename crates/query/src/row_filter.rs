@@ -8,7 +8,7 @@ use cql::error::CqlError;
 use schema::Column;
 use store_api::types::Restriction;
 use value::predicate::{Collection, Comparison, Predicate, TuplePredicate};
-use value::{CqlType, LikePattern, token::Partitioner};
+use value::{CqlType, LikePattern};
 
 use crate::bind::{Bound, PreparedTerm};
 use crate::filter;
@@ -60,19 +60,17 @@ pub trait FilteredRow<P> {
 pub fn bind_all<'r, P>(
     relations: impl IntoIterator<Item = &'r Relation>,
     place: impl Fn(&Column) -> P,
-    partitioner: Partitioner,
     values: Values<'_>,
 ) -> Result<Vec<RowFilter<P>>, CqlError> {
     let relations = relations.into_iter();
     relations
-        .map(|relation| bind(relation, &place, partitioner, values))
+        .map(|relation| bind(relation, &place, values))
         .collect()
 }
 
 fn bind<P>(
     relation: &Relation,
     place: impl Fn(&Column) -> P,
-    partitioner: Partitioner,
     values: Values<'_>,
 ) -> Result<RowFilter<P>, CqlError> {
     Ok(match &relation.kind {
@@ -95,7 +93,7 @@ fn bind<P>(
         },
         RelationKind::Token { comparison, value } => RowFilter::Token {
             comparison: *comparison,
-            token: values.token(value, partitioner)?,
+            token: values.token(value)?,
         },
     })
 }

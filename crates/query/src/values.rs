@@ -4,13 +4,10 @@ use bytes::Bytes;
 use cql::error::CqlError;
 use cql::wire::BoundValue;
 use schema::Column;
-use value::{
-    split_elements,
-    token::{Partitioner, routing_key},
-};
+use value::split_elements;
 
 use crate::bind::{Bound, PreparedTerm, StatementClock};
-use crate::relation::{Relation, RelationKind, Test, TokenTerm, TupleList, TupleTerm, TupleTest};
+use crate::relation::{Relation, RelationKind, Test, TupleList, TupleTerm, TupleTest};
 
 /// The most partitions, and the most slices of a partition, that a query may name: it holds a key
 /// for each of them in memory. INs on several columns multiply.
@@ -51,34 +48,17 @@ impl Values<'_> {
         in_condition(term.evaluate(self.bound, self.clock)?, column)
     }
 
-    /// The token on the right side of a relation: a `bigint`, or the token of the values that stand
-    /// in `token(...)`.
+    /// The token on the right side of a relation, a `bigint`.
     ///
     /// # Errors
     /// Null, unset and empty values.
-    pub fn token(&self, value: &TokenTerm, partitioner: Partitioner) -> Result<i64, CqlError> {
+    pub fn token(&self, value: &PreparedTerm) -> Result<i64, CqlError> {
         const NAME: &str = "token of the partition key";
-        match value {
-            TokenTerm::Value(term) => {
-                let bytes = self.condition(term, NAME)?;
-                bytes
-                    .as_ref()
-                    .try_into()
-                    .map(i64::from_be_bytes)
-                    .map_err(|_| {
-                        CqlError::invalid(format!(
-                            "Invalid empty value in condition for the {NAME}"
-                        ))
-                    })
-            }
-            TokenTerm::Of(terms) => {
-                let key = terms
-                    .iter()
-                    .map(|term| self.condition(term, NAME))
-                    .collect::<Result<Vec<Bytes>, _>>()?;
-                Ok(partitioner.token(&routing_key(&key)).0)
-            }
-        }
+        let bytes = self.condition(value, NAME)?;
+        let bytes = bytes.as_ref().try_into().map(i64::from_be_bytes);
+        bytes.map_err(|_| {
+            CqlError::invalid(format!("Invalid empty value in condition for the {NAME}"))
+        })
     }
 
     /// The values of a tuple, one for each column.

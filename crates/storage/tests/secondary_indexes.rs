@@ -131,7 +131,7 @@ fn a_build_goes_on_after_a_restart_and_takes_in_what_is_written_meanwhile() {
         from: None,
     };
     let position = view.positions(&request).unwrap().next().unwrap().unwrap();
-    let row = view.row_at(&position).unwrap().unwrap();
+    let row = view.row_at(&position).unwrap().0.unwrap();
     assert_eq!(shown(&row), (0, Some(13), Some("new".to_owned())));
 }
 

@@ -40,13 +40,19 @@ pub enum Literal {
 /// - An integer can be any number, a date (its serialised day), a time (nanoseconds) or a timestamp
 ///   (milliseconds).
 /// - A number with a point or an exponent can be a float, double or decimal.
-/// - A string can be a text, ascii, inet, date, time or timestamp, but no uuid or number.
+/// - A string can be a text, ascii, inet, date, time or timestamp, but no uuid or number. An empty
+///   one is the empty value of an inet or a timestamp.
 ///
 /// # Errors
 /// If the constant is of the wrong kind, malformed or out of range, with a sentence that names
 /// the constant and the type.
 pub fn from_literal(cql_type: &CqlType, literal: &Literal) -> Result<Bytes, ValueError> {
     let value = match literal {
+        Literal::String(text)
+            if text.is_empty() && matches!(cql_type, CqlType::Inet | CqlType::Timestamp) =>
+        {
+            Some(Value::Empty)
+        }
         Literal::String(text) => from_string(cql_type, text)?,
         Literal::Integer(digits) => from_integer(cql_type, digits)?,
         Literal::Float(text) => from_float(cql_type, text)?,

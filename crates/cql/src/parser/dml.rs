@@ -188,7 +188,7 @@ impl Cursor<'_> {
     }
 
     /// Parses `USING` with some of the `allowed` attributes, each at most once, or nothing.
-    fn using(&mut self, allowed: &[&'static str]) -> Parse<Using> {
+    pub(super) fn using(&mut self, allowed: &[&'static str]) -> Parse<Using> {
         let mut using = Using::default();
         if !self.eat_word("USING")? {
             return Ok(using);

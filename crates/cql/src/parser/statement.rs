@@ -1,8 +1,7 @@
 //! The choice of the grammar for a statement by its first words.
 
 use super::cursor::{Cursor, Parse, is_word};
-use super::lexer::Kind;
-use crate::ast::{Statement, Term};
+use crate::ast::{Statement, Truncate};
 
 /// First words of statements that are known but not supported: enough words to name the kind of
 /// thing that the statement is about.
@@ -150,17 +149,10 @@ impl Cursor<'_> {
 
     fn truncate(&mut self) -> Parse<Statement> {
         self.eat_table()?;
-        let table = self.table_name()?;
-        if self.eat_word("USING")? {
-            // A timeout is accepted without effect. A marker is refused here: nothing in the tree
-            // would refer to it.
-            self.expect_word("TIMEOUT")?;
-            let token = self.current();
-            if token.kind != Kind::Duration || !matches!(self.term()?, Term::Literal(_)) {
-                return Err(self.expected("a duration"));
-            }
-        }
-        Ok(Statement::Truncate { table })
+        Ok(Statement::Truncate(Truncate {
+            table: self.table_name()?,
+            timeout: self.using(&["TIMEOUT"])?.timeout,
+        }))
     }
 
     /// Takes `KEYSPACE` or `SCHEMA`, which means the same.

@@ -10,6 +10,7 @@ use cql::error::CqlError;
 use query::VectorIndex as _;
 use query::bind::PrepareContext;
 use query::condition::{Condition, Support, conditions};
+use query::functions::TokenKey;
 use query::relation::{self, Relation, conflicts};
 use query::resolve::Columns;
 use query::row_filter::{FilteredRow, RowFilter};
@@ -57,6 +58,7 @@ impl Conditions {
             table: &table.name,
             columns: &columns,
         };
+        ctx.key = Some(TokenKey::of(resolvable, Partitioner::Murmur3));
         let prepare = |written: &Written| {
             refuse_unknown_type(written, table)?;
             let relation = relation::prepare(resolvable, written, ctx)?;

@@ -16,7 +16,6 @@ use query::{bounds, condition, key_values, limit, refused};
 use store_api::types::{AnnRequest, Filter, Restriction};
 use store_api::{ClientError, KeyValue, Neighbours};
 use value::timeuuid;
-use value::token::Partitioner;
 
 use super::conditions::{self, Place};
 use super::freshness::QuerySearches;
@@ -79,7 +78,7 @@ impl<'a> Search<'a> {
             let partition_columns = plan.table.partition_key_count;
             plan.conditions.place(column, partition_columns)
         };
-        let filters = row_filter::bind_all(relations, place, Partitioner::Murmur3, evaluated)?;
+        let filters = row_filter::bind_all(relations, place, evaluated)?;
         values.truncate(plan.selection_markers);
         Ok(Search {
             plan,

@@ -89,7 +89,7 @@ impl<'a> Tables<'a> {
             Some((keyspace, table)) if self.0.len() == 1 => Place {
                 keyspace,
                 table,
-                column: "",
+                ..Place::default()
             },
             _ => Place::default(),
         }

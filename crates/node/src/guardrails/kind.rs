@@ -10,6 +10,12 @@ pub enum Guardrail {
     UnloggedBatchPartitions,
     /// Bytes of one row in one write.
     RowSize,
+    /// Bytes of a partition.
+    PartitionSize,
+    /// Rows of a partition.
+    PartitionRows,
+    /// Tombstones of a partition.
+    PartitionTombstones,
     /// Bytes of one value.
     ColumnValueSize,
     /// Bytes of a collection in one write.
@@ -45,10 +51,13 @@ pub(crate) const COUNT: usize = Guardrail::ALL.len();
 
 impl Guardrail {
     /// All guardrails, in the order of their numbers.
-    pub const ALL: [Guardrail; 17] = [
+    pub const ALL: [Guardrail; 20] = [
         Guardrail::BatchSize,
         Guardrail::UnloggedBatchPartitions,
         Guardrail::RowSize,
+        Guardrail::PartitionSize,
+        Guardrail::PartitionRows,
+        Guardrail::PartitionTombstones,
         Guardrail::ColumnValueSize,
         Guardrail::CollectionSize,
         Guardrail::ItemsPerCollection,
@@ -71,6 +80,9 @@ impl Guardrail {
             Guardrail::BatchSize => "batch_size",
             Guardrail::UnloggedBatchPartitions => "unlogged_batch_across_partitions",
             Guardrail::RowSize => "row_size",
+            Guardrail::PartitionSize => "partition_size",
+            Guardrail::PartitionRows => "partition_rows",
+            Guardrail::PartitionTombstones => "partition_tombstones",
             Guardrail::ColumnValueSize => "column_value_size",
             Guardrail::CollectionSize => "collection_size",
             Guardrail::ItemsPerCollection => "items_per_collection",
@@ -103,12 +115,22 @@ impl Guardrail {
         }
     }
 
+    /// Whether a request is refused above the second threshold. What is there already is only told
+    /// of.
+    pub fn refuses(self) -> bool {
+        !matches!(
+            self,
+            Guardrail::PartitionSize | Guardrail::PartitionRows | Guardrail::PartitionTombstones
+        )
+    }
+
     /// Whether the values are bytes.
     pub fn is_of_bytes(self) -> bool {
         matches!(
             self,
             Guardrail::BatchSize
                 | Guardrail::RowSize
+                | Guardrail::PartitionSize
                 | Guardrail::ColumnValueSize
                 | Guardrail::CollectionSize
                 | Guardrail::ReadSize

@@ -5,6 +5,7 @@
 
 mod batches;
 mod kind;
+mod partitions;
 mod seen;
 mod values;
 
@@ -15,6 +16,7 @@ use cql::error::CqlError;
 use kind::COUNT;
 pub use kind::{Guardrail, Limits};
 use parking_lot::Mutex;
+pub use partitions::PartitionWalks;
 use seen::Seen;
 pub(crate) use seen::{Entry, Key};
 use storage::clock::{Clock, SystemClock};
@@ -43,12 +45,14 @@ pub(crate) struct Place<'a> {
     pub keyspace: &'a str,
     pub table: &'a str,
     pub column: &'a str,
+    /// The key of the partition as text.
+    pub partition: &'a str,
 }
 
 /// A threshold that a value violates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
-    /// Whether the request is refused.
+    /// Whether the threshold is the one for refusals.
     pub is_failure: bool,
     /// The threshold.
     pub threshold: u64,
@@ -131,25 +135,19 @@ impl Guardrails {
             (None, None) => return None,
         };
         let message = message(violation);
+        let is_refused = violation.is_failure && guardrail.refuses();
         let counts = &self.counts[guardrail as usize];
-        match violation.is_failure {
+        match is_refused {
             true => counts.refused.fetch_add(1, Ordering::Relaxed),
             false => counts.warned.fetch_add(1, Ordering::Relaxed),
         };
         let now_micros = SystemClock.now_micros();
-        let key = Key::new(guardrail, place);
-        let is_new = self.seen.lock().note(key, value, violation, now_micros);
+        let is_new = (self.seen.lock()).note(guardrail, place, value, is_refused, now_micros);
         if is_new {
-            tracing::warn!(
-                guardrail = guardrail.name(),
-                keyspace = place.keyspace,
-                table = place.table,
-                column = place.column,
-                "{message}"
-            );
+            log(guardrail, place, violation, &message);
         }
         traces::note(|| message.clone());
-        Some(match violation.is_failure {
+        Some(match is_refused {
             true => Outcome::Refused(message),
             false => Outcome::Warned(message),
         })
@@ -183,6 +181,22 @@ impl Guardrails {
     }
 }
 
+/// Writes a line of the log. A client is told of a refusal. Where there is none, the line has the
+/// level that the threshold deserves.
+fn log(guardrail: Guardrail, place: Place<'_>, violation: Violation, message: &str) {
+    let name = guardrail.name();
+    let Place {
+        keyspace,
+        table,
+        column,
+        ..
+    } = place;
+    match violation.is_failure && !guardrail.refuses() {
+        true => tracing::error!(guardrail = name, keyspace, table, column, "{message}"),
+        false => tracing::warn!(guardrail = name, keyspace, table, column, "{message}"),
+    }
+}
+
 /// Adds a warning, unless it is there already or there are many.
 pub(crate) fn warn(warnings: &mut Vec<String>, warning: String) {
     if warnings.len() < WARNINGS_MAX && !warnings.contains(&warning) {
@@ -198,6 +212,7 @@ mod tests {
         keyspace: "k",
         table: "t",
         column: "c",
+        partition: "",
     };
 
     fn guardrails() -> Guardrails {

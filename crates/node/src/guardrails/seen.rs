@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Guardrail, Place, Violation};
+use super::{Guardrail, Place};
 
 /// The most places that are kept. One that was not seen for the longest time makes room.
 const PLACES_MAX: usize = 1_000;
@@ -30,6 +30,9 @@ pub(crate) struct Entry {
     pub refused: u64,
     /// The largest value.
     pub largest: u64,
+    /// The key of the partition that has the largest value, as text; empty for what is of no
+    /// partition.
+    pub partition: String,
     /// The time of the last violation. Microseconds since the epoch.
     pub last_micros: i64,
     /// The time of the last line of the log.
@@ -64,7 +67,15 @@ impl Seen {
     }
 
     /// Notes a violation. Returns whether it is to be logged.
-    pub fn note(&mut self, key: Key, value: u64, violation: Violation, now_micros: i64) -> bool {
+    pub fn note(
+        &mut self,
+        guardrail: Guardrail,
+        place: Place<'_>,
+        value: u64,
+        is_refused: bool,
+        now_micros: i64,
+    ) -> bool {
+        let key = Key::new(guardrail, place);
         if self.places.len() >= PLACES_MAX && !self.places.contains_key(&key) {
             let places = self.places.iter();
             let oldest = places.min_by_key(|(_, entry)| entry.last_micros);
@@ -76,14 +87,18 @@ impl Seen {
             warned: 0,
             refused: 0,
             largest: 0,
+            partition: String::new(),
             last_micros: now_micros,
             logged_micros: i64::MIN / 2,
         });
-        match violation.is_failure {
+        match is_refused {
             true => entry.refused += 1,
             false => entry.warned += 1,
         }
-        entry.largest = entry.largest.max(value);
+        if value > entry.largest {
+            entry.largest = value;
+            place.partition.clone_into(&mut entry.partition);
+        }
         entry.last_micros = now_micros;
         if now_micros - entry.logged_micros < LOGGED_AFTER_MICROS {
             return false;
@@ -105,29 +120,42 @@ impl Seen {
 mod tests {
     use super::*;
 
-    const WARNING: Violation = Violation {
-        is_failure: false,
-        threshold: 1,
-    };
-
-    fn key(table: &str) -> Key {
+    fn warned(seen: &mut Seen, table: &str, now_micros: i64) -> bool {
         let place = Place {
             keyspace: "k",
             table,
-            column: "",
+            ..Place::default()
         };
-        Key::new(Guardrail::RowSize, place)
+        seen.note(Guardrail::RowSize, place, 5, false, now_micros)
     }
 
     #[test]
     fn a_place_is_logged_now_and_then() {
         let mut seen = Seen::default();
         let at = |minutes: i64| minutes * 60_000_000;
-        assert!(seen.note(key("a"), 5, WARNING, at(0)));
-        assert!(!seen.note(key("a"), 5, WARNING, at(9)));
-        assert!(seen.note(key("b"), 5, WARNING, at(9)));
-        assert!(seen.note(key("a"), 5, WARNING, at(10)));
+        assert!(warned(&mut seen, "a", at(0)));
+        assert!(!warned(&mut seen, "a", at(9)));
+        assert!(warned(&mut seen, "b", at(9)));
+        assert!(warned(&mut seen, "a", at(10)));
         assert_eq!(seen.all()[0].1.warned, 3);
+    }
+
+    #[test]
+    fn the_largest_partition_is_named() {
+        let mut seen = Seen::default();
+        for (partition, value) in [("1", 5), ("2", 9), ("3", 7)] {
+            let place = Place {
+                keyspace: "k",
+                table: "t",
+                partition,
+                ..Place::default()
+            };
+            seen.note(Guardrail::PartitionRows, place, value, false, 0);
+        }
+        let [(_, entry)] = &seen.all()[..] else {
+            panic!("one place");
+        };
+        assert_eq!((entry.largest, &*entry.partition), (9, "2"));
     }
 
     #[test]
@@ -135,7 +163,7 @@ mod tests {
         let mut seen = Seen::default();
         let mut logged = 0;
         for n in 0..2 * PLACES_MAX {
-            logged += u32::from(seen.note(key(&n.to_string()), 5, WARNING, n as i64));
+            logged += u32::from(warned(&mut seen, &n.to_string(), n as i64));
         }
         let all = seen.all();
         assert_eq!(all.len(), PLACES_MAX);

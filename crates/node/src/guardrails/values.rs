@@ -164,6 +164,7 @@ impl Values<'_> {
             keyspace: &self.table.keyspace,
             table: &self.table.name,
             column,
+            ..Place::default()
         };
         self.guardrails
             .check(guardrail, value as u64, place, message, self.warnings)

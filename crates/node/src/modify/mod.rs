@@ -25,8 +25,10 @@ pub use batch::execute_batch;
 use cql::ast::{Delete, Insert, Statement, TableName, Update};
 use cql::error::{CqlError, ErrorKind};
 pub use plan::ModifyPlan;
-use plan::{Work, WritePlan};
-use query::bind::{PrepareContext, StatementClock};
+use plan::{TruncatePlan, Work, WritePlan};
+use query::bind::{PrepareContext, StatementClock, Timeout};
+use query::functions::TokenKey;
+use query::resolve::Columns;
 use schema::Table;
 pub use using::MAX_TTL_S;
 
@@ -62,7 +64,13 @@ pub fn prepare(
         Statement::Batch(batch) => Work::Batch(Box::new(batch::prepare(
             database, keyspace, batch, &mut ctx,
         )?)),
-        Statement::Truncate { table } => Work::Truncate(writable_table(database, keyspace, table)?),
+        Statement::Truncate(truncate) => Work::Truncate(TruncatePlan {
+            table: table_of(database, keyspace, &truncate.table, &mut ctx)?,
+            timeout: match &truncate.timeout {
+                Some(term) => Some(Timeout::prepare(term, &mut ctx)?),
+                None => None,
+            },
+        }),
         _ => return Err(CqlError::server("bug: this statement does not write")),
     };
     let partition_key_variables = match &work {
@@ -114,6 +122,7 @@ pub async fn execute(
                 "BATCH",
             )
         }),
+        // It has an error of its own.
         Work::Truncate(_) => None,
     };
     let Some((table, using, is_conditional, is_counter, write_type)) = limited else {
@@ -147,15 +156,24 @@ async fn write(
             execute::execute_write(database, write, &parameters).await
         }
         Work::Batch(batch) => batch::execute_text_batch(database, batch, &parameters).await,
-        Work::Truncate(table) => {
-            database
-                .storage
-                .truncate(table.id)
-                .await
-                .map_err(storage_error)?;
-            Ok(void())
-        }
+        Work::Truncate(plan) => truncate(database, plan, &parameters).await,
     }
+}
+
+async fn truncate(
+    database: &Database,
+    plan: &TruncatePlan,
+    parameters: &Parameters,
+) -> Result<Answer, CqlError> {
+    let clock = StatementClock::start(database.storage.clock());
+    let limit = match &plan.timeout {
+        Some(timeout) => timeout.limit(&parameters.values, &clock)?,
+        None => None,
+    };
+    let work = database.storage.truncate(plan.table.id);
+    let work = async { work.await.map_err(storage_error) };
+    deadline::within(limit, deadline::late_truncate, work).await?;
+    Ok(void())
 }
 
 fn prepare_insert(
@@ -201,6 +219,7 @@ fn table_of(
     let table = writable_table(database, keyspace, name)?;
     ctx.keyspace = table.keyspace.as_str().into();
     ctx.table = table.name.as_str().into();
+    ctx.key = Some(TokenKey::of(Columns::from(&*table), table.partitioner));
     ctx.types_of = database
         .storage
         .catalog()

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cql::ast::BatchKind;
+use query::bind::Timeout;
 use schema::{Table, TableId};
 
 use super::condition::PreparedCondition;
@@ -31,8 +32,17 @@ pub(super) enum Work {
     Write(Box<WritePlan>),
     /// `BEGIN BATCH ... APPLY BATCH`.
     Batch(Box<BatchPlan>),
-    /// A TRUNCATE of the table.
-    Truncate(Arc<Table>),
+    /// A TRUNCATE.
+    Truncate(TruncatePlan),
+}
+
+/// The plan of a TRUNCATE.
+#[derive(Debug)]
+pub(super) struct TruncatePlan {
+    /// The table whose rows are removed.
+    pub table: Arc<Table>,
+    /// The USING clause.
+    pub timeout: Option<Timeout>,
 }
 
 /// The plan of one INSERT, UPDATE or DELETE.
@@ -130,7 +140,7 @@ impl ModifyPlan {
         let (writes, truncated) = match &self.work {
             Work::Write(write) => (std::slice::from_ref(&**write), None),
             Work::Batch(batch) => (&batch.writes[..], None),
-            Work::Truncate(table) => (&[][..], Some(table)),
+            Work::Truncate(truncate) => (&[][..], Some(&truncate.table)),
         };
         let writes = writes.iter().map(|write| Written {
             table: &write.table,
@@ -147,7 +157,7 @@ impl ModifyPlan {
         match &self.work {
             Work::Write(write) => vec![write.table.id],
             Work::Batch(batch) => batch.writes.iter().map(|write| write.table.id).collect(),
-            Work::Truncate(table) => vec![table.id],
+            Work::Truncate(truncate) => vec![truncate.table.id],
         }
     }
 

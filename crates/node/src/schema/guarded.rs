@@ -189,6 +189,7 @@ impl Checks<'_> {
             keyspace: self.keyspace,
             table,
             column,
+            ..Place::default()
         };
         let warnings = &mut *self.warnings;
         self.guardrails

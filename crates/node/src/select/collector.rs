@@ -192,7 +192,7 @@ impl Collector {
         let begin = groups.page.body.len();
         groups.page.push(&self.plan.projection.outputs, scope)?;
         if let Some(order) = &mut groups.order {
-            order.note(&open.first, begin..groups.page.body.len())?;
+            order.note(&open.first, begin, &mut groups.page)?;
         }
         self.count(open.slot, &open.first);
         Ok(self.one_less())

@@ -206,7 +206,7 @@ fn reads(
     values: Values<'_>,
 ) -> Result<(WantedPartitions, Vec<ClusteringSlice>), CqlError> {
     let table = &plan.selected.table;
-    let partitions = partitions::wanted_partitions(table, &plan.access.partitions, values)?;
+    let partitions = partitions::wanted_partitions(&plan.access.partitions, values)?;
     Ok(
         match clustering::slices(table, &plan.access.clustering, values)? {
             Slices::All => (partitions, Vec::new()),
@@ -336,8 +336,8 @@ fn cursor(
 ) -> Result<Cursor, CqlError> {
     let table = &plan.selected.table;
     let limit = limit::evaluate(plan.limit.as_ref(), values)?;
-    let per_partition = limit::evaluate(plan.per_partition_limit.as_ref(), values)?;
-    let filters = filter::bind_all(&plan.access.filters, table.partitioner, values)?;
+    let mut per_partition = limit::evaluate(plan.per_partition_limit.as_ref(), values)?;
+    let filters = filter::bind_all(&plan.access.filters, values)?;
 
     let is_aggregate = plan.is_one_group();
     let page_rows = parameters.page_size.filter(|rows| *rows > 0);
@@ -360,8 +360,10 @@ fn cursor(
             let order = RowOrder::new(table, order);
             if plan.grouping.is_some() {
                 group_order = Some(Box::new(GroupOrder::new(order, limit, &parameters.memory)));
-                // LIMIT counts the groups once they are in order.
+                // LIMIT counts the groups once they are in order. Those of a partition are so from
+                // the start, so that no more of them are wanted.
                 state.remaining = None;
+                per_partition = [per_partition, limit].into_iter().flatten().min();
                 let keys = WantedPartitions::Keys(keys);
                 Source::Sequence(Sequence::new(reader, question, keys, 0, None))
             } else {
@@ -420,7 +422,9 @@ fn source(
     let indexes = plan.access.indexes;
     if let (
         Reader::Stored {
-            storage, told_s, ..
+            storage,
+            told_s,
+            tombstones_max,
         },
         Some(tokens),
     ) = (&reader, indexed_tokens(plan, &partitions))
@@ -444,7 +448,14 @@ fn source(
                         )
                     });
                     let span = Span::new(&view, tokens, after)?;
-                    let rows = Indexed::new(view, question, lookups, span, &parameters.memory);
+                    let rows = Indexed::new(
+                        view,
+                        question,
+                        lookups,
+                        span,
+                        *tombstones_max,
+                        &parameters.memory,
+                    );
                     return Ok(Source::Indexed {
                         rows: Box::new(rows),
                         reader,

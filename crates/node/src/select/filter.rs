@@ -8,7 +8,6 @@ use query::values::Values;
 use storage::read::Row;
 use store_api::types::Restriction;
 use value::predicate::Predicate;
-use value::token::Partitioner;
 
 use super::place::Place;
 use super::terms::Terms;
@@ -33,11 +32,10 @@ pub(super) enum Filter {
 /// Null and unset values.
 pub(super) fn bind_all<'r>(
     relations: impl IntoIterator<Item = &'r Relation>,
-    partitioner: Partitioner,
     values: Values<'_>,
 ) -> Result<Vec<Filter>, CqlError> {
     let relations: Vec<&Relation> = relations.into_iter().collect();
-    let filters = row_filter::bind_all(relations.iter().copied(), Place::of, partitioner, values)?;
+    let filters = row_filter::bind_all(relations.iter().copied(), Place::of, values)?;
     let filters = relations.into_iter().zip(filters);
     Ok(filters
         .map(|(relation, filter)| of_terms(relation, filter))

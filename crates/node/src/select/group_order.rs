@@ -1,7 +1,8 @@
 //! The order of groups over several partitions: ORDER BY beside GROUP BY and IN.
 //!
 //! The groups of each partition are made in the order of the disk. They are put in order, and LIMIT
-//! cuts them, once the last one has ended.
+//! cuts them, once the last one has ended, and before that whenever there are twice as many. So a
+//! LIMIT bounds the memory that they take.
 
 use std::ops::Range;
 
@@ -13,10 +14,14 @@ use storage::read::Row;
 use super::order::RowOrder;
 use super::page::{Page, no_room};
 
+/// The number of groups that are kept however small LIMIT is, as to cut them takes time.
+const KEPT_MIN: usize = 1_000;
+
 /// The groups that have ended, which are rows of a page, and the order that they are to have.
 pub(super) struct GroupOrder {
     order: RowOrder,
-    limit: Option<u32>,
+    /// The number of groups that LIMIT leaves.
+    limit: usize,
     ended: Vec<Ended>,
     charge: Charge,
     charged: usize,
@@ -35,38 +40,46 @@ impl GroupOrder {
     pub(super) fn new(order: RowOrder, limit: Option<u32>, memory: &Account) -> GroupOrder {
         GroupOrder {
             order,
-            limit,
+            limit: limit.map_or(usize::MAX, |limit| limit as usize),
             ended: Vec::new(),
             charge: memory.charge(),
             charged: 0,
         }
     }
 
-    /// Takes note of a group, whose row lies there in the body of the page.
+    /// Takes note of a group that was made last, whose row begins there in the body of the page.
     ///
     /// # Errors
     /// A group for which there is no memory.
-    pub(super) fn note(&mut self, first: &Row, row: Range<usize>) -> Result<(), CqlError> {
-        let key = first.clustering.iter().flatten().map(Bytes::len);
-        let columns = first.clustering.as_ref().map_or(0, Vec::len);
-        self.charged += size_of::<Ended>() + columns * size_of::<Bytes>() + key.sum::<usize>();
-        if self.charged > self.charge.bytes() {
-            let ahead = self.charged + self.charged / 4;
-            self.charge
-                .resize(ahead)
-                .map_err(|_| no_room(self.charged))?;
-        }
+    pub(super) fn note(
+        &mut self,
+        first: &Row,
+        begin: usize,
+        page: &mut Page,
+    ) -> Result<(), CqlError> {
         // A copy of the key's bytes, so that they don't keep a block of the disk.
         let copied = |key: &Vec<Bytes>| {
             key.iter()
                 .map(|value| Bytes::copy_from_slice(value))
                 .collect()
         };
-        self.ended.push(Ended {
+        let ended = Ended {
             first: first.clustering.as_ref().map(copied),
-            row,
-        });
-        Ok(())
+            row: begin..page.body.len(),
+        };
+        self.charged += ended.bytes();
+        if self.charged > self.charge.bytes() {
+            let ahead = self.charged + self.charged / 4;
+            self.charge
+                .resize(ahead)
+                .map_err(|_| no_room(self.charged))?;
+        }
+        self.ended.push(ended);
+        let kept_max = self.limit.saturating_mul(2).max(KEPT_MIN);
+        match self.ended.len() > kept_max {
+            true => self.cut(page),
+            false => Ok(()),
+        }
     }
 
     /// Puts the rows of the page in order, and cuts them by LIMIT.
@@ -74,11 +87,115 @@ impl GroupOrder {
     /// # Errors
     /// A page for which there is no memory.
     pub(super) fn finish(mut self, page: &mut Page) -> Result<(), CqlError> {
+        self.cut(page)
+    }
+
+    /// Puts the groups so far in order, and leaves the first of them. Of equal ones the earlier
+    /// stays, as those that come later are sorted behind it.
+    fn cut(&mut self, page: &mut Page) -> Result<(), CqlError> {
         let order = &self.order;
         self.ended
             .sort_by(|a, b| order.compare(a.first.as_deref(), b.first.as_deref()));
-        let limit = self.limit.map_or(usize::MAX, |limit| limit as usize);
-        self.ended.truncate(limit);
-        page.keep(self.ended.into_iter().map(|ended| ended.row))
+        self.ended.truncate(self.limit);
+        page.keep(self.ended.iter().map(|ended| ended.row.clone()))?;
+        let mut end = 0;
+        for ended in &mut self.ended {
+            let begin = end;
+            end += ended.row.len();
+            ended.row = begin..end;
+        }
+        self.charged = self.ended.iter().map(Ended::bytes).sum();
+        Ok(())
+    }
+}
+
+impl Ended {
+    /// Bytes that the group takes here.
+    fn bytes(&self) -> usize {
+        let key = self.first.iter().flatten();
+        let values = key.map(|value| size_of::<Bytes>() + value.len());
+        size_of::<Ended>() + values.sum::<usize>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use client_memory::Budget;
+    use schema::ColumnKind;
+    use storage::read::{Partition, Position};
+    use value::CqlType;
+    use value::token::Token;
+
+    use super::*;
+    use crate::fixtures;
+    use crate::select::order::ClusteringOrder;
+
+    fn order(limit: Option<u32>) -> GroupOrder {
+        let kind = ColumnKind::Clustering {
+            position: 0,
+            descending: false,
+        };
+        let table = fixtures::table("t", 1, &[("c", kind, CqlType::Int)]);
+        let order = ClusteringOrder {
+            reversed: false,
+            columns: vec![(0, false)],
+        };
+        let memory = Budget::unbounded().client().unwrap();
+        GroupOrder::new(RowOrder::new(&table, &order), limit, &memory)
+    }
+
+    fn row(c: i32) -> Row {
+        Row {
+            partition: Arc::new(Partition {
+                token: Token(0),
+                key: Vec::new(),
+                static_cells: Vec::new(),
+            }),
+            clustering: Some(vec![Bytes::copy_from_slice(&c.to_be_bytes())]),
+            cells: Vec::new(),
+            position: Position(Bytes::new()),
+        }
+    }
+
+    /// The rows that are left of groups with these keys. Each row is the number of its group. Looks
+    /// at the size of the page meanwhile.
+    fn left(limit: Option<u32>, keys: impl Iterator<Item = i32>, kept_max: usize) -> Vec<u16> {
+        let memory = Budget::unbounded().client().unwrap();
+        let mut page = Page::new(None, &memory);
+        let mut order = order(limit);
+        for (number, key) in keys.enumerate() {
+            let begin = page.body.len();
+            page.body.extend_from_slice(&(number as u16).to_be_bytes());
+            page.count += 1;
+            order.note(&row(key), begin, &mut page).unwrap();
+            assert!(page.count as usize <= kept_max);
+        }
+        order.finish(&mut page).unwrap();
+        let (rows, _) = page.body.as_chunks::<2>();
+        assert_eq!(rows.len(), page.count as usize);
+        rows.iter().map(|row| u16::from_be_bytes(*row)).collect()
+    }
+
+    #[test]
+    fn the_first_groups_are_left_of_many() {
+        let backwards = (0..10_000).rev();
+        assert_eq!(left(Some(3), backwards, KEPT_MIN), [9_999, 9_998, 9_997]);
+        let forwards = 0..10_000;
+        let first: Vec<u16> = (0..1_500).collect();
+        assert_eq!(left(Some(1_500), forwards, 3_000), first);
+    }
+
+    #[test]
+    fn of_equal_groups_the_earlier_are_left() {
+        let halves = (0..5_000).map(|number| (5_000 - number) / 2_500);
+        assert_eq!(left(Some(2), halves, KEPT_MIN), [2_501, 2_502]);
+    }
+
+    #[test]
+    fn without_a_limit_all_groups_are_left() {
+        let all: Vec<u16> = (0..5_000).rev().collect();
+        assert_eq!(left(None, (0..5_000).rev(), usize::MAX), all);
     }
 }

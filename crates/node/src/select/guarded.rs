@@ -218,7 +218,7 @@ impl Guard<'_> {
         Place {
             keyspace: &self.plan.selected.table.keyspace,
             table: &self.plan.selected.table.name,
-            column: "",
+            ..Place::default()
         }
     }
 

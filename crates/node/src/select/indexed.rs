@@ -9,6 +9,7 @@
 
 use client_memory::Account;
 use cql::error::CqlError;
+use storage::StorageError;
 use storage::read::{Partitions, Position, Row, RowStream, View};
 
 use super::lookup::Lookup;
@@ -48,8 +49,11 @@ pub(super) struct Indexed {
     current: Option<Position>,
     /// The partition whose further positions are passed over.
     left: Option<Position>,
-    /// The tombstones of the partitions that were found as a whole and left.
+    /// The tombstones of the rows that were visited, and of the partitions that were found as a
+    /// whole and left.
     tombstones: u64,
+    /// The most tombstones that the rows may have.
+    tombstones_max: u64,
 }
 
 enum Positions {
@@ -59,12 +63,13 @@ enum Positions {
 
 impl Indexed {
     /// Makes a source of the rows in a span. The lookups, at least one, are of relations that hold
-    /// for all of them.
+    /// for all of them. Above `tombstones_max` tombstones the read fails.
     pub(super) fn new(
         view: View,
         question: Question,
         lookups: Vec<Lookup>,
         span: Span,
+        tombstones_max: u64,
         memory: &Account,
     ) -> Indexed {
         Indexed {
@@ -78,10 +83,11 @@ impl Indexed {
             current: None,
             left: None,
             tombstones: 0,
+            tombstones_max,
         }
     }
 
-    /// The number of tombstones in partitions that were found as a whole.
+    /// The number of tombstones in the rows that were visited.
     pub(super) fn tombstones(&self) -> u64 {
         self.tombstones + self.open.as_ref().map_or(0, RowStream::tombstones)
     }
@@ -139,7 +145,12 @@ impl Indexed {
         }
         self.current = Some(partition.clone());
         if partition != position {
-            let row = self.view.row_at(&position).map_err(storage_error)?;
+            let (row, tombstones) = self.view.row_at(&position).map_err(storage_error)?;
+            self.tombstones += tombstones;
+            if self.tombstones > self.tombstones_max {
+                let error = StorageError::TooManyTombstones(self.tombstones);
+                return Err(storage_error(error));
+            }
             return Ok(row.map_or(Found::Gone(position), Found::Row));
         }
         let is_begun = self.span.begun.as_ref() == Some(&partition);
@@ -148,7 +159,9 @@ impl Indexed {
         let request = self
             .question
             .ask(Partitions::One(key.partition_key), resume_after);
-        self.open = Some(self.view.read(&request).map_err(storage_error)?);
+        let mut rows = self.view.read(&request).map_err(storage_error)?;
+        rows.stop_at_tombstones(self.tombstones_max.saturating_sub(self.tombstones));
+        self.open = Some(rows);
         self.left = Some(partition);
         Ok(Found::Nothing)
     }

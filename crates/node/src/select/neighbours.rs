@@ -91,7 +91,7 @@ pub(super) async fn execute(
     let terms = values.selection(&plan.projection.terms)?;
     let conditions = order.conditions.iter();
     let relations = conditions.map(|condition| &condition.relation);
-    let filters = filter::bind_all(relations, plan.selected.table.partitioner, values)?;
+    let filters = filter::bind_all(relations, values)?;
     let search = Search {
         database,
         plan,

@@ -7,12 +7,8 @@ use bytes::Bytes;
 use cql::error::CqlError;
 use query::relation::{Relation, RelationKind};
 use query::values::Values;
-use schema::Table;
 use value::predicate::Comparison;
-use value::{
-    CqlType, compare,
-    token::{Partitioner, Token},
-};
+use value::{CqlType, compare, token::Token};
 
 use super::access::PartitionAccess;
 
@@ -39,13 +35,12 @@ pub(super) enum WantedPartitions {
 /// # Errors
 /// Null, unset and oversized keys, and too many combinations.
 pub(super) fn wanted_partitions(
-    table: &Table,
     access: &PartitionAccess,
     values: Values<'_>,
 ) -> Result<WantedPartitions, CqlError> {
     match access {
         PartitionAccess::Keys(relations) => keys(relations, values),
-        PartitionAccess::Tokens(relations) => tokens(relations, table.partitioner, values),
+        PartitionAccess::Tokens(relations) => tokens(relations, values),
     }
 }
 
@@ -97,17 +92,13 @@ fn check_key(key: &[Bytes]) -> Result<(), CqlError> {
     Ok(())
 }
 
-fn tokens(
-    relations: &[Relation],
-    partitioner: Partitioner,
-    values: Values<'_>,
-) -> Result<WantedPartitions, CqlError> {
+fn tokens(relations: &[Relation], values: Values<'_>) -> Result<WantedPartitions, CqlError> {
     let (mut start, mut end) = (Edge::Unbounded, Edge::Unbounded);
     for relation in relations {
         let RelationKind::Token { comparison, value } = &relation.kind else {
             continue;
         };
-        let token = Token(values.token(value, partitioner)?);
+        let token = Token(values.token(value)?);
         // As the end of a range, the least token means the end of the ring.
         let is_ring_end = token.0 == i64::MIN;
         match comparison {

@@ -3,6 +3,7 @@
 use cql::ast;
 use cql::error::CqlError;
 use query::bind::{PrepareContext, Timeout};
+use query::functions::TokenKey;
 use query::relation::{Relation, RelationKind};
 use query::resolve::Columns;
 use query::{Ordering, bounds, limit, relation};
@@ -31,6 +32,7 @@ pub(super) fn prepare(
     let table = selected.table.clone();
     let catalog = database.storage.catalog();
     let mut ctx = PrepareContext::new(&table.keyspace, &table.name, markers)
+        .with_key(TokenKey::of(Columns::from(&*table), table.partitioner))
         .with_types_of(catalog.keyspace(&table.keyspace));
     let mut projection = projection::prepare(&table, select.json, &select.projection, &mut ctx)?;
     let timeout = select

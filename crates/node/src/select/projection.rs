@@ -89,11 +89,11 @@ fn of_values(
         ast::Projection::Items(items) => {
             for item in items {
                 let (output, cql_type) = builder.selector(&item.selector)?;
-                outputs.push(output);
                 let name = match &item.alias {
                     Some(alias) => alias.clone(),
-                    None => builder.name(&item.selector),
+                    None => builder.name(&item.selector, &output),
                 };
+                outputs.push(output);
                 columns.push(spec(name, cql_type));
             }
         }
@@ -228,19 +228,31 @@ enum Pending<'s> {
 }
 
 impl Builder<'_> {
-    /// The name of a result column without an alias. A column that is cast to its own type keeps
-    /// its name.
-    fn name(&self, selector: &Selector) -> String {
-        if let Selector::Cast { selector, cql_type } = selector
-            && let Selector::Column(name) = &**selector
-            && self
-                .table
-                .column(name)
-                .is_some_and(|column| column.cql_type == *cql_type)
+    /// The name of a result column without an alias, given what it shows. What is cast to its own
+    /// type keeps its name. To Cassandra the type of a descending column is another one.
+    fn name(&self, selector: &Selector, shown: &Expression) -> String {
+        if let Selector::Cast { selector, .. } = selector
+            && let Expression::Cast { cast, argument } = shown
+            && cast.changes_nothing()
+            && !self.is_descending(selector)
         {
-            return name.clone();
+            return self.name(selector, argument);
         }
         selector_name(selector)
+    }
+
+    fn is_descending(&self, selector: &Selector) -> bool {
+        let Selector::Column(name) = selector else {
+            return false;
+        };
+        let kind = self.table.column(name).map(|column| column.kind);
+        matches!(
+            kind,
+            Some(ColumnKind::Clustering {
+                descending: true,
+                ..
+            })
+        )
     }
 
     pub(super) fn selector(

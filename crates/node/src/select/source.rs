@@ -38,19 +38,26 @@ enum Rows {
 }
 
 impl Reader {
+    /// The most tombstones that a read may pass.
+    fn tombstones_max(&self) -> u64 {
+        match self {
+            Reader::Stored { tombstones_max, .. } => *tombstones_max,
+            Reader::Memory(_) => u64::MAX,
+        }
+    }
+
     /// Opens a read. `passed` is the number of tombstones that were passed before.
     fn open(&self, request: ReadRequest, passed: u64) -> Result<Rows, CqlError> {
         match self {
             Reader::Stored {
-                storage,
-                told_s,
-                tombstones_max,
+                storage, told_s, ..
             } => {
                 let view = storage.view_at(request.table, *told_s);
                 let stream = view.and_then(|view| view.read(&request));
-                let mut stream = stream.map_err(storage_error)?;
-                stream.stop_at_tombstones(tombstones_max.saturating_sub(passed));
-                Ok(Rows::Stored(Box::new(stream)))
+                let stream = stream.map_err(storage_error)?;
+                let mut rows = Rows::Stored(Box::new(stream));
+                rows.stop_at_tombstones(self.tombstones_max().saturating_sub(passed));
+                Ok(rows)
             }
             Reader::Memory(table) => Ok(Rows::Memory(table.read(&request)?.into_iter())),
         }
@@ -62,6 +69,14 @@ impl Rows {
         match self {
             Rows::Stored(stream) => stream.next().transpose().map_err(storage_error),
             Rows::Memory(rows) => Ok(rows.next()),
+        }
+    }
+
+    /// Makes the read fail once it has passed more tombstones than this.
+    fn stop_at_tombstones(&mut self, max: u64) {
+        match self {
+            Rows::Stored(stream) => stream.stop_at_tombstones(max),
+            Rows::Memory(_) => {}
         }
     }
 
@@ -153,14 +168,11 @@ impl Source {
         matches!(self, Source::Indexed { rows, .. } if rows.is_quick())
     }
 
-    /// The number of tombstones that were passed so far. Rows that indexes find alone count none.
+    /// The number of tombstones that were passed so far.
     pub(super) fn tombstones(&self) -> u64 {
         match self {
             Source::Sequence(sequence) => sequence.tombstones(),
-            Source::Merge(merge) => {
-                let open = merge.heads.iter().map(|(_, _, rows)| rows.tombstones());
-                merge.tombstones + open.sum::<u64>()
-            }
+            Source::Merge(merge) => merge.tombstones,
             Source::Indexed { rows, .. } => rows.tombstones(),
         }
     }
@@ -259,7 +271,7 @@ pub(super) struct Merge {
     waiting: VecDeque<(usize, Vec<bytes::Bytes>)>,
     /// The open partitions as (slot, next row, rows behind it). The row to return first comes last.
     heads: Vec<(usize, Row, Rows)>,
-    /// The tombstones of the partitions that have no further rows.
+    /// The tombstones of all partitions so far.
     tombstones: u64,
 }
 
@@ -298,8 +310,13 @@ impl Merge {
     /// Puts a partition among the heads by its next row. A partition without further rows is
     /// dropped.
     fn advance(&mut self, slot: usize, mut rows: Rows) -> Result<(), CqlError> {
-        let Some(row) = rows.next_row()? else {
-            self.tombstones += rows.tombstones();
+        // What the others have passed counts, too.
+        let before = rows.tombstones();
+        let of_others = self.tombstones - before;
+        rows.stop_at_tombstones(self.reader.tombstones_max().saturating_sub(of_others));
+        let row = rows.next_row()?;
+        self.tombstones = of_others + rows.tombstones();
+        let Some(row) = row else {
             return Ok(());
         };
         let at = self.heads.partition_point(|(other_slot, other, _)| {

@@ -69,6 +69,7 @@ pub(super) const TABLES: &[Declaration] = &[
             column_name text,
             largest bigint,
             last_seen timestamp,
+            partition_key text,
             refused bigint,
             warned bigint,
             PRIMARY KEY (keyspace_name, table_name, guardrail, column_name))",
@@ -148,6 +149,7 @@ fn large_data(source: &Source<'_>) -> Vec<Record> {
     let seen = source.system.guardrails.seen().into_iter();
     let seen = seen.map(|(key, entry)| {
         let count = |count: u64| Value::Bigint(count.cast_signed());
+        let partition = Some(entry.partition).filter(|partition| !partition.is_empty());
         record([
             ("keyspace_name", text(key.keyspace)),
             ("table_name", text(key.table)),
@@ -158,6 +160,7 @@ fn large_data(source: &Source<'_>) -> Vec<Record> {
             ("refused", count(entry.refused)),
             ("warned", count(entry.warned)),
         ])
+        .with("partition_key", partition.map(text))
     });
     seen.collect()
 }

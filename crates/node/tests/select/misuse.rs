@@ -571,5 +571,13 @@ fn a_statement_without_time_fails_with_a_timeout() {
             "{write}: {late:?}"
         );
     }
+    let late = error("TRUNCATE t USING TIMEOUT 0ms");
+    assert_eq!(late.kind, ErrorKind::TruncateError);
+    for timeout in ["'hey'", "-10ms", "1d"] {
+        let refused = error(&format!("TRUNCATE t USING TIMEOUT {timeout}"));
+        assert_eq!(refused.kind, ErrorKind::Invalid, "{timeout}");
+    }
     assert_eq!(fixture.rows("SELECT k, v FROM t"), ["1 | 1"]);
+    fixture.run("TRUNCATE t USING TIMEOUT 1h");
+    assert!(fixture.rows("SELECT k, v FROM t").is_empty());
 }

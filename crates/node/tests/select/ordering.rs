@@ -50,6 +50,30 @@ fn rows_come_in_the_order_asked_for() {
 }
 
 #[test]
+fn groups_of_several_partitions_are_cut_by_limit() {
+    let fixture = fixture();
+    let cases: &[(&str, &str)] = &[
+        ("GROUP BY p, a ORDER BY a DESC LIMIT 3", "231 121 322"),
+        ("GROUP BY p, a ORDER BY a ASC LIMIT 2", "112 213"),
+        (
+            "GROUP BY p, a, b ORDER BY a ASC, b DESC LIMIT 3",
+            "213 112 111",
+        ),
+        (
+            "GROUP BY p, a, b ORDER BY a ASC PER PARTITION LIMIT 1 LIMIT 2",
+            "112 213",
+        ),
+    ];
+    for (clauses, expected) in cases {
+        let rows = fixture.rows(&format!(
+            "SELECT p, a, b FROM t WHERE p IN (2, 1, 3) {clauses}"
+        ));
+        let rows: Vec<String> = rows.iter().map(|row| row.replace(" | ", "")).collect();
+        assert_eq!(rows.join(" "), *expected, "{clauses}");
+    }
+}
+
+#[test]
 fn merged_partitions_are_not_paged() {
     let fixture = fixture();
     let page = |cql: &str, page_size| {

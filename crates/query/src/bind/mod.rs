@@ -30,6 +30,7 @@ pub use timeout::Timeout;
 use value::CqlType;
 
 pub use crate::clock::StatementClock;
+use crate::functions::TokenKey;
 use crate::user_types;
 
 /// The value of a term.
@@ -50,6 +51,8 @@ pub struct PrepareContext {
     pub keyspace: Arc<str>,
     /// The table that the specs of the markers name.
     pub table: Arc<str>,
+    /// The key of the table, of which `token()` takes the values; `None` where there is none.
+    pub key: Option<TokenKey>,
     /// The keyspace whose user types are known; `None` if it has none.
     pub types_of: Option<Arc<Keyspace>>,
     /// The specs of the markers, by index; `None` until the marker's term has been prepared.
@@ -63,8 +66,18 @@ impl PrepareContext {
         PrepareContext {
             keyspace: keyspace.into(),
             table: table.into(),
+            key: None,
             types_of: None,
             variables: vec![None; markers],
+        }
+    }
+
+    /// The context with the key of the table.
+    #[must_use]
+    pub fn with_key(self, key: TokenKey) -> Self {
+        PrepareContext {
+            key: Some(key),
+            ..self
         }
     }
 

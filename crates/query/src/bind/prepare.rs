@@ -240,7 +240,9 @@ fn part(
     name: &str,
     ctx: &mut PrepareContext,
 ) -> Result<PreparedTerm, CqlError> {
-    if *term.without_parentheses() == Term::Null {
+    // `(null)` is a tuple with a null where tuples lie.
+    let is_tuple = matches!((term, cql_type), (Term::Tuple(_), CqlType::Tuple(_)));
+    if !is_tuple && *term.without_parentheses() == Term::Null {
         return Err(null_inside(kind, name));
     }
     if let Term::Literal(literal) = term
@@ -336,12 +338,15 @@ fn function(
     ctx: &mut PrepareContext,
 ) -> Result<Node, CqlError> {
     let arguments: Vec<Argument<'_>> = call.arguments.iter().map(Argument::Term).collect();
-    let function = functions::resolve(
-        call.keyspace.as_deref(),
-        &call.name,
-        &arguments,
-        Some(cql_type),
-    )?;
+    let function = match &ctx.key {
+        Some(key) if functions::is_token(call) => key.function(&arguments)?,
+        _ => functions::resolve(
+            call.keyspace.as_deref(),
+            &call.name,
+            &arguments,
+            Some(cql_type),
+        )?,
+    };
     if functions::type_assignability(&function.return_type, cql_type) == Assignability::No {
         return Err(CqlError::invalid(format!(
             "Type error: cannot assign result of function {} (type {}) to {name} (type {cql_type})",

@@ -63,12 +63,17 @@ impl Cast {
         }
     }
 
+    /// Whether every value is cast to itself.
+    pub fn changes_nothing(&self) -> bool {
+        self.from == self.to
+    }
+
     /// Casts a serialised, non-null value. Returns `None` if it is the empty value.
     ///
     /// # Errors
     /// If the value has no counterpart in the target type.
     pub fn apply(&self, bytes: &Bytes) -> Result<Option<Bytes>, CqlError> {
-        if self.from == self.to {
+        if self.changes_nothing() {
             return Ok(Some(bytes.clone()));
         }
         let value =

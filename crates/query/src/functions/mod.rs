@@ -4,9 +4,9 @@
 //! their arguments: operators, and functions of collections and of masks. [`resolve`] picks the
 //! function that a call means, by the name and by the known types of its arguments, and settles the
 //! types. Terms are judged by [`assignability`], which needs the types of the functions that they
-//! call. The resulting [`ScalarFunction`] evaluates serialised values. `token()` depends on the
-//! table for which it is called, and `cast` is not a function in the grammar. So the selection
-//! handles both; [`Cast`] does the conversion of a cast.
+//! call. The resulting [`ScalarFunction`] evaluates serialised values. `token()` takes the key of
+//! the table for which it is called ([`TokenKey`]). `cast` is not a function in the grammar, so the
+//! selection handles it; [`Cast`] does the conversion.
 
 mod blob;
 mod cast;
@@ -24,6 +24,7 @@ mod similarity;
 mod table;
 mod text;
 mod time;
+mod token;
 
 use bytes::Bytes;
 pub use cast::Cast;
@@ -36,7 +37,9 @@ pub use resolve::{
     takes_float_vectors, type_assignability,
 };
 pub use text::{term_excerpt, term_text};
+pub use token::{TokenKey, is_token};
 use value::CqlType;
+use value::token::Partitioner;
 
 use crate::clock::StatementClock;
 
@@ -85,6 +88,8 @@ enum Body {
     Operation(Operation),
     /// The sign before a number.
     Negation,
+    /// The token of a partition key.
+    Token(Partitioner),
 }
 
 type OfValues = fn(&[&[u8]], &StatementClock) -> Result<Bytes, CqlError>;
@@ -126,6 +131,7 @@ impl ScalarFunction {
                 let argument = arguments.first().and_then(Option::as_ref);
                 return operation::negate(&self.return_type, argument);
             }
+            Body::Token(partitioner) => return Ok(token::of_key(partitioner, arguments)),
             Body::ToJson => {
                 let value = arguments.first().and_then(Option::as_deref);
                 return json::to_json(&self.argument_types[0], value).map(Some);

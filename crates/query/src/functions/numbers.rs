@@ -188,6 +188,12 @@ fn remainder(
     right: &BigInt,
     right_scale: i64,
 ) -> Result<(BigInt, i64), String> {
+    if right.sign() == Sign::NoSign {
+        return Err("BigInteger divide by zero".to_owned());
+    }
+    if left.sign() == Sign::NoSign {
+        return Ok((BigInt::ZERO, left_scale));
+    }
     let scale = left_scale.max(right_scale);
     let wide_left = expanded(left, scale - left_scale)?;
     let wide_right = expanded(right, scale - right_scale)?;
@@ -366,6 +372,8 @@ mod tests {
             (Operation::Modulo, "2E+10", Value::Int(1), "0E+9"),
             (Operation::Modulo, "10", Value::Int(3), "1.0"),
             (Operation::Modulo, "0.01", Value::Int(3), "0.01"),
+            (Operation::Modulo, "0.000", decimal_of("1E-50000"), "0.000"),
+            (Operation::Modulo, "0E+20", decimal_of("1E-5"), "0E+20"),
         ];
         for (operation, left, right, expected) in cases {
             let computed = compute(operation, &CqlType::Decimal, &decimal_of(left), &right);

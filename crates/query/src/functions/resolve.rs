@@ -64,8 +64,7 @@ fn unknown(name: &str) -> CqlError {
             format!("aggregate function '{name}' is not supported here")
         }
         "token" => {
-            "the token function is supported only in the selection and in WHERE, on both sides of a relation"
-                .to_owned()
+            "the token function is supported only where a statement has one table".to_owned()
         }
         _ => format!("Unknown function {name} called"),
     })
@@ -89,7 +88,11 @@ fn settle(declaration: &'static Declaration) -> ScalarFunction {
 }
 
 /// Checks the arguments against the signature of a function that has only one.
-fn check(name: &str, types: &[CqlType], arguments: &[Argument<'_>]) -> Result<(), CqlError> {
+pub(super) fn check(
+    name: &str,
+    types: &[CqlType],
+    arguments: &[Argument<'_>],
+) -> Result<(), CqlError> {
     check_count(name, types.len(), arguments.len())?;
     for (index, (cql_type, argument)) in types.iter().zip(arguments).enumerate() {
         if argument.fits(cql_type) == Assignability::No {

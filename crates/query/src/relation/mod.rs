@@ -58,8 +58,8 @@ pub enum RelationKind {
     Token {
         /// The way in which the token is compared.
         comparison: Comparison,
-        /// The token that it is compared with.
-        value: TokenTerm,
+        /// The token that it is compared with, a `bigint`.
+        value: PreparedTerm,
     },
 }
 
@@ -103,15 +103,6 @@ pub enum TupleList {
     Terms(Vec<TupleTerm>),
     /// One bind marker for the whole list.
     Whole(PreparedTerm),
-}
-
-/// The term that a token is compared with.
-#[derive(Clone, Debug)]
-pub enum TokenTerm {
-    /// A term of type `bigint`.
-    Value(PreparedTerm),
-    /// `token(1, 2)`, with one term for each column of the partition key.
-    Of(Vec<PreparedTerm>),
 }
 
 impl Relation {

@@ -1,13 +1,12 @@
 //! Relations on the token of the partition.
 
-use cql::ast::{self, Term};
+use cql::ast;
 use cql::error::CqlError;
-use schema::Column;
 use value::CqlType;
 
+use super::RelationKind;
 use super::single_term::single_term;
-use super::{RelationKind, TokenTerm};
-use crate::bind::{PrepareContext, PreparedTerm, prepare_term};
+use crate::bind::{PrepareContext, prepare_term};
 use crate::resolve::Columns;
 
 /// Prepares `token(a, b) > ...`.
@@ -46,40 +45,7 @@ pub(super) fn prepare(
             relation.operator.as_str()
         )));
     };
-    let value = match single_term(relation, "token()")?.without_parentheses() {
-        Term::Function(call) if call.name == "token" => {
-            TokenTerm::Of(token_arguments(&key, &call.arguments, ctx)?)
-        }
-        term => TokenTerm::Value(prepare_term(
-            term,
-            &CqlType::Bigint,
-            "partition key token",
-            ctx,
-        )?),
-    };
+    let term = single_term(relation, "token()")?.without_parentheses();
+    let value = prepare_term(term, &CqlType::Bigint, "partition key token", ctx)?;
     Ok(RelationKind::Token { comparison, value })
-}
-
-/// Prepares the arguments of `token(...)`, which are values of the partition key's columns.
-fn token_arguments(
-    key: &[&Column],
-    arguments: &[Term],
-    ctx: &mut PrepareContext,
-) -> Result<Vec<PreparedTerm>, CqlError> {
-    if arguments.len() != key.len() {
-        return Err(CqlError::invalid(format!(
-            "Invalid number of arguments in call to function system.token: {} required but {} provided",
-            key.len(),
-            arguments.len()
-        )));
-    }
-    arguments
-        .iter()
-        .zip(key)
-        .enumerate()
-        .map(|(index, (term, column))| {
-            let name = format!("arg{index}(system.token)");
-            prepare_term(term, &column.cql_type, &name, ctx)
-        })
-        .collect()
 }

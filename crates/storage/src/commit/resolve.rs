@@ -23,17 +23,22 @@ pub(super) struct ResolvedMutation<'s> {
     pub changes: Vec<Change>,
 }
 
-/// Finds the table, raises timestamps to at least `floor`, and turns list operations into
+/// Finds the table, sets the timestamps of a conditional write, and turns list operations into
 /// operations by path, according to the state before the write.
+///
+/// Timestamps of a conditional write are raised to at least `floor`, which is `None` for other
+/// writes. As in Cassandra, its deletions of partitions and ranges lie just below: they cover all
+/// that stands, and leave what the other statements of the batch write.
 pub(super) fn resolve<'s>(
     overlay: &Overlay<'_>,
     schema: &'s Schema,
     mutation: PartitionMutation,
-    floor: i64,
+    floor: Option<i64>,
     moment: Moment,
 ) -> Result<ResolvedMutation<'s>, StorageError> {
     let table = schema.table(mutation.table)?;
     let (token, partition) = table.keys.partition(&mutation.partition_key)?;
+    let raised = |timestamp: i64| floor.unwrap_or(timestamp).max(timestamp);
     let mut changes = mutation.changes;
     for change in &mut changes {
         match change {
@@ -43,7 +48,7 @@ pub(super) fn resolve<'s>(
                 timestamp,
                 ..
             } => {
-                *timestamp = floor.max(*timestamp);
+                *timestamp = raised(*timestamp);
                 if lists::needs_list(cells) {
                     let suffix = table.keys.clustering(clustering)?;
                     let (record, liveness) =
@@ -59,7 +64,7 @@ pub(super) fn resolve<'s>(
             Change::Static {
                 cells, timestamp, ..
             } => {
-                *timestamp = floor.max(*timestamp);
+                *timestamp = raised(*timestamp);
                 if lists::needs_list(cells) {
                     let head = overlay.head(table, &partition)?;
                     let found = Found {
@@ -73,9 +78,10 @@ pub(super) fn resolve<'s>(
                     *cells = lists::resolve(table, &found, std::mem::take(cells))?;
                 }
             }
-            Change::DeleteRow { timestamp, .. }
-            | Change::DeleteRange { timestamp, .. }
-            | Change::DeletePartition { timestamp } => *timestamp = floor.max(*timestamp),
+            Change::DeleteRow { timestamp, .. } => *timestamp = raised(*timestamp),
+            Change::DeleteRange { timestamp, .. } | Change::DeletePartition { timestamp } => {
+                *timestamp = raised(*timestamp).saturating_sub(i64::from(floor.is_some()));
+            }
         }
     }
     Ok(ResolvedMutation {

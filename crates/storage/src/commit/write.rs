@@ -33,7 +33,7 @@ pub(super) fn prepare(
     let overlay = Overlay::new(engine, batch);
     let floor = match &write.condition {
         Some(condition) => match condition::check(&overlay, schema, condition, &write, moment)? {
-            Checked::Holds { floor } => floor,
+            Checked::Holds { floor } => Some(floor),
             Checked::Fails { standing, bytes } => {
                 return Ok(Prepared {
                     outcome: WriteOutcome::NotApplied { standing },
@@ -46,7 +46,7 @@ pub(super) fn prepare(
                 });
             }
         },
-        None => i64::MIN,
+        None => None,
     };
     let mutations = write
         .mutations

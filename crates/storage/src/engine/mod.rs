@@ -132,6 +132,16 @@ pub(crate) enum DiskScan {
     Resident(ResidentRange),
 }
 
+/// A scan over the keys of a range, each with the length of its value.
+pub(crate) enum DiskSizes {
+    /// The range twice, as one pass tells either the key or the length, unless it reads the value.
+    Files {
+        keys: fjall::Iter,
+        lengths: fjall::Iter,
+    },
+    Resident(ResidentRange),
+}
+
 impl Disk {
     pub(crate) fn open(
         directory: Directory,
@@ -479,6 +489,25 @@ impl Disk {
         })
     }
 
+    pub(crate) fn sizes_at(
+        &self,
+        snapshot: &DiskSnapshot,
+        space: SpaceId,
+        range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+    ) -> Result<DiskSizes, StorageError> {
+        self.with_snapshot(snapshot, |open| {
+            if let Some(map) = snapshot.held(space) {
+                return Ok(DiskSizes::Resident(map.range(range)));
+            }
+            let keyspace = open.space(space)?;
+            let snapshot = &snapshot.snapshot;
+            Ok(DiskSizes::Files {
+                keys: snapshot.range::<Vec<u8>, _>(keyspace, range.clone()),
+                lengths: snapshot.range::<Vec<u8>, _>(keyspace, range),
+            })
+        })
+    }
+
     fn with_snapshot<R>(
         &self,
         snapshot: &DiskSnapshot,
@@ -590,6 +619,20 @@ impl DoubleEndedIterator for DiskScan {
     }
 }
 
+impl Iterator for DiskSizes {
+    type Item = Result<(Bytes, u64), StorageError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            DiskSizes::Files { keys, lengths } => Some(size(keys.next()?, lengths.next()?)),
+            DiskSizes::Resident(range) => {
+                let (key, value) = range.next()?;
+                Some(Ok((key, value.len() as u64)))
+            }
+        }
+    }
+}
+
 impl DiskSnapshot {
     /// A space that is in memory.
     fn held(&self, space: SpaceId) -> Option<&ResidentMap> {
@@ -610,6 +653,12 @@ fn number_in(open: &Opened, snapshot: &fjall::Snapshot) -> Result<u64, StorageEr
 fn pair(guard: fjall::Guard) -> Result<(Bytes, Bytes), StorageError> {
     let (key, value) = guard.into_inner().map_err(read_error)?;
     Ok((key.into(), value.into()))
+}
+
+fn size(key: fjall::Guard, length: fjall::Guard) -> Result<(Bytes, u64), StorageError> {
+    let key = key.key().map_err(read_error)?;
+    let length = length.size().map_err(read_error)?;
+    Ok((key.into(), u64::from(length)))
 }
 
 fn create_options(options: SpaceOptions, memtable_bytes: u64) -> KeyspaceCreateOptions {

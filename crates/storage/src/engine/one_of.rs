@@ -12,8 +12,8 @@ use bytes::Bytes;
 #[cfg(feature = "simulation")]
 use super::simulated;
 use super::{
-    Batch, Directory, Disk, DiskScan, DiskSnapshot, EngineOptions, Examiners, ResidentChange,
-    SpaceId, SpaceOptions, Sync,
+    Batch, Directory, Disk, DiskScan, DiskSizes, DiskSnapshot, EngineOptions, Examiners,
+    ResidentChange, SpaceId, SpaceOptions, Sync,
 };
 use crate::StorageError;
 
@@ -34,6 +34,13 @@ pub(crate) enum Snapshot {
 /// A scan over the keys and values of a range, from either end.
 pub(crate) enum Scan {
     Disk(DiskScan),
+    #[cfg(feature = "simulation")]
+    Simulated(simulated::Scan),
+}
+
+/// A scan over the keys of a range, each with the length of its value.
+pub(crate) enum Sizes {
+    Disk(DiskSizes),
     #[cfg(feature = "simulation")]
     Simulated(simulated::Scan),
 }
@@ -245,6 +252,27 @@ impl Engine {
         }
     }
 
+    /// The keys of a range in a snapshot, each with the length of its value. Values that lie in
+    /// files of their own are not read.
+    pub(crate) fn sizes_at(
+        &self,
+        snapshot: &Snapshot,
+        space: SpaceId,
+        range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+    ) -> Result<Sizes, StorageError> {
+        match (self, snapshot) {
+            (Engine::Disk(of), Snapshot::Disk(at)) => {
+                of.sizes_at(at, space, range).map(Sizes::Disk)
+            }
+            #[cfg(feature = "simulation")]
+            (Engine::Simulated(of), Snapshot::Simulated(at)) => {
+                of.scan_at(at, space, range).map(Sizes::Simulated)
+            }
+            #[cfg(feature = "simulation")]
+            _ => unreachable!("a snapshot of another engine"),
+        }
+    }
+
     /// See [`Disk::compact`].
     pub(crate) fn compact(&self, space: SpaceId) -> Result<(), StorageError> {
         either!(self, of => of.compact(space))
@@ -283,6 +311,21 @@ impl Iterator for Scan {
             Scan::Disk(of) => of.next(),
             #[cfg(feature = "simulation")]
             Scan::Simulated(of) => of.next(),
+        }
+    }
+}
+
+impl Iterator for Sizes {
+    type Item = Result<(Bytes, u64), StorageError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Sizes::Disk(of) => of.next(),
+            #[cfg(feature = "simulation")]
+            Sizes::Simulated(of) => {
+                let entry = of.next()?;
+                Some(entry.map(|(key, value)| (key, value.len() as u64)))
+            }
         }
     }
 }

@@ -145,6 +145,7 @@ impl Iterator for RowStream {
     }
 }
 
+/// Fails above the most tombstones that a read may pass. Those of live rows count, too.
 fn check_tombstones(tombstones: u64, max: u64) -> Result<(), StorageError> {
     match tombstones > max {
         true => Err(StorageError::TooManyTombstones(tombstones)),
@@ -189,21 +190,25 @@ impl PartitionRead {
                 };
                 let (key, value) = entry?;
                 let record = record::decode(value)?;
-                if let Some(row) = context.row(entered, partition, key, record)? {
-                    self.found_rows = true;
-                    return Ok(Some(row));
-                }
+                let row = context.row(entered, partition, key, record)?;
                 check_tombstones(entered.tombstones, max)?;
+                if row.is_some() {
+                    self.found_rows = true;
+                    return Ok(row);
+                }
                 continue;
             }
             match self.plan.ranges.pop_front() {
                 Some(RowRange::Point(suffix)) => {
                     let key = key::bound(&self.plan.partition, ROW, &suffix);
-                    if let Some(record) = context.get(&key)?
-                        && let Some(row) = context.row(entered, partition, key.into(), record)?
-                    {
+                    let Some(record) = context.get(&key)? else {
+                        continue;
+                    };
+                    let row = context.row(entered, partition, key.into(), record)?;
+                    check_tombstones(entered.tombstones, max)?;
+                    if row.is_some() {
                         self.found_rows = true;
-                        return Ok(Some(row));
+                        return Ok(row);
                     }
                 }
                 Some(RowRange::Range(SuffixRange { low, high })) => {
@@ -272,11 +277,12 @@ impl RingRead {
             }
             let record = record::decode(value)?;
             let partition = parts.partition.len();
-            if let Some(row) = context.row(&mut current.entered, partition, key.clone(), record)? {
-                current.found_rows = true;
-                return Ok(Some(row));
-            }
+            let row = context.row(&mut current.entered, partition, key.clone(), record)?;
             check_tombstones(self.tombstones + current.entered.tombstones, max)?;
+            if row.is_some() {
+                current.found_rows = true;
+                return Ok(row);
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::context::ReadContext;
 use super::entries::{self, EntryStream};
 use super::plan;
+use super::sizes::{PartitionSize, PartitionWalk, WalkStep};
 use super::stream::{self, RowStream};
 use crate::StorageError;
 use crate::key::{self, HEADER, ROW};
@@ -34,6 +35,17 @@ impl View {
         stream::open(Arc::clone(&self.context), request)
     }
 
+    /// Takes a step of a walk over the partitions: passes the next entries, at most so many. Does
+    /// blocking file reads.
+    pub fn walk(
+        &self,
+        walk: &mut PartitionWalk,
+        entries_max: usize,
+        is_wanted: impl Fn(&PartitionSize) -> bool,
+    ) -> Result<WalkStep, StorageError> {
+        walk.step(&self.context, entries_max, is_wanted)
+    }
+
     /// Whether a secondary index has the entries of all rows. Until it has, a read by it lacks
     /// rows.
     pub fn is_index_ready(&self, index: Uuid) -> Result<bool, StorageError> {
@@ -47,26 +59,24 @@ impl View {
         entries::open(Arc::clone(&self.context), index, request)
     }
 
-    /// The live row at a position; `None` if there is none, and for the position of a partition as
-    /// a whole, whose rows [`View::read`] gives. Does blocking file reads.
-    pub fn row_at(&self, position: &Position) -> Result<Option<Row>, StorageError> {
+    /// The live row at a position, and the number of tombstones there; `None` if there is no such
+    /// row, and for the position of a partition as a whole, whose rows [`View::read`] gives. Does
+    /// blocking file reads.
+    pub fn row_at(&self, position: &Position) -> Result<(Option<Row>, u64), StorageError> {
         let context = &self.context;
         let parts = plan::split(&context.table, position)?;
         if parts.kind != ROW {
-            return Ok(None);
+            return Ok((None, 0));
         }
         let Some(record) = context.get(&position.0)? else {
-            return Ok(None);
+            return Ok((None, 0));
         };
         let (token, key) = context.decode_partition(parts.partition)?;
         let head = context.head(parts.partition)?;
         let mut entered = context.enter(token, key, head.as_ref());
-        context.row(
-            &mut entered,
-            parts.partition.len(),
-            position.0.clone(),
-            record,
-        )
+        let partition = parts.partition.len();
+        let row = context.row(&mut entered, partition, position.0.clone(), record)?;
+        Ok((row, entered.tombstones))
     }
 
     /// The position of the partition that a position is in, as a whole.

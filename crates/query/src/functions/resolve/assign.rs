@@ -5,7 +5,7 @@ use cql::ast::{Operation, Term};
 use value::{CqlType, Literal};
 
 use super::{is_of_receiver, resolve};
-use crate::functions::Argument;
+use crate::functions::{Argument, is_token};
 
 /// A measure of how well a term fits a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,6 +77,7 @@ pub fn assignability(term: &Term, cql_type: &CqlType) -> Assignability {
 pub fn natural_type(term: &Term) -> Option<CqlType> {
     match term.without_parentheses() {
         Term::TypeHint { data_type, .. } => data_type.resolve(&no_user_types).ok(),
+        Term::Function(call) if is_token(call) => Some(CqlType::Bigint),
         Term::Function(call) => {
             let arguments: Vec<Argument<'_>> = call.arguments.iter().map(Argument::Term).collect();
             resolve(call.keyspace.as_deref(), &call.name, &arguments, None)

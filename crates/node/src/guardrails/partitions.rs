@@ -1,0 +1,197 @@
+//! The sizes of partitions.
+//!
+//! A write can't tell how large its partition becomes, and nothing counts a partition as a whole.
+//! So a walk goes over the keys of all tables now and then, in pieces, with pauses between them
+//! that leave nine tenths of a processor to others. It takes longer with more rows, and never more
+//! at a time.
+//!
+//! As in Cassandra, nothing is refused: the rows are there already. Above the threshold for
+//! failures the line of the log is an error.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use machine::aside;
+use schema::Table;
+use storage::read::{PartitionSize, PartitionWalk, SizedPartition, WalkStep};
+use storage::{Storage, StorageError};
+use tasks::{Registry, Scope, Spec, Task};
+use tokio::time::Instant;
+use turns::Class;
+use value::Value;
+
+use super::{Guardrail, Guardrails, Place, Violation};
+
+/// Keys that are passed at a time.
+const ENTRIES_A_STEP: usize = 1_000;
+
+/// The pause behind a piece of work, as a multiple of the time that it took.
+const PAUSE_SHARE: u32 = 9;
+
+/// The guardrails of partitions, each with its value.
+const OF_PARTITIONS: [(Guardrail, Measure); 3] = [
+    (Guardrail::PartitionSize, |size| size.bytes),
+    (Guardrail::PartitionRows, |size| size.rows),
+    (Guardrail::PartitionTombstones, |size| size.tombstones),
+];
+
+type Measure = fn(&PartitionSize) -> u64;
+
+/// Walks over the partitions of all tables of users.
+pub struct PartitionWalks {
+    /// The storage of the tables.
+    pub storage: Storage,
+    /// The guardrails, which note partitions above a threshold.
+    pub guardrails: Arc<Guardrails>,
+    /// The list on which each walk is a task.
+    pub tasks: Registry,
+    /// The time from the end of a walk to the next one.
+    pub interval: Duration,
+}
+
+impl PartitionWalks {
+    /// Walks again and again, from now on. Ends at once if there is no threshold on partitions.
+    pub async fn run(self) {
+        let mut of_partitions = OF_PARTITIONS.iter();
+        if !of_partitions.any(|(guardrail, _)| self.guardrails.limits(*guardrail).is_set()) {
+            return;
+        }
+        loop {
+            self.walk().await;
+            tokio::time::sleep(self.interval).await;
+        }
+    }
+
+    /// Walks over all tables once.
+    async fn walk(&self) {
+        let task = self.tasks.start(Spec {
+            kind: "partitions",
+            scope: Scope::default(),
+            units: "keys",
+            total: None,
+            counters: &["tables", "partitions", "large"],
+            abortable: true,
+        });
+        let mut failed = None;
+        for table in self.tables() {
+            match self.walk_table(&table, &task).await {
+                Ok(()) => task.count("tables", 1),
+                // The table was dropped meanwhile.
+                Err(StorageError::NoSuchTable(_)) => {}
+                Err(error) => {
+                    tracing::warn!(
+                        keyspace = table.keyspace,
+                        table = table.name,
+                        %error,
+                        "the sizes of the partitions could not be read"
+                    );
+                    failed = Some(error);
+                }
+            }
+            if task.abort_requested() {
+                task.stopped();
+                return;
+            }
+        }
+        match failed {
+            Some(error) => task.failed(error),
+            None => task.done(),
+        }
+    }
+
+    /// The tables of users, without change logs, whose partitions nobody shapes.
+    fn tables(&self) -> Vec<Arc<Table>> {
+        let catalog = self.storage.catalog();
+        let tables = catalog.keyspaces.values().flat_map(|of| of.tables.values());
+        let tables = tables.filter(|table| table.log_of.is_none());
+        tables.cloned().collect()
+    }
+
+    async fn walk_table(&self, table: &Arc<Table>, task: &Task) -> Result<(), StorageError> {
+        let limits = self.guardrails.limits(Guardrail::PartitionTombstones);
+        let mut walk = PartitionWalk::new(limits.is_set());
+        while !task.abort_requested() {
+            let (storage, guardrails) = (self.storage.clone(), Arc::clone(&self.guardrails));
+            let id = table.id;
+            let work = move || {
+                let _turn = storage.turns().take_blocking(Class::Background);
+                let began = Instant::now();
+                let view = storage.view_at(id, None)?;
+                let is_large = |size: &PartitionSize| guardrails.is_large(size);
+                let step = view.walk(&mut walk, ENTRIES_A_STEP, is_large)?;
+                Ok((walk, step, began.elapsed()))
+            };
+            let done = aside(work).await;
+            let done = done.map_err(|error| StorageError::Io(error.to_string()))?;
+            let (step, took): (WalkStep, Duration);
+            (walk, step, took) = done?;
+            task.add(step.entries);
+            task.count("partitions", step.partitions);
+            task.count("large", step.wanted.len() as u64);
+            for partition in &step.wanted {
+                self.guardrails.note_partition(table, partition);
+            }
+            if step.is_done {
+                break;
+            }
+            tokio::time::sleep(took * PAUSE_SHARE).await;
+        }
+        Ok(())
+    }
+}
+
+impl Guardrails {
+    /// Whether the size of a partition is above a threshold.
+    fn is_large(&self, size: &PartitionSize) -> bool {
+        OF_PARTITIONS.iter().any(|(guardrail, measure)| {
+            let limits = self.limits(*guardrail);
+            let least = limits.warn.or(limits.fail);
+            least.is_some_and(|least| measure(size) > least)
+        })
+    }
+
+    /// Notes a partition that is above a threshold.
+    fn note_partition(&self, table: &Table, partition: &SizedPartition) {
+        let key = key_text(table, partition);
+        let place = Place {
+            keyspace: &table.keyspace,
+            table: &table.name,
+            partition: &key,
+            ..Place::default()
+        };
+        for (guardrail, measure) in OF_PARTITIONS {
+            let value = measure(&partition.size);
+            let message = |violation: Violation| {
+                let amount = match guardrail {
+                    Guardrail::PartitionSize => format!("size {value}"),
+                    Guardrail::PartitionRows => format!("{value} rows"),
+                    _ => format!("{value} tombstones"),
+                };
+                format!(
+                    "Guardrail {} violated: Partition {}.{}:{key} has {amount}, this exceeds the {} threshold of {}.",
+                    guardrail.name(),
+                    table.keyspace,
+                    table.name,
+                    violation.word(),
+                    violation.threshold
+                )
+            };
+            self.judge(guardrail, value, place, message);
+        }
+    }
+}
+
+/// The key of a partition as constants of CQL, its beginning if it is long.
+fn key_text(table: &Table, partition: &SizedPartition) -> String {
+    const CHARS_MAX: usize = 200;
+    let key = table.partition_key().into_iter().zip(&partition.key);
+    let values: Vec<String> = key
+        .map(
+            |(column, bytes)| match Value::deserialize(&column.cql_type, bytes) {
+                Ok(value) => value.to_literal(),
+                Err(_) => Value::Blob(bytes.clone()).to_literal(),
+            },
+        )
+        .collect();
+    values.join(", ").chars().take(CHARS_MAX).collect()
+}
