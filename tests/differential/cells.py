@@ -4,7 +4,9 @@ Answers of one form are compared cell by cell. So several of these may stand in 
 else of it has to be equal."""
 
 import dataclasses
+import decimal
 import re
+import struct
 import uuid
 
 HEADER = re.compile(r"^(columns|prepared columns|variables)\b.*?: ")
@@ -82,12 +84,6 @@ def _legacy_type(_statement, their, our):
     return their.replace(LEGACY, "timeuuid"), our
 
 
-@header("A cast of a column to its own type has the column's name, in descending order, too.")
-def _cast_name(_statement, their, our):
-    # Only where our name has no cast.
-    return their if "cast(" in our else re.sub(r"^cast\((c\d) as \w+\) ", r"\1 ", their), our
-
-
 @header("The fields of a literal in a column's name stand as they were written; Cassandra's stand as in a hash.")
 def _named_fields(_statement, their, our):
     return ["".join(sorted(name)) if "{f" in name else name for name in (their, our)]
@@ -103,6 +99,40 @@ def _legacy_value(each):
 @cell("A duration of nothing has a text that can be read again, 0s; Cassandra's is empty.")
 def _no_duration(each):
     return "0s" in each.ours and re.sub(r"\b0s\b", "", each.ours) == each.theirs
+
+
+@cell("A float is written with the fewest digits that mean it; Java 17 writes more of some.")
+def _digits_of_float(each):
+    number = re.compile(r"(-?\d+\.\d+(?:E-?\d+)?)")
+    theirs, ours = number.split(each.theirs), number.split(each.ours)
+    if len(theirs) != len(ours) or theirs[::2] != ours[::2]:
+        return False
+    # Every second part is a number.
+    return all(
+        their == our or len(our) < len(their) and _as_float(our) == _as_float(their)
+        for their, our in zip(theirs[1::2], ours[1::2])
+    )
+
+
+def _as_float(text):
+    number = float(text)
+    return struct.pack(">f", number) if abs(number) < 3.4e38 else text
+
+
+@cell("An average of decimals is rounded once; Cassandra rounds it at every row.")
+def _average_of_decimals(each):
+    if not each.may_be_of("avg(") or not each.our_column.endswith(" decimal"):
+        return False
+    theirs, ours = decimal.Decimal(each.theirs), decimal.Decimal(each.ours)
+    last_digit = decimal.Decimal((0, (1,), ours.as_tuple().exponent))
+    with decimal.localcontext(prec=100):
+        return theirs.as_tuple().exponent == ours.as_tuple().exponent and abs(theirs - ours) <= 20 * last_digit
+
+
+@cell("A counter beside a decimal has no digits behind the point; Cassandra gives it one.")
+def _counter_and_decimal(each):
+    is_sum = re.match(r"\w+ [-+*/%] \w+ decimal$", each.our_column)
+    return bool(is_sum) and each.theirs == f"{each.ours}.0"
 
 
 @cell("Masks count characters; Cassandra cuts those beyond the first plane in two.")

@@ -52,21 +52,20 @@ def meant(reason, witness=None):
     return lambda rule: RULES.append((reason, rule, witness)) or rule
 
 
-def reason_for(step, theirs, ours, before):
-    """(why two different answers are meant to differ or None, the witness that has to prove it or
-    None). An answer may differ in the routing of its statement besides."""
+def reasons_for(step, theirs, ours, before):
+    """Why two different answers may be meant to differ: (reason, the witness that has to prove it or
+    None) of each rule. An answer may differ in the routing of its statement besides."""
     statement = statement_of(step)
     reason = _routing(statement, theirs, ours)
     if reason:
         theirs, ours = ROUTE.sub("", theirs), ROUTE.sub("", ours)
         if what_counts(theirs) == what_counts(ours):
-            return reason, None
+            return [(reason, None)]
     of_cells = cells.reasons(statement, theirs, ours)
     if of_cells:
-        return of_cells[0], None
+        return [(of_cells[0], None)]
     case = Case(statement, theirs, ours, before)
-    found = ((reason, witness) for reason, rule, witness in RULES if rule(case))
-    return next(found, (None, None))
+    return [(reason, witness) for reason, rule, witness in RULES if rule(case)]
 
 
 def _routing(statement, theirs, ours):
@@ -102,6 +101,17 @@ def _fault_of_field(case):
 @meant("An empty literal is a map where the column is one; Cassandra takes it for a set in descending order.")
 def _fault_of_empty_map(case):
     return "{}" in case.statement and case.their_error("0000", r"ClassCastException: \S* \S*MapType cannot be cast")
+
+
+@meant("A null in parentheses is no tuple where the column is of a user type; Cassandra fails within.")
+def _fault_of_null(case):
+    return "(null)" in case.statement and case.their_error("0000", r"ClassCastException: \S* \S*Tuples\$Value cannot")
+
+
+@meant("A slice whose end lies before its begin has no elements; Cassandra fails within for some.")
+def _fault_of_slice(case):
+    fails = bool(re.search(r"\b[sv]\d+\[.+\.\..+\]", case.statement)) and case.their_error("1300")
+    return fails and not is_refused(case.ours)
 
 
 @meant("Deleted ranges stand beside limits, groups and counts; Cassandra fails within.", witness="limits")
@@ -211,6 +221,19 @@ def _first_row(case):
 def _beside_index(case):
     is_read = case.statement.startswith("SELECT") and any(" INDEX " in step for step in case.before)
     return is_read and not is_refused(case.theirs) and not is_refused(case.ours)
+
+
+@meant("A limit counts the rows that are found; Cassandra's ends before some.", witness="limits")
+def _limited(case):
+    is_read = case.statement.startswith("SELECT") and " LIMIT " in case.statement
+    return is_read and not is_refused(case.theirs) and not is_refused(case.ours)
+
+
+@meant("A vector of large numbers is indexed; Cassandra fails within.")
+def _fault_of_vector(case):
+    is_indexed = any(step.startswith("CREATE CUSTOM INDEX") for step in case.before)
+    has_vector = any("vector<float" in step for step in case.before)
+    return is_indexed and has_vector and case.their_error("1500") and not is_refused(case.ours)
 
 
 @meant("A vector that is indexed has finite elements.")

@@ -5,10 +5,11 @@ import dataclasses
 import compare
 import stories
 import witnesses
-from meant import reason_for
+from meant import reasons_for
 from shrinking import shrunk
 from sides import Cassandra, Side, ends_story, has_fault, is_equal, is_read, is_refused, without_pages
 
+BY_CHANCE = "Not seen again: Cassandra's conditional writes are not always earlier than the writes behind them."
 PAGES = "Cassandra's pages, put together, are not its own answer without pages; Annulus's are."
 FOUND_IN_STORY_MAX = 3
 """A story ends after so many differences: most of them have one cause."""
@@ -66,6 +67,10 @@ class Run:
             reason, _ = self.reason_for(step, theirs, ours, done)
             before = [each for each in done if each not in definitions]
             difference = Difference(seed, definitions, before, step, theirs, ours)
+            is_chance = not reason and is_read(step) and not self.elsewhere().differs(done, step)
+            if is_chance:
+                told.meant.append((BY_CHANCE, difference))
+                break
             if reason:
                 told.meant.append((reason, difference))
             else:
@@ -104,10 +109,10 @@ class Run:
             if compare.what_counts(our_plain) == compare.what_counts(ours):
                 if is_equal(theirs, ours) or self.reason_for(plain, theirs, ours, before)[0]:
                     return PAGES, "pages"
-        reason, witness = reason_for(step, theirs, ours, before)
-        if witness and not witnesses.proves(witness, self, step, before, ours):
-            return None, None
-        return reason, witness
+        for reason, witness in reasons_for(step, theirs, ours, before):
+            if witness is None or witnesses.proves(witness, self, step, before, ours):
+                return reason, witness
+        return None, None
 
     def differs(self, steps, last):
         """Whether the last of these steps still differs, in a keyspace made anew."""

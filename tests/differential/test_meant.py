@@ -1,7 +1,7 @@
 """Tests that the rules of what is meant to differ let pass what they tell, and nothing near it."""
 
 import pytest
-from meant import reason_for
+from meant import reasons_for
 
 HEAD = "columns of differential.t: "
 REFUSED = "error 2200 InvalidRequestException: "
@@ -35,8 +35,7 @@ OURS = two_cells("timeuuid", "13814000-1dd2-11b2-8080-808080808080", "0s")
     ],
 )
 def test_what_a_rule_tells_is_meant(step, theirs, ours):
-    reason, witness = reason_for(step, theirs, ours, [])
-    assert reason and witness is None
+    assert [witness for _, witness in reasons_for(step, theirs, ours, [])] == [None]
 
 
 @pytest.mark.parametrize(
@@ -69,11 +68,10 @@ def test_what_a_rule_tells_is_meant(step, theirs, ours):
     ],
 )
 def test_what_is_near_a_rule_is_not_meant(step, theirs, ours):
-    assert reason_for(step, theirs, ours, []) == (None, None)
+    assert reasons_for(step, theirs, ours, []) == []
 
 
 def test_what_an_index_may_hide_needs_a_witness():
-    reason, witness = reason_for(
-        "SELECT p0 FROM t WHERE v0 = 1", f"{HEAD}p0 int", f"{HEAD}p0 int\n1", ["CREATE INDEX i0 ON t (v0)"]
-    )
-    assert reason and witness == "indexes"
+    found, nothing = f"{HEAD}p0 int\n1", f"{HEAD}p0 int"
+    reasons = reasons_for("SELECT p0 FROM t WHERE v0 = 1", nothing, found, ["CREATE INDEX i0 ON t (v0)"])
+    assert [witness for _, witness in reasons] == ["indexes"]
