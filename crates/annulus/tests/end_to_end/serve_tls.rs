@@ -25,7 +25,7 @@ fn annulus(directory: &Path, arguments: &[&str]) -> Output {
 }
 
 /// Makes certificates in `certs`.
-fn certificate(directory: &Path, arguments: &[&str]) {
+pub fn certificate(directory: &Path, arguments: &[&str]) {
     let made = annulus(
         directory,
         &[&["certificate", "--out", "certs"], arguments].concat(),
@@ -42,7 +42,8 @@ fn pem(directory: &Path, name: &str) -> Pem {
     }
 }
 
-fn start(directory: &Path, more: &[&str]) -> Server {
+/// Starts a server with the certificate in `certs`.
+pub fn start(directory: &Path, more: &[&str]) -> Server {
     let path = |name: &str| directory.join("certs").join(name).display().to_string();
     let (certificate, key) = (path("server.pem"), path("server.key"));
     let tls = ["--tls-cert-path", &certificate, "--tls-key-path", &key];
