@@ -16,7 +16,7 @@ use client_memory::Budget;
 use embedded::Embedded;
 use net::tls::{TlsClients, TlsOptions};
 use node::guardrails::Guardrails;
-use node::{HttpLogins, ListenerOptions, Node, NodeOptions};
+use node::{HttpLogins, ListenerOptions, Local, Node, NodeOptions};
 use rustls::ServerConfig;
 use storage::{Storage, StorageOptions};
 use store::{IndexesOptions, MemoryOptions, StartError, Store, StoreHandle, StoreOptions};
@@ -31,7 +31,7 @@ use crate::logging;
 use crate::open_files;
 use crate::renewal::{Checks, Failures};
 use crate::role;
-use crate::sample;
+use crate::sample::{self, Doors};
 use crate::settings::{Resolved, Sample, Settings, Tls};
 use crate::settings_file;
 use crate::shown_settings;
@@ -116,7 +116,12 @@ async fn serve(settings: Resolved) -> anyhow::Result<()> {
             return Err(error);
         }
     };
-    let ready = get_ready(&settings, servers.addresses(), servers.store.status());
+    let ready = get_ready(
+        &settings,
+        servers.addresses(),
+        servers.node.local(),
+        servers.store.status(),
+    );
     let running = async {
         ready.await?;
         std::future::pending().await
@@ -395,6 +400,7 @@ fn in_use(address: SocketAddr, flag: &str, error: &std::io::Error) -> Failure {
 async fn get_ready(
     settings: &Resolved,
     (cql, http): (SocketAddr, SocketAddr),
+    database: Local,
     mut status: watch::Receiver<NodeStatus>,
 ) -> anyhow::Result<()> {
     status
@@ -402,7 +408,13 @@ async fn get_ready(
         .await
         .context("the index service ended")?;
     if settings.sample == Some(Sample::Movies) {
-        sample::load_movies(cql, http, &settings.data_dir)
+        let doors = Doors {
+            cql,
+            http,
+            login: settings.login,
+            tls: settings.tls.is_some(),
+        };
+        sample::load_movies(&database, doors, &settings.data_dir)
             .await
             .context("loading the film sample")?;
     }

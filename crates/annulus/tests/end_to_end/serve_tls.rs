@@ -173,14 +173,6 @@ fn settings_that_cannot_be_used_are_named() {
             &["--tls-cert-path=nowhere", "--tls-key-path=certs/server.key"],
             "nowhere",
         ),
-        (
-            &[
-                "--tls-cert-path=certs/server.pem",
-                "--tls-key-path=certs/server.key",
-                "--sample=movies",
-            ],
-            "sample",
-        ),
     ] {
         let serve = ["serve", "--cql-port=0", "--http-port=0", "--data-dir=data"];
         let refused = annulus(directory, &[&serve[..], arguments].concat());
