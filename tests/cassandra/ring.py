@@ -41,9 +41,10 @@ class Ring:
 
 
 @contextlib.contextmanager
-def cassandra_ring(nodes=1, network=None, yaml=None):
+def cassandra_ring(nodes=1, network=None, yaml=None, java_options=None):
     """Yields a fresh `Ring` on addresses of its own or on those of a network, and removes it
-    afterwards. `yaml` is a file with more lines of cassandra.yaml."""
+    afterwards. `yaml` is a file with more lines of cassandra.yaml, `java_options` a text of more
+    arguments for Java."""
     network = network or free_network()
     cql, storage = free_port(f"{network}.1"), free_port(f"{network}.1")
     settings = {
@@ -58,6 +59,8 @@ def cassandra_ring(nodes=1, network=None, yaml=None):
     }
     if yaml is not None:
         settings["CASSANDRA_YAML"] = str(yaml)
+    if java_options is not None:
+        settings["JDK_JAVA_OPTIONS"] = java_options
     with tempfile.TemporaryDirectory() as directory:
         ring = Ring(pathlib.Path(directory) / "ring", nodes, settings)
         try:

@@ -10,7 +10,7 @@ def shrunk(run, definitions, steps, last):
     if run.differs(definitions + writes, last):
         steps = writes
     elif not run.differs(definitions + steps, last):
-        return steps, " (running the same steps again does not show it: these are all of them)"
+        return steps, ", running the same steps again does not show it: these are all of them"
     replays, part = 0, max(len(steps) // 2, 1)
     while replays < REPLAYS_MAX:
         at, is_shorter = 0, False
@@ -24,4 +24,4 @@ def shrunk(run, definitions, steps, last):
         if part == 1 and not is_shorter:
             break
         part = max(part // 2, 1)
-    return steps, ""
+    return steps, ", made small"

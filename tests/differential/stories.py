@@ -16,13 +16,16 @@ from mistakes import random_mistake
 from queries import random_query
 from tables import Table
 
-KEYSPACE = "differential"
-BEGIN = (
-    f"DROP KEYSPACE IF EXISTS {KEYSPACE}",
-    f"CREATE KEYSPACE {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}",
-    f"USE {KEYSPACE}",
-)
 WRITES_FIRST = 20
+
+
+def beginning(keyspace):
+    """The statements that make the keyspace of a story anew."""
+    return (
+        f"DROP KEYSPACE IF EXISTS {keyspace}",
+        f"CREATE KEYSPACE {keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}",
+        f"USE {keyspace}",
+    )
 
 
 def story(seed, length):

@@ -9,6 +9,7 @@ use crate::commands::ceiling::{self, CeilingArguments};
 use crate::commands::compare::{self, CompareArguments};
 use crate::commands::cql_compare::{self, CqlCompareArguments};
 use crate::commands::data::{self, DataCommand};
+use crate::commands::in_memory::{self, InMemoryArguments};
 use crate::commands::ingest::{self, IngestArguments};
 use crate::commands::isolation::{self, IsolationArguments};
 use crate::commands::mixed::{self, MixedArguments};
@@ -125,6 +126,11 @@ enum Command {
     /// flight; and as many searches run alone and beside --write-rate. A write counts once the
     /// index has it. Rows get the vectors of others: make the table anew before you measure recall.
     Shares(SharesArguments),
+    /// Read a table in memory and a regular one, alone and beside a writer: latencies over time
+    ///
+    /// Both tables have equal rows and are read at one rate in the same seconds. Hold the server's
+    /// memory small, page cache included, so that the regular table does not fit.
+    InMemory(InMemoryArguments),
     /// Search at rising concurrency
     ///
     /// The page (--html) has the curves: queries a second and P99 against concurrency, and latency
@@ -146,7 +152,7 @@ enum Command {
     ServingCost(ServingCostArguments),
     /// Measure the most requests that this generator can send on one core
     Ceiling(CeilingArguments),
-    /// Compare inserts and point reads of two CQL servers
+    /// Compare writes and reads of two CQL servers
     CqlCompare(CqlCompareArguments),
     /// Restart an index service from its snapshot, and build the index anew
     Restart(RestartArguments),
@@ -167,6 +173,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<()> {
         Command::Ingest(arguments) => block_on(ingest::run(arguments)),
         Command::Mixed(arguments) => block_on(mixed::run(arguments)),
         Command::Isolation(arguments) => block_on(isolation::run(arguments)),
+        Command::InMemory(arguments) => block_on(in_memory::run(arguments)),
         Command::Shares(arguments) => block_on(shares::run(arguments)),
         Command::Sweep(arguments) => block_on(search::sweep(arguments)),
         Command::Compare(arguments) => block_on(compare::run(arguments)),

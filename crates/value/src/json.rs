@@ -34,7 +34,7 @@ pub fn json_string(text: &str) -> String {
 /// Appends a value. The type is needed for tuples alone, whose last fields a value may leave out.
 fn put(out: &mut String, cql_type: &CqlType, value: &Value) {
     match (value, cql_type) {
-        (Value::Empty, _) => out.push_str("null"),
+        (Value::Empty, _) => put_string(out, ""),
         (Value::Ascii(text) | Value::Text(text), _) => put_string(out, text),
         (Value::Bigint(number) | Value::Counter(number), _) => put_display(out, number),
         (Value::Boolean(truth), _) => put_display(out, truth),
@@ -252,5 +252,19 @@ mod tests {
         let cql_type = CqlType::Int;
         assert_eq!(json_text(&cql_type, None).unwrap(), "null");
         assert!(json_text(&cql_type, Some(&[1])).is_err());
+    }
+
+    #[test]
+    fn an_empty_value_is_an_empty_string() {
+        assert_eq!(of(&CqlType::Timestamp, &Value::Empty), r#""""#);
+        let tuple = Value::Tuple(vec![Some(Value::Empty)]);
+        assert_eq!(of(&CqlType::Tuple(vec![CqlType::Inet]), &tuple), r#"[""]"#);
+        let map = Value::Map(vec![(Value::Empty, Value::Int(1))]);
+        let cql_type = CqlType::Map {
+            key: Box::new(CqlType::Int),
+            value: Box::new(CqlType::Int),
+            frozen: false,
+        };
+        assert_eq!(of(&cql_type, &map), r#"{"": 1}"#);
     }
 }

@@ -6,6 +6,7 @@ pub mod ceiling;
 pub mod compare;
 pub mod cql_compare;
 pub mod data;
+pub mod in_memory;
 pub mod ingest;
 pub mod isolation;
 pub mod mixed;

@@ -17,7 +17,7 @@ use anyhow::ensure;
 use clap::Args;
 use indicatif::ProgressBar;
 
-use super::arguments::Target;
+use super::arguments::{ConsistencyName, RequestArguments, Target};
 use super::searching::{SearchArguments, Searching, questions};
 use crate::load::{Length, Plan};
 use crate::proc::process_cpu_time;
@@ -83,10 +83,9 @@ pub async fn run(arguments: ServingCostArguments) -> anyhow::Result<()> {
         searching: None,
         costs: Vec::new(),
     }];
-    for (name, target) in targets(&arguments) {
-        let dataset = search.data.name();
-        let (names, requests) = (&search.names, &search.requests);
-        let searching = Searching::new(&target, names, requests, &questions, dataset).await?;
+    for (name, target, requests) in targets(&arguments) {
+        let (names, dataset) = (&search.names, search.data.name());
+        let searching = Searching::new(&target, names, &requests, &questions, dataset).await?;
         ways.push(Way {
             name,
             searching: Some(searching),
@@ -130,20 +129,23 @@ pub async fn run(arguments: ServingCostArguments) -> anyhow::Result<()> {
     output.finish()
 }
 
-/// The servers that are measured, by the names of their ways.
-fn targets(arguments: &ServingCostArguments) -> Vec<(&'static str, Target)> {
+/// The servers that are measured, by the names of their ways, and how they are asked.
+fn targets(arguments: &ServingCostArguments) -> Vec<(&'static str, Target, RequestArguments)> {
+    let requests = &arguments.search.requests;
+    let http = |wire| Target::Http(arguments.http.clone(), wire);
     let mut targets = vec![
-        (
-            "HTTP binary",
-            Target::Http(arguments.http.clone(), Wire::Binary),
-        ),
-        (
-            "HTTP JSON",
-            Target::Http(arguments.http.clone(), Wire::Json),
-        ),
+        ("HTTP binary", http(Wire::Binary), requests.clone()),
+        ("HTTP JSON", http(Wire::Json), requests.clone()),
     ];
     if let Some(address) = &arguments.cql {
-        targets.push(("CQL", Target::Cql(address.clone())));
+        let cql = Target::Cql(address.clone());
+        targets.push(("CQL", cql.clone(), requests.clone()));
+        // Beyond ONE the node answers from the rows, even if the index has the columns.
+        let of_rows = RequestArguments {
+            consistency: ConsistencyName::Quorum,
+            ..requests.clone()
+        };
+        targets.push(("CQL, rows read", cql, of_rows));
     }
     targets
 }

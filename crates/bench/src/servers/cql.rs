@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use annulus_bench::data::Vectors;
 use anyhow::{Context, bail};
+use rand::rngs::StdRng;
+use rand::{RngCore as _, SeedableRng as _};
 use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
@@ -153,6 +155,22 @@ impl Database {
             search: self.prepare(search).await?,
         })
     }
+
+    /// Prepares statements for a table `key blob PRIMARY KEY, "C0" blob`, whose rows have values of
+    /// so many bytes.
+    pub async fn blobs(&self, keyspace: &str, table: &str, bytes: usize) -> anyhow::Result<Blobs> {
+        let table = format!("{keyspace}.{table}");
+        Ok(Blobs {
+            session: Arc::clone(&self.session),
+            insert: self
+                .prepare(format!("INSERT INTO {table} (key, \"C0\") VALUES (?, ?)"))
+                .await?,
+            select: self
+                .prepare(format!("SELECT \"C0\" FROM {table} WHERE key = ?"))
+                .await?,
+            bytes,
+        })
+    }
 }
 
 /// Inserts and deletes rows. Cheap to clone.
@@ -229,6 +247,42 @@ impl Searches {
             ColumnType::Vector { dimensions, .. } => Ok(usize::from(*dimensions)),
             other => bail!("the column searched is no vector but {other:?}"),
         }
+    }
+}
+
+/// Rows of a blob each, by numbered keys, whose bytes follow from the key. Cheap to clone.
+#[derive(Clone)]
+pub struct Blobs {
+    session: Arc<Session>,
+    insert: Arc<PreparedStatement>,
+    select: Arc<PreparedStatement>,
+    bytes: usize,
+}
+
+impl Blobs {
+    /// Writes a row.
+    pub async fn write(&self, row: u64) -> Result<(), Failure> {
+        let values = (row.to_be_bytes().to_vec(), self.value(row));
+        let result = self.session.execute_unpaged(&self.insert, values);
+        result.await.map(drop).map_err(|error| failure(&error))
+    }
+
+    /// Reads a row. Returns whether it is there as it was written.
+    pub async fn read(&self, row: u64) -> Result<bool, Failure> {
+        let key = (row.to_be_bytes().to_vec(),);
+        let result = self.session.execute_unpaged(&self.select, key).await;
+        let rows = result.map_err(|error| failure(&error))?.into_rows_result();
+        let rows = rows.map_err(|error| Failure(format!("answer: {error}")))?;
+        let first = rows.maybe_first_row::<(&[u8],)>();
+        let first = first.map_err(|error| Failure(format!("answer: {error}")))?;
+        Ok(first.is_some_and(|(value,)| value == self.value(row)))
+    }
+
+    /// The value of a row: bytes that no compression makes smaller.
+    fn value(&self, row: u64) -> Vec<u8> {
+        let mut value = vec![0; self.bytes];
+        StdRng::seed_from_u64(row).fill_bytes(&mut value);
+        value
     }
 }
 

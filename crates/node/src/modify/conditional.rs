@@ -11,7 +11,7 @@ use bytes::{Bytes, BytesMut};
 use client_memory::Account;
 use cql::error::CqlError;
 use query::bind::StatementClock;
-use schema::{Column, ColumnKind, Table};
+use schema::{Column, ColumnId, Table};
 use storage::mutation::{
     Condition, PartitionMutation, RowCondition, RowPredicate, Write, WriteOutcome,
 };
@@ -264,14 +264,13 @@ impl Conditional {
             true => self.row_beside(database, standing, parameters.told_s)?,
             false => standing,
         };
-        let sees_statics = match self.shows_all {
-            true => self.writes_statics,
-            false => self
-                .shown
-                .iter()
-                .any(|shown| shown.kind == ColumnKind::Static),
+        // A static row without the row that was asked for is shown only if it has something of what
+        // Cassandra reads: the columns of the conditions, or all where one is written.
+        let is_read = |id: ColumnId| self.writes_statics || self.shown.iter().any(|c| c.id == id);
+        let is_row = |row: &Row| {
+            let mut statics = row.partition.static_cells.iter();
+            row.clustering.is_some() || statics.any(|(id, _)| is_read(*id))
         };
-        let is_row = |row: &Row| sees_statics || row.clustering.is_some();
         let rows: Vec<Row> = rows.into_iter().filter(is_row).collect();
         let columns = match self.shows_all {
             true => self.table.columns_in_select_order(),

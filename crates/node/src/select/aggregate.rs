@@ -70,8 +70,8 @@ enum Total {
         sum: f64,
         /// The amount that rounding has lost of the sum.
         lost: f64,
-        /// The sum of the numbers times [`SMALLER`]. It gives the average of numbers whose sum
-        /// overflows. Only for `double`.
+        /// The sum of the numbers times [`SMALLER`]. It gives the average of numbers whose sum is
+        /// infinite: it overflows, or one of them is.
         small: f64,
     },
     Varint(BigInt),
@@ -181,13 +181,10 @@ impl Accumulator {
             (Total::Integer(sum), Value::Bigint(number) | Value::Counter(number)) => {
                 *sum += i128::from(number);
             }
-            (Total::Float { sum, lost, .. }, Value::Float(number)) => {
-                add_float(sum, lost, f64::from(number));
+            (total @ Total::Float { .. }, Value::Float(number)) => {
+                add_float(total, f64::from(number));
             }
-            (Total::Float { sum, lost, small }, Value::Double(number)) => {
-                add_float(sum, lost, number);
-                *small += number * SMALLER;
-            }
+            (total @ Total::Float { .. }, Value::Double(number)) => add_float(total, number),
             (Total::Varint(sum), Value::Varint(number)) => *sum += number,
             (Total::Decimal(sum), Value::Decimal(number)) => {
                 if number.fractional_digit_count().abs() > SCALE_MAX {
@@ -235,7 +232,12 @@ impl Accumulator {
     }
 }
 
-fn add_float(sum: &mut f64, lost: &mut f64, number: f64) {
+/// Adds a number to a total of floats.
+fn add_float(total: &mut Total, number: f64) {
+    let Total::Float { sum, lost, small } = total else {
+        return;
+    };
+    *small += number * SMALLER;
     let next = *sum + number;
     if next.is_finite() {
         *lost += if sum.abs() >= number.abs() {
@@ -440,6 +442,11 @@ mod tests {
                 Some(Value::Double(average))
             );
         }
+        let floats = [f32::NEG_INFINITY, 1.0].map(Value::Float);
+        assert_eq!(
+            run(AggregateFunction::Avg, &CqlType::Float, &floats),
+            Some(Value::Float(f32::NEG_INFINITY))
+        );
     }
 
     #[test]

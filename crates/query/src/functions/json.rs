@@ -2,10 +2,14 @@
 
 use bytes::Bytes;
 use cql::error::{CqlError, ErrorKind};
-use value::{CqlType, json_text};
+use value::{CqlType, Value, json_text};
 
-/// The JSON text of a value. Null gives the text `null`.
+/// The JSON text of a value. Null and an empty value give the text `null`.
 pub(super) fn to_json(cql_type: &CqlType, value: Option<&[u8]>) -> Result<Bytes, CqlError> {
+    let is_empty = |bytes: &&[u8]| {
+        bytes.is_empty() && matches!(Value::deserialize(cql_type, bytes), Ok(Value::Empty))
+    };
+    let value = value.filter(|bytes| !is_empty(bytes));
     match json_text(cql_type, value) {
         Ok(text) => Ok(text.into()),
         Err(error) => Err(CqlError::invalid(format!(
@@ -36,4 +40,17 @@ pub(super) fn from_json(
             ),
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_value_alone_is_null() {
+        assert_eq!(to_json(&CqlType::Int, Some(&[])).unwrap(), "null");
+        assert_eq!(to_json(&CqlType::Text, Some(&[])).unwrap(), "\"\"");
+        let tuple = CqlType::Tuple(vec![CqlType::Int]);
+        assert_eq!(to_json(&tuple, Some(&[0; 4])).unwrap(), "[\"\"]");
+    }
 }

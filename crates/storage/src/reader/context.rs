@@ -113,12 +113,12 @@ impl ReadContext {
             deleted_to,
             now_s: self.now_s,
         };
-        let live = liveness.row(&record, &self.table.live);
-        entered.tombstones += liveness.tombstones(&record, live.as_deref());
-        let Some(cells) = live else {
+        let found = liveness.find(record, &self.table.live);
+        entered.tombstones += found.tombstones;
+        let Some(cells) = found.cells else {
             return Ok(None);
         };
-        let clustering = match record.clustering {
+        let clustering = match found.clustering {
             Some(values) => values,
             None => self
                 .table

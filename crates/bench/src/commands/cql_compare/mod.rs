@@ -3,6 +3,9 @@
 //! The speed of a machine drifts, so the two servers take turns in one run, and the ratio of their
 //! rates is taken within a round. The output gives the median with the least and the most.
 //! `workload` has what is measured, `server` carries it out.
+//!
+//! The client takes its part of a machine that it shares with the servers, which brings rates
+//! nearer to each other than the servers are. So the processor time of each server is told, too.
 
 mod server;
 mod workload;
@@ -13,6 +16,7 @@ use clap::Args;
 
 use self::server::Server;
 use self::workload::{Size, Workload, all};
+use crate::proc::process_cpu_time;
 use crate::servers::access::AccessArguments;
 
 /// The arguments of `cql-compare`.
@@ -24,9 +28,15 @@ pub struct CqlCompareArguments {
     /// The second server: NAME=HOST:PORT
     #[arg(long)]
     b: Target,
+    /// The process id of the first server, on this machine: its processor time is measured, too
+    #[arg(long, value_name = "PID", requires = "b_pid")]
+    a_pid: Option<u32>,
+    /// The process id of the second server
+    #[arg(long, value_name = "PID", requires = "a_pid")]
+    b_pid: Option<u32>,
     /// Statements to each server in each round of a workload (a tenth of it for those of many
     /// rows)
-    #[arg(long, default_value_t = 5_000)]
+    #[arg(long, default_value_t = 20_000)]
     requests: u32,
     /// Rows of the tables that are read
     #[arg(long, default_value_t = 100_000)]
@@ -94,47 +104,75 @@ pub async fn run(arguments: CqlCompareArguments) -> anyhow::Result<()> {
         "{} requests a round, {} rows, {} in flight, {} rounds; median (minimum to maximum)\n",
         arguments.requests, arguments.rows, arguments.in_flight, arguments.rounds
     );
+    let of_processor = format!(" {} µs | {} µs | ratio |", a.name, b.name);
+    let pids = arguments.a_pid.zip(arguments.b_pid).map(<[u32; 2]>::from);
     println!(
-        "| workload | {} /s | {} /s | ratio |\n| --- | --- | --- | --- |",
-        a.name, b.name
+        "| workload | {} /s | {} /s | ratio |{}\n| --- | --- | --- | --- |{}",
+        a.name,
+        b.name,
+        pids.map_or("", |_| &of_processor),
+        pids.map_or("", |_| " --- | --- | --- |"),
     );
     for workload in &workloads {
-        compare(&arguments, &servers, workload).await?;
+        compare(&arguments, &servers, pids, workload).await?;
     }
     Ok(())
+}
+
+/// The measurements of a server, one of each kind for each round.
+#[derive(Default)]
+struct Measured {
+    /// Operations a second.
+    rates: Vec<f64>,
+    /// The server's processor time for an operation, in microseconds.
+    costs: Vec<f64>,
 }
 
 /// Measures one workload on both servers, and prints its row.
 async fn compare(
     arguments: &CqlCompareArguments,
     servers: &[Server; 2],
+    pids: Option<[u32; 2]>,
     workload: &Workload,
 ) -> anyhow::Result<()> {
     let statements = [
         servers[0].prepare(workload).await?,
         servers[1].prepare(workload).await?,
     ];
-    let mut rates: [Vec<f64>; 2] = Default::default();
+    let mut measured: [Measured; 2] = Default::default();
     for round in 0..=arguments.rounds {
         // The order is A B, B A, A B, so that neither always comes first.
         for which in [round % 2, (round + 1) % 2] {
             let (server, statement) = (&servers[which], &statements[which]);
+            let busy = || pids.map(|pids| process_cpu_time(pids[which])).transpose();
+            let before = busy()?;
             let rate = server.rate(workload, statement, round, arguments.in_flight);
             let rate = rate.await?;
+            let took = busy()?.zip(before).map(|(after, before)| after - before);
             if round > 0 {
-                rates[which].push(rate);
+                let of_server = &mut measured[which];
+                of_server.rates.push(rate);
+                let cost = took.map(|took| took.as_secs_f64() * 1e6 / workload.operations());
+                of_server.costs.extend(cost);
             }
         }
     }
-    let [a, b] = rates;
-    let ratios: Vec<f64> = a.iter().zip(&b).map(|(a, b)| a / b).collect();
-    println!(
-        "| {} | {} | {} | {} |",
-        workload.name,
-        spread(&a, 0),
-        spread(&b, 0),
-        spread(&ratios, 2)
-    );
+    let [a, b] = &measured;
+    let ratios = |above: &[f64], below: &[f64]| -> Vec<f64> {
+        above.iter().zip(below).map(|(a, b)| a / b).collect()
+    };
+    let rates = [
+        spread(&a.rates, 0),
+        spread(&b.rates, 0),
+        spread(&ratios(&a.rates, &b.rates), 2),
+    ];
+    let costs = [
+        spread(&a.costs, 1),
+        spread(&b.costs, 1),
+        spread(&ratios(&b.costs, &a.costs), 2),
+    ];
+    let costs = pids.map_or(String::new(), |_| format!(" {} |", costs.join(" | ")));
+    println!("| {} | {} |{costs}", workload.name, rates.join(" | "));
     Ok(())
 }
 

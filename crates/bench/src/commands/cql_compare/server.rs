@@ -104,11 +104,7 @@ impl Server {
             .try_for_each(|()| async { Ok(()) })
             .await
             .with_context(|| format!("{} on {}", workload.name, self.name))?;
-        let done = match workload.answer {
-            Answer::Scan(rows) => f64::from(workload.requests) * rows as f64,
-            Answer::Rows(_) => f64::from(workload.requests),
-        };
-        Ok(done / start.elapsed().as_secs_f64())
+        Ok(workload.operations() / start.elapsed().as_secs_f64())
     }
 
     async fn perform(

@@ -79,6 +79,17 @@ pub struct Workload {
     pub answer: Answer,
 }
 
+impl Workload {
+    /// The operations of a round: statements, or rows of a scan.
+    pub fn operations(&self) -> f64 {
+        let requests = f64::from(self.requests);
+        match self.answer {
+            Answer::Scan(rows) => requests * rows as f64,
+            Answer::Rows(_) => requests,
+        }
+    }
+}
+
 /// A line of the table to write.
 struct Line<'a> {
     name: &'a str,
