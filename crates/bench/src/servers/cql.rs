@@ -28,8 +28,8 @@ pub struct Database {
 }
 
 impl Database {
-    /// Connects to `HOST:PORT` by a builder of its sessions. No request is tried again: one that the driver repeated in silence
-    /// would count as slow instead of failed.
+    /// Connects to `HOST:PORT` by a builder of its sessions. No request is tried again: one that
+    /// the driver repeated in silence would count as slow instead of failed.
     pub async fn connect(
         builder: SessionBuilder,
         address: &str,
