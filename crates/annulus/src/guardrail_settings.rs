@@ -69,7 +69,9 @@ impl GuardrailSettings {
         let fail_name = guardrail.fail_setting().unwrap_or_default();
         let remedy = match self.0.contains_key(&fail_name) {
             true => format!("set {fail_name} to {warn} or more, or {name} to {fail} or less"),
-            false => format!("{fail} is the default of {fail_name}: set it, too, to {warn} or more, or to -1 for none"),
+            false => format!(
+                "{fail} is the default of {fail_name}: set it, too, to {warn} or more, or to -1 for none"
+            ),
         };
         Err(Failure::Configuration(format!(
             "The warn threshold {warn} for {name} should be lower than the fail threshold {fail}; {remedy}"
@@ -164,10 +166,9 @@ mod tests {
 
     #[test]
     fn a_default_for_warnings_follows_a_lower_threshold_for_refusals() {
-        let limits = resolved(
-            "tombstone_failure_threshold = 500\nbatch_size_fail_threshold = \"1KiB\"",
-        )
-        .unwrap();
+        let limits =
+            resolved("tombstone_failure_threshold = 500\nbatch_size_fail_threshold = \"1KiB\"")
+                .unwrap();
         assert_eq!(
             limits[&Guardrail::Tombstones],
             Limits::new(Some(500), Some(500))

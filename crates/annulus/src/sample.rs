@@ -160,7 +160,11 @@ fn what_to_try(doors: Doors, query: &str) -> String {
     let Doors { cql, http, .. } = doors;
     let (host, port) = (cql.ip(), cql.port());
     let (ask, scheme, authority) = match doors.tls {
-        true => ("SSL_CERTFILE=ca.pem cqlsh --ssl", "https", " --cacert ca.pem"),
+        true => (
+            "SSL_CERTFILE=ca.pem cqlsh --ssl",
+            "https",
+            " --cacert ca.pem",
+        ),
         false => ("cqlsh", "http", ""),
     };
     let role = if doors.login { " -u ROLE" } else { "" };
@@ -219,7 +223,10 @@ mod tests {
         };
         let said = what_to_try(closed, "q.cql");
         assert!(said.contains("cqlsh --ssl -u ROLE 127.0.0.1 1"), "{said}");
-        assert!(said.contains("curl --cacert ca.pem -u ROLE https://127.0.0.1:2/"), "{said}");
+        assert!(
+            said.contains("curl --cacert ca.pem -u ROLE https://127.0.0.1:2/"),
+            "{said}"
+        );
         assert!(!said.contains("make films"), "{said}");
     }
 }

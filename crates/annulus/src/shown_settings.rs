@@ -110,7 +110,12 @@ impl List<'_> {
 
     fn add_storage(&mut self, resolved: &Resolved) {
         show!(self, data_dir, "path", resolved.data_dir.display());
-        show!(self, sample, "text", resolved.sample.map_or_else(none, word));
+        show!(
+            self,
+            sample,
+            "text",
+            resolved.sample.map_or_else(none, word)
+        );
         let (durability, sync_interval_ms) = match resolved.durability {
             Durability::Synced => ("synced", 0),
             Durability::Buffered { sync_interval } => ("buffered", sync_interval.as_millis()),
