@@ -18,6 +18,8 @@ class Process:
     It prints a line on stdout that matches `ready` when it is ready. Its other output goes to the
     file `log`."""
 
+    start_seconds = START_SECONDS
+
     def __init__(self, arguments, ready, log, directory=None):
         self._command, self._ready, self._directory = [BINARY, *arguments], ready, directory
         self._log = pathlib.Path(log)
@@ -49,7 +51,7 @@ class Process:
     def start(self):
         """Starts the process and waits until it is ready."""
         self.launch()
-        timer = threading.Timer(START_SECONDS, self._process.kill)
+        timer = threading.Timer(self.start_seconds, self._process.kill)
         timer.start()
         try:
             self.printed.clear()

@@ -8,6 +8,7 @@ from cassandra.connection import locally_supported_compressions
 from cassandra.segment import SegmentCodec
 
 ERROR, STARTUP, READY, OPTIONS, SUPPORTED, QUERY, RESULT = 0x00, 0x01, 0x02, 0x05, 0x06, 0x07, 0x08
+AUTHENTICATE, AUTH_RESPONSE, AUTH_SUCCESS = 0x03, 0x0F, 0x10
 PREPARE, EXECUTE, REGISTER, EVENT, BATCH = 0x09, 0x0A, 0x0B, 0x0C, 0x0D
 
 PROTOCOL_ERROR, OVERLOADED, SYNTAX_ERROR, INVALID, UNPREPARED = 0x000A, 0x1001, 0x2000, 0x2200, 0x2500
@@ -68,16 +69,23 @@ class Answer:
 class Wire:
     """A connection. In v5 its messages come within segments, which the official driver encodes."""
 
-    def __init__(self, server, start=True, version=4, compression=None):
+    def __init__(self, server, start=True, version=4, compression=None, login=None, tls=None):
+        """`login` is a role and its password, `tls` an SSLContext."""
         self.socket = socket.create_connection((server.host, server.cql_port), timeout=30)
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname=server.host)
         self.version = version
         self.codec = None
         self.plain = b""  # bytes of segments that are not read yet
         if start:
             options = {"CQL_VERSION": "3.0.0"} | ({"COMPRESSION": compression} if compression else {})
-            assert self.ask(STARTUP, string_map(options)).opcode == READY
+            answer = self.ask(STARTUP, string_map(options))
+            assert answer.opcode == (AUTHENTICATE if login else READY), answer.error
             if version > 4:
                 self.begin_segments(compression)
+            if login:
+                token = "\0".join(("", *login)).encode()
+                assert self.ask(AUTH_RESPONSE, value(token)).opcode == AUTH_SUCCESS
 
     def begin_segments(self, compression=None):
         self.codec = SegmentCodec(*(locally_supported_compressions[compression] if compression else ()))

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use credentials::FileError;
 use storage::StorageError;
 
 /// A failure whose cause has an exit code of its own.
@@ -18,6 +19,12 @@ pub enum Failure {
     TimedOut(String),
 }
 
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Failure {
+        Failure::Configuration(error.to_string())
+    }
+}
+
 /// The error for two settings that need each other, of which only one is set.
 pub fn lacks(given: &str, missing: &str) -> Failure {
     Failure::Configuration(format!("{given} is set, but {missing} is not: set both"))
@@ -32,6 +39,9 @@ pub fn code_of(error: &anyhow::Error) -> ExitCode {
                 Failure::AddressInUse(_) => 3.into(),
                 Failure::TimedOut(_) => 124.into(),
             };
+        }
+        if cause.is::<FileError>() {
+            return 2.into();
         }
         if let Some(failure) = cause.downcast_ref::<StorageError>() {
             return match failure {

@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Args;
+use credentials::files;
 use gateway::{Gateway, GatewayOptions};
 use net::reactors::Reactors;
 use net::tls::{RenewableClient, ServerTls};
 use tokio::net::TcpStream;
 
 use crate::exit::Failure;
-use crate::files;
 use crate::gateway_settings::{GatewaySettings, Resolved};
 use crate::gateway_tls::{ForCassandra, GatewayTls};
 use crate::heap;
@@ -187,6 +187,7 @@ impl Certificates {
             let tokens = self.tokens.clone();
             let read = move || {
                 let tokens = tokens.as_deref().map(files::tokens).transpose();
+                let tokens = tokens.map_err(Failure::from);
                 (settings.for_clients(), settings.for_cassandra(), tokens)
             };
             let (clients, cassandra, tokens) = tokio::task::spawn_blocking(read).await?;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use client_memory::Budget;
 use clock::OffsetClock;
+use credentials::files::{self, password};
 use gateway::{CatalogOptions, FreshnessOptions, GatewayOptions, Ring, WhenBehind};
 use net::tls::{RenewableClient, ServerTls};
 use serde::Deserialize;
@@ -19,7 +20,6 @@ use store::Secret;
 use store_api::Tokens;
 
 use crate::exit::{Failure, lacks};
-use crate::files::{self, password};
 use crate::gateway_tls::{ForCassandra, GatewayTls};
 use crate::logging::LogFormat;
 use crate::memory_limit::MemoryLimit;

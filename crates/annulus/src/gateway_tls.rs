@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use credentials::files::pem;
 use net::tls::{self, Pem, RenewableClient, ServerTls};
 use serde::Deserialize;
 
 use crate::exit::{Failure, lacks};
-use crate::files::pem;
 use crate::span::Span;
 use crate::tls_files::{TlsFiles, check_interval};
 

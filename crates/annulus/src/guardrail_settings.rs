@@ -27,8 +27,8 @@ impl GuardrailSettings {
     /// The thresholds of all guardrails: as given, or by default.
     ///
     /// # Errors
-    /// A name that is none of a threshold, a value that is none, and a threshold for refusals below
-    /// that for warnings.
+    /// A name that is none of a threshold, a value that is none, and a threshold for warnings above
+    /// that for refusals. One for warnings that is not given is at most that for refusals.
     pub fn resolve(&self) -> Result<BTreeMap<Guardrail, Limits>, Failure> {
         let mut limits: BTreeMap<Guardrail, Limits> = Guardrail::ALL
             .into_iter()
@@ -44,20 +44,38 @@ impl GuardrailSettings {
                 }
             }
         }
-        for (guardrail, limits) in &limits {
-            if let Limits {
-                warn: Some(warn),
-                fail: Some(fail),
-            } = limits
-                && warn > fail
-            {
-                let name = guardrail.warn_setting();
-                return Err(Failure::Configuration(format!(
-                    "The warn threshold {warn} for {name} should be lower than the fail threshold {fail}"
-                )));
-            }
+        for (guardrail, limits) in &mut limits {
+            self.reconcile(*guardrail, limits)?;
         }
         Ok(limits)
+    }
+
+    /// Settles a threshold for warnings that lies above that for refusals.
+    ///
+    /// # Errors
+    /// If the one for warnings was given.
+    fn reconcile(&self, guardrail: Guardrail, limits: &mut Limits) -> Result<(), Failure> {
+        let (Some(warn), Some(fail)) = (limits.warn, limits.fail) else {
+            return Ok(());
+        };
+        if warn <= fail {
+            return Ok(());
+        }
+        let name = guardrail.warn_setting();
+        if !self.0.contains_key(&name) {
+            limits.warn = Some(fail);
+            return Ok(());
+        }
+        let fail_name = guardrail.fail_setting().unwrap_or_default();
+        let remedy = match self.0.contains_key(&fail_name) {
+            true => format!("set {fail_name} to {warn} or more, or {name} to {fail} or less"),
+            false => format!(
+                "{fail} is the default of {fail_name}: set it, too, to {warn} or more, or to -1 for none"
+            ),
+        };
+        Err(Failure::Configuration(format!(
+            "The warn threshold {warn} for {name} should be lower than the fail threshold {fail}; {remedy}"
+        )))
     }
 
     /// The thresholds as the system tables show them.
@@ -147,6 +165,21 @@ mod tests {
     }
 
     #[test]
+    fn a_default_for_warnings_follows_a_lower_threshold_for_refusals() {
+        let limits =
+            resolved("tombstone_failure_threshold = 500\nbatch_size_fail_threshold = \"1KiB\"")
+                .unwrap();
+        assert_eq!(
+            limits[&Guardrail::Tombstones],
+            Limits::new(Some(500), Some(500))
+        );
+        assert_eq!(
+            limits[&Guardrail::BatchSize],
+            Limits::new(Some(1024), Some(1024))
+        );
+    }
+
+    #[test]
     fn a_threshold_that_cannot_be_is_refused_by_name() {
         for (text, part) in [
             ("tables_max = 1", "no threshold tables_max"),
@@ -157,7 +190,11 @@ mod tests {
             ("row_size_warn_threshold = \"x\"", "row_size_warn_threshold"),
             (
                 "tables_warn_threshold = 9\ntables_fail_threshold = 7",
-                "The warn threshold 9 for tables_warn_threshold should be lower",
+                "should be lower than the fail threshold 7; set tables_fail_threshold to 9 or more",
+            ),
+            (
+                "tombstone_warn_threshold = 200000",
+                "100000 is the default of tombstone_failure_threshold: set it, too",
             ),
         ] {
             let error = resolved(text).unwrap_err();

@@ -8,7 +8,6 @@ mod bench;
 mod certificate;
 mod cli;
 mod exit;
-mod files;
 mod films;
 mod gateway;
 mod gateway_settings;

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use credentials::files;
 use node::access::first_superuser;
 use storage::{Storage, StorageError, StorageOptions};
 use store::Secret;
 
 use crate::exit::Failure;
-use crate::files;
 
 #[derive(Args, Debug)]
 pub struct RoleArguments {

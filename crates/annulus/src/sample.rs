@@ -1,4 +1,4 @@
-//! Loading a sample through CQL, as a user would.
+//! Loading a sample by CQL statements in this process, whatever clients have to prove.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -6,12 +6,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::civil::Date;
-use scylla::client::session::Session;
-use scylla::client::session_builder::SessionBuilder;
-use scylla::value::{CqlDate, CqlValue};
+use node::Local;
+use node::query::{BoundValue, Outcome};
 
 use crate::films::{self, DIMENSIONS, Film};
 
@@ -21,83 +21,74 @@ const INSERTS_IN_FLIGHT: usize = 64;
 const EXAMPLE_TITLE: &str = "King Kong";
 const INDEX_WAIT: Duration = Duration::from_secs(300);
 
+/// The ways to the sample, as clients see them.
+#[derive(Clone, Copy, Debug)]
+pub struct Doors {
+    pub cql: SocketAddr,
+    pub http: SocketAddr,
+    /// Whether clients have to log in.
+    pub login: bool,
+    /// Whether both ports are under TLS.
+    pub tls: bool,
+}
+
 /// Loads the films unless they are there, waits for their index, and prints suggestions of things
-/// to try.
+/// to try. With logins the tables belong to nobody: superusers read them, and grant others what
+/// they need.
 ///
 /// `data_dir` is the directory for the file with the prepared query.
-pub async fn load_movies(cql: SocketAddr, http: SocketAddr, data_dir: &Path) -> anyhow::Result<()> {
-    let session = SessionBuilder::new()
-        .known_node_addr(cql)
-        .build()
-        .await
-        .context("connecting to load the sample")?;
+pub async fn load_movies(database: &Local, doors: Doors, data_dir: &Path) -> anyhow::Result<()> {
     let films = films::read()?;
-    create_schema(&session).await?;
-    if count(&session).await? == films.len() as i64 {
+    create_schema(database).await?;
+    if count(database).await? == films.len() as i64 {
         tracing::info!(films = films.len(), "the film sample is loaded already");
     } else {
-        insert(&session, &films).await?;
+        insert(database, &films).await?;
     }
-    wait_for_index(&session, &films[0]).await?;
+    wait_for_index(database, &films[0]).await?;
     let query = write_query(data_dir, &films)?;
-    print_what_to_try(cql, http, &query);
+    println!("{}", what_to_try(doors, &query));
     Ok(())
 }
 
-async fn create_schema(session: &Session) -> anyhow::Result<()> {
+async fn create_schema(database: &Local) -> anyhow::Result<()> {
     for statement in [
         "CREATE KEYSPACE IF NOT EXISTS samples WITH replication = \
-         {'class': 'NetworkTopologyStrategy', 'replication_factor': 1}"
-            .to_owned(),
-        format!(
+         {'class': 'NetworkTopologyStrategy', 'replication_factor': 1}",
+        &format!(
             "CREATE TABLE IF NOT EXISTS samples.movies (id int PRIMARY KEY, title text, genre text, \
              release_date date, plot text, plot_embedding vector<float, {DIMENSIONS}>)"
         ),
         "CREATE CUSTOM INDEX IF NOT EXISTS movies_by_plot ON samples.movies (plot_embedding) \
-         USING 'vector_index' WITH OPTIONS = {'similarity_function': 'cosine'}"
-            .to_owned(),
+         USING 'vector_index' WITH OPTIONS = {'similarity_function': 'cosine'}",
     ] {
-        session.query_unpaged(statement, ()).await?;
+        database.execute(statement, Vec::new()).await?;
     }
     Ok(())
 }
 
-async fn count(session: &Session) -> anyhow::Result<i64> {
-    let rows = session
-        .query_unpaged("SELECT count(*) FROM samples.movies", ())
-        .await?
-        .into_rows_result()?;
-    Ok(rows.single_row::<(i64,)>()?.0)
+async fn count(database: &Local) -> anyhow::Result<i64> {
+    let statement = "SELECT count(*) FROM samples.movies";
+    let answer = database.execute(statement, Vec::new()).await?;
+    let Outcome::Rows(rows) = answer.outcome else {
+        bail!("{statement} has no rows");
+    };
+    // The only cell: its length, and a bigint.
+    let count = rows.body.get(4..12).context("a count has eight bytes")?;
+    Ok(i64::from_be_bytes(count.try_into()?))
 }
 
-async fn insert(session: &Session, films: &[Film]) -> anyhow::Result<()> {
-    let statement = session
-        .prepare(
-            "INSERT INTO samples.movies (id, title, genre, release_date, plot, plot_embedding) \
-             VALUES (?, ?, ?, ?, ?, ?)",
-        )
-        .await?;
+async fn insert(database: &Local, films: &[Film]) -> anyhow::Result<()> {
     let bar = ProgressBar::new(films.len() as u64).with_style(ProgressStyle::with_template(
         "Loading films {bar:40} {pos}/{len} {per_sec} {eta}",
     )?);
     stream::iter(films)
         .map(|film| {
-            let (session, statement, bar) = (&session, &statement, &bar);
+            let bar = &bar;
             async move {
-                let date = CqlDate(days(&film.release_date)?);
-                session
-                    .execute_unpaged(
-                        statement,
-                        (
-                            film.id,
-                            &film.title,
-                            &film.genre,
-                            CqlValue::Date(date),
-                            &film.plot,
-                            &film.plot_embedding,
-                        ),
-                    )
-                    .await?;
+                let statement = "INSERT INTO samples.movies (id, title, genre, release_date, plot, plot_embedding) \
+                                 VALUES (?, ?, ?, ?, ?, ?)";
+                database.execute(statement, values(film)?).await?;
                 bar.inc(1);
                 anyhow::Ok(())
             }
@@ -109,17 +100,33 @@ async fn insert(session: &Session, films: &[Film]) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The values of a film's row, as the native protocol carries them.
+fn values(film: &Film) -> anyhow::Result<Vec<BoundValue>> {
+    let text = |text: &str| Bytes::copy_from_slice(text.as_bytes());
+    let values = [
+        Bytes::copy_from_slice(&film.id.to_be_bytes()),
+        text(&film.title),
+        text(&film.genre),
+        Bytes::copy_from_slice(&days(&film.release_date)?.to_be_bytes()),
+        text(&film.plot),
+        vector(&film.plot_embedding),
+    ];
+    Ok(values.into_iter().map(BoundValue::Value).collect())
+}
+
+fn vector(elements: &[f32]) -> Bytes {
+    let bytes = elements.iter().flat_map(|element| element.to_be_bytes());
+    bytes.collect()
+}
+
 /// Waits until `ANN OF` is answered. Until then its error tells the progress of the index.
-async fn wait_for_index(session: &Session, film: &Film) -> anyhow::Result<()> {
-    let statement = session
-        .prepare("SELECT id FROM samples.movies ORDER BY plot_embedding ANN OF ? LIMIT 1")
-        .await?;
+async fn wait_for_index(database: &Local, film: &Film) -> anyhow::Result<()> {
+    let statement = "SELECT id FROM samples.movies ORDER BY plot_embedding ANN OF ? LIMIT 1";
+    let vector = vector(&film.plot_embedding);
     let deadline = Instant::now() + INDEX_WAIT;
     loop {
-        match session
-            .execute_unpaged(&statement, (&film.plot_embedding,))
-            .await
-        {
+        let values = vec![BoundValue::Value(vector.clone())];
+        match database.execute(statement, values).await {
             Ok(_) => return Ok(()),
             Err(error) if Instant::now() > deadline => {
                 bail!("the index of the sample is not ready: {error}")
@@ -149,17 +156,33 @@ fn write_query(data_dir: &Path, films: &[Film]) -> anyhow::Result<String> {
     Ok(path.display().to_string())
 }
 
-fn print_what_to_try(cql: SocketAddr, http: SocketAddr, query: &str) {
+fn what_to_try(doors: Doors, query: &str) -> String {
+    let Doors { cql, http, .. } = doors;
     let (host, port) = (cql.ip(), cql.port());
-    println!(
-        "Three things to try:\n  \
-         cqlsh {host} {port} -f '{query}'\n      \
+    let (ask, scheme, authority) = match doors.tls {
+        true => (
+            "SSL_CERTFILE=ca.pem cqlsh --ssl",
+            "https",
+            " --cacert ca.pem",
+        ),
+        false => ("cqlsh", "http", ""),
+    };
+    let role = if doors.login { " -u ROLE" } else { "" };
+    let mut things = format!(
+        "Things to try:\n  \
+         {ask}{role} {host} {port} -f '{query}'\n      \
          the films most like \"{EXAMPLE_TITLE}\"\n  \
-         make films PORT={port} QUERY=\"a lonely robot learns to love\"\n      \
-         the films that a sentence describes (examples/films)\n  \
-         curl http://{http}/api/v1/indexes/samples/movies_by_plot/status\n      \
+         curl{authority}{role} {scheme}://{http}/api/v1/indexes/samples/movies_by_plot/status\n      \
          the state of the index"
     );
+    // The example speaks no TLS and logs in nowhere.
+    if !doors.tls && !doors.login {
+        things += &format!(
+            "\n  make films PORT={port} QUERY=\"a lonely robot learns to love\"\n      \
+             the films that a sentence describes (examples/films)"
+        );
+    }
+    things
 }
 
 /// Converts `YYYY-MM-DD` to days, with the epoch at 2^31.
@@ -173,7 +196,7 @@ fn days(date: &str) -> anyhow::Result<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::days;
+    use super::*;
 
     #[test]
     fn days_count_from_the_epoch_at_the_middle() {
@@ -181,5 +204,29 @@ mod tests {
         assert_eq!(days("1970-03-01").unwrap(), (1 << 31) + 59);
         assert_eq!(days("1900-01-01").unwrap(), (1 << 31) - 25_567);
         assert!(days("soon").is_err());
+    }
+    #[test]
+    fn things_to_try_say_how_to_get_in() {
+        let open = Doors {
+            cql: "127.0.0.1:1".parse().unwrap(),
+            http: "127.0.0.1:2".parse().unwrap(),
+            login: false,
+            tls: false,
+        };
+        let said = what_to_try(open, "q.cql");
+        assert!(said.contains("cqlsh 127.0.0.1 1 -f 'q.cql'"), "{said}");
+        assert!(said.contains("make films PORT=1"), "{said}");
+        let closed = Doors {
+            login: true,
+            tls: true,
+            ..open
+        };
+        let said = what_to_try(closed, "q.cql");
+        assert!(said.contains("cqlsh --ssl -u ROLE 127.0.0.1 1"), "{said}");
+        assert!(
+            said.contains("curl --cacert ca.pem -u ROLE https://127.0.0.1:2/"),
+            "{said}"
+        );
+        assert!(!said.contains("make films"), "{said}");
     }
 }

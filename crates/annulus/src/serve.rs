@@ -16,7 +16,7 @@ use client_memory::Budget;
 use embedded::Embedded;
 use net::tls::{TlsClients, TlsOptions};
 use node::guardrails::{Guardrails, PartitionWalks};
-use node::{HttpLogins, ListenerOptions, Node, NodeOptions};
+use node::{HttpLogins, ListenerOptions, Local, Node, NodeOptions};
 use rustls::ServerConfig;
 use storage::{Storage, StorageOptions};
 use store::{IndexesOptions, MemoryOptions, StartError, Store, StoreHandle, StoreOptions};
@@ -33,7 +33,7 @@ use crate::logging;
 use crate::open_files;
 use crate::renewal::{Checks, Failures};
 use crate::role;
-use crate::sample;
+use crate::sample::{self, Doors};
 use crate::settings::{Resolved, Sample, Settings, Tls};
 use crate::settings_file;
 use crate::shown_settings;
@@ -118,7 +118,12 @@ async fn serve(settings: Resolved) -> anyhow::Result<()> {
             return Err(error);
         }
     };
-    let ready = get_ready(&settings, servers.addresses(), servers.store.status());
+    let ready = get_ready(
+        &settings,
+        servers.addresses(),
+        servers.node.local(),
+        servers.store.status(),
+    );
     let running = async {
         ready.await?;
         std::future::pending().await
@@ -159,6 +164,23 @@ async fn open(settings: &Resolved, turns: Turns, tasks: Registry) -> anyhow::Res
     Ok(storage)
 }
 
+/// The listener of CQL.
+fn public_listener(settings: &Resolved, memory: Budget) -> Result<ListenerOptions, Failure> {
+    let tls = settings.tls.as_ref();
+    Ok(ListenerOptions {
+        memory,
+        name: "public",
+        address: SocketAddr::new(settings.listen, settings.cql_port),
+        requests_max: settings.max_requests,
+        tls: tls.map(|tls| for_cql(&tls.options)).transpose()?,
+        connection: node::ConnectionOptions {
+            frame_body_max: settings.max_frame_bytes,
+            ..node::ConnectionOptions::default()
+        },
+        ..ListenerOptions::default()
+    })
+}
+
 /// The running servers: the node and the index service.
 struct Servers {
     node: Node,
@@ -187,18 +209,7 @@ impl Servers {
         };
         let memory = Budget::new(shares.cql);
         tokio::spawn(heap::keep_trimmed(vec![memory.clone()]));
-        let mut public = ListenerOptions {
-            memory,
-            name: "public",
-            address: SocketAddr::new(settings.listen, settings.cql_port),
-            requests_max: settings.max_requests,
-            tls: tls.map(for_cql).transpose()?,
-            connection: node::ConnectionOptions {
-                frame_body_max: settings.max_frame_bytes,
-                ..node::ConnectionOptions::default()
-            },
-            ..ListenerOptions::default()
-        };
+        let mut public = public_listener(settings, memory)?;
         open_files::fit_connections([&mut public.connections_max, &mut http.connections_max]);
         let listeners = store::Listeners::bind(&[http]).await.map_err(failed)?;
         let [http] = listeners.addresses()[..] else {
@@ -414,6 +425,7 @@ fn in_use(address: SocketAddr, flag: &str, error: &std::io::Error) -> Failure {
 async fn get_ready(
     settings: &Resolved,
     (cql, http): (SocketAddr, SocketAddr),
+    database: Local,
     mut status: watch::Receiver<NodeStatus>,
 ) -> anyhow::Result<()> {
     status
@@ -421,7 +433,13 @@ async fn get_ready(
         .await
         .context("the index service ended")?;
     if settings.sample == Some(Sample::Movies) {
-        sample::load_movies(cql, http, &settings.data_dir)
+        let doors = Doors {
+            cql,
+            http,
+            login: settings.login,
+            tls: settings.tls.is_some(),
+        };
+        sample::load_movies(&database, doors, &settings.data_dir)
             .await
             .context("loading the film sample")?;
     }

@@ -405,13 +405,6 @@ impl Settings {
         if !self.insecure.unwrap_or(false) {
             check_listen(listen, login, tls.is_some())?;
         }
-        if login && self.sample.is_some() {
-            return Err(Failure::Configuration(
-                "a sample is loaded without a login: load it first without --login, then start \
-                 with --login and without --sample; the sample stays"
-                    .to_owned(),
-            ));
-        }
         let memory = MemoryLimit::resolve(self.memory_limit)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let data_dir = self.data_dir.unwrap_or_else(|| "annulus-data".into());
@@ -487,16 +480,8 @@ impl Settings {
             key: self.tls_key_path.as_deref(),
             client_authorities: self.tls_client_ca_cert_path.as_deref(),
         };
-        let read = files.read()?;
-        if read.is_some() && self.sample.is_some() {
-            return Err(Failure::Configuration(
-                "the sample is loaded over CQL without TLS: start once with --sample and without \
-                 --tls-cert-path, then with TLS and without --sample; the sample stays"
-                    .to_owned(),
-            ));
-        }
         let (Some(options), Some(certificate), Some(key)) =
-            (read, &self.tls_cert_path, &self.tls_key_path)
+            (files.read()?, &self.tls_cert_path, &self.tls_key_path)
         else {
             return Ok(None);
         };

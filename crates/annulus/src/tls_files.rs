@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
+use credentials::files::pem;
 use net::tls::{TlsClients, TlsOptions};
 
 use crate::exit::{Failure, lacks};
-use crate::files::pem;
 use crate::span::{Span, interval};
 
 /// The names of the settings.

@@ -39,6 +39,10 @@ names of three files begin with (sift for sift_base.fvecs, sift_query.fvecs and
 sift_groundtruth.ivecs). Pass the same --rows and --hold-out to all commands of a run, and to
 build-index the --metric that the data are made for.
 
+A server with logins and TLS takes these as well, at every command:
+  --user ROLE --password-file FILE --ca ca.pem, and --http https://HOST:6080
+(--token-file FILE for an index service with tokens, --cert and --key where clients show one).
+
 --json FILE keeps results; `report FILE...` makes one page of those of several runs. Results of one
 machine say nothing of another: two servers are compared by `compare`, in the same minutes.";
 

@@ -19,6 +19,7 @@ pub mod describe;
 pub mod failure;
 pub mod guardrails;
 mod http_logins;
+mod local;
 pub mod modify;
 pub mod node;
 mod parameters;
@@ -36,6 +37,7 @@ mod unsupported;
 mod fixtures;
 
 pub use http_logins::HttpLogins;
+pub use local::Local;
 pub use net::listener::BindError;
 pub use node::Node;
 pub use server::{ConnectionOptions, ListenerOptions, NodeOptions};

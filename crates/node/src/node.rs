@@ -11,6 +11,7 @@ use store_api::Stores;
 
 use crate::access::Access;
 use crate::database::Database;
+use crate::local::Local;
 use crate::server::{
     BoundListener, CounterValues, ListenerOptions, NodeOptions, Server, Statements, serve,
 };
@@ -64,6 +65,11 @@ impl Node {
     /// The database of the node.
     pub fn database(&self) -> &Arc<Database> {
         self.service.database()
+    }
+
+    /// Statements of this process itself.
+    pub fn local(&self) -> Local {
+        Local::new(Arc::clone(self.database()))
     }
 
     /// The counters of the listeners, by the listeners' names.

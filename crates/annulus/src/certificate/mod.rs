@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
+use credentials::files::pem;
 
 use self::authority::Authority;
 use self::out::{write_all, write_new};
 use self::plan::{Plan, Signed};
-use crate::files::pem;
 
 /// The end of the help.
 pub const EXAMPLES: &str = "\

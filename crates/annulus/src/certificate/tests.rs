@@ -4,13 +4,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use clap::Parser;
+use credentials::files::pem;
 use net::tls::{self, TlsClients, TlsOptions};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
 use super::*;
 use crate::cli::{Command, CommandLine};
-use crate::files::pem;
 
 fn parsed(directory: &Path, arguments: &[&str]) -> CertificateArguments {
     let directory = directory.to_str().unwrap();

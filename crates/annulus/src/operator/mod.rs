@@ -12,15 +12,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use clap::Args;
+use credentials::authorization::{basic, bearer};
+use credentials::files::pem;
 use hyper::header::HeaderValue;
 use serde::Serialize;
 use store_api::{Client, ClientError, ClientOptions};
 
 use crate::exit::Failure;
-use crate::files::{self, pem};
 
 /// The longest time that an answer may take, unless a command waits on purpose.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -132,23 +131,11 @@ impl Asking {
     /// The login as a header of HTTP Basic, or the token. Variables may give both, for services of
     /// either kind; then it is the login.
     fn authorization(&self) -> Result<Option<HeaderValue>, Failure> {
-        let (header, path) = match (&self.user, &self.password_file, &self.token_file) {
-            (Some(user), Some(path), _) => {
-                let password = files::password(path)?;
-                let login = STANDARD.encode(format!("{user}:{}", password.expose()));
-                (format!("Basic {login}"), path)
-            }
-            (_, _, Some(path)) => {
-                let token = files::first_token(path)?;
-                (format!("Bearer {}", token.expose()), path)
-            }
+        let header = match (&self.user, &self.password_file, &self.token_file) {
+            (Some(user), Some(path), _) => basic(user, path)?,
+            (_, _, Some(path)) => bearer(path)?,
             _ => return Ok(None),
         };
-        let mut header = HeaderValue::try_from(header).map_err(|_| {
-            let why = "the password or token can't stand in a header";
-            Failure::Configuration(format!("{}: {why}", path.display()))
-        })?;
-        header.set_sensitive(true);
         Ok(Some(header))
     }
 

@@ -1,6 +1,8 @@
 //! `annulus bench` measures `annulus serve`, and can tell a new index from a dropped one of its
 //! name.
 
+mod login;
+
 use std::path::Path;
 use std::process::{Command, Output};
 

@@ -43,7 +43,8 @@ pub fn pem(directory: &Path, name: &str) -> Pem {
     }
 }
 
-fn start(directory: &Path, more: &[&str]) -> Server {
+/// Starts a server with the certificate in `certs`.
+pub fn start(directory: &Path, more: &[&str]) -> Server {
     let path = |name: &str| directory.join("certs").join(name).display().to_string();
     let (certificate, key) = (path("server.pem"), path("server.key"));
     let tls = ["--tls-cert-path", &certificate, "--tls-key-path", &key];
@@ -172,14 +173,6 @@ fn settings_that_cannot_be_used_are_named() {
         (
             &["--tls-cert-path=nowhere", "--tls-key-path=certs/server.key"],
             "nowhere",
-        ),
-        (
-            &[
-                "--tls-cert-path=certs/server.pem",
-                "--tls-key-path=certs/server.key",
-                "--sample=movies",
-            ],
-            "sample",
         ),
     ] {
         let serve = ["serve", "--cql-port=0", "--http-port=0", "--data-dir=data"];

@@ -8,8 +8,9 @@ use clap::{Args, ValueEnum};
 use scylla::statement::Consistency;
 
 use crate::load::{Length, Plan};
+use crate::servers::access::AccessArguments;
 use crate::servers::cql::Database;
-use crate::servers::http::Url;
+use crate::servers::http::{Server, Url};
 use crate::servers::wire::Wire;
 
 /// The arguments that name a CQL server and say how to send it requests.
@@ -38,6 +39,8 @@ pub struct RequestArguments {
     /// Seconds after which a request has failed
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     pub timeout: f64,
+    #[command(flatten)]
+    pub access: AccessArguments,
 }
 
 impl RequestArguments {
@@ -48,7 +51,13 @@ impl RequestArguments {
 
     /// Connects to a CQL server.
     pub async fn connect(&self, address: &str) -> anyhow::Result<Database> {
-        Database::connect(address, self.consistency.into(), self.timeout()?).await
+        let builder = self.access.read()?.session(address);
+        Database::connect(builder, address, self.consistency.into(), self.timeout()?).await
+    }
+
+    /// The HTTP server at a URL.
+    pub fn server(&self, url: &Url) -> anyhow::Result<Server> {
+        self.access.read()?.server(url)
     }
 }
 
@@ -100,7 +109,7 @@ impl fmt::Display for Target {
 #[derive(Args, Clone, Debug)]
 pub struct TargetArguments {
     /// Search by the HTTP API of this server
-    #[arg(long, value_name = "http://HOST:PORT")]
+    #[arg(long, value_name = "http[s]://HOST:PORT")]
     http: Option<Url>,
     /// Search by ANN OF on this CQL server
     #[arg(long, value_name = "HOST:PORT")]

@@ -21,7 +21,7 @@ use tokio::net::{TcpListener, TcpStream};
 use super::arguments::seconds;
 use crate::load::{self, Judge, Length, Plan};
 use crate::report::{Measurement, Output, OutputArguments};
-use crate::servers::http::{self, Url};
+use crate::servers::http::{self, Server, Url};
 use crate::servers::wire::{self, Bodies, Wire};
 use crate::servers::{Names, Questions, Searcher};
 
@@ -62,6 +62,7 @@ pub fn run(arguments: &CeilingArguments) -> anyhow::Result<()> {
     let url: Url = format!("http://{}", listener.local_addr()?)
         .parse()
         .map_err(anyhow::Error::msg)?;
+    let server = Server::from(url);
     let answer = answer(arguments.wire, arguments.k, &arguments.names.key_column);
     // The thread holds nothing that must be closed, so it ends with the process.
     std::thread::spawn(move || respond(listener, &answer));
@@ -71,7 +72,7 @@ pub fn run(arguments: &CeilingArguments) -> anyhow::Result<()> {
     let timeout = Duration::from_secs(10);
     let worker = || {
         Searcher::Http(http::Searcher::new(
-            &url,
+            &server,
             &arguments.names,
             &questions,
             &bodies,
@@ -93,7 +94,7 @@ pub fn run(arguments: &CeilingArguments) -> anyhow::Result<()> {
 
     let mut measurement = Measurement {
         operation: "ceiling".to_owned(),
-        target: url.to_string(),
+        target: server.to_string(),
         series: format!("{} dimensions, k={}", arguments.dimensions, arguments.k),
         k: Some(arguments.k),
         concurrency: arguments.concurrency,

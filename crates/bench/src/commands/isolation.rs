@@ -32,7 +32,7 @@ pub struct IsolationArguments {
     /// The index service that is searched beside the reads and writes
     #[arg(
         long,
-        value_name = "http://HOST:PORT",
+        value_name = "http[s]://HOST:PORT",
         default_value = "http://127.0.0.1:6080"
     )]
     http: Url,

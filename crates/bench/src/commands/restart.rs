@@ -8,6 +8,7 @@
 //! log has been read to where it was when the process started.
 
 use std::env::consts::EXE_SUFFIX;
+use std::ffi::OsString;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -22,7 +23,8 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::arguments::CqlArguments;
 use crate::report::{Measurement, Output, OutputArguments};
 use crate::servers::Names;
-use crate::servers::http::{self, Url};
+use crate::servers::access::AccessArguments;
+use crate::servers::http::{self, Server, Url};
 
 /// The arguments of `restart`.
 #[derive(Args, Debug)]
@@ -157,7 +159,7 @@ fn measurement(
 /// A running `annulus store`, killed when dropped.
 struct Service {
     process: Child,
-    url: Url,
+    server: Server,
     began: Instant,
     began_at: SystemTime,
 }
@@ -172,19 +174,21 @@ impl Service {
         let address = free.context("a free port")?.to_string();
         let program = arguments.program()?;
         let (began, began_at) = (Instant::now(), SystemTime::now());
+        let url: Url = format!("http://{address}")
+            .parse()
+            .map_err(anyhow::Error::msg)?;
         let process = Command::new(&program)
             .args(["store", "--log", "error", "--uri", &address])
             .args(["--scylladb-uri", &arguments.cql.cql, "--index-dir"])
             .arg(directory)
+            .args(access(&arguments.cql.requests.access)?)
             .current_dir(directory)
             .stdout(Stdio::null())
             .spawn()
             .with_context(|| format!("starting {} store (--annulus)", program.display()))?;
         Ok(Service {
             process,
-            url: format!("http://{address}")
-                .parse()
-                .map_err(anyhow::Error::msg)?,
+            server: url.into(),
             began,
             began_at,
         })
@@ -193,7 +197,7 @@ impl Service {
     /// Waits until the index serves. Returns the seconds since the start, and its number of rows.
     async fn serves(&mut self, arguments: &RestartArguments) -> anyhow::Result<(f64, usize)> {
         loop {
-            let status = http::index_status(&self.url, &arguments.names).await;
+            let status = http::index_status(&self.server, &arguments.names).await;
             if let Ok(status) = &status
                 && status.status == IndexState::Serving
             {
@@ -215,7 +219,7 @@ impl Service {
         let begin = "cdc_last_processed_timestamp_seconds{";
         let reader = r#"reader="fine""#;
         loop {
-            let metrics = http::metrics(&self.url).await.unwrap_or_default();
+            let metrics = http::metrics(&self.server).await.unwrap_or_default();
             let line = metrics
                 .lines()
                 .find(|line| line.starts_with(begin) && line.contains(reader));
@@ -251,6 +255,30 @@ impl Service {
         }
         Ok(())
     }
+}
+
+/// The settings by which `annulus store` logs in at the database. Files are named from the root, as
+/// the service runs in another directory.
+fn access(arguments: &AccessArguments) -> anyhow::Result<Vec<OsString>> {
+    ensure!(
+        arguments.cert.is_none(),
+        "`annulus store`, which is restarted, shows the database no certificate: name a database that asks for none, \
+         without --cert"
+    );
+    let mut settings = Vec::new();
+    if let Some(user) = &arguments.user {
+        settings.extend(["--scylladb-username".into(), user.into()]);
+    }
+    for (name, file) in [
+        ("--scylladb-password-file", &arguments.password_file),
+        ("--scylladb-certificate-file", &arguments.ca),
+    ] {
+        if let Some(file) = file {
+            let file = std::path::absolute(file).with_context(|| file.display().to_string())?;
+            settings.extend([name.into(), file.into()]);
+        }
+    }
+    Ok(settings)
 }
 
 impl Drop for Service {

@@ -44,7 +44,7 @@ pub struct BuildIndexArguments {
     cql: CqlArguments,
     /// The index service, which tells when an earlier index of this name is gone, when the new one
     /// serves, and how many rows it has
-    #[arg(long, value_name = "http://HOST:PORT")]
+    #[arg(long, value_name = "http[s]://HOST:PORT")]
     http: Option<Url>,
     #[command(flatten)]
     names: Names,
@@ -80,7 +80,7 @@ pub struct DropIndexArguments {
     #[command(flatten)]
     cql: CqlArguments,
     /// The index service; the command waits until it has forgotten the index
-    #[arg(long, value_name = "http://HOST:PORT")]
+    #[arg(long, value_name = "http[s]://HOST:PORT")]
     http: Option<Url>,
     #[command(flatten)]
     names: Names,
@@ -159,9 +159,13 @@ pub async fn build_table(arguments: BuildTableArguments) -> anyhow::Result<()> {
 pub async fn build_index(arguments: BuildIndexArguments) -> anyhow::Result<()> {
     let database = arguments.cql.connect().await?;
     let names = &arguments.names;
-    if let Some(url) = &arguments.http {
+    let server = match &arguments.http {
+        Some(url) => Some(arguments.cql.requests.server(url)?),
+        None => None,
+    };
+    if let Some(server) = &server {
         waiting::dropped(&database, names, DROPPING_MAX).await?;
-        waiting::forgotten(url, names, FORGETTING_MAX).await?;
+        waiting::forgotten(server, names, FORGETTING_MAX).await?;
     }
     let mut options = vec![("similarity_function", arguments.metric.name().to_owned())];
     let numbers = [
@@ -193,9 +197,9 @@ pub async fn build_index(arguments: BuildIndexArguments) -> anyhow::Result<()> {
         .context("drop-index removes an index of an earlier run")?;
     let progress = output.progress("index")?;
     let deadline = begin + Duration::from_secs(arguments.patience);
-    let rows = match &arguments.http {
-        Some(url) => {
-            let status = waiting::serving(url, names, deadline, &progress).await?;
+    let rows = match &server {
+        Some(server) => {
+            let status = waiting::serving(server, names, deadline, &progress).await?;
             status.count
         }
         None => {
@@ -233,7 +237,8 @@ pub async fn drop_index(arguments: DropIndexArguments) -> anyhow::Result<()> {
     let Some(url) = &arguments.http else {
         return Ok(());
     };
-    waiting::forgotten(url, names, FORGETTING_MAX)
+    let server = arguments.cql.requests.server(url)?;
+    waiting::forgotten(&server, names, FORGETTING_MAX)
         .await
         .context("the database has dropped the index")
 }

@@ -19,7 +19,7 @@ pub struct SearchHttpArguments {
     /// The server
     #[arg(
         long,
-        value_name = "http://HOST:PORT",
+        value_name = "http[s]://HOST:PORT",
         default_value = "http://127.0.0.1:6080"
     )]
     http: Url,

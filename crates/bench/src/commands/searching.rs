@@ -53,7 +53,7 @@ pub struct Searching {
 }
 
 enum Way {
-    Http(http::Url, Bodies),
+    Http(http::Server, Bodies),
     Cql(Searches),
 }
 
@@ -68,11 +68,12 @@ impl Searching {
     ) -> anyhow::Result<Searching> {
         let way = match target {
             Target::Http(url, wire) => {
-                http::check(url, names).await?;
-                if let Some(warning) = http::other_metric(url, names, questions.metric).await {
+                let server = requests.server(url)?;
+                http::check(&server, names).await?;
+                if let Some(warning) = http::other_metric(&server, names, questions.metric).await {
                     println!("  ! {warning}");
                 }
-                Way::Http(url.clone(), Bodies::new(*wire, questions)?)
+                Way::Http(server, Bodies::new(*wire, questions)?)
             }
             Target::Cql(address) => {
                 let database = requests.connect(address).await?;
@@ -98,8 +99,8 @@ impl Searching {
 
     /// Opens a connection for each search by HTTP.
     pub fn reconnecting(mut self) -> Searching {
-        if let Way::Http(url, bodies) = self.way {
-            self.way = Way::Http(url, bodies.reconnecting());
+        if let Way::Http(server, bodies) = self.way {
+            self.way = Way::Http(server, bodies.reconnecting());
         }
         self
     }
@@ -115,8 +116,8 @@ impl Searching {
     fn worker(&self) -> Searcher {
         let questions = &self.questions;
         match &self.way {
-            Way::Http(url, bodies) => Searcher::Http(http::Searcher::new(
-                url,
+            Way::Http(server, bodies) => Searcher::Http(http::Searcher::new(
+                server,
                 &self.names,
                 questions,
                 bodies,

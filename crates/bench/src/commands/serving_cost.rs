@@ -34,7 +34,7 @@ pub struct ServingCostArguments {
     /// The index service
     #[arg(
         long,
-        value_name = "http://HOST:PORT",
+        value_name = "http[s]://HOST:PORT",
         default_value = "http://127.0.0.1:6080"
     )]
     http: Url,
@@ -72,7 +72,8 @@ pub async fn run(arguments: ServingCostArguments) -> anyhow::Result<()> {
     let (plan, duration) = search.load.timed_plan()?;
     let mut output = Output::new(&arguments.output)?;
     let questions = questions(&search.data, search.load.k, &HashSet::new())?;
-    let info = http::index_info(&arguments.http, &search.names).await?;
+    let server = search.requests.server(&arguments.http)?;
+    let info = http::index_info(&server, &search.names).await?;
     let base = search.data.read_base()?;
     let index = tokio::task::block_in_place(|| InProcess::build(&info.options, &base))?;
     drop(base);

@@ -26,7 +26,7 @@ use crate::load::{self, Done, Failure, Length, Operation, Plan};
 use crate::report::{Measurement, Output, OutputArguments};
 use crate::servers::Names;
 use crate::servers::cql::Writes;
-use crate::servers::http::{self, Url};
+use crate::servers::http::{self, Server, Url};
 
 /// The number of writes under way at once.
 const WRITES_AT_ONCE: usize = 32;
@@ -50,7 +50,7 @@ pub struct SharesArguments {
     /// The index service, which tells when it has taken in all writes
     #[arg(
         long,
-        value_name = "http://HOST:PORT",
+        value_name = "http[s]://HOST:PORT",
         default_value = "http://127.0.0.1:6080"
     )]
     status_http: Url,
@@ -123,7 +123,7 @@ struct Bench {
     /// The number of the next write, over all measurements.
     next: Arc<AtomicU64>,
     names: Names,
-    status_http: Url,
+    status: Server,
 }
 
 impl Bench {
@@ -148,7 +148,7 @@ impl Bench {
             base,
             next: Arc::default(),
             names: search.names.clone(),
-            status_http: arguments.status_http.clone(),
+            status: search.requests.server(&arguments.status_http)?,
         })
     }
 
@@ -273,7 +273,7 @@ impl Bench {
     async fn taken_in(&self) -> anyhow::Result<()> {
         let deadline = Instant::now() + INGEST_MAX;
         while Instant::now() < deadline {
-            let status = http::index_status(&self.status_http, &self.names).await?;
+            let status = http::index_status(&self.status, &self.names).await?;
             if status.changes_waiting == 0 && status.lag_seconds.unwrap_or(0.0) == 0.0 {
                 return Ok(());
             }

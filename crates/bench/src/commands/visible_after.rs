@@ -16,9 +16,10 @@ use futures::{StreamExt, TryStreamExt, stream};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scylla::client::session::Session;
-use scylla::client::session_builder::SessionBuilder;
 use scylla::statement::prepared::PreparedStatement;
 use scylla::value::MaybeUnset;
+
+use crate::servers::access::AccessArguments;
 
 const KEYSPACE: &str = "visible_after";
 const PRELOAD_IN_FLIGHT: usize = 64;
@@ -52,6 +53,8 @@ pub struct VisibleAfterArguments {
     /// Create the keyspace without tablets
     #[arg(long)]
     vnodes: bool,
+    #[command(flatten)]
+    access: AccessArguments,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
@@ -129,8 +132,9 @@ struct Table {
 impl Table {
     /// Makes the table with its first rows, and waits until its index answers.
     async fn create(arguments: &VisibleAfterArguments) -> anyhow::Result<Table> {
-        let session = SessionBuilder::new()
-            .known_node(&arguments.server)
+        let access = arguments.access.read()?;
+        let session = access
+            .session(&arguments.server)
             .build()
             .await
             .with_context(|| arguments.server.clone())?;

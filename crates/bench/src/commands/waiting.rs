@@ -14,7 +14,7 @@ use store_api::types::{IndexState, IndexStatus};
 
 use crate::servers::Names;
 use crate::servers::cql::Database;
-use crate::servers::http::{self, Url};
+use crate::servers::http::{self, Server};
 
 /// The pause between two requests for the status.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -30,14 +30,14 @@ pub const FORGETTING_MAX: Duration = Duration::from_secs(60);
 
 /// Waits until the index service says that the index serves.
 pub async fn serving(
-    url: &Url,
+    server: &Server,
     names: &Names,
     deadline: Instant,
     progress: &ProgressBar,
 ) -> anyhow::Result<IndexStatus> {
     progress.set_length(100);
     loop {
-        let status = http::index_status(url, names).await;
+        let status = http::index_status(server, names).await;
         if let Ok(status) = &status {
             if status.status == IndexState::Serving {
                 return Ok(*status);
@@ -92,13 +92,13 @@ pub async fn dropped(database: &Database, names: &Names, patience: Duration) -> 
 /// Waits until the index service has no such index, at most for `patience` and one answer. The
 /// database must not have the index any more. A service that does not answer may still have the
 /// index, so it is waited for as well.
-pub async fn forgotten(url: &Url, names: &Names, patience: Duration) -> anyhow::Result<()> {
+pub async fn forgotten(server: &Server, names: &Names, patience: Duration) -> anyhow::Result<()> {
     let Names {
         keyspace, index, ..
     } = names;
     let deadline = Instant::now() + patience;
     loop {
-        let status = http::find_index_status(url, names).await;
+        let status = http::find_index_status(server, names).await;
         if let Ok(None) = status {
             return Ok(());
         }
@@ -106,7 +106,7 @@ pub async fn forgotten(url: &Url, names: &Names, patience: Duration) -> anyhow::
             let seconds = patience.as_secs();
             return Err(match status {
                 Ok(_) => anyhow!(
-                    "{url} still knows an index {keyspace}.{index} after {seconds} s, but the database has none: check \
+                    "{server} still knows an index {keyspace}.{index} after {seconds} s, but the database has none: check \
                      that the service reads the database that --cql names, and look at its log, or name another index with --index"
                 ),
                 Err(error) => error.context(format!(
@@ -141,9 +141,13 @@ mod tests {
         }
     }
 
+    fn server_at(url: &str) -> Server {
+        Server::from(url.parse::<http::Url>().unwrap())
+    }
+
     /// A service that gives these answers in turn and then repeats the last one, and the number of
     /// answers it has given.
-    async fn service(answers: &'static [(u16, &'static str)]) -> (Url, Arc<AtomicUsize>) {
+    async fn service(answers: &'static [(u16, &'static str)]) -> (Server, Arc<AtomicUsize>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let given = Arc::new(AtomicUsize::new(0));
@@ -154,7 +158,7 @@ mod tests {
                 answer(stream, answers[turn.min(answers.len() - 1)]).await;
             }
         });
-        (url.parse().unwrap(), given)
+        (server_at(&url), given)
     }
 
     async fn answer(mut stream: TcpStream, (status, body): (u16, &str)) {
@@ -179,19 +183,19 @@ mod tests {
             (404, "missing index: ks.i"),
             (200, SERVING),
         ];
-        let (url, given) = service(answers).await;
+        let (server, given) = service(answers).await;
         let patience = Duration::from_secs(60);
-        forgotten(&url, &names(), patience).await.unwrap();
+        forgotten(&server, &names(), patience).await.unwrap();
         assert_eq!(given.load(Ordering::SeqCst), 4);
     }
 
     #[tokio::test]
     async fn one_that_stays_is_not_waited_for_without_end() {
-        let (url, given) = service(&[(200, SERVING)]).await;
+        let (server, given) = service(&[(200, SERVING)]).await;
         let patience = Duration::from_millis(200);
-        let waited = forgotten(&url, &names(), patience).await;
+        let waited = forgotten(&server, &names(), patience).await;
         let error = waited.unwrap_err().to_string();
-        assert!(error.contains(&format!("{url} still knows")), "{error}");
+        assert!(error.contains(&format!("{server} still knows")), "{error}");
         assert!(error.contains("ks.i after") && error.contains("--cql"));
         assert!(given.load(Ordering::SeqCst) > 1);
     }
@@ -202,7 +206,7 @@ mod tests {
         let url = format!("http://{}", closed.local_addr().unwrap());
         drop(closed);
         let patience = Duration::from_millis(100);
-        let waited = forgotten(&url.parse().unwrap(), &names(), patience).await;
+        let waited = forgotten(&server_at(&url), &names(), patience).await;
         let error = format!("{:#}", waited.unwrap_err());
         assert!(error.contains("earlier index ks.i"), "{error}");
         assert!(error.contains("cannot connect"), "{error}");

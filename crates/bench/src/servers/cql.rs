@@ -28,9 +28,10 @@ pub struct Database {
 }
 
 impl Database {
-    /// Connects to `HOST:PORT`. No request is tried again: one that the driver repeated in silence
-    /// would count as slow instead of failed.
+    /// Connects to `HOST:PORT` by a builder of its sessions. No request is tried again: one that
+    /// the driver repeated in silence would count as slow instead of failed.
     pub async fn connect(
+        builder: SessionBuilder,
         address: &str,
         consistency: Consistency,
         timeout: Duration,
@@ -40,8 +41,7 @@ impl Database {
             .request_timeout(Some(timeout))
             .retry_policy(Arc::new(FallthroughRetryPolicy::new()))
             .build();
-        let session = SessionBuilder::new()
-            .known_node(address)
+        let session = builder
             .default_execution_profile_handle(profile.into_handle())
             .build()
             .await

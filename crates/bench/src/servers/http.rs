@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use annulus_bench::data::Metric;
@@ -12,36 +13,53 @@ use anyhow::{Context, bail};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
+use net::stream::Socket;
+use rustls::ClientConfig;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use store_api::types::{IndexInfo, IndexOptions, IndexState, IndexStatus};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use super::wire::{Bodies, Wire};
 use super::{Names, Questions};
 use crate::load::{Done, Failure};
 
-/// The URL of a server, `http://HOST:PORT`.
+/// The URL of a server, `http://HOST:PORT` or `https://HOST:PORT`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Url {
+    is_secure: bool,
     authority: String,
+}
+
+impl Url {
+    /// Whether requests go under TLS.
+    pub fn is_secure(&self) -> bool {
+        self.is_secure
+    }
 }
 
 impl FromStr for Url {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Url, String> {
-        let expected = || format!("{text:?} is not http://HOST:PORT");
-        let authority = text.strip_prefix("http://").ok_or_else(expected)?;
+        let expected = || format!("{text:?} is not http://HOST:PORT or https://HOST:PORT");
+        let (scheme, authority) = text.split_once("://").ok_or_else(expected)?;
+        let is_secure = match scheme {
+            "http" => false,
+            "https" => true,
+            _ => return Err(expected()),
+        };
         let authority = authority.trim_end_matches('/');
         let (host, port) = authority.rsplit_once(':').ok_or_else(expected)?;
         if host.is_empty() || host.contains('/') || port.parse::<u16>().is_err() {
             return Err(expected());
         }
         Ok(Url {
+            is_secure,
             authority: authority.to_owned(),
         })
     }
@@ -49,13 +67,42 @@ impl FromStr for Url {
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "http://{}", self.authority)
+        let scheme = if self.is_secure { "https" } else { "http" };
+        write!(f, "{scheme}://{}", self.authority)
+    }
+}
+
+/// A server, and what it is asked with. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// Its URL.
+    pub url: Url,
+    /// The TLS of connections; `None` for none.
+    pub tls: Option<Arc<ClientConfig>>,
+    /// The header `Authorization` of every request.
+    pub authorization: Option<HeaderValue>,
+}
+
+/// A server that asks for no login and has no TLS.
+impl From<Url> for Server {
+    fn from(url: Url) -> Server {
+        Server {
+            url,
+            tls: None,
+            authorization: None,
+        }
+    }
+}
+
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.url.fmt(f)
     }
 }
 
 /// A connection that is opened with the first request.
 struct Connection {
-    url: Url,
+    server: Server,
     timeout: Duration,
     /// Whether every request opens a connection of its own.
     reconnect: bool,
@@ -63,9 +110,9 @@ struct Connection {
 }
 
 impl Connection {
-    fn new(url: &Url, timeout: Duration, reconnect: bool) -> Connection {
+    fn new(server: &Server, timeout: Duration, reconnect: bool) -> Connection {
         Connection {
-            url: url.clone(),
+            server: server.clone(),
             timeout,
             reconnect,
             sender: None,
@@ -99,12 +146,16 @@ impl Connection {
             Some(sender) if !sender.is_closed() => sender,
             _ => self.connect().await?,
         };
-        let request = Request::builder()
+        let mut request = Request::builder()
             .method(method)
             .uri(path)
-            .header(HOST, &self.url.authority)
+            .header(HOST, &self.server.url.authority)
             .header(CONTENT_TYPE, wire.content_type())
-            .header(ACCEPT, wire.accepted())
+            .header(ACCEPT, wire.accepted());
+        if let Some(authorization) = &self.server.authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        let request = request
             .body(Full::new(body))
             .map_err(|error| Failure(format!("request: {error}")))?;
         let broken = |error: hyper::Error| Failure(format!("connection broke: {error}"));
@@ -118,17 +169,28 @@ impl Connection {
 
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Failure> {
         let refused = |error: std::io::Error| Failure(format!("cannot connect: {}", error.kind()));
-        let stream = TcpStream::connect(&self.url.authority)
-            .await
-            .map_err(refused)?;
+        let authority = &self.server.url.authority;
+        let stream = TcpStream::connect(authority).await.map_err(refused)?;
         stream.set_nodelay(true).map_err(refused)?;
-        let (sender, connection) = handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| Failure(format!("connection broke: {error}")))?;
-        // The task ends when the sender is dropped. The sender gets its errors too.
-        tokio::spawn(connection);
-        Ok(sender)
+        let socket = Socket::of_server(stream, authority, self.server.tls.clone()).await;
+        let socket = socket.map_err(|error| Failure(format!("cannot connect by TLS: {error}")))?;
+        match socket {
+            Socket::Clear(stream) => begin(stream).await,
+            Socket::Tls(stream) => begin(stream).await,
+        }
     }
+}
+
+/// Begins to send requests on a stream.
+async fn begin(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+) -> Result<SendRequest<Full<Bytes>>, Failure> {
+    let (sender, connection) = handshake(TokioIo::new(stream))
+        .await
+        .map_err(|error| Failure(format!("connection broke: {error}")))?;
+    // The task ends when the sender is dropped. The sender gets its errors too.
+    tokio::spawn(connection);
+    Ok(sender)
 }
 
 /// A worker that searches over one connection.
@@ -143,14 +205,14 @@ pub struct Searcher {
 impl Searcher {
     /// Makes a worker that searches `names.index`; `bodies` must be those of `questions`.
     pub fn new(
-        url: &Url,
+        server: &Server,
         names: &Names,
         questions: &Questions,
         bodies: &Bodies,
         timeout: Duration,
     ) -> Searcher {
         Searcher {
-            connection: Connection::new(url, timeout, bodies.reconnect()),
+            connection: Connection::new(server, timeout, bodies.reconnect()),
             path: format!(
                 "/api/v1/indexes/{}/{}/ann{}",
                 names.keyspace,
@@ -192,62 +254,65 @@ fn refusal(status: StatusCode, body: &[u8]) -> Failure {
 }
 
 /// Asks for the status of an index. Fails if the server does not know the index.
-pub async fn index_status(url: &Url, names: &Names) -> anyhow::Result<IndexStatus> {
-    let found = find_index_status(url, names).await?;
-    found.ok_or_else(|| no_index(url, names))
+pub async fn index_status(server: &Server, names: &Names) -> anyhow::Result<IndexStatus> {
+    let found = find_index_status(server, names).await?;
+    found.ok_or_else(|| no_index(server, names))
 }
 
 /// Asks for the status of an index. Returns `None` if the server does not know it.
-pub async fn find_index_status(url: &Url, names: &Names) -> anyhow::Result<Option<IndexStatus>> {
+pub async fn find_index_status(
+    server: &Server,
+    names: &Names,
+) -> anyhow::Result<Option<IndexStatus>> {
     let path = format!("/api/v1/indexes/{}/{}/status", names.keyspace, names.index);
-    find(url, &path).await
+    find(server, &path).await
 }
 
 /// Asks for the options that an index was made with.
-pub async fn index_info(url: &Url, names: &Names) -> anyhow::Result<IndexInfo> {
+pub async fn index_info(server: &Server, names: &Names) -> anyhow::Result<IndexInfo> {
     let path = format!("/api/v1/indexes/{}/{}", names.keyspace, names.index);
-    let found = find(url, &path).await?;
-    found.ok_or_else(|| no_index(url, names))
+    let found = find(server, &path).await?;
+    found.ok_or_else(|| no_index(server, names))
 }
 
-fn no_index(url: &Url, names: &Names) -> anyhow::Error {
+fn no_index(server: &Server, names: &Names) -> anyhow::Error {
     anyhow::anyhow!(
-        "{url} has no index {}.{}; make it with `annulus bench build-index`, or name another with --keyspace and --index",
+        "{server} has no index {}.{}; make it with `annulus bench build-index`, or name another with --keyspace and --index",
         names.keyspace,
         names.index
     )
 }
 
 /// Gets and decodes the resource at `path`. Returns `None` if the server answers 404.
-async fn find<T: DeserializeOwned>(url: &Url, path: &str) -> anyhow::Result<Option<T>> {
-    let mut connection = Connection::new(url, Duration::from_secs(10), false);
+async fn find<T: DeserializeOwned>(server: &Server, path: &str) -> anyhow::Result<Option<T>> {
+    let mut connection = Connection::new(server, Duration::from_secs(10), false);
     let (status, body) = connection
         .ask(Method::GET, path, Wire::Json, Bytes::new())
         .await
-        .map_err(|Failure(kind)| anyhow::anyhow!("{url}: {kind}"))?;
+        .map_err(|Failure(kind)| anyhow::anyhow!("{server}: {kind}"))?;
     if status == StatusCode::NOT_FOUND {
         return Ok(None);
     }
     if status != StatusCode::OK {
-        bail!("{url}{path}: {}", refusal(status, &body).0);
+        bail!("{server}{path}: {}", refusal(status, &body).0);
     }
-    let found = serde_json::from_slice(&body).with_context(|| format!("{url}{path}"))?;
+    let found = serde_json::from_slice(&body).with_context(|| format!("{server}{path}"))?;
     Ok(Some(found))
 }
 
 /// Gets the metrics of the server, in the text form of Prometheus.
-pub async fn metrics(url: &Url) -> anyhow::Result<String> {
-    let mut connection = Connection::new(url, Duration::from_secs(10), false);
+pub async fn metrics(server: &Server) -> anyhow::Result<String> {
+    let mut connection = Connection::new(server, Duration::from_secs(10), false);
     let (_, body) = connection
         .ask(Method::GET, "/metrics", Wire::Json, Bytes::new())
         .await
-        .map_err(|Failure(kind)| anyhow::anyhow!("{url}: {kind}"))?;
+        .map_err(|Failure(kind)| anyhow::anyhow!("{server}: {kind}"))?;
     Ok(String::from_utf8_lossy(&body).into_owned())
 }
 
 /// Checks that the index exists and serves. The error says what to do.
-pub async fn check(url: &Url, names: &Names) -> anyhow::Result<()> {
-    let status = index_status(url, names).await?;
+pub async fn check(server: &Server, names: &Names) -> anyhow::Result<()> {
+    let status = index_status(server, names).await?;
     if status.status != IndexState::Serving {
         bail!(
             "index {}.{} is {:?}, not yet serving; wait until it is",
@@ -261,9 +326,13 @@ pub async fn check(url: &Url, names: &Names) -> anyhow::Result<()> {
 
 /// A warning if the index finds the nearest by another metric than `expected`. `None` if the server
 /// does not tell the metric: not every server does, and searches need no more.
-pub async fn other_metric(url: &Url, names: &Names, expected: Option<Metric>) -> Option<String> {
+pub async fn other_metric(
+    server: &Server,
+    names: &Names,
+    expected: Option<Metric>,
+) -> Option<String> {
     let expected = expected?;
-    let info = index_info(url, names).await.ok()?;
+    let info = index_info(server, names).await.ok()?;
     disagreement(&info.options, expected)
 }
 
@@ -310,14 +379,20 @@ mod tests {
 
     #[test]
     fn urls_have_a_host_and_a_port() {
-        let url: Url = "http://127.0.0.1:6080/".parse().unwrap();
-        assert_eq!(url.to_string(), "http://127.0.0.1:6080");
+        for (text, is_secure) in [
+            ("http://127.0.0.1:6080/", false),
+            ("https://127.0.0.1:6080/", true),
+        ] {
+            let url: Url = text.parse().unwrap();
+            assert_eq!(format!("{url}/"), text);
+            assert_eq!(url.is_secure(), is_secure);
+        }
         for text in [
             "127.0.0.1:6080",
             "http://h",
             "http://h:x",
             "http://h:1/a",
-            "https://h:1",
+            "ftp://h:1",
             "http://:1",
         ] {
             assert!(text.parse::<Url>().is_err(), "{text}");

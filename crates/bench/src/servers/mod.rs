@@ -1,5 +1,6 @@
 //! The targets of requests, and the searches that they are sent.
 
+pub mod access;
 pub mod cql;
 pub mod http;
 pub mod in_process;

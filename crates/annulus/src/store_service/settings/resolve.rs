@@ -3,6 +3,7 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
+use credentials::files::{self, password, pem};
 use net::tls::{TlsClients, TlsOptions};
 use store::{
     CdcOptions, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions, MemoryOptions,
@@ -13,7 +14,6 @@ use turns::Turns;
 
 use super::StoreSettings;
 use crate::exit::{Failure, lacks};
-use crate::files::{self, password, pem};
 use crate::logging::LogFormat;
 use crate::settings::{DEFAULT_LOG, IndexVectors, filter_values, names, scrub, shares, snapshots};
 use crate::span::{bounded, distance, interval};
@@ -43,7 +43,7 @@ impl StoreSettings {
     /// # Errors
     /// If the file can't be used.
     pub fn tokens(&self) -> Result<Option<TokenSet>, Failure> {
-        self.token_file.as_deref().map(files::tokens).transpose()
+        Ok(self.token_file.as_deref().map(files::tokens).transpose()?)
     }
 
     /// Fills in the defaults, reads certificates and passwords, and looks up the host names to

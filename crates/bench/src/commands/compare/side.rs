@@ -50,7 +50,7 @@ impl FromStr for Side {
     fn from_str(text: &str) -> Result<Side, String> {
         let expected = || {
             format!(
-                "{text:?} is not NAME=http://HOST:PORT, NAME=binary+http://HOST:PORT or NAME=cql://HOST:PORT, \
+                "{text:?} is not NAME=http[s]://HOST:PORT, NAME=binary+http[s]://HOST:PORT or NAME=cql://HOST:PORT, \
                  with or without /KEYSPACE/INDEX,INDEX..."
             )
         };
@@ -72,10 +72,15 @@ impl FromStr for Side {
             return Err(expected());
         }
         let target = match scheme {
-            "http" => Target::Http(format!("http://{authority}").parse()?, Wire::Json),
-            "binary+http" => Target::Http(format!("http://{authority}").parse()?, Wire::Binary),
             "cql" if authority.contains(':') => Target::Cql(authority.to_owned()),
-            _ => return Err(expected()),
+            _ => {
+                let (wire, scheme) = match scheme.strip_prefix("binary+") {
+                    Some(scheme) => (Wire::Binary, scheme),
+                    None => (Wire::Json, scheme),
+                };
+                let url = format!("{scheme}://{authority}").parse();
+                Target::Http(url.map_err(|_| expected())?, wire)
+            }
         };
         Ok(Side {
             name: name.to_owned(),
@@ -111,6 +116,8 @@ mod tests {
         assert_eq!(found, [("ks", "t")]);
         let binary: Side = "us=binary+http://h:1/ks/a,b".parse().unwrap();
         assert_eq!(binary.target.to_string(), "http://h:1 binary");
+        let secure: Side = "us=binary+https://h:1".parse().unwrap();
+        assert_eq!(secure.target.to_string(), "https://h:1 binary");
         let names = binary.names(&of_arguments());
         let found: Vec<_> = names.iter().map(|n| &*n.index).collect();
         assert_eq!(found, ["a", "b"]);

@@ -17,6 +17,7 @@ use clap::Args;
 use self::server::Server;
 use self::workload::{Size, Workload, all};
 use crate::proc::process_cpu_time;
+use crate::servers::access::AccessArguments;
 
 /// The arguments of `cql-compare`.
 #[derive(Args, Debug)]
@@ -49,6 +50,8 @@ pub struct CqlCompareArguments {
     /// Measure only the workloads whose names contain one of these
     #[arg(long, value_name = "WORD", value_delimiter = ',')]
     only: Vec<String>,
+    #[command(flatten)]
+    access: AccessArguments,
 }
 
 #[derive(Clone, Debug)]
@@ -92,7 +95,11 @@ pub async fn run(arguments: CqlCompareArguments) -> anyhow::Result<()> {
         ensure!(!workloads.is_empty(), "no workload has such a name");
     }
     let (a, b) = (&arguments.a, &arguments.b);
-    let servers = [Server::connect(a).await?, Server::connect(b).await?];
+    let access = arguments.access.read()?;
+    let servers = [
+        Server::connect(a, &access).await?,
+        Server::connect(b, &access).await?,
+    ];
     println!(
         "{} requests a round, {} rows, {} in flight, {} rounds; median (minimum to maximum)\n",
         arguments.requests, arguments.rows, arguments.in_flight, arguments.rounds

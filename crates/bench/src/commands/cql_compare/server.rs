@@ -7,12 +7,12 @@ use futures::{StreamExt, TryStreamExt, stream};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use scylla::client::session::Session;
-use scylla::client::session_builder::SessionBuilder;
 use scylla::statement::prepared::PreparedStatement;
 use scylla::value::CqlValue;
 
 use super::Target;
 use super::workload::{Answer, Table, Workload};
+use crate::servers::access::Access;
 
 /// Rows of one page of a scan, as drivers ask for by default.
 const PAGE_ROWS: i32 = 5_000;
@@ -28,9 +28,9 @@ pub struct Server {
 
 impl Server {
     /// Connects, and makes the keyspace.
-    pub async fn connect(target: &Target) -> anyhow::Result<Server> {
-        let session = SessionBuilder::new()
-            .known_node(&target.address)
+    pub async fn connect(target: &Target, access: &Access) -> anyhow::Result<Server> {
+        let session = access
+            .session(&target.address)
             .build()
             .await
             .with_context(|| format!("{} at {}", target.name, target.address))?;

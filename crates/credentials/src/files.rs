@@ -1,23 +1,25 @@
-//! Reading the files that settings name.
+//! Reading the files that options and settings name.
 
 use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use cql::secret::Secret;
 use net::tls::Pem;
-use store::Secret;
 use store_api::TokenSet;
 
-use crate::exit::Failure;
+use crate::FileError;
 
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path)
-        .map_err(|error| Failure::Configuration(format!("{}: {error}", path.display())))
+fn read(path: &Path) -> Result<Vec<u8>, FileError> {
+    std::fs::read(path).map_err(|error| FileError::new(path, error))
 }
 
 /// Reads certificates or a key.
-pub fn pem(path: &Path) -> Result<Pem, Failure> {
+///
+/// # Errors
+/// If the file can't be read.
+pub fn pem(path: &Path) -> Result<Pem, FileError> {
     Ok(Pem {
         bytes: read(path)?.into(),
         origin: path.display().to_string(),
@@ -25,36 +27,41 @@ pub fn pem(path: &Path) -> Result<Pem, Failure> {
 }
 
 /// Reads a password, without the line break at its end.
-pub fn password(path: &Path) -> Result<Secret<String>, Failure> {
-    let text = String::from_utf8(read(path)?).map_err(|_| {
-        Failure::Configuration(format!("{}: the password is not UTF-8", path.display()))
-    })?;
+///
+/// # Errors
+/// If the file can't be read or is not UTF-8.
+pub fn password(path: &Path) -> Result<Secret<String>, FileError> {
+    let text = String::from_utf8(read(path)?)
+        .map_err(|_| FileError::new(path, "the password is not UTF-8"))?;
     Ok(text.trim_end_matches(['\r', '\n']).to_owned().into())
 }
 
 /// Reads the tokens of a file (`token-file`), which users of the machine must not be able to read.
-pub fn tokens(path: &Path) -> Result<TokenSet, Failure> {
+///
+/// # Errors
+/// If others can read or write the file, or it has no tokens.
+pub fn tokens(path: &Path) -> Result<TokenSet, FileError> {
     let text = private_text(path)?;
-    let set = TokenSet::parse(text.expose());
-    set.map_err(|why| Failure::Configuration(format!("{}: {why}", path.display())))
+    TokenSet::parse(text.expose()).map_err(|why| FileError::new(path, why))
 }
 
 /// Reads the first token of such a file, for a client.
-pub fn first_token(path: &Path) -> Result<Secret<String>, Failure> {
+///
+/// # Errors
+/// As [`tokens`].
+pub fn first_token(path: &Path) -> Result<Secret<String>, FileError> {
     let text = private_text(path)?;
     match store_api::first_token(text.expose()) {
         Ok(token) => Ok(token.to_owned().into()),
-        Err(why) => Err(Failure::Configuration(format!("{}: {why}", path.display()))),
+        Err(why) => Err(FileError::new(path, why)),
     }
 }
 
 /// The largest file of tokens.
 const TOKENS_BYTES_MAX: u64 = 1 << 20;
 
-fn private_text(path: &Path) -> Result<Secret<String>, Failure> {
-    let wrong = |why: &dyn ToString| {
-        Failure::Configuration(format!("{}: {}", path.display(), why.to_string()))
-    };
+fn private_text(path: &Path) -> Result<Secret<String>, FileError> {
+    let wrong = |why: &dyn ToString| FileError::new(path, why.to_string());
     let file = File::open(path).map_err(|error| wrong(&error))?;
     let mode = file
         .metadata()

@@ -1,0 +1,169 @@
+//! Logins at servers, and TLS to them: the options, and the contents of the files that they name.
+//!
+//! All servers of a command get one login and are believed by one authority. The options come from
+//! the command line alone, never from variables, so that no server gets a password by accident.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::ensure;
+use clap::Args;
+use cql::secret::Secret;
+use credentials::authorization::{basic, bearer};
+use credentials::files;
+use hyper::header::HeaderValue;
+use rustls::ClientConfig;
+use scylla::client::session::TlsContext;
+use scylla::client::session_builder::SessionBuilder;
+
+use super::http::{Server, Url};
+
+/// The arguments by which requests log in, and by which servers are believed.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Login and TLS")]
+pub struct AccessArguments {
+    /// Role as which to log in, by CQL and by HTTP
+    #[arg(long, value_name = "ROLE", requires = "password_file")]
+    pub user: Option<String>,
+    /// File with the password of that role
+    #[arg(long, value_name = "FILE", requires = "user")]
+    pub password_file: Option<PathBuf>,
+    /// File with a token, for an HTTP server with tokens (`annulus store`); by HTTP it stands for
+    /// the role
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Authorities that sign the servers' certificates, PEM (ca.pem of `annulus certificate`): CQL
+    /// is spoken under TLS then, and HTTP at https://
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// Certificate that proves to the servers who asks, PEM; for those that ask for one
+    #[arg(long, value_name = "FILE", requires_all = ["key", "ca"])]
+    pub cert: Option<PathBuf>,
+    /// Key of that certificate, PEM
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub key: Option<PathBuf>,
+}
+
+impl AccessArguments {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// If one of them can't be used.
+    pub fn read(&self) -> anyhow::Result<Access> {
+        let login = match (&self.user, &self.password_file) {
+            (Some(user), Some(file)) => Some((user.clone(), files::password(file)?)),
+            _ => None,
+        };
+        let authorization = match (&self.token_file, &self.user, &self.password_file) {
+            (Some(tokens), ..) => Some(bearer(tokens)?),
+            (None, Some(user), Some(file)) => Some(basic(user, file)?),
+            _ => None,
+        };
+        Ok(Access {
+            login,
+            authorization,
+            tls: self.tls()?,
+        })
+    }
+
+    fn tls(&self) -> anyhow::Result<Option<Arc<ClientConfig>>> {
+        let Some(authorities) = &self.ca else {
+            return Ok(None);
+        };
+        let own = match (&self.cert, &self.key) {
+            (Some(certificate), Some(key)) => Some((files::pem(certificate)?, files::pem(key)?)),
+            _ => None,
+        };
+        let own = own.as_ref().map(|(certificate, key)| (certificate, key));
+        Ok(Some(net::tls::client(&files::pem(authorities)?, own)?))
+    }
+}
+
+/// The login and the TLS of requests.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    login: Option<(String, Secret<String>)>,
+    authorization: Option<HeaderValue>,
+    tls: Option<Arc<ClientConfig>>,
+}
+
+impl Access {
+    /// Begins a session of the CQL server at `HOST:PORT`.
+    pub fn session(&self, address: &str) -> SessionBuilder {
+        let builder = SessionBuilder::new()
+            .known_node(address)
+            .tls_context(self.tls.clone().map(TlsContext::Rustls023));
+        match &self.login {
+            Some((user, password)) => builder.user(user, password.expose()),
+            None => builder,
+        }
+    }
+
+    /// The HTTP server at a URL.
+    ///
+    /// # Errors
+    /// If the URL asks for TLS, and there is no authority to believe.
+    pub fn server(&self, url: &Url) -> anyhow::Result<Server> {
+        ensure!(
+            !url.is_secure() || self.tls.is_some(),
+            "{url}: name the authorities that sign the server's certificate with --ca"
+        );
+        Ok(Server {
+            url: url.clone(),
+            tls: self.tls.clone().filter(|_| url.is_secure()),
+            authorization: self.authorization.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_under_tls_needs_an_authority() {
+        let access = Access::default();
+        access.server(&"http://h:1".parse().unwrap()).unwrap();
+        let refused = access.server(&"https://h:1".parse().unwrap()).unwrap_err();
+        assert!(refused.to_string().contains("--ca"), "{refused}");
+    }
+
+    #[test]
+    fn a_token_stands_for_the_role_by_http() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = directory.path().join(name);
+            credentials_file(&path, text);
+            Some(path)
+        };
+        let arguments = AccessArguments {
+            user: Some("app".to_owned()),
+            password_file: file("password", "secret\n"),
+            ..AccessArguments::default()
+        };
+        let access = arguments.read().unwrap();
+        assert!(!format!("{access:?}").contains("secret"));
+        assert!(
+            access
+                .authorization
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .starts_with("Basic ")
+        );
+        let arguments = AccessArguments {
+            token_file: file("tokens", "0123456789abcdef\n"),
+            ..arguments
+        };
+        let access = arguments.read().unwrap();
+        assert_eq!(access.authorization.unwrap(), "Bearer 0123456789abcdef");
+        assert_eq!(access.login.unwrap().0, "app");
+    }
+
+    /// Writes a file that only its owner reads.
+    fn credentials_file(path: &std::path::Path, text: &str) {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::write(path, text).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+}
