@@ -73,6 +73,10 @@ $(DRIVERS:%=test-driver-%): test-driver-%: $(VENVS)/%/.installed test-programs
 test-cqlsh: $(VENVS)/cassandra/.installed test-programs
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/cqlsh
 
+.PHONY: test-cqlsh-all
+test-cqlsh-all: $(VENVS)/cassandra/.installed test-programs ## The tests of cqlsh, with 100,000 rows that go out by COPY TO and come in by COPY FROM
+	COPY_ROWS=$${COPY_ROWS:-100000} $(VENVS)/cassandra/bin/python -m pytest -q tests/cqlsh
+
 .PHONY: test-compat
 test-compat: $(VENVS)/cassandra/.installed test-programs
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/compat
