@@ -192,13 +192,18 @@ $(VENVS)/acsylla/.installed: tests/clients/acsylla/requirements.txt
 	$(VENVS)/acsylla/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
 	touch $@
 
+# Both take a fixed address of loopback, so that they can't run side by side.
 .PHONY: test-cqlengine
-test-cqlengine: $(VENVS)/cqlengine/.installed test-programs ## The tests of cqlengine themselves, from the repository of the Python driver (tests/cqlengine)
-	$(VENVS)/cqlengine/bin/python tests/cqlengine/run.py
+test-cqlengine: $(VENVS)/python-driver/.installed test-programs ## The tests of cqlengine themselves, from the repository of the Python driver (tests/python_driver)
+	$(VENVS)/python-driver/bin/python tests/python_driver/run.py cqlengine
 
-$(VENVS)/cqlengine/.installed: tests/cqlengine/requirements.txt
-	$(PYTHON) -m venv $(VENVS)/cqlengine
-	$(VENVS)/cqlengine/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
+.PHONY: test-python-driver
+test-python-driver: $(VENVS)/python-driver/.installed test-programs ## The Python driver's own integration tests, from its repository (tests/python_driver)
+	$(VENVS)/python-driver/bin/python tests/python_driver/run.py driver
+
+$(VENVS)/python-driver/.installed: tests/python_driver/requirements.txt
+	$(PYTHON) -m venv $(VENVS)/python-driver
+	$(VENVS)/python-driver/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
 	touch $@
 
 # The tool keeps one version, so that its verdict changes with the tree alone.
