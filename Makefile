@@ -73,6 +73,10 @@ $(DRIVERS:%=test-driver-%): test-driver-%: $(VENVS)/%/.installed test-programs
 test-cqlsh: $(VENVS)/cassandra/.installed test-programs
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/cqlsh
 
+.PHONY: test-cqlsh-all
+test-cqlsh-all: $(VENVS)/cassandra/.installed test-programs ## The tests of cqlsh, with 100,000 rows that go out by COPY TO and come in by COPY FROM
+	COPY_ROWS=$${COPY_ROWS:-100000} $(VENVS)/cassandra/bin/python -m pytest -q tests/cqlsh
+
 .PHONY: test-compat
 test-compat: $(VENVS)/cassandra/.installed test-programs
 	$(VENVS)/cassandra/bin/python -m pytest -q tests/compat
@@ -150,21 +154,23 @@ client-java:
 	cd tests/clients/java && mvn -q -B compile dependency:copy-dependencies
 	cp tests/clients/java/launch target/clients/java
 
-.PHONY: client-cdrs
-client-cdrs:
-	cd tests/clients/cdrs && cargo build --quiet --locked --target-dir ../../../target/clients/cdrs-build
-	cp target/clients/cdrs-build/debug/cdrs target/clients/cdrs
+# Both drivers of Rust are one workspace, so that what they share is built once.
+RUST_CLIENTS := cdrs scylla
+.PHONY: $(RUST_CLIENTS:%=client-%)
+$(RUST_CLIENTS:%=client-%): client-%:
+	cd tests/clients/rust && cargo build --quiet --locked --target-dir ../../../target/clients/rust-build
+	cp target/clients/rust-build/debug/$*-client target/clients/$*
 
 # Drivers that are tested in full: types, conditions, paging, errors, login, TLS and more, each a test.
-SUITES := $(if $(WITHOUT_GO),,gocql gocql1)
+SUITES := $(RUST_CLIENTS) $(if $(WITHOUT_GO),,gocql gocql1)
 .PHONY: test-clients
-test-clients: clients $(SUITES:%=client-%) $(VENVS)/cassandra/.installed test-programs ## Drivers of other languages with their own settings: gocql, cdrs-tokio (needs Go; WITHOUT_GO=1)
+test-clients: clients $(SUITES:%=client-%) $(VENVS)/cassandra/.installed test-programs ## Drivers of Rust and Go with their own settings: scylla, cdrs-tokio, gocql 2 and 1.7 (needs Go; WITHOUT_GO=1)
 	CLIENTS="$(CLIENTS)" SUITES="$(SUITES)" $(VENVS)/cassandra/bin/python -m pytest -q tests/clients
 
 # The Java driver waits a second after each change of the schema, so that its tests take more than a minute.
 ALL_SUITES := $(SUITES) $(if $(WITHOUT_JAVA),,java)
 .PHONY: test-clients-all
-test-clients-all: $(ALL_SUITES:%=client-%) $(VENVS)/cassandra/.installed test-programs ## Drivers of other languages in full: gocql 2 and 1.7, Java with its mapper (needs Go, Java 17 and Maven; WITHOUT_GO=1, WITHOUT_JAVA=1)
+test-clients-all: $(ALL_SUITES:%=client-%) $(VENVS)/cassandra/.installed test-programs ## Drivers in full: scylla, cdrs-tokio, gocql 2 and 1.7, Java with its mapper (needs Go, Java 17 and Maven; WITHOUT_GO=1, WITHOUT_JAVA=1)
 	SUITES="$(ALL_SUITES)" $(VENVS)/cassandra/bin/python -m pytest -q tests/clients/test_sections.py
 
 # Packages come from where npm and pip fetch by default, at the versions of their lists.
@@ -186,13 +192,18 @@ $(VENVS)/acsylla/.installed: tests/clients/acsylla/requirements.txt
 	$(VENVS)/acsylla/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
 	touch $@
 
+# Both take a fixed address of loopback, so that they can't run side by side.
 .PHONY: test-cqlengine
-test-cqlengine: $(VENVS)/cqlengine/.installed test-programs ## The tests of cqlengine themselves, from the repository of the Python driver (tests/cqlengine)
-	$(VENVS)/cqlengine/bin/python tests/cqlengine/run.py
+test-cqlengine: $(VENVS)/python-driver/.installed test-programs ## The tests of cqlengine themselves, from the repository of the Python driver (tests/python_driver)
+	$(VENVS)/python-driver/bin/python tests/python_driver/run.py cqlengine
 
-$(VENVS)/cqlengine/.installed: tests/cqlengine/requirements.txt
-	$(PYTHON) -m venv $(VENVS)/cqlengine
-	$(VENVS)/cqlengine/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
+.PHONY: test-python-driver
+test-python-driver: $(VENVS)/python-driver/.installed test-programs ## The Python driver's own integration tests, from its repository (tests/python_driver)
+	$(VENVS)/python-driver/bin/python tests/python_driver/run.py driver
+
+$(VENVS)/python-driver/.installed: tests/python_driver/requirements.txt
+	$(PYTHON) -m venv $(VENVS)/python-driver
+	$(VENVS)/python-driver/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
 	touch $@
 
 # The tool keeps one version, so that its verdict changes with the tree alone.

@@ -1,13 +1,7 @@
 """Tests Apache Cassandra's own shell: statements, and DESCRIBE, which it leaves to the server."""
 
-import pathlib
-import re
-import subprocess
-import sys
-
 import pytest
-
-CQLSH = pathlib.Path(sys.executable).parent / "cqlsh"
+from shell import cqlsh
 
 SCHEMA = """
 CREATE KEYSPACE shell WITH replication = {'class': 'SimpleStrategy', 'replication_factor': '1'};
@@ -18,14 +12,6 @@ CREATE TABLE shell.notes (
 CREATE CUSTOM INDEX notes_v ON shell.notes(v) USING 'vector_index'
     WITH OPTIONS = {'similarity_function': 'euclidean', 'search_beam_width': '100'};
 """
-
-
-def cqlsh(server, statements):
-    command = [CQLSH, server.host, str(server.cql_port), "-e", statements]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    # cqlsh warns if the server is of another version than it was built for.
-    text = re.sub(r"\AWARNING: cqlsh was built against .*\n+", "", result.stdout)
-    return result.returncode, text, result.stderr
 
 
 @pytest.fixture(scope="module")

@@ -13,11 +13,11 @@ use crate::{CqlType, ValueError};
 const TYPES_MAX: usize = 4096;
 
 /// The deepest nesting of types in a user type. Values are read by recursion.
-const DEPTH_MAX: usize = 16;
+const DEPTH_MAX: usize = 24;
 
 /// The reason for which a type is refused that has too many types in it.
 pub const TOO_LARGE: &str = "a type is made up of at most 4096 types, and a user type nests at \
-     most 16 deep, with the fields of the user types in it counted wherever they stand";
+     most 24 deep, with the fields of the user types in it counted wherever they stand";
 
 /// A user type. Its value is a tuple of its fields, of which the last may be left out.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -84,7 +84,7 @@ impl Metadata {
     /// [keyspace string, table string], columns
     /// a column: [keyspace string, table string], name string, type
     /// ```
-    pub(super) fn put_columns(&self, out: &mut BytesMut) {
+    pub(super) fn put_columns(&self, out: &mut BytesMut, version: ProtocolVersion) {
         let global = self.table_flag() != 0;
         if let (true, Some(first)) = (global, self.columns.first()) {
             out.put_string(&first.keyspace);
@@ -96,7 +96,7 @@ impl Metadata {
                 out.put_string(&column.table);
             }
             out.put_string(&column.name);
-            put_type(out, &column.cql_type);
+            put_type(out, &column.cql_type, version);
         }
     }
 
@@ -148,12 +148,12 @@ impl Prepared {
         for &index in &self.partition_key_indexes {
             out.put_u16(index);
         }
-        self.bind.put_columns(out);
+        self.bind.put_columns(out, version);
         match &self.result {
             Some(result) => {
                 out.put_i32(result.table_flag());
                 put_count(out, result.columns.len());
-                result.put_columns(out);
+                result.put_columns(out, version);
             }
             None => {
                 out.put_i32(flag::NO_METADATA);
@@ -224,7 +224,7 @@ mod tests {
     fn encoded(columns: Vec<ColumnSpec>) -> (Metadata, i32, Bytes) {
         let metadata = Metadata { columns };
         let mut out = BytesMut::new();
-        metadata.put_columns(&mut out);
+        metadata.put_columns(&mut out, ProtocolVersion::V4);
         let flag = metadata.table_flag();
         (metadata, flag, out.freeze())
     }

@@ -12,7 +12,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::header::ProtocolVersion;
-use super::metadata::{Metadata, flag, put_count};
+use super::metadata::{ColumnSpec, Metadata, flag, put_count};
 use super::reader::{DecodeError, Reader};
 use super::writer::Writer;
 
@@ -32,16 +32,25 @@ pub struct Rows {
     content: Bytes,
     /// The bytes after `content`: rows that were encoded elsewhere and are not copied.
     rest: Bytes,
+    /// The columns again, if version 5 writes them otherwise than version 4.
+    of_version_5: Option<OfVersion5>,
 }
 
-/// Two result sets are equal if their bytes on the wire are.
+/// The columns of a result set with durations, for which version 5 has a code.
+#[derive(Clone, Debug)]
+struct OfVersion5 {
+    columns: Metadata,
+    /// The bytes of the columns at the begin of the content, which are of version 4.
+    replaced: usize,
+}
+
+/// Two result sets are equal if they are decoded alike.
 impl PartialEq for Rows {
     fn eq(&self, other: &Rows) -> bool {
         let of = |rows: &Rows| (rows.flags, rows.column_count, rows.row_count);
         of(self) == of(other)
-            && self.paging_state == other.paging_state
             && self.new_metadata_id == other.new_metadata_id
-            && self.joined() == other.joined()
+            && self.decode() == other.decode()
     }
 }
 
@@ -119,6 +128,13 @@ impl Rows {
     /// Appends the result set without its bulk. Returns the bulk, which is not copied.
     pub(super) fn put(&self, out: &mut BytesMut, version: ProtocolVersion) -> Bytes {
         self.put_head(out, version);
+        if let (ProtocolVersion::V5, Some(OfVersion5 { columns, replaced })) =
+            (version, &self.of_version_5)
+        {
+            columns.put_columns(out, version);
+            out.extend_from_slice(&self.content[*replaced..]);
+            return self.rest.clone();
+        }
         if self.rest.is_empty() {
             return self.content.clone();
         }
@@ -155,6 +171,7 @@ impl Rows {
             row_count: 0,
             content: reader.into_rest(),
             rest: Bytes::new(),
+            of_version_5: None,
         };
         let mut reader = Reader::new(rows.content.clone());
         rows.read_columns(&mut reader)?;
@@ -182,6 +199,7 @@ pub struct RowsEncoder {
     flags: i32,
     column_count: usize,
     content: BytesMut,
+    of_version_5: Option<OfVersion5>,
     /// Whole rows that were encoded elsewhere.
     rest: Bytes,
     /// The offset of the row count in `content`.
@@ -200,16 +218,23 @@ impl RowsEncoder {
         let flags = if skip_metadata {
             flag::NO_METADATA
         } else {
-            metadata.put_columns(&mut content);
+            metadata.put_columns(&mut content, ProtocolVersion::V4);
             metadata.table_flag()
         };
         let count_at = content.len();
+        let holds_durations = |column: &ColumnSpec| column.cql_type.holds_durations();
+        let is_other = !skip_metadata && metadata.columns.iter().any(holds_durations);
+        let of_version_5 = is_other.then(|| OfVersion5 {
+            columns: metadata.clone(),
+            replaced: count_at,
+        });
         content.put_i32(COUNT_PLACEHOLDER);
         RowsEncoder {
             flags,
             column_count: metadata.columns.len(),
             row_at: content.len(),
             content,
+            of_version_5,
             rest: Bytes::new(),
             count_at,
             row_count: 0,
@@ -284,6 +309,7 @@ impl RowsEncoder {
             row_count: self.row_count,
             content: self.content.freeze(),
             rest: self.rest,
+            of_version_5: self.of_version_5,
         }
     }
 }
@@ -372,6 +398,30 @@ mod tests {
         let mut body = BytesMut::new();
         let _ = rows.put(&mut body, ProtocolVersion::V4);
         assert_eq!(&body[..], b"\0\0\0\x03\0\0\0\x02\0\0\0\x01n");
+    }
+
+    #[test]
+    fn durations_have_a_code_in_version_5() {
+        let mut columns = metadata();
+        columns.columns[1].cql_type = CqlType::Duration;
+        let mut encoder = RowsEncoder::new(&columns, false);
+        let mut cells = BytesMut::new();
+        cells.put_nullable_bytes(Some(&7i32.to_be_bytes()));
+        cells.put_nullable_bytes(Some(&[2, 4, 6]));
+        encoder.encoded_rows(1, cells.freeze());
+        let rows = encoder.finish(None);
+        let name = b"org.apache.cassandra.db.marshal.DurationType";
+        for version in [ProtocolVersion::V4, ProtocolVersion::V5] {
+            let mut body = BytesMut::new();
+            let rest = rows.put(&mut body, version);
+            body.extend_from_slice(&rest);
+            let body = body.freeze();
+            let named = body.windows(name.len()).any(|part| part == name);
+            assert_eq!(named, version == ProtocolVersion::V4);
+            let read = Rows::read(Reader::new(body), version).unwrap();
+            assert_eq!(read, rows);
+            assert_eq!(read.decode().unwrap().metadata, Some(columns.clone()));
+        }
     }
 
     #[test]

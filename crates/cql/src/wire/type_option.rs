@@ -1,18 +1,21 @@
 //! Types in the metadata of a result: an `[option]` with the code of the type and its parameters.
 //!
-//! A type without a code in v4 is sent as code 0 (custom) with its marshal name. These types are
-//! vectors and, as in Cassandra, durations, which have a code since v5.
+//! A type without a code is sent as code 0 (custom) with its marshal name. These types are vectors
+//! and, as in Cassandra, durations in version 4. Version 5 has a code for durations.
 
 use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
 use value::{CqlType, UserType};
 
+use super::header::ProtocolVersion;
 use super::marshal::{MAX_TYPE_DEPTH, marshal_name, parse_marshal_name};
 use super::reader::{DecodeError, Reader};
 use super::writer::Writer;
 
 const CUSTOM: u16 = 0x0000;
+/// Since version 5.
+const DURATION: u16 = 0x0015;
 const LIST: u16 = 0x0020;
 const MAP: u16 = 0x0021;
 const SET: u16 = 0x0022;
@@ -49,26 +52,27 @@ pub fn type_code(cql_type: &CqlType) -> u16 {
 }
 
 /// Appends a type.
-pub(super) fn put_type(out: &mut BytesMut, cql_type: &CqlType) {
+pub(super) fn put_type(out: &mut BytesMut, cql_type: &CqlType, version: ProtocolVersion) {
     match cql_type {
+        CqlType::Duration if version == ProtocolVersion::V5 => out.put_u16(DURATION),
         CqlType::List { element, .. } => {
             out.put_u16(LIST);
-            put_type(out, element);
+            put_type(out, element, version);
         }
         CqlType::Set { element, .. } => {
             out.put_u16(SET);
-            put_type(out, element);
+            put_type(out, element, version);
         }
         CqlType::Map { key, value, .. } => {
             out.put_u16(MAP);
-            put_type(out, key);
-            put_type(out, value);
+            put_type(out, key, version);
+            put_type(out, value, version);
         }
         CqlType::Tuple(elements) => {
             out.put_u16(TUPLE);
             out.put_short_count(elements.len());
             for element in elements {
-                put_type(out, element);
+                put_type(out, element, version);
             }
         }
         CqlType::UserType { definition, .. } => {
@@ -78,7 +82,7 @@ pub(super) fn put_type(out: &mut BytesMut, cql_type: &CqlType) {
             out.put_short_count(definition.field_names.len());
             for (name, field_type) in definition.fields() {
                 out.put_string(name);
-                put_type(out, field_type);
+                put_type(out, field_type, version);
             }
         }
         simple => {
@@ -152,6 +156,7 @@ fn read_nested_type(reader: &mut Reader, depth: usize) -> Result<CqlType, Decode
                 frozen,
             })
         }
+        DURATION => Ok(CqlType::Duration),
         code => SIMPLE
             .iter()
             .find(|(known, _)| *known == code)
@@ -166,40 +171,45 @@ mod tests {
 
     use super::*;
 
-    fn encoded(cql_type: &CqlType) -> Bytes {
+    const VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::V4, ProtocolVersion::V5];
+
+    fn encoded(cql_type: &CqlType, version: ProtocolVersion) -> Bytes {
         let mut out = BytesMut::new();
-        put_type(&mut out, cql_type);
+        put_type(&mut out, cql_type, version);
         out.freeze()
     }
 
     #[test]
     fn every_simple_type_leads_back() {
-        for (code, cql_type) in SIMPLE.clone() {
-            assert_eq!(encoded(&cql_type), code.to_be_bytes().to_vec());
-            assert_eq!(
-                read_type(&mut Reader::new(encoded(&cql_type))),
-                Ok(cql_type)
-            );
+        for ((code, cql_type), version) in SIMPLE.clone().into_iter().zip(VERSIONS.iter().cycle()) {
+            let bytes = encoded(&cql_type, *version);
+            assert_eq!(bytes, code.to_be_bytes().to_vec());
+            assert_eq!(read_type(&mut Reader::new(bytes)), Ok(cql_type));
         }
     }
 
     #[test]
-    fn vectors_and_durations_are_custom() {
+    fn vectors_are_custom_and_so_are_durations_in_version_4() {
         let vector = CqlType::Vector {
             element: Box::new(CqlType::Float),
             dimensions: 3,
         };
         let name = "org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType , 3)";
-        let bytes = encoded(&vector);
-        assert_eq!(&bytes[..4], &[0, 0, 0, name.len() as u8]);
-        assert_eq!(&bytes[4..], name.as_bytes());
-        assert_eq!(read_type(&mut Reader::new(bytes)), Ok(vector));
-
-        let duration = encoded(&CqlType::Duration);
+        for version in VERSIONS {
+            let bytes = encoded(&vector, version);
+            assert_eq!(&bytes[..4], &[0, 0, 0, name.len() as u8]);
+            assert_eq!(&bytes[4..], name.as_bytes());
+            assert_eq!(read_type(&mut Reader::new(bytes)), Ok(vector.clone()));
+        }
+        let durations = VERSIONS.map(|version| encoded(&CqlType::Duration, version));
         assert_eq!(
-            &duration[4..],
+            &durations[0][4..],
             b"org.apache.cassandra.db.marshal.DurationType"
         );
+        assert_eq!(&durations[1][..], [0, 0x15]);
+        for bytes in durations {
+            assert_eq!(read_type(&mut Reader::new(bytes)), Ok(CqlType::Duration));
+        }
     }
 
     #[test]
@@ -212,12 +222,19 @@ mod tests {
             }),
             frozen: false,
         };
-        let bytes = encoded(&cql_type);
+        for version in VERSIONS {
+            let bytes = encoded(&cql_type, version);
+            assert_eq!(
+                &bytes[..12],
+                &[0, 0x21, 0, 0x0D, 0, 0x20, 0, 0x31, 0, 2, 0, 9]
+            );
+            assert_eq!(read_type(&mut Reader::new(bytes)), Ok(cql_type.clone()));
+        }
         assert_eq!(
-            &bytes[..12],
-            &[0, 0x21, 0, 0x0D, 0, 0x20, 0, 0x31, 0, 2, 0, 9]
+            &encoded(&cql_type, ProtocolVersion::V5)[12..],
+            &[0, 0x15],
+            "the duration within"
         );
-        assert_eq!(read_type(&mut Reader::new(bytes)), Ok(cql_type));
     }
 
     #[test]

@@ -1,23 +1,12 @@
-//! Tests cdrs-tokio with its own defaults: connects, makes a keyspace and a table, writes and
-//! reads, by text and prepared.
-//!
-//! usage: cdrs HOST:PORT KEYSPACE
+//! Connects, makes a keyspace and a table, writes and reads, by text and prepared.
 
 use std::time::Duration;
 
-use cdrs_tokio::cluster::session::{Session, SessionBuilder, TcpSessionBuilder};
-use cdrs_tokio::cluster::{NodeTcpConfigBuilder, TcpConnectionManager};
-use cdrs_tokio::load_balancing::RoundRobinLoadBalancingStrategy;
 use cdrs_tokio::query_values;
-use cdrs_tokio::transport::TransportTcp;
 use cdrs_tokio::types::ByName;
 use cdrs_tokio::types::rows::Row;
 
-type Client = Session<
-    TransportTcp,
-    TcpConnectionManager,
-    RoundRobinLoadBalancingStrategy<TransportTcp, TcpConnectionManager>,
->;
+use crate::session::{connect, node, rows};
 
 const ROWS: i32 = 10;
 
@@ -25,21 +14,8 @@ const ROWS: i32 = 10;
 const ATTEMPTS: usize = 50;
 const PAUSE: Duration = Duration::from_millis(100);
 
-#[tokio::main]
-async fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let (Some(address), Some(keyspace)) = (arguments.next(), arguments.next()) else {
-        panic!("usage: cdrs HOST:PORT KEYSPACE");
-    };
-    let config = NodeTcpConfigBuilder::new()
-        .with_contact_point(address.into())
-        .build()
-        .await
-        .expect("the configuration");
-    let client: Client = TcpSessionBuilder::new(RoundRobinLoadBalancingStrategy::new(), config)
-        .build()
-        .await
-        .expect("a session");
+pub async fn run(address: &str, keyspace: &str) {
+    let client = connect(node(address), None).await;
     // The driver asks another node each time, and one of several may not know of the last change of
     // the schema yet.
     let run = async |text: String| {
@@ -79,24 +55,21 @@ async fn main() {
         .prepare(format!("SELECT n FROM {keyspace}.t WHERE k = ? AND c = ?"))
         .await
         .expect("a SELECT prepared");
-    let rows = client
+    let found = client
         .exec_with_values(&select, query_values!(7, "prepared"))
         .await
         .expect("a SELECT");
-    let rows = rows.response_body().expect("a body").into_rows();
-    assert_eq!(numbers(rows), [70]);
-    let rows = run(format!("SELECT n FROM {keyspace}.t")).await;
-    let rows = rows.response_body().expect("a body").into_rows();
-    let mut numbers = numbers(rows);
+    assert_eq!(numbers(&rows(found)), [70]);
+    let found = run(format!("SELECT n FROM {keyspace}.t")).await;
+    let mut numbers = numbers(&rows(found));
     numbers.sort_unstable();
     let expected: Vec<i32> = (1..=ROWS).map(|k| 10 * k).collect();
     assert_eq!(numbers, expected);
     println!("ok");
 }
 
-fn numbers(rows: Option<Vec<Row>>) -> Vec<i32> {
-    rows.expect("rows")
-        .iter()
+fn numbers(rows: &[Row]) -> Vec<i32> {
+    rows.iter()
         .map(|row| row.r_by_name("n").expect("a number"))
         .collect()
 }
