@@ -15,6 +15,8 @@ mod counters;
 mod derived;
 mod expiring;
 mod expiry;
+#[cfg(test)]
+mod fixtures;
 mod lists;
 mod mark;
 mod overlay;
@@ -34,7 +36,7 @@ use apply::Moment;
 use derived::Grown;
 use expiry::Expiry;
 use overlay::Changes;
-use room::Growth;
+use room::{Growth, Looks};
 use schema::{Catalog, TableId};
 use sweep::Sweep;
 use tasks::Registry;
@@ -122,8 +124,8 @@ pub(crate) struct Committer {
     builds: Vec<Build>,
     /// The deletion of rows whose time has come.
     expiry: Expiry,
-    /// The second before which no more is forgotten of the tables in memory.
-    forgets_from_s: i64,
+    /// The looks for what is dead in the tables in memory.
+    looks: Looks,
     tasks: Registry,
     turns: Turns,
 }
@@ -157,7 +159,7 @@ impl Committer {
             sweeps: unfinished.sweeps.into(),
             builds: unfinished.builds,
             expiry: Expiry::default(),
-            forgets_from_s: i64::MIN,
+            looks: Looks::default(),
             tasks,
             turns,
         }
@@ -221,6 +223,7 @@ impl Committer {
             self.drop_retired();
             self.sweep();
             self.build();
+            self.look();
             self.expire().await;
         }
         if let Err(error) = self.finish() {
@@ -236,7 +239,7 @@ impl Committer {
                 Err(TryRecvError::Disconnected) => return None,
                 Err(TryRecvError::Empty) => {}
             }
-            let has_worked = self.sweep() || self.build() || self.expire().await;
+            let has_worked = self.sweep() || self.build() || self.look() || self.expire().await;
             if !has_worked && !self.drop_retired() {
                 return self.requests.recv().await;
             }
@@ -314,6 +317,7 @@ impl Committer {
                 self.sweeps = sweeps.into();
                 self.count_sweeps();
                 self.expiry.begin_anew();
+                self.looks = Looks::default();
                 self.shared.set_schema(new);
                 self.shared.clear_failure();
                 // Readers may have been told later times while the disk took no writes.
