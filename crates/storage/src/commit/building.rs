@@ -44,7 +44,7 @@ pub(crate) struct Build {
 }
 
 impl Build {
-    fn new(index: Uuid, space: SpaceId) -> Build {
+    pub(super) fn new(index: Uuid, space: SpaceId) -> Build {
         Build {
             index,
             space,

@@ -221,10 +221,7 @@ impl Committer {
             }
             // Done here too, as under a steady load the committer never waits for a request.
             self.drop_retired();
-            self.sweep();
-            self.build();
-            self.look();
-            self.expire().await;
+            self.work().await;
         }
         if let Err(error) = self.finish() {
             tracing::error!(%error, "the storage could not be synced when it was closed");
@@ -239,11 +236,21 @@ impl Committer {
                 Err(TryRecvError::Disconnected) => return None,
                 Err(TryRecvError::Empty) => {}
             }
-            let has_worked = self.sweep() || self.build() || self.look() || self.expire().await;
+            let has_worked = self.work().await;
             if !has_worked && !self.drop_retired() {
                 return self.requests.recv().await;
             }
         }
+    }
+
+    /// Does a step of each kind of work that goes on between requests, so that none of them waits
+    /// for the end of another. Returns whether there may be more to do.
+    async fn work(&mut self) -> bool {
+        let has_swept = self.sweep();
+        let has_built = self.build();
+        let has_looked = self.look();
+        let has_expired = self.expire().await;
+        has_swept || has_built || has_looked || has_expired
     }
 
     async fn drain(&mut self) {

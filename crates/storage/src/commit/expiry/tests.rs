@@ -8,8 +8,12 @@ use futures::executor::block_on;
 use schema::{CdcOptions, DeltaMode, ImageMode};
 
 use super::Committer;
+use crate::commit::building::Build;
 use crate::commit::fixtures::{START_S, committer, int, row, table, write};
+use crate::commit::sweep::Sweep;
 use crate::engine::{SpaceId, Sync};
+use crate::key::SuffixRange;
+use crate::record::Deletion;
 
 fn expired(committer: &Committer) -> u64 {
     let expired = &committer.shared.statistics.rows_expired;
@@ -106,4 +110,30 @@ fn the_last_second_of_an_int_comes() {
         let mut committer = committer(directory.path(), &table, rows, now_s - START_S);
         assert_eq!((pass(&mut committer), expired(&committer)), (1, count));
     }
+}
+
+#[test]
+fn rows_expire_while_deleted_ones_are_swept_and_an_index_is_built() {
+    let directory = tempfile::tempdir().unwrap();
+    let table = table(None);
+    let rows = (0..300).map(|p| row(&table, p, int(START_S + 5), ""));
+    let mut committer = committer(directory.path(), &table, rows.collect(), 10);
+    let schema = committer.shared.schema();
+    let laid_out = schema.table(table.id).unwrap();
+    let version = table.row_ttl.unwrap().version;
+    let builds = vec![Build::new(version, laid_out.space)];
+    committer.builds.extend(builds);
+    let deletion = Deletion {
+        timestamp: 1,
+        local_s: START_S,
+    };
+    let range = SuffixRange::whole();
+    for _ in 0..5 {
+        let sweep = Sweep::new(laid_out.space, b"none", range.clone(), deletion);
+        committer.sweeps.push_back(sweep);
+    }
+    committer.begin_expiry();
+    assert!(block_on(committer.work()));
+    assert_eq!((committer.sweeps.len(), committer.builds.len()), (4, 1));
+    assert_eq!(expired(&committer), 128);
 }
