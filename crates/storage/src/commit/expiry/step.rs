@@ -11,14 +11,14 @@ use crate::commit::overlay::{Changes, Overlay};
 use crate::commit::resolve::ResolvedMutation;
 use crate::commit::write::{self, Prepared};
 use crate::engine::{Batch, Engine};
-use crate::key::ROW;
+use crate::key::{KeyParts, ROW};
 use crate::layout::{Schema, TableSchema};
 use crate::mutation::Change;
 use crate::read::Cell;
 use crate::record::{self, Liveness, Record};
 use crate::shared::Shared;
 
-/// Bytes of derived rows and keys after which a step ends.
+/// Bytes of rows that are read, of derived rows and of keys after which a step ends.
 const BYTES_A_STEP: usize = 1 << 20;
 /// Bytes of the key of a row in the log of the server.
 const LOGGED_KEY_BYTES_MAX: usize = 128;
@@ -99,7 +99,7 @@ impl Deletions {
 
     /// Prepares the deletion of a row; `None` if its time has not come.
     fn prepare(
-        &self,
+        &mut self,
         shared: &Shared,
         schema: &Schema,
         table: &TableSchema,
@@ -108,8 +108,14 @@ impl Deletions {
     ) -> Result<Option<Prepared>, StorageError> {
         let (engine, gate, before) = (&shared.engine, &shared.gate, &self.changes);
         let key = entry.row.as_ref().ok_or_else(|| damaged_entry(table))?;
+        let parts = table.keys.split(key).filter(|parts| parts.kind == ROW);
+        let parts = parts.ok_or_else(|| damaged_entry(table))?;
+        let (partition, suffix) = (parts.partition, parts.suffix);
         let overlay = Overlay::new(engine, before);
-        let Some(deletion) = deletion(&overlay, table, key, moment)? else {
+        let now_s = moment.now_s;
+        let (record, liveness) = lists::find_row(&overlay, table, partition, suffix, now_s)?;
+        self.bytes += record.bytes();
+        let Some(deletion) = deletion(table, parts, record, liveness, moment)? else {
             return Ok(None);
         };
         write::prepare_expiry(engine, schema, gate, before, deletion, moment).map(Some)
@@ -184,17 +190,14 @@ fn damaged_row(table: &TableSchema) -> StorageError {
     ))
 }
 
-/// The deletion of the row under a key; `None` if it is not there, or has a later time by now.
+/// The deletion of a row with this key; `None` if it is not there, or has a later time by now.
 fn deletion<'s>(
-    overlay: &Overlay<'_>,
     table: &'s TableSchema,
-    key: &[u8],
+    key: KeyParts<'_>,
+    record: Record,
+    liveness: Liveness,
     moment: Moment,
 ) -> Result<Option<ResolvedMutation<'s>>, StorageError> {
-    let parts = table.keys.split(key).filter(|parts| parts.kind == ROW);
-    let parts = parts.ok_or_else(|| damaged_entry(table))?;
-    let (partition, suffix) = (parts.partition, parts.suffix);
-    let (record, liveness) = lists::find_row(overlay, table, partition, suffix, moment.now_s)?;
     let cells = liveness.row(&record, &table.live).unwrap_or_default();
     let is_due = table.table.row_ttl_column().is_some_and(|column| {
         cells.iter().any(|(id, cell)| match cell {
@@ -207,20 +210,20 @@ fn deletion<'s>(
     if !is_due {
         return Ok(None);
     }
-    let decoded = table.keys.decode_partition(partition);
+    let decoded = table.keys.decode_partition(key.partition);
     let (token, partition_key) = decoded.ok_or_else(|| damaged_row(table))?;
     let timestamp = timestamp(&record, liveness, &cells, moment);
     let clustering = match record.clustering {
         Some(given) => given,
         None => {
-            let decoded = table.keys.decode_clustering(suffix);
+            let decoded = table.keys.decode_clustering(key.suffix);
             decoded.ok_or_else(|| damaged_row(table))?
         }
     };
     Ok(Some(ResolvedMutation {
         table,
         partition_key,
-        partition: partition.to_vec(),
+        partition: key.partition.to_vec(),
         token,
         changes: vec![Change::DeleteRow {
             clustering,
