@@ -24,6 +24,7 @@ mod pending_ranges;
 mod resolve;
 mod room;
 mod schema_change;
+mod skipped;
 mod sweep;
 mod write;
 

@@ -40,8 +40,8 @@ use tasks::{Scope, Spec, Task};
 use times::times;
 use turns::{Class, Turn};
 
-use super::Committer;
 use super::apply::Moment;
+use super::{Committer, skipped};
 use crate::StorageError;
 use crate::engine::SpaceId;
 use crate::key::term::StoredEntry;

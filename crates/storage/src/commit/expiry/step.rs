@@ -9,6 +9,7 @@ use crate::commit::derived::Grown;
 use crate::commit::lists;
 use crate::commit::overlay::{Changes, Overlay};
 use crate::commit::resolve::ResolvedMutation;
+use crate::commit::skipped::{Skipped, name};
 use crate::commit::write::{self, Prepared};
 use crate::engine::{Batch, Engine};
 use crate::key::{KeyParts, ROW};
@@ -20,8 +21,6 @@ use crate::shared::Shared;
 
 /// Bytes of rows that are read, of derived rows and of keys after which a step ends.
 const BYTES_A_STEP: usize = 1 << 20;
-/// Bytes of the key of a row in the log of the server.
-const LOGGED_KEY_BYTES_MAX: usize = 128;
 
 /// The entry of a time that has come.
 pub(super) struct Due {
@@ -51,15 +50,7 @@ pub(super) struct Deletions {
     /// The bytes by which tables in memory grow.
     growth: i64,
     bytes: usize,
-    skipped: Option<Skipped>,
-}
-
-/// Rows that are left, as they can't be read.
-struct Skipped {
-    rows: u64,
-    /// The key of the first one, or the start of it.
-    key: Bytes,
-    error: StorageError,
+    skipped: Skipped,
 }
 
 impl Deletions {
@@ -78,7 +69,7 @@ impl Deletions {
                 Ok(None) => Ok(()),
                 // It would hold up all rows behind it.
                 Err(error @ (StorageError::Corrupt(_) | StorageError::Invalid(_))) => {
-                    step.skip(entry, error);
+                    step.skipped.add(entry.row.as_ref().unwrap_or(&entry.key), error);
                     Ok(())
                 }
                 Err(error) => Err(error),
@@ -93,7 +84,10 @@ impl Deletions {
                 break;
             }
         }
-        step.tell_skipped(table);
+        step.skipped.tell(
+            table,
+            "rows whose time has come stay, as they can't be deleted. They are tried again after a restart",
+        );
         Ok(step)
     }
 
@@ -145,34 +139,6 @@ impl Deletions {
         self.count += 1;
         Ok(())
     }
-
-    fn skip(&mut self, entry: &Due, error: StorageError) {
-        let skipped = self.skipped.get_or_insert_with(|| {
-            let key = entry.row.as_ref().unwrap_or(&entry.key);
-            Skipped {
-                rows: 0,
-                key: key.slice(..key.len().min(LOGGED_KEY_BYTES_MAX)),
-                error,
-            }
-        });
-        skipped.rows += 1;
-    }
-
-    /// Logs which rows are left, once for all of the step.
-    fn tell_skipped(&self, table: &TableSchema) {
-        if let Some(Skipped { rows, key, error }) = &self.skipped {
-            tracing::error!(
-                %error, table = %name(table), ?key, rows,
-                "rows whose time has come stay, as they can't be deleted: key is that of the first one. They are tried \
-                 again after a restart"
-            );
-        }
-    }
-}
-
-/// Keyspace and name of a table.
-pub(super) fn name(table: &TableSchema) -> String {
-    format!("{}.{}", table.table.keyspace, table.table.name)
 }
 
 fn damaged_entry(table: &TableSchema) -> StorageError {
