@@ -533,7 +533,7 @@ impl Committer {
         }
         self.sweeps.extend(sweeps);
         self.count_sweeps();
-        self.expiry.move_back(times);
+        self.expiry.note_written(times);
         Ok(())
     }
 

@@ -12,8 +12,8 @@ use bytes::Bytes;
 #[cfg(feature = "simulation")]
 use super::simulated;
 use super::{
-    Batch, Directory, Disk, DiskScan, DiskSnapshot, EngineOptions, Examiners, Look,
-    ResidentChange, SpaceId, SpaceOptions, Sync,
+    Batch, Directory, Disk, DiskScan, DiskSnapshot, EngineOptions, Examiners, Look, ResidentChange,
+    SpaceId, SpaceOptions, Sync,
 };
 use crate::StorageError;
 

@@ -12,6 +12,7 @@ use crate::commit::resolve::ResolvedMutation;
 use crate::commit::skipped::{Skipped, name};
 use crate::commit::write::{self, Prepared};
 use crate::engine::{Batch, Engine};
+use crate::key::term::StoredEntry;
 use crate::key::{KeyParts, ROW};
 use crate::layout::{Schema, TableSchema};
 use crate::mutation::Change;
@@ -31,6 +32,15 @@ pub(super) struct Due {
 }
 
 impl Due {
+    /// Reads an entry.
+    pub(super) fn read(key: Bytes, value: &[u8]) -> Due {
+        let stored = StoredEntry::read(value).filter(|stored| stored.term <= key.len());
+        Due {
+            row: stored.map(|stored| key.slice(stored.term..)),
+            key,
+        }
+    }
+
     /// The first key behind the entry.
     pub(super) fn behind(&self) -> Vec<u8> {
         [&self.key[..], &[0]].concat()
@@ -69,7 +79,8 @@ impl Deletions {
                 Ok(None) => Ok(()),
                 // It would hold up all rows behind it.
                 Err(error @ (StorageError::Corrupt(_) | StorageError::Invalid(_))) => {
-                    step.skipped.add(entry.row.as_ref().unwrap_or(&entry.key), error);
+                    step.skipped
+                        .add(entry.row.as_ref().unwrap_or(&entry.key), error);
                     Ok(())
                 }
                 Err(error) => Err(error),

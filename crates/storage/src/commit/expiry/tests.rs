@@ -13,6 +13,7 @@ use crate::commit::fixtures::{START_S, committer, int, row, table, write};
 use crate::commit::sweep::Sweep;
 use crate::engine::{SpaceId, Sync};
 use crate::key::SuffixRange;
+use crate::mutation::Change;
 use crate::record::Deletion;
 
 fn expired(committer: &Committer) -> u64 {
@@ -150,4 +151,44 @@ fn rows_expire_while_deleted_ones_are_swept_and_an_index_is_built() {
     assert!(block_on(committer.work()));
     assert_eq!((committer.sweeps.len(), committer.builds.len()), (4, 1));
     assert_eq!(expired(&committer), 128);
+}
+
+#[test]
+fn rows_from_the_past_expire_without_a_look_at_what_has_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let table = table(None);
+    let rows = [row(&table, 0, int(START_S + 5), "")];
+    let mut committer = committer(directory.path(), &table, rows.into(), 10);
+    assert_eq!((pass(&mut committer), expired(&committer)), (1, 1));
+    let place = committer.expiry.places.clone();
+    // More than a step takes, one of which has a later time and one none when the pass comes.
+    for p in 1..=200 {
+        write(&mut committer, row(&table, p, int(1_000 + p), ""));
+    }
+    let later = |p, at| {
+        let mut later = row(&table, p, at, "");
+        for change in &mut later.mutations[0].changes {
+            if let Change::Row { timestamp, .. } = change {
+                *timestamp = 2;
+            }
+        }
+        later
+    };
+    write(&mut committer, later(7, int(START_S + 500)));
+    write(&mut committer, later(8, Bytes::new()));
+    assert_eq!(committer.expiry.places, place);
+    assert_eq!((pass(&mut committer), expired(&committer)), (2, 199));
+    assert_eq!(committer.expiry.places, place);
+    assert_eq!((pass(&mut committer), expired(&committer)), (1, 199));
+
+    // If they are too many, the place moves back.
+    let mut many = row(&table, 1_000, int(3_000), "");
+    for p in 1_001..3_000 {
+        let one = row(&table, p, int(2_000 + p), "");
+        many.mutations.extend(one.mutations);
+    }
+    write(&mut committer, many);
+    assert_ne!(committer.expiry.places, place);
+    assert_eq!((pass(&mut committer), expired(&committer)), (16, 2_199));
+    assert_eq!(committer.expiry.places, place);
 }

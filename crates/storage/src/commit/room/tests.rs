@@ -55,12 +55,14 @@ impl Ticking {
 
 struct World {
     table: Table,
+    /// Bytes that the rows take, which are all that there is room for.
+    used: u64,
     clock: Arc<Ticking>,
     committer: Committer,
 }
 
 impl World {
-    /// A table in memory that its rows fill, one of which is in a partition of its own.
+    /// A table in memory that its rows fill.
     fn full(directory: &Path) -> World {
         let mut table = fixtures::table(None);
         table.row_ttl = None;
@@ -89,6 +91,7 @@ impl World {
         drop(committer);
         World {
             table,
+            used,
             committer: open(used),
             clock,
         }
@@ -114,9 +117,9 @@ impl World {
         }
     }
 
-    /// Writes a row that takes more room than there is before a look has ended.
+    /// Writes a row that takes half of the room, which one step of a look does not make.
     fn write_large(&mut self) -> bool {
-        let text = "x".repeat(40_000);
+        let text = "x".repeat(self.used as usize / 2);
         let row = row(&self.table, ROWS, int(0), &text);
         try_write(&mut self.committer, row).is_ok()
     }
