@@ -105,20 +105,7 @@ impl Storage {
         options: StorageOptions,
         clock: Arc<dyn Clock>,
     ) -> Result<Storage, StorageError> {
-        let (directory, is_new) = Directory::open(directory)?;
-        let open = |examiners| {
-            let engine_options = EngineOptions {
-                cache_bytes: options.cache_bytes,
-                memtable_bytes: options.memtable_bytes,
-                resident_bytes: options.resident_bytes,
-            };
-            let engine = Engine::open(directory, engine_options, examiners)?;
-            if !is_new {
-                commit::await_clock(&engine, &*clock)?;
-            }
-            Ok((engine, is_new))
-        };
-        let (unstarted, committer) = Unstarted::open(open, &options, Arc::clone(&clock))?;
+        let (unstarted, committer) = Unstarted::open_directory(directory, &options, clock)?;
         let no_thread =
             |error: std::io::Error| StorageError::Io(format!("can't start a thread: {error}"));
         let requests = unstarted.requests.downgrade();
@@ -157,6 +144,28 @@ struct Unstarted {
 }
 
 impl Unstarted {
+    /// Opens a data directory.
+    fn open_directory(
+        directory: &Path,
+        options: &StorageOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Result<(Unstarted, Committer), StorageError> {
+        let (directory, is_new) = Directory::open(directory)?;
+        let open = |examiners| {
+            let engine_options = EngineOptions {
+                cache_bytes: options.cache_bytes,
+                memtable_bytes: options.memtable_bytes,
+                resident_bytes: options.resident_bytes,
+            };
+            let engine = Engine::open(directory, engine_options, examiners)?;
+            if !is_new {
+                commit::await_clock(&engine, &*clock)?;
+            }
+            Ok((engine, is_new))
+        };
+        Unstarted::open(open, options, Arc::clone(&clock))
+    }
+
     /// Opens the engine and loads the catalog. `open` opens the engine with the examiners that
     /// decide what is dropped when files are rewritten, and returns whether the engine is new.
     fn open(
@@ -540,6 +549,16 @@ impl Storage {
             .await
             .map_err(|_| StorageError::Closed)
     }
+}
+
+/// The committer over a data directory, which does nothing by itself, without a watcher.
+#[cfg(test)]
+pub(crate) fn committer_by_hand(
+    directory: &Path,
+    options: &StorageOptions,
+    clock: Arc<dyn Clock>,
+) -> Result<Committer, StorageError> {
+    Unstarted::open_directory(directory, options, clock).map(|(_, committer)| committer)
 }
 
 /// Writes the first catalog into a new directory.

@@ -260,6 +260,34 @@ fn alter_table_begins_and_ends_expiry_over_rows_that_are_there() {
 }
 
 #[test]
+fn a_row_that_can_have_no_time_keeps_no_other_from_expiring() {
+    let directory = tempfile::tempdir().unwrap();
+    let without = TableBuilder::new("ks", "t")
+        .partition("p", CqlType::Text)
+        .regular("at", CqlType::Timestamp)
+        .build();
+    let mut world = World::new(directory.path(), without);
+    let row = || {
+        let time = at(&CqlType::Timestamp, -1);
+        vec![insert(vec![], vec![set(ColumnId(1), time)], 1)]
+    };
+    // The longest key that a row can have, so that the key of its entry would be too long.
+    let longest = (60_000..=65_535).rev().find(|length| {
+        let key = vec![text(&"x".repeat(*length))];
+        try_write(&world.storage, &world.table, key, row()).is_ok()
+    });
+    assert!(longest.is_some());
+    for p in ["a", "b", "c"] {
+        write(&world.storage, &world.table, vec![text(p)], row());
+    }
+    world.alter(row_ttl(ColumnId(1)));
+    world.wait_for(3);
+    let left = read_all(&world.storage, &world.table);
+    assert_eq!(left.len(), 1);
+    assert_eq!(Some(left[0].partition.key[0].len()), longest);
+}
+
+#[test]
 fn times_outlive_a_restart_and_end_with_the_rows() {
     let directory = tempfile::tempdir().unwrap();
     let mut world = World::new(directory.path(), table(CqlType::Bigint));

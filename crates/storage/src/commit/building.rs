@@ -18,8 +18,9 @@ use schema::{Catalog, TableId};
 use tasks::{Scope, Spec, Task};
 use uuid::Uuid;
 
-use super::Committer;
 use super::derived::entries_of;
+use super::skipped::Skipped;
+use super::{Committer, skipped};
 use crate::StorageError;
 use crate::engine::{Batch, Engine, SpaceId, Sync};
 use crate::key::{HEADER, ROW};
@@ -44,7 +45,7 @@ pub(crate) struct Build {
 }
 
 impl Build {
-    fn new(index: Uuid, space: SpaceId) -> Build {
+    pub(super) fn new(index: Uuid, space: SpaceId) -> Build {
         Build {
             index,
             space,
@@ -181,8 +182,7 @@ impl Committer {
                 return false;
             }
             Err(error) => {
-                let index = build.index;
-                tracing::error!(%error, %index, "an index can't be built: drop it, and look at the row");
+                tell_given_up(&schema, &build, &error);
                 if let Some(task) = build.task {
                     task.failed(error);
                 }
@@ -211,13 +211,19 @@ impl Committer {
         let mut batch = Batch::new();
         let (mut count, mut bytes) = (0, 0);
         let mut is_done = true;
+        let mut skipped = Skipped::default();
         for entry in rows.by_ref() {
             let (key, value) = entry?;
             bytes += value.len();
             build.behind = key.to_vec();
             let kind = table.keys.split(&key).map(|parts| parts.kind);
             if matches!(kind, Some(ROW | HEADER)) {
-                batch.extend(entries_of(table, index, &key, &record::decode(value)?)?);
+                let record = record::decode(value);
+                match record.and_then(|record| entries_of(table, index, &key, &record)) {
+                    Ok(entries) => batch.extend(entries),
+                    Err(error) if is_left(table, index, &error) => skipped.add(&key, error),
+                    Err(error) => return Err(error),
+                }
             }
             count += 1;
             if count == ROWS_A_STEP || bytes > BYTES_A_STEP {
@@ -225,6 +231,11 @@ impl Committer {
                 break;
             }
         }
+        skipped.tell(
+            table,
+            "rows can't be given the times at which they expire, and stay. Mend or delete them, then ALTER TABLE ... TTL \
+             NULL and ALTER TABLE ... TTL with the column makes the times anew",
+        );
         task.add(count as u64);
         batch.push(match is_done {
             true => (SpaceId::META, key(build.index), None),
@@ -246,6 +257,40 @@ impl Committer {
             task.done();
         }
     }
+}
+
+/// Whether a row is left without its entry because of an error. A row without a time just stays,
+/// while an index that lacks a row would give wrong answers.
+fn is_left(table: &TableSchema, index: &IndexSchema, error: &StorageError) -> bool {
+    let is_of_row = matches!(error, StorageError::Corrupt(_) | StorageError::Invalid(_));
+    is_of_row && is_row_ttl(table, index)
+}
+
+/// Whether an index is that of the times at which the rows expire.
+fn is_row_ttl(table: &TableSchema, index: &IndexSchema) -> bool {
+    let row_ttl = table.table.row_ttl;
+    row_ttl.is_some_and(|row_ttl| row_ttl.version == index.version)
+}
+
+/// Logs that a build has ended without being done.
+fn tell_given_up(schema: &Schema, build: &Build, error: &StorageError) {
+    let Some((table, index)) = indexes_of(schema).find(|(_, index)| index.version == build.index)
+    else {
+        return;
+    };
+    let name = skipped::name(table);
+    if is_row_ttl(table, index) {
+        tracing::error!(
+            %error, table = name,
+            "rows do not expire, as their times can't be gathered: ALTER TABLE ... TTL NULL, and look at the table"
+        );
+        return;
+    }
+    let index = spec(table, build.index).scope.index;
+    tracing::error!(
+        %error, table = name, index,
+        "an index can't be built: drop it, and look at the row"
+    );
 }
 
 fn spec(table: &TableSchema, version: Uuid) -> Spec {

@@ -15,6 +15,8 @@ mod counters;
 mod derived;
 mod expiring;
 mod expiry;
+#[cfg(test)]
+mod fixtures;
 mod lists;
 mod mark;
 mod overlay;
@@ -22,6 +24,7 @@ mod pending_ranges;
 mod resolve;
 mod room;
 mod schema_change;
+mod skipped;
 mod sweep;
 mod write;
 
@@ -34,7 +37,7 @@ use apply::Moment;
 use derived::Grown;
 use expiry::Expiry;
 use overlay::Changes;
-use room::Growth;
+use room::{Growth, Looks};
 use schema::{Catalog, TableId};
 use sweep::Sweep;
 use tasks::Registry;
@@ -122,8 +125,8 @@ pub(crate) struct Committer {
     builds: Vec<Build>,
     /// The deletion of rows whose time has come.
     expiry: Expiry,
-    /// The second before which no more is forgotten of the tables in memory.
-    forgets_from_s: i64,
+    /// The looks for what is dead in the tables in memory.
+    looks: Looks,
     tasks: Registry,
     turns: Turns,
 }
@@ -157,7 +160,7 @@ impl Committer {
             sweeps: unfinished.sweeps.into(),
             builds: unfinished.builds,
             expiry: Expiry::default(),
-            forgets_from_s: i64::MIN,
+            looks: Looks::default(),
             tasks,
             turns,
         }
@@ -219,9 +222,7 @@ impl Committer {
             }
             // Done here too, as under a steady load the committer never waits for a request.
             self.drop_retired();
-            self.sweep();
-            self.build();
-            self.expire().await;
+            self.work().await;
         }
         if let Err(error) = self.finish() {
             tracing::error!(%error, "the storage could not be synced when it was closed");
@@ -236,11 +237,21 @@ impl Committer {
                 Err(TryRecvError::Disconnected) => return None,
                 Err(TryRecvError::Empty) => {}
             }
-            let has_worked = self.sweep() || self.build() || self.expire().await;
+            let has_worked = self.work().await;
             if !has_worked && !self.drop_retired() {
                 return self.requests.recv().await;
             }
         }
+    }
+
+    /// Does a step of each kind of work that goes on between requests, so that none of them waits
+    /// for the end of another. Returns whether there may be more to do.
+    async fn work(&mut self) -> bool {
+        let has_swept = self.sweep();
+        let has_built = self.build();
+        let has_looked = self.look();
+        let has_expired = self.expire().await;
+        has_swept || has_built || has_looked || has_expired
     }
 
     async fn drain(&mut self) {
@@ -314,6 +325,7 @@ impl Committer {
                 self.sweeps = sweeps.into();
                 self.count_sweeps();
                 self.expiry.begin_anew();
+                self.looks = Looks::default();
                 self.shared.set_schema(new);
                 self.shared.clear_failure();
                 // Readers may have been told later times while the disk took no writes.
@@ -521,7 +533,7 @@ impl Committer {
         }
         self.sweeps.extend(sweeps);
         self.count_sweeps();
-        self.expiry.move_back(times);
+        self.expiry.note_written(times);
         Ok(())
     }
 

@@ -3,7 +3,6 @@
 //! Each write has an overlay of its own over the batch's. The batch takes it in if the write
 //! succeeds.
 
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
@@ -26,9 +25,9 @@ pub(super) struct Changes {
     pub(super) expiring: HashSet<TableId>,
     /// The changed entries of secondary indexes by whole key; `None` removes the key.
     entries: HashMap<SpaceId, HashMap<Vec<u8>, Option<Bytes>>>,
-    /// The least key of the entries of the times at which changed rows expire, whether it changed
-    /// or not, by the space of the entries.
-    pub(super) times: HashMap<SpaceId, Vec<u8>>,
+    /// The keys of the entries of the times at which changed rows expire, whether they changed or
+    /// not, by the space of the entries.
+    pub(super) times: HashMap<SpaceId, Vec<Vec<u8>>>,
     /// The sweeps of new deletions of partitions and ranges.
     pub(super) sweeps: Vec<Sweep>,
 }
@@ -54,11 +53,7 @@ impl Changes {
 
     /// Notes the entry of the time at which a changed row expires.
     pub(super) fn note_time(&mut self, space: SpaceId, key: Vec<u8>) {
-        match self.times.entry(space) {
-            Entry::Vacant(vacant) => drop(vacant.insert(key)),
-            Entry::Occupied(mut least) if key < *least.get() => drop(least.insert(key)),
-            Entry::Occupied(_) => {}
-        }
+        self.times.entry(space).or_default().push(key);
     }
 
     /// The bytes by which the changes grow the tables in memory, behind those of a batch if there
@@ -96,8 +91,8 @@ impl Changes {
         for (space, entries) in write.entries {
             self.entries.entry(space).or_default().extend(entries);
         }
-        for (space, key) in write.times {
-            self.note_time(space, key);
+        for (space, keys) in write.times {
+            self.times.entry(space).or_default().extend(keys);
         }
         self.ranges.absorb(write.ranges);
         self.expiring.extend(write.expiring);

@@ -1,14 +1,32 @@
 //! The room of the tables in memory.
+//!
+//! What is dead takes room until a look over all entries drops it. A look begins when a write finds
+//! no room, and goes on in steps between batches, so that it holds up no other write for long.
 
-use std::time::Instant;
+#[cfg(test)]
+mod tests;
 
 use super::Committer;
 use super::overlay::Changes;
 use crate::StorageError;
+use crate::engine::Look;
 use crate::layout::Schema;
 
-/// Seconds between two looks for what is dead, for each second that the last one took.
-const LOOKS_APART: u64 = 10;
+/// The time between two looks for what is dead, in times of what the steps of the last one took.
+/// So looking takes at most a tenth of the time.
+const PAUSE: i64 = 9;
+
+/// The looks for what is dead in the tables in memory.
+#[derive(Default)]
+pub(super) struct Looks {
+    under_way: Option<Look>,
+    /// The second up to which the last look found what had died; `None` before the first look.
+    seen_to_s: Option<i64>,
+    /// The time of the steady clock before which no look begins; `None` before the first look.
+    not_before_micros: Option<i64>,
+    /// The time that the steps of the last look took.
+    took_micros: i64,
+}
 
 /// The bytes by which a batch grows the tables in memory so far.
 #[derive(Default)]
@@ -16,7 +34,8 @@ pub(super) struct Growth(i64);
 
 impl Committer {
     /// Takes a write into the growth of its batch, if the tables in memory have room for it.
-    /// Without room, what is dead is dropped first.
+    /// Without room, a look for what is dead begins, whose first step may make enough. The other
+    /// steps are done between batches, and until then writes that need room are refused.
     pub(super) fn admit(
         &mut self,
         schema: &Schema,
@@ -30,7 +49,7 @@ impl Committer {
         let with = match room {
             Ok(()) => with,
             Err(full) => {
-                if !self.forget()? {
+                if !self.begin_look()? {
                     return Err(full);
                 }
                 let engine = &self.shared.engine;
@@ -45,25 +64,67 @@ impl Committer {
         Ok(())
     }
 
-    /// Drops what no read looks for any more, unless that was done so lately that there can be
-    /// little. Says whether it was done.
-    fn forget(&mut self) -> Result<bool, StorageError> {
-        let seen_by_none_s = self.shared.horizon.seen_by_none_s();
-        if seen_by_none_s < self.forgets_from_s {
+    /// Begins to drop what no read looks for any more, and does the first step. Returns whether
+    /// that was done. It is not while a look is under way or the last one was lately.
+    fn begin_look(&mut self) -> Result<bool, StorageError> {
+        let seen_to_s = self.shared.horizon.seen_by_none_s();
+        let now_micros = self.shared.clock.steady_micros();
+        let may_begin = self.looks.may_begin(seen_to_s, now_micros);
+        if may_begin {
+            self.looks.begin(self.shared.engine.look(), seen_to_s);
+            self.look_step()?;
+        }
+        Ok(may_begin)
+    }
+
+    /// Does a step of the look for what is dead. Returns whether there may be more to do.
+    pub(super) fn look(&mut self) -> bool {
+        if self.shared.check_writable().is_err() {
+            return false;
+        }
+        self.look_step().unwrap_or_else(|error| {
+            tracing::warn!(%error, "what is dead could not be dropped from the tables in memory yet");
+            false
+        })
+    }
+
+    fn look_step(&mut self) -> Result<bool, StorageError> {
+        let Some(mut look) = self.looks.under_way.take() else {
             return Ok(false);
+        };
+        let clock = &self.shared.clock;
+        let began_micros = clock.steady_micros();
+        let looked = self.shared.engine.look_on(&mut look, clock.now_micros());
+        let now_micros = clock.steady_micros();
+        let took_micros = now_micros.saturating_sub(began_micros);
+        self.looks.took_micros = self.looks.took_micros.saturating_add(took_micros);
+        if let Ok(false) = looked {
+            self.looks.under_way = Some(look);
+        } else {
+            self.looks.end(now_micros);
         }
-        let started = Instant::now();
-        let now_micros = self.shared.clock.now_micros();
-        let forgotten = self.shared.engine.forget(now_micros);
-        let pause_s = 1 + started.elapsed().as_secs().saturating_mul(LOOKS_APART);
-        let pause_s = i64::try_from(pause_s).unwrap_or(i64::MAX);
-        self.forgets_from_s = seen_by_none_s.saturating_add(pause_s);
-        match forgotten {
-            Ok(()) => Ok(true),
-            Err(error) => {
-                self.shared.note_write_failure(&error);
-                Err(self.shared.explain(&error))
-            }
-        }
+        looked.map(|_| true).map_err(|error| {
+            self.shared.note_write_failure(&error);
+            self.shared.explain(&error)
+        })
+    }
+}
+
+impl Looks {
+    fn may_begin(&self, seen_to_s: i64, now_micros: i64) -> bool {
+        self.under_way.is_none()
+            && self.seen_to_s < Some(seen_to_s)
+            && self.not_before_micros <= Some(now_micros)
+    }
+
+    fn begin(&mut self, look: Look, seen_to_s: i64) {
+        self.under_way = Some(look);
+        self.seen_to_s = Some(seen_to_s);
+        self.took_micros = 0;
+    }
+
+    fn end(&mut self, now_micros: i64) {
+        let pause_micros = self.took_micros.saturating_mul(PAUSE);
+        self.not_before_micros = Some(now_micros.saturating_add(pause_micros));
     }
 }

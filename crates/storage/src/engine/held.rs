@@ -8,13 +8,13 @@ use std::ops::Bound;
 use bytes::Bytes;
 
 use super::resident::{self, ResidentMap};
-use super::{Batch, Disk, Examiner, Fate, Rewriting, SpaceId, Stored, Sync};
+use super::{Batch, Disk, Fate, Rewriting, SpaceId, Stored, Sync};
 use crate::StorageError;
 
-/// The most entries of a batch that drops what is dead.
-const DROPPED_MAX: usize = 4096;
-/// Bytes of new values after which such a batch takes no more.
-const DROPPED_BYTES_MAX: usize = 1 << 20;
+/// Entries that a look looks at between two requests.
+const LOOKED_MAX: usize = 1024;
+/// Bytes of entries after which a step of a look ends.
+const LOOKED_BYTES_MAX: usize = 1 << 20;
 
 /// A change of an entry of a space, which may be in memory.
 pub(crate) struct ResidentChange<'k> {
@@ -27,6 +27,20 @@ pub(crate) struct ResidentChange<'k> {
     pub value: Option<usize>,
 }
 
+/// A look at the entries of spaces for what is dead, a few at a time.
+pub(crate) struct Look {
+    /// The spaces that are not done. The last one is next.
+    spaces: Vec<SpaceId>,
+    /// The place in the next one.
+    from: Bound<Vec<u8>>,
+}
+
+/// The part of a step that is left.
+struct Left {
+    entries: usize,
+    bytes: usize,
+}
+
 impl Disk {
     /// Reads spaces into memory, where all later reads find them. If they don't fit, they and their
     /// files lose what no read looks for any more.
@@ -34,9 +48,8 @@ impl Disk {
         if self.try_hold(spaces)? {
             return Ok(());
         }
-        for space in spaces {
-            self.drop_dead(*space, now_micros)?;
-        }
+        let mut look = Look::over(spaces.to_vec());
+        while !self.look_on(&mut look, now_micros)? {}
         match self.try_hold(spaces)? {
             true => Ok(()),
             false => Err(StorageError::Invalid(format!(
@@ -114,58 +127,81 @@ impl Disk {
         self.resident.used_bytes()
     }
 
-    /// Drops what no read looks for any more from the spaces in memory and from their files. Only
-    /// the thread that writes may call this.
-    pub(crate) fn forget(&self, now_micros: i64) -> Result<(), StorageError> {
-        let state = self.resident.newest();
-        let spaces: Vec<SpaceId> = state.ids().collect();
-        drop(state);
-        let mut spaces = spaces.into_iter();
-        spaces.try_for_each(|space| self.drop_dead(space, now_micros))
+    /// Begins a look at all spaces in memory, for what no read looks for any more.
+    pub(crate) fn look(&self) -> Look {
+        Look::over(self.resident.newest().ids().collect())
     }
 
-    fn drop_dead(&self, space: SpaceId, now_micros: i64) -> Result<(), StorageError> {
-        let Some(mut examine) = (self.examiners)(space, Rewriting::Memory) else {
-            return Ok(());
-        };
-        let mut from = Bound::Unbounded;
-        loop {
-            let (drops, next) = self.dead_from(space, from, &mut examine)?;
-            if !drops.is_empty() {
-                // Whatever is acknowledged later is behind it in the journal, and so is not on the
-                // disk without it.
-                self.commit(drops, Sync::Kernel, now_micros)?;
-            }
-            match next {
-                Some(last) => from = Bound::Excluded(last),
-                None => return Ok(()),
+    /// Goes on with a look: drops what is dead among the next few entries, from memory and from the
+    /// files. Returns whether that was the last step. Only the thread that writes may call this.
+    /// After an error the look is to be begun anew.
+    pub(crate) fn look_on(&self, look: &mut Look, now_micros: i64) -> Result<bool, StorageError> {
+        let (mut drops, mut left) = (Batch::new(), Left::default());
+        while let Some(space) = look.spaces.last() {
+            match self.dead_from(*space, look.from.clone(), &mut drops, &mut left)? {
+                Some(last) => {
+                    look.from = Bound::Excluded(last);
+                    break;
+                }
+                None => {
+                    look.spaces.pop();
+                    look.from = Bound::Unbounded;
+                }
             }
         }
+        if !drops.is_empty() {
+            // Whatever is acknowledged later is behind it in the journal, and so is not on the disk
+            // without it.
+            self.commit(drops, Sync::Kernel, now_micros)?;
+        }
+        Ok(look.spaces.is_empty())
     }
 
-    /// The next changes that drop what is dead, and the key of the last of them if there may be
-    /// more.
+    /// Gathers the changes that drop what is dead among the next entries of a space. Returns the
+    /// key of the last one that was looked at if there may be more.
     fn dead_from(
         &self,
         space: SpaceId,
         from: Bound<Vec<u8>>,
-        examine: &mut Examiner,
-    ) -> Result<(Batch, Option<Vec<u8>>), StorageError> {
+        drops: &mut Batch,
+        left: &mut Left,
+    ) -> Result<Option<Vec<u8>>, StorageError> {
+        // There is none if the table was dropped or emptied meanwhile.
+        let Some(mut examine) = (self.examiners)(space, Rewriting::Memory) else {
+            return Ok(None);
+        };
         let snapshot = self.snapshot()?;
-        let (mut drops, mut bytes) = (Batch::new(), 0);
         for entry in self.scan_at(&snapshot, space, (from, Bound::Unbounded))? {
             let (key, value) = entry?;
-            let new = match examine(&key, &Stored::Held(&value)) {
-                Fate::Keep => continue,
-                Fate::Remove => None,
-                Fate::Replace(new) => Some(new),
-            };
-            bytes += new.as_ref().map_or(0, Bytes::len);
-            drops.push((space, key.clone(), new));
-            if drops.len() == DROPPED_MAX || bytes > DROPPED_BYTES_MAX {
-                return Ok((drops, Some(key.to_vec())));
+            match examine(&key, &Stored::Held(&value)) {
+                Fate::Keep => {}
+                Fate::Remove => drops.push((space, key.clone(), None)),
+                Fate::Replace(new) => drops.push((space, key.clone(), Some(new))),
+            }
+            left.entries = left.entries.saturating_sub(1);
+            left.bytes = left.bytes.saturating_sub(key.len() + value.len());
+            if left.entries == 0 || left.bytes == 0 {
+                return Ok(Some(key.to_vec()));
             }
         }
-        Ok((drops, None))
+        Ok(None)
+    }
+}
+
+impl Look {
+    pub(super) fn over(spaces: Vec<SpaceId>) -> Look {
+        Look {
+            spaces,
+            from: Bound::Unbounded,
+        }
+    }
+}
+
+impl Default for Left {
+    fn default() -> Left {
+        Left {
+            entries: LOOKED_MAX,
+            bytes: LOOKED_BYTES_MAX,
+        }
     }
 }

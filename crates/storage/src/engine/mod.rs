@@ -37,7 +37,7 @@ pub(crate) use directory::Directory;
 pub(crate) use error::{damage_error, fault_error};
 use error::{open_error, read_error, write_error};
 pub(crate) use filter::{Examiner, Examiners, Fate, Rewriting, Stored};
-pub(crate) use held::ResidentChange;
+pub(crate) use held::{Look, ResidentChange};
 pub(crate) use one_of::{Engine, Scan, Snapshot};
 use resident::{Resident, ResidentMap, ResidentRange, State};
 #[cfg(feature = "simulation")]

@@ -12,7 +12,7 @@ use bytes::Bytes;
 #[cfg(feature = "simulation")]
 use super::simulated;
 use super::{
-    Batch, Directory, Disk, DiskScan, DiskSizes, DiskSnapshot, EngineOptions, Examiners,
+    Batch, Directory, Disk, DiskScan, DiskSizes, DiskSnapshot, EngineOptions, Examiners, Look,
     ResidentChange, SpaceId, SpaceOptions, Sync,
 };
 use crate::StorageError;
@@ -155,12 +155,21 @@ impl Engine {
         }
     }
 
-    /// See [`Disk::forget`].
-    pub(crate) fn forget(&self, now_micros: i64) -> Result<(), StorageError> {
+    /// See [`Disk::look`].
+    pub(crate) fn look(&self) -> Look {
         match self {
-            Engine::Disk(of) => of.forget(now_micros),
+            Engine::Disk(of) => of.look(),
             #[cfg(feature = "simulation")]
-            Engine::Simulated(_) => Ok(()),
+            Engine::Simulated(_) => Look::over(Vec::new()),
+        }
+    }
+
+    /// See [`Disk::look_on`].
+    pub(crate) fn look_on(&self, look: &mut Look, now_micros: i64) -> Result<bool, StorageError> {
+        match self {
+            Engine::Disk(of) => of.look_on(look, now_micros),
+            #[cfg(feature = "simulation")]
+            Engine::Simulated(_) => Ok(true),
         }
     }
 

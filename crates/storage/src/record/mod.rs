@@ -102,6 +102,22 @@ impl Record {
             && !self.has_ranges
     }
 
+    /// Bytes of the values in the record, and of the paths of elements.
+    pub(crate) fn bytes(&self) -> usize {
+        let of_cell = |cell: &CellRecord| match &cell.content {
+            Content::Value { value, .. } => value.len(),
+            Content::Tombstone { .. } => 0,
+        };
+        let columns = self.cells.iter().map(|(_, column)| match column {
+            ColumnRecord::Simple(cell) => of_cell(cell),
+            ColumnRecord::Elements { cells, .. } => {
+                let cells = cells.iter();
+                cells.map(|(path, cell)| path.len() + of_cell(cell)).sum()
+            }
+        });
+        columns.sum()
+    }
+
     /// The greatest timestamp in the record; `i64::MIN` for none.
     pub(crate) fn newest(&self) -> i64 {
         let marker = self.marker.map(|marker| marker.timestamp);

@@ -20,11 +20,13 @@
 //! expired and tombstones from the future are left as they are ([`step`]).
 //!
 //! A pass begins where the last one ended. Entries before that place are of rows that were looked
-//! at. If one of them is written again, the place moves back. A row that can't be read is logged
-//! and left behind, so that it does not hold up the others.
+//! at. If some of them are written again, a pass looks these up by their keys. If they are many,
+//! the place moves back ([`written`]). A row that can't be read is logged and left behind, so that
+//! it does not hold up the others.
 
 mod step;
 mod times;
+mod written;
 
 #[cfg(test)]
 mod tests;
@@ -39,12 +41,12 @@ use step::{Deletions, Due};
 use tasks::{Scope, Spec, Task};
 use times::times;
 use turns::{Class, Turn};
+use written::Written;
 
-use super::Committer;
 use super::apply::Moment;
+use super::{Committer, skipped};
 use crate::StorageError;
 use crate::engine::SpaceId;
-use crate::key::term::StoredEntry;
 use crate::layout::{IndexSchema, Schema, TableSchema};
 
 /// Entries that are looked at between two requests.
@@ -57,6 +59,8 @@ pub(super) struct Expiry {
     /// For each table the first key of an entry that is to be looked at, by the space of the
     /// entries; none for the beginning.
     places: HashMap<SpaceId, Vec<u8>>,
+    /// The entries before these places that were written since.
+    written: HashMap<SpaceId, Written>,
     /// The tables whose last pass that ended has failed, which is logged once.
     failing: HashSet<TableId>,
 }
@@ -86,13 +90,20 @@ enum Step {
 }
 
 impl Expiry {
-    /// Moves places back to entries that were written.
-    pub(super) fn move_back(&mut self, written: HashMap<SpaceId, Vec<u8>>) {
-        for (space, key) in written {
-            if let Some(place) = self.places.get_mut(&space)
-                && key < *place
-            {
-                *place = key;
+    /// Notes entries that were written. Those before the place of a pass would be passed over.
+    pub(super) fn note_written(&mut self, keys: HashMap<SpaceId, Vec<Vec<u8>>>) {
+        for (space, keys) in keys {
+            let Some(place) = self.places.get_mut(&space) else {
+                continue;
+            };
+            let written = self.written.entry(space).or_default();
+            for key in keys {
+                if key < *place {
+                    written.add(key);
+                }
+            }
+            if let Some(least) = written.overflow() {
+                *place = least;
             }
         }
     }
@@ -101,6 +112,7 @@ impl Expiry {
     pub(super) fn begin_anew(&mut self) {
         self.passes.clear();
         self.places.clear();
+        self.written.clear();
     }
 }
 
@@ -117,6 +129,7 @@ impl Committer {
             }
         }
         expiry.places.retain(|space, _| spaces.contains(space));
+        expiry.written.retain(|space, _| spaces.contains(space));
         expiry.failing.retain(|table| tables.contains(table));
         for pass in &expiry.passes {
             tables.remove(&pass.table);
@@ -142,7 +155,7 @@ impl Committer {
                 // The next pass tries again.
                 if self.expiry.failing.insert(pass.table) {
                     let schema = self.shared.schema();
-                    let table = schema.table(pass.table).map(|table| step::name(table));
+                    let table = schema.table(pass.table).map(|table| skipped::name(table));
                     let table = table.unwrap_or_default();
                     tracing::warn!(%error, table, "rows that have expired could not be deleted yet");
                 }
@@ -169,19 +182,23 @@ impl Committer {
         }
         let turn = self.turns.take(Class::Write).await;
         let moment = self.moment();
-        let Found { due, is_last, end } = self.find(times, moment)?;
+        let Found {
+            mut due,
+            is_last,
+            end,
+        } = self.find(times, moment)?;
+        let in_order = due.len();
+        let are_all = self.find_written(times.space, &mut due)?;
         let (count, looked) = match due.is_empty() {
             true => (0, 0),
             false => self.delete(&schema, table, &due, moment, turn).await?,
         };
-        let is_done = is_last && looked == due.len();
-        let place = match is_done {
+        let place = match is_last && looked >= in_order {
             true => end,
-            false => due.iter().take(looked).next_back().map(Due::behind),
+            false => due[..looked.min(in_order)].last().map(Due::behind),
         };
-        if let Some(place) = place {
-            self.expiry.places.insert(times.space, place);
-        }
+        self.note_looked(times.space, place, due.iter().take(looked).skip(in_order));
+        let is_done = is_last && are_all && looked == due.len();
         if !is_done && pass.task.is_none() {
             pass.task = Some(self.tasks.start(spec(table)));
         }
@@ -189,6 +206,21 @@ impl Committer {
             task.add(count);
         }
         Ok(if is_done { Step::Done } else { Step::Goes })
+    }
+
+    /// Notes that a pass has come to a place, and has looked at these entries before it.
+    fn note_looked<'d>(
+        &mut self,
+        space: SpaceId,
+        place: Option<Vec<u8>>,
+        written: impl Iterator<Item = &'d Due>,
+    ) {
+        if let Some(place) = place {
+            self.expiry.places.insert(space, place);
+        }
+        if let Some(of) = self.expiry.written.get_mut(&space) {
+            written.for_each(|due| of.remove(&due.key));
+        }
     }
 
     /// Deletes those of the rows whose time has come, from the first on. Returns how many, and how
@@ -242,17 +274,31 @@ impl Committer {
                     break;
                 }
             };
-            let stored = StoredEntry::read(&value).filter(|stored| stored.term <= key.len());
-            found.due.push(Due {
-                row: stored.map(|stored| key.slice(stored.term..)),
-                key,
-            });
+            found.due.push(Due::read(key, &value));
             if found.due.len() == ROWS_A_STEP {
                 found.is_last = false;
                 break;
             }
         }
         Ok(found)
+    }
+
+    /// Adds the first of the entries that were written before the place of the pass. Returns
+    /// whether these are all.
+    fn find_written(&mut self, space: SpaceId, due: &mut Vec<Due>) -> Result<bool, StorageError> {
+        let Some(written) = self.expiry.written.get_mut(&space) else {
+            return Ok(true);
+        };
+        let keys = written.first(ROWS_A_STEP);
+        let are_all = keys.len() == written.len();
+        for key in keys {
+            match self.shared.engine.get(space, &key)? {
+                Some(value) => due.push(Due::read(key.into(), &value)),
+                // The row was deleted, or has another time.
+                None => written.remove(&key),
+            }
+        }
+        Ok(are_all)
     }
 }
 

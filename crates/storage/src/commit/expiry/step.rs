@@ -9,19 +9,19 @@ use crate::commit::derived::Grown;
 use crate::commit::lists;
 use crate::commit::overlay::{Changes, Overlay};
 use crate::commit::resolve::ResolvedMutation;
+use crate::commit::skipped::{Skipped, name};
 use crate::commit::write::{self, Prepared};
 use crate::engine::{Batch, Engine};
-use crate::key::ROW;
+use crate::key::term::StoredEntry;
+use crate::key::{KeyParts, ROW};
 use crate::layout::{Schema, TableSchema};
 use crate::mutation::Change;
 use crate::read::Cell;
 use crate::record::{self, Liveness, Record};
 use crate::shared::Shared;
 
-/// Bytes of derived rows and keys after which a step ends.
+/// Bytes of rows that are read, of derived rows and of keys after which a step ends.
 const BYTES_A_STEP: usize = 1 << 20;
-/// Bytes of the key of a row in the log of the server.
-const LOGGED_KEY_BYTES_MAX: usize = 128;
 
 /// The entry of a time that has come.
 pub(super) struct Due {
@@ -32,6 +32,15 @@ pub(super) struct Due {
 }
 
 impl Due {
+    /// Reads an entry.
+    pub(super) fn read(key: Bytes, value: &[u8]) -> Due {
+        let stored = StoredEntry::read(value).filter(|stored| stored.term <= key.len());
+        Due {
+            row: stored.map(|stored| key.slice(stored.term..)),
+            key,
+        }
+    }
+
     /// The first key behind the entry.
     pub(super) fn behind(&self) -> Vec<u8> {
         [&self.key[..], &[0]].concat()
@@ -51,15 +60,7 @@ pub(super) struct Deletions {
     /// The bytes by which tables in memory grow.
     growth: i64,
     bytes: usize,
-    skipped: Option<Skipped>,
-}
-
-/// Rows that are left, as they can't be read.
-struct Skipped {
-    rows: u64,
-    /// The key of the first one, or the start of it.
-    key: Bytes,
-    error: StorageError,
+    skipped: Skipped,
 }
 
 impl Deletions {
@@ -78,7 +79,8 @@ impl Deletions {
                 Ok(None) => Ok(()),
                 // It would hold up all rows behind it.
                 Err(error @ (StorageError::Corrupt(_) | StorageError::Invalid(_))) => {
-                    step.skip(entry, error);
+                    step.skipped
+                        .add(entry.row.as_ref().unwrap_or(&entry.key), error);
                     Ok(())
                 }
                 Err(error) => Err(error),
@@ -93,13 +95,16 @@ impl Deletions {
                 break;
             }
         }
-        step.tell_skipped(table);
+        step.skipped.tell(
+            table,
+            "rows whose time has come stay, as they can't be deleted. They are tried again after a restart",
+        );
         Ok(step)
     }
 
     /// Prepares the deletion of a row; `None` if its time has not come.
     fn prepare(
-        &self,
+        &mut self,
         shared: &Shared,
         schema: &Schema,
         table: &TableSchema,
@@ -108,8 +113,14 @@ impl Deletions {
     ) -> Result<Option<Prepared>, StorageError> {
         let (engine, gate, before) = (&shared.engine, &shared.gate, &self.changes);
         let key = entry.row.as_ref().ok_or_else(|| damaged_entry(table))?;
+        let parts = table.keys.split(key).filter(|parts| parts.kind == ROW);
+        let parts = parts.ok_or_else(|| damaged_entry(table))?;
+        let (partition, suffix) = (parts.partition, parts.suffix);
         let overlay = Overlay::new(engine, before);
-        let Some(deletion) = deletion(&overlay, table, key, moment)? else {
+        let now_s = moment.now_s;
+        let (record, liveness) = lists::find_row(&overlay, table, partition, suffix, now_s)?;
+        self.bytes += record.bytes();
+        let Some(deletion) = deletion(table, parts, record, liveness, moment)? else {
             return Ok(None);
         };
         write::prepare_expiry(engine, schema, gate, before, deletion, moment).map(Some)
@@ -139,34 +150,6 @@ impl Deletions {
         self.count += 1;
         Ok(())
     }
-
-    fn skip(&mut self, entry: &Due, error: StorageError) {
-        let skipped = self.skipped.get_or_insert_with(|| {
-            let key = entry.row.as_ref().unwrap_or(&entry.key);
-            Skipped {
-                rows: 0,
-                key: key.slice(..key.len().min(LOGGED_KEY_BYTES_MAX)),
-                error,
-            }
-        });
-        skipped.rows += 1;
-    }
-
-    /// Logs which rows are left, once for all of the step.
-    fn tell_skipped(&self, table: &TableSchema) {
-        if let Some(Skipped { rows, key, error }) = &self.skipped {
-            tracing::error!(
-                %error, table = %name(table), ?key, rows,
-                "rows whose time has come stay, as they can't be deleted: key is that of the first one. They are tried \
-                 again after a restart"
-            );
-        }
-    }
-}
-
-/// Keyspace and name of a table.
-pub(super) fn name(table: &TableSchema) -> String {
-    format!("{}.{}", table.table.keyspace, table.table.name)
 }
 
 fn damaged_entry(table: &TableSchema) -> StorageError {
@@ -184,17 +167,14 @@ fn damaged_row(table: &TableSchema) -> StorageError {
     ))
 }
 
-/// The deletion of the row under a key; `None` if it is not there, or has a later time by now.
+/// The deletion of a row with this key; `None` if it is not there, or has a later time by now.
 fn deletion<'s>(
-    overlay: &Overlay<'_>,
     table: &'s TableSchema,
-    key: &[u8],
+    key: KeyParts<'_>,
+    record: Record,
+    liveness: Liveness,
     moment: Moment,
 ) -> Result<Option<ResolvedMutation<'s>>, StorageError> {
-    let parts = table.keys.split(key).filter(|parts| parts.kind == ROW);
-    let parts = parts.ok_or_else(|| damaged_entry(table))?;
-    let (partition, suffix) = (parts.partition, parts.suffix);
-    let (record, liveness) = lists::find_row(overlay, table, partition, suffix, moment.now_s)?;
     let cells = liveness.row(&record, &table.live).unwrap_or_default();
     let is_due = table.table.row_ttl_column().is_some_and(|column| {
         cells.iter().any(|(id, cell)| match cell {
@@ -207,20 +187,20 @@ fn deletion<'s>(
     if !is_due {
         return Ok(None);
     }
-    let decoded = table.keys.decode_partition(partition);
+    let decoded = table.keys.decode_partition(key.partition);
     let (token, partition_key) = decoded.ok_or_else(|| damaged_row(table))?;
     let timestamp = timestamp(&record, liveness, &cells, moment);
     let clustering = match record.clustering {
         Some(given) => given,
         None => {
-            let decoded = table.keys.decode_clustering(suffix);
+            let decoded = table.keys.decode_clustering(key.suffix);
             decoded.ok_or_else(|| damaged_row(table))?
         }
     };
     Ok(Some(ResolvedMutation {
         table,
         partition_key,
-        partition: partition.to_vec(),
+        partition: key.partition.to_vec(),
         token,
         changes: vec![Change::DeleteRow {
             clustering,

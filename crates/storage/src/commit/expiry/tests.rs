@@ -1,186 +1,24 @@
 //! Tests passes step by step, and over rows and entries that are damaged.
 
-use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use futures::executor::block_on;
-use schema::{
-    CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, ImageMode, Keyspace, RowTtl, Table,
-    TableId,
-};
-use tasks::Registry;
-use tokio::sync::{Semaphore, mpsc, oneshot};
-use turns::{Class, Turns};
-use uuid::Uuid;
-use value::CqlType;
-use value::token::Partitioner;
+use schema::{CdcOptions, DeltaMode, ImageMode};
 
 use super::Committer;
-use crate::clock::{Clock, HandClock, ServerClock};
-use crate::commit::{PendingWrite, Unfinished, load};
-use crate::engine::{Directory, Engine, EngineOptions, Examiners, SpaceId, Sync};
-use crate::forget::Forgetting;
-use crate::horizon::Horizon;
-use crate::layout::{Building, Schema};
-use crate::mutation::{CellChange, CellOperation, Change, PartitionMutation, Write};
-use crate::shared::Shared;
-use crate::{Durability, Storage, StorageOptions};
-
-const START_S: i64 = 1_700_000_000;
-const AT: ColumnId = ColumnId(1);
-const V: ColumnId = ColumnId(2);
-
-/// A table `ks.t` of an int key, a time and a text.
-fn table(cdc: Option<CdcOptions>) -> Table {
-    let column = |id, name: &str, kind, cql_type| Column {
-        id: ColumnId(id),
-        name: name.to_owned(),
-        kind,
-        cql_type,
-    };
-    let key = ColumnKind::PartitionKey { position: 0 };
-    Table {
-        id: TableId(Uuid::new_v4()),
-        keyspace: "ks".to_owned(),
-        name: "t".to_owned(),
-        columns: vec![
-            column(0, "p", key, CqlType::Int),
-            column(1, "at", ColumnKind::Regular, CqlType::Int),
-            column(2, "v", ColumnKind::Regular, CqlType::Text),
-        ],
-        next_column: ColumnId(3),
-        dropped_columns: BTreeMap::new(),
-        partitioner: Partitioner::Murmur3,
-        default_ttl_s: 0,
-        row_ttl: Some(RowTtl {
-            column: AT,
-            version: Uuid::new_v4(),
-        }),
-        gc_grace_s: 864_000,
-        options: BTreeMap::new(),
-        indexes: BTreeMap::new(),
-        secondary_indexes: BTreeMap::new(),
-        cdc,
-        log: None,
-        log_of: None,
-        truncated_at_ms: None,
-    }
-}
-
-fn int(value: i64) -> Bytes {
-    let value = i32::try_from(value).expect("an int");
-    Bytes::copy_from_slice(&value.to_be_bytes())
-}
-
-/// A row with a time and a text, written in a partition of its own.
-fn row(table: &Table, p: i64, at: Bytes, text: &str) -> Write {
-    let set = |column, value| CellChange {
-        column,
-        change: CellOperation::Set(value),
-    };
-    let text = Bytes::copy_from_slice(text.as_bytes());
-    Write {
-        mutations: vec![PartitionMutation {
-            table: table.id,
-            partition_key: vec![int(p)],
-            changes: vec![Change::Row {
-                clustering: Vec::new(),
-                cells: vec![set(AT, at), set(V, text)],
-                timestamp: 1,
-                ttl_s: None,
-                marker: true,
-            }],
-        }],
-        condition: None,
-    }
-}
-
-/// Makes a directory with a table and its rows, at the start, and a committer over it that does
-/// nothing by itself, so many seconds later.
-fn committer(directory: &Path, table: &Table, rows: Vec<Write>, later_s: i64) -> Committer {
-    let options = StorageOptions {
-        durability: Durability::Buffered {
-            sync_interval: std::time::Duration::from_secs(60),
-        },
-        ..StorageOptions::default()
-    };
-    let clock = HandClock::new(START_S * 1_000_000);
-    let opened = Arc::clone(&clock) as Arc<dyn Clock>;
-    let storage = Storage::open_with_clock(directory, options, opened).expect("it opens");
-    let made = table.clone();
-    let change = storage.change_catalog(move |catalog| {
-        let keyspace = Keyspace {
-            name: "ks".to_owned(),
-            replication: BTreeMap::new(),
-            durable_writes: true,
-            tablets: true,
-            types: BTreeMap::new(),
-            tables: BTreeMap::new(),
-        };
-        catalog
-            .keyspaces
-            .insert("ks".to_owned(), Arc::new(keyspace));
-        catalog.put_table(made);
-        Ok::<(), ()>(())
-    });
-    block_on(change).expect("the table is made");
-    for row in rows {
-        block_on(storage.write(row)).expect("the row is written");
-    }
-    block_on(storage.close()).expect("it closes");
-    drop(storage);
-
-    clock.advance_seconds(later_s);
-    let clock = ServerClock::new(clock);
-    let horizon = Horizon::new(Arc::clone(&clock));
-    let forgetting = Forgetting::new(Arc::clone(&horizon));
-    let examiners: Examiners = Arc::new(|_, _| None);
-    let engine_options = EngineOptions {
-        cache_bytes: 8 << 20,
-        memtable_bytes: 64 << 20,
-        resident_bytes: 64 << 20,
-    };
-    let (directory, _) = Directory::open(directory).expect("nobody holds it");
-    let engine = Engine::open(directory, engine_options, examiners).expect("it opens");
-    let now_micros = clock.now_micros();
-    let (catalog, generations) = load(&engine, now_micros).unwrap().expect("a schema");
-    let schema = Schema::new(Arc::new(catalog), generations, Building::new(), None);
-    let shared = Shared::new(
-        Arc::new(engine),
-        horizon,
-        forgetting,
-        clock,
-        now_micros,
-        Durability::Synced,
-        schema,
-    );
-    let (_, requests) = mpsc::channel(1);
-    let none = Unfinished::default();
-    let (tasks, turns) = (Registry::default(), Turns::default());
-    Committer::new(Arc::new(shared), requests, none, tasks, turns)
-}
+use crate::commit::building::Build;
+use crate::commit::fixtures::{START_S, committer, int, row, table, write};
+use crate::commit::sweep::Sweep;
+use crate::engine::{SpaceId, Sync};
+use crate::key::SuffixRange;
+use crate::mutation::Change;
+use crate::record::Deletion;
 
 fn expired(committer: &Committer) -> u64 {
     let expired = &committer.shared.statistics.rows_expired;
     expired.load(Ordering::Relaxed)
-}
-
-fn write(committer: &mut Committer, write: Write) {
-    let (reply, mut answer) = oneshot::channel();
-    let permits = Arc::new(Semaphore::new(1));
-    let pending = PendingWrite {
-        write,
-        told_s: None,
-        reply,
-        _permit: permits.try_acquire_owned().unwrap(),
-    };
-    let turn = block_on(committer.turns.take(Class::Write));
-    block_on(committer.commit(vec![pending], turn));
-    answer.try_recv().unwrap().expect("the write succeeds");
 }
 
 /// Does a whole pass. Returns the number of steps.
@@ -236,9 +74,23 @@ fn a_step_ends_when_its_images_are_large() {
     let mut committer = committer(directory.path(), &table, rows, 10);
     committer.begin_expiry();
     assert!(block_on(committer.expire()));
+    assert_eq!(expired(&committer), 6, "rows and images of a mebibyte");
+    assert_eq!((pass(&mut committer), expired(&committer)), (4, 30));
+    assert_eq!((pass(&mut committer), expired(&committer)), (1, 30));
+}
+
+#[test]
+fn a_step_ends_when_the_rows_that_it_reads_are_large() {
+    let directory = tempfile::tempdir().unwrap();
+    let table = table(None);
+    let text = "x".repeat(100_000);
+    let large = |p, at| row(&table, p, int(at), &text);
+    let rows = (0..30).map(|p| large(p, START_S + 5)).collect();
+    let mut committer = committer(directory.path(), &table, rows, 10);
+    committer.begin_expiry();
+    assert!(block_on(committer.expire()));
     assert_eq!(expired(&committer), 11, "rows of a mebibyte");
     assert_eq!((pass(&mut committer), expired(&committer)), (2, 30));
-    assert_eq!((pass(&mut committer), expired(&committer)), (1, 30));
 }
 
 #[test]
@@ -273,4 +125,70 @@ fn the_last_second_of_an_int_comes() {
         let mut committer = committer(directory.path(), &table, rows, now_s - START_S);
         assert_eq!((pass(&mut committer), expired(&committer)), (1, count));
     }
+}
+
+#[test]
+fn rows_expire_while_deleted_ones_are_swept_and_an_index_is_built() {
+    let directory = tempfile::tempdir().unwrap();
+    let table = table(None);
+    let rows = (0..300).map(|p| row(&table, p, int(START_S + 5), ""));
+    let mut committer = committer(directory.path(), &table, rows.collect(), 10);
+    let schema = committer.shared.schema();
+    let laid_out = schema.table(table.id).unwrap();
+    let version = table.row_ttl.unwrap().version;
+    let builds = vec![Build::new(version, laid_out.space)];
+    committer.builds.extend(builds);
+    let deletion = Deletion {
+        timestamp: 1,
+        local_s: START_S,
+    };
+    let range = SuffixRange::whole();
+    for _ in 0..5 {
+        let sweep = Sweep::new(laid_out.space, b"none", range.clone(), deletion);
+        committer.sweeps.push_back(sweep);
+    }
+    committer.begin_expiry();
+    assert!(block_on(committer.work()));
+    assert_eq!((committer.sweeps.len(), committer.builds.len()), (4, 1));
+    assert_eq!(expired(&committer), 128);
+}
+
+#[test]
+fn rows_from_the_past_expire_without_a_look_at_what_has_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let table = table(None);
+    let rows = [row(&table, 0, int(START_S + 5), "")];
+    let mut committer = committer(directory.path(), &table, rows.into(), 10);
+    assert_eq!((pass(&mut committer), expired(&committer)), (1, 1));
+    let place = committer.expiry.places.clone();
+    // More than a step takes, one of which has a later time and one none when the pass comes.
+    for p in 1..=200 {
+        write(&mut committer, row(&table, p, int(1_000 + p), ""));
+    }
+    let later = |p, at| {
+        let mut later = row(&table, p, at, "");
+        for change in &mut later.mutations[0].changes {
+            if let Change::Row { timestamp, .. } = change {
+                *timestamp = 2;
+            }
+        }
+        later
+    };
+    write(&mut committer, later(7, int(START_S + 500)));
+    write(&mut committer, later(8, Bytes::new()));
+    assert_eq!(committer.expiry.places, place);
+    assert_eq!((pass(&mut committer), expired(&committer)), (2, 199));
+    assert_eq!(committer.expiry.places, place);
+    assert_eq!((pass(&mut committer), expired(&committer)), (1, 199));
+
+    // If they are too many, the place moves back.
+    let mut many = row(&table, 1_000, int(3_000), "");
+    for p in 1_001..3_000 {
+        let one = row(&table, p, int(2_000 + p), "");
+        many.mutations.extend(one.mutations);
+    }
+    write(&mut committer, many);
+    assert_ne!(committer.expiry.places, place);
+    assert_eq!((pass(&mut committer), expired(&committer)), (16, 2_199));
+    assert_eq!(committer.expiry.places, place);
 }
