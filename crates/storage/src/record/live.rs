@@ -58,7 +58,7 @@ pub(crate) struct Liveness {
     pub now_s: i64,
 }
 
-/// What a read finds in a row's record.
+/// The part of a record that a read returns or counts.
 pub(crate) struct Found {
     /// The live cells; `None` if the row is dead.
     pub cells: Option<Vec<(ColumnId, Cell)>>,

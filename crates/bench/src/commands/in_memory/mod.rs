@@ -37,7 +37,7 @@ const WARM_UP: Duration = Duration::from_secs(2);
 
 const KEYSPACE: &str = "bench";
 
-/// What both tables have. The read path must be the same but for the place of the rows.
+/// The options of both tables, so that their reads differ in the place of the rows alone.
 const OPTIONS: &str = "compression = {}";
 
 /// The options of the table in memory, beside those of both.
@@ -72,7 +72,7 @@ pub struct InMemoryArguments {
     output: OutputArguments,
 }
 
-/// What is measured beside each other.
+/// The tables, and the file of the disk.
 struct Bench {
     regular: Blobs,
     in_memory: Blobs,
