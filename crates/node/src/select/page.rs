@@ -66,6 +66,7 @@ impl Page {
     /// An expression that fails, a result too large for a frame, and a result for which there is no
     /// memory.
     pub(super) fn push(&mut self, outputs: &Outputs, scope: Scope<'_>) -> Result<(), CqlError> {
+        scope.clock.begin_row();
         match outputs {
             // A row can name a large value many times, so it is charged for as it grows.
             Outputs::Values(values) => {
