@@ -2,11 +2,15 @@
 
 import datetime
 import math
+import pathlib
 import time
 import uuid
 
 import pytest
 from cassandra import InvalidRequest
+from cassandra.policies import FallthroughRetryPolicy
+from cassandra.protocol import OverloadedErrorMessage
+from cassandra.query import SimpleStatement
 
 UTC_2026 = datetime.datetime(2026, 1, 2, 3, 4, 5, 678_000)
 
@@ -128,3 +132,28 @@ def test_similarity(table, expression, expected):
 def test_arguments_that_do_not_fit_are_refused(table, expression):
     with pytest.raises(InvalidRequest):
         compute(table, expression)
+
+
+def peak_kib(server):
+    """The most memory that the server's process has held."""
+    status = pathlib.Path(f"/proc/{server.pid}/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:"))
+
+
+@pytest.mark.embedded("the bounds are its own, and its process is looked at")
+def test_the_text_of_json_is_refused_before_there_is_memory_for_it(server, session):
+    session.execute("CREATE TABLE j (k int PRIMARY KEY, x text)")
+    session.execute("INSERT INTO j (k, x) VALUES (1, %s)", ('"' * 2**20,))
+    before = peak_kib(server)
+    # Each call doubles the quotes and the backslashes of the one in it.
+    nested = "to_json(" * 45 + "x" + ")" * 45
+    with pytest.raises(InvalidRequest, match="a JSON text has 16777216 bytes at most"):
+        session.execute(f"SELECT {nested} FROM j WHERE k = 1")
+    # Whole, the text of this row would take 2 GiB.
+    often = ", ".join(["x"] * 1000)
+    wide = SimpleStatement(f"SELECT JSON {often} FROM j WHERE k = 1", retry_policy=FallthroughRetryPolicy())
+    with pytest.raises((InvalidRequest, OverloadedErrorMessage), match="larger than 256 MiB|no memory for more"):
+        session.execute(wide)
+    assert peak_kib(server) - before < 700 << 10
+    row = session.execute("SELECT JSON k, x FROM j WHERE k = 1").one()
+    assert len(row[0]) == len('{"k": 1, "x": ""}') + 2 * 2**20

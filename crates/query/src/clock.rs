@@ -1,16 +1,24 @@
-//! The time of a statement, and the timestamps and timeuuids that it gives out.
+//! The time of a statement, the timestamps and timeuuids that it gives out, and the work that its
+//! functions may do.
 //!
 //! Write timestamps and timeuuids never repeat and never go back, not even after a restart or when
 //! the machine's clock is set back (`::clock::ServerClock`). So they order two writes that
 //! follow each other.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use ::clock::ServerClock;
+use cql::error::CqlError;
 use uuid::Uuid;
 
 /// 100-ns ticks between the epoch of timeuuids (1582-10-15) and the Unix epoch.
 const UUID_EPOCH_OFFSET_TICKS: i64 = 0x01b2_1dd2_1381_4000;
+
+/// The most work of functions for the terms of a statement, or for one of its rows: the sum of the
+/// squares of the digits that they compute. A logarithm of 500 digits takes a tenth of a second, so
+/// one statement could hold a core for hours.
+const WORK_MAX: usize = 8 * 500 * 500;
 
 /// The clock of one statement. Its present stands still, but each timeuuid that it makes is new.
 #[derive(Clone, Debug)]
@@ -18,6 +26,8 @@ pub struct StatementClock {
     clock: Arc<ServerClock>,
     micros: i64,
     told_s: Option<i64>,
+    /// The work that functions may still do. Copies of the clock share it.
+    work_left: Arc<AtomicUsize>,
 }
 
 impl StatementClock {
@@ -27,6 +37,7 @@ impl StatementClock {
             micros: clock.now_micros(),
             clock: Arc::clone(clock),
             told_s: None,
+            work_left: Arc::new(AtomicUsize::new(WORK_MAX)),
         }
     }
 
@@ -46,6 +57,31 @@ impl StatementClock {
     /// prepared.
     pub fn of_none() -> Self {
         StatementClock::start(&ServerClock::of_machine())
+    }
+
+    /// Lets functions work for another row.
+    pub fn begin_row(&self) {
+        self.work_left.store(WORK_MAX, Ordering::Relaxed);
+    }
+
+    /// Takes the work of computing a number of so many digits `times` times.
+    ///
+    /// # Errors
+    /// If less is left to the statement's terms, or to the row.
+    pub(crate) fn take_work(&self, digits: usize, times: usize) -> Result<(), CqlError> {
+        let work = digits.saturating_mul(digits).saturating_mul(times);
+        let left = self
+            .work_left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(work)
+            });
+        match left {
+            Ok(_) => Ok(()),
+            Err(_) => Err(CqlError::invalid(
+                "the exponentials and logarithms of varints and decimals in one row have too many \
+                 digits together; select fewer of them, or cast the numbers to double",
+            )),
+        }
     }
 
     /// The time at which the statement began. Microseconds since the Unix epoch.
@@ -105,6 +141,17 @@ pub fn timeuuid_at(tick: i64) -> Uuid {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn work_is_bounded_for_each_row() {
+        let clock = StatementClock::of_none();
+        for _ in 0..3 {
+            let taken = (0..100).filter(|_| clock.take_work(500, 2).is_ok());
+            assert_eq!(taken.count(), 4);
+            assert!(clock.clone().take_work(1, 1).is_err());
+            clock.begin_row();
+        }
+    }
 
     #[test]
     fn a_timeuuid_tells_its_tick() {

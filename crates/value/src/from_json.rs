@@ -29,7 +29,7 @@ enum Json<'a> {
 }
 
 /// The most bytes of a JSON text. Its values take a few times as many while it is read.
-const TEXT_BYTES_MAX: usize = 16 << 20;
+pub(crate) const TEXT_BYTES_MAX: usize = 16 << 20;
 
 /// Hands the fields of a JSON object over one by one: each name with the text of its value. No
 /// field is kept here.

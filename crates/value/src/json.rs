@@ -3,10 +3,15 @@
 //! Numbers are spelt as in Java. Blobs, dates, UUIDs and other values that JSON has no form for are
 //! strings with the text that CQL has for them. The keys of a JSON object must be strings, so a
 //! map's key of another type is put in quotes.
+//!
+//! A text is written piece by piece, so that whoever takes it can refuse a piece before there is
+//! memory for it: an escape takes up to six bytes for one, a user type writes the names of its
+//! fields each time, and the quotes of keys within keys double at each level.
 
-use std::fmt::{LowerExp, Write};
+use std::fmt::{self, LowerExp, Write};
 use std::net::IpAddr;
 
+use crate::from_json::TEXT_BYTES_MAX;
 use crate::text::put_all;
 use crate::{CqlType, UserType};
 use crate::{Value, ValueError, calendar, duration, numeric};
@@ -14,25 +19,116 @@ use crate::{Value, ValueError, calendar, duration, numeric};
 /// Writes a serialised value as JSON text. `None` becomes `null`.
 ///
 /// # Errors
-/// If `bytes` is no value of `cql_type`.
+/// If `bytes` is no value of `cql_type`, or the text takes more than 16 MiB.
 pub fn json_text(cql_type: &CqlType, bytes: Option<&[u8]>) -> Result<String, ValueError> {
-    let mut out = String::new();
-    match bytes {
-        None => out.push_str("null"),
-        Some(bytes) => put(&mut out, cql_type, &Value::deserialize(cql_type, bytes)?),
+    let mut text = Bounded(String::new());
+    let written = match bytes {
+        None => text.write_str("null"),
+        Some(bytes) => put_json(&mut text, cql_type, &Value::deserialize(cql_type, bytes)?),
+    };
+    match written {
+        Ok(()) => Ok(text.0),
+        Err(fmt::Error) => Err(ValueError(format!(
+            "a JSON text has {TEXT_BYTES_MAX} bytes at most"
+        ))),
     }
-    Ok(out)
+}
+
+/// Writes a value of the type as JSON text to `to`, piece by piece.
+///
+/// # Errors
+/// If `to` refuses a piece. It gets none behind that.
+pub fn put_json(to: &mut dyn Write, cql_type: &CqlType, value: &Value) -> fmt::Result {
+    let mut out = Out::new(to);
+    put(&mut out, cql_type, value);
+    match out.is_refused {
+        true => Err(fmt::Error),
+        false => Ok(()),
+    }
+}
+
+/// A text that refuses what would take it beyond the bound of a JSON text.
+struct Bounded(String);
+
+impl Write for Bounded {
+    fn write_str(&mut self, piece: &str) -> fmt::Result {
+        if piece.len() > TEXT_BYTES_MAX - self.0.len() {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(piece);
+        Ok(())
+    }
+}
+
+/// The destination of a text, which remembers that a piece was refused and gets none behind it.
+struct Out<'a> {
+    to: &'a mut dyn Write,
+    is_refused: bool,
+}
+
+impl<'a> Out<'a> {
+    fn new(to: &'a mut dyn Write) -> Self {
+        let is_refused = false;
+        Out { to, is_refused }
+    }
+
+    fn push_str(&mut self, piece: &str) {
+        self.is_refused = self.is_refused || self.to.write_str(piece).is_err();
+    }
+
+    fn push(&mut self, c: char) {
+        self.push_str(c.encode_utf8(&mut [0; 4]));
+    }
+}
+
+impl Write for Out<'_> {
+    fn write_str(&mut self, piece: &str) -> fmt::Result {
+        self.push_str(piece);
+        match self.is_refused {
+            true => Err(fmt::Error),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The key of an object, which is put in quotes unless it begins with one.
+struct Key<'k, 'a> {
+    out: &'k mut Out<'a>,
+    /// Whether it is put in quotes; `None` as long as nothing of it is written.
+    is_quoted: Option<bool>,
+}
+
+impl Write for Key<'_, '_> {
+    fn write_str(&mut self, piece: &str) -> fmt::Result {
+        if self.is_quoted.is_none() {
+            self.is_quoted = Some(!piece.starts_with('"'));
+            if self.is_quoted == Some(true) {
+                self.out.push('"');
+            }
+        }
+        match self.is_quoted {
+            Some(true) => put_escaped(self.out, piece),
+            _ => self.out.push_str(piece),
+        }
+        match self.out.is_refused {
+            true => Err(fmt::Error),
+            false => Ok(()),
+        }
+    }
 }
 
 /// A text as JSON: quoted, with the escapes that Cassandra has.
 pub fn json_string(text: &str) -> String {
     let mut out = String::new();
-    put_string(&mut out, text);
+    put_string(&mut Out::new(&mut out), text);
     out
 }
 
 /// Appends a value. The type is needed for tuples alone, whose last fields a value may leave out.
-fn put(out: &mut String, cql_type: &CqlType, value: &Value) {
+fn put(out: &mut Out<'_>, cql_type: &CqlType, value: &Value) {
+    if out.is_refused {
+        return;
+    }
     match (value, cql_type) {
         (Value::Empty, _) => put_string(out, ""),
         (Value::Ascii(text) | Value::Text(text), _) => put_string(out, text),
@@ -99,17 +195,19 @@ fn put(out: &mut String, cql_type: &CqlType, value: &Value) {
     }
 }
 
-fn put_key(out: &mut String, cql_type: &CqlType, key: &Value) {
-    let mut text = String::new();
-    put(&mut text, cql_type, key);
-    match text.starts_with('"') {
-        true => out.push_str(&text),
-        false => put_string(out, &text),
+fn put_key(out: &mut Out<'_>, cql_type: &CqlType, key: &Value) {
+    let mut written = Key {
+        out,
+        is_quoted: None,
+    };
+    put(&mut Out::new(&mut written), cql_type, key);
+    if written.is_quoted == Some(true) {
+        out.push('"');
     }
 }
 
 /// Appends an object with all fields of the type, of which a value may leave out the last.
-fn put_user_type(out: &mut String, definition: &UserType, fields: &[Option<Value>]) {
+fn put_user_type(out: &mut Out<'_>, definition: &UserType, fields: &[Option<Value>]) {
     let written = fields.iter().map(Option::as_ref);
     let named: Vec<_> = definition
         .fields()
@@ -126,39 +224,51 @@ fn put_user_type(out: &mut String, definition: &UserType, fields: &[Option<Value
 }
 
 /// Appends the name of a field, which has quotes of CQL within those of JSON if it has capitals.
-fn put_field_name(out: &mut String, name: &str) {
+fn put_field_name(out: &mut Out<'_>, name: &str) {
     match name.bytes().any(|byte| byte.is_ascii_uppercase()) {
         true => put_string(out, &format!("\"{name}\"")),
         false => put_string(out, name),
     }
 }
 
-fn put_display(out: &mut String, value: &dyn std::fmt::Display) {
-    write!(out, "{value}").expect("writing to a string never fails");
+fn put_display(out: &mut Out<'_>, value: &dyn std::fmt::Display) {
+    // A refusal is remembered there.
+    let _ = write!(out, "{value}");
 }
 
-fn put_string(out: &mut String, text: &str) {
+fn put_string(out: &mut Out<'_>, text: &str) {
     out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\u{8}' => out.push_str("\\b"),
-            '\t' => out.push_str("\\t"),
-            '\n' => out.push_str("\\n"),
-            '\u{c}' => out.push_str("\\f"),
-            '\r' => out.push_str("\\r"),
-            '\0'..='\u{1f}' => put_display(out, &format_args!("\\u{:04X}", u32::from(c))),
-            _ => out.push(c),
+    put_escaped(out, text);
+    out.push('"');
+}
+
+/// Appends a text with the escapes that it has within quotes.
+fn put_escaped(out: &mut Out<'_>, text: &str) {
+    let mut written = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if !matches!(byte, b'"' | b'\\' | ..=0x1f) {
+            continue;
+        }
+        out.push_str(&text[written..at]);
+        written = at + 1;
+        match byte {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            0x8 => out.push_str("\\b"),
+            b'\t' => out.push_str("\\t"),
+            b'\n' => out.push_str("\\n"),
+            0xc => out.push_str("\\f"),
+            b'\r' => out.push_str("\\r"),
+            _ => put_display(out, &format_args!("\\u{byte:04X}")),
         }
     }
-    out.push('"');
+    out.push_str(&text[written..]);
 }
 
 /// Appends a number as Java writes it: plain from a thousandth to ten million, else with an
 /// exponent, and always with a fraction. NaN and the infinities become `null`, as JSON has no form
 /// for them.
-fn put_float(out: &mut String, number: impl LowerExp, is_finite: bool) {
+fn put_float(out: &mut Out<'_>, number: impl LowerExp, is_finite: bool) {
     if !is_finite {
         return out.push_str("null");
     }
@@ -266,5 +376,70 @@ mod tests {
             frozen: false,
         };
         assert_eq!(of(&cql_type, &map), r#"{"": 1}"#);
+    }
+
+    #[test]
+    fn a_text_ends_at_its_bound() {
+        let text = |length: usize| {
+            let text = "\u{1}".repeat(length).into_bytes();
+            json_text(&CqlType::Text, Some(&text)).map(|text| text.len())
+        };
+        let most = (TEXT_BYTES_MAX - 2) / 6;
+        assert_eq!(text(most), Ok(6 * most + 2));
+        assert!(text(most + 1).unwrap_err().0.contains("16777216 bytes"));
+    }
+
+    /// A destination that refuses all from a number of pieces on.
+    struct Refusing {
+        pieces_left: usize,
+        pieces_behind: usize,
+    }
+
+    impl Write for Refusing {
+        fn write_str(&mut self, _: &str) -> fmt::Result {
+            match self.pieces_left.checked_sub(1) {
+                Some(left) => self.pieces_left = left,
+                None => {
+                    self.pieces_behind += 1;
+                    return Err(fmt::Error);
+                }
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn quotes_of_keys_within_keys_stop_where_they_are_refused() {
+        let (mut value, mut cql_type) = (Value::Boolean(true), CqlType::Boolean);
+        for _ in 0..48 {
+            value = Value::Map(vec![(value, Value::Boolean(true))]);
+            cql_type = CqlType::Map {
+                key: Box::new(cql_type),
+                value: Box::new(CqlType::Boolean),
+                frozen: true,
+            };
+        }
+        // Whole, this text takes more than 2^48 bytes.
+        let mut out = Refusing {
+            pieces_left: 1000,
+            pieces_behind: 0,
+        };
+        assert!(put_json(&mut out, &cql_type, &value).is_err());
+        assert_eq!(out.pieces_behind, 1);
+        let (value, cql_type) = (
+            Value::Map(vec![(
+                Value::List(vec![Value::Text("a".into())]),
+                Value::Int(1),
+            )]),
+            CqlType::Map {
+                key: Box::new(CqlType::List {
+                    element: Box::new(CqlType::Text),
+                    frozen: true,
+                }),
+                value: Box::new(CqlType::Int),
+                frozen: false,
+            },
+        );
+        assert_eq!(of(&cql_type, &value), r#"{"[\"a\"]": 1}"#);
     }
 }

@@ -54,7 +54,7 @@ pub use collection::{join_elements, join_entries, join_vector, split_elements, s
 pub use compare::compare;
 pub use duration::{NoDuration, parse_duration, resembles_duration};
 pub use from_json::{from_json, json_column, json_fields};
-pub use json::{json_string, json_text};
+pub use json::{json_string, json_text, put_json};
 pub use key_json::{KeyError, KeyJson, from_key_json, to_key_json};
 pub use like::LikePattern;
 pub use literal::{Literal, from_literal};

@@ -95,21 +95,22 @@ fn put_float(out: &mut String, number: f64, shortest: &dyn std::fmt::Debug) {
 }
 
 /// Appends an opening bracket, the items with commas between them, and a closing bracket.
-pub(crate) fn put_all<T>(
-    out: &mut String,
+pub(crate) fn put_all<W: Write, T>(
+    out: &mut W,
     brackets: &str,
     items: &[T],
-    put: impl Fn(&mut String, &T),
+    put: impl Fn(&mut W, &T),
 ) {
     let (open, close) = brackets.split_at(1);
-    out.push_str(open);
+    // A string takes all, and another destination remembers itself that it refused a piece.
+    let _ = out.write_str(open);
     for (position, item) in items.iter().enumerate() {
-        if position > 0 {
-            out.push_str(", ");
+        if position > 0 && out.write_str(", ").is_err() {
+            return;
         }
         put(out, item);
     }
-    out.push_str(close);
+    let _ = out.write_str(close);
 }
 
 #[cfg(test)]

@@ -344,6 +344,7 @@ fn take_all(
     calls: &[AggregateCall],
     scope: Scope<'_>,
 ) -> Result<(), CqlError> {
+    scope.clock.begin_row();
     for (accumulator, call) in accumulators.iter_mut().zip(calls) {
         accumulator.take(match &call.argument {
             Some(argument) => argument.evaluate(scope)?,

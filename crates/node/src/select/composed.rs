@@ -42,7 +42,7 @@ impl Builder<'_> {
     /// Resolves `[a, b]` or `{a, b}` where no type is wanted.
     ///
     /// # Errors
-    /// Parts of several types, and those that fail.
+    /// Parts of several types, a set of durations, and parts that fail.
     pub(super) fn elements_of_one_type(
         &mut self,
         whole: &Selector,
@@ -64,6 +64,11 @@ impl Builder<'_> {
         let Some(element) = found else {
             return Err(no_type(whole));
         };
+        if is_set && element == CqlType::Duration {
+            return Err(CqlError::invalid(
+                "Durations are not allowed inside sets: frozen<set<duration>>",
+            ));
+        }
         let mut expressions = Vec::with_capacity(parts.len());
         for (typed, part) in resolved.into_iter().zip(parts) {
             expressions.push(match typed {

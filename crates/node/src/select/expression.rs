@@ -16,7 +16,7 @@ use query::functions::{Cast, ScalarFunction};
 use storage::read::Row;
 pub(super) use times::{Form, TimedCells, TimedPart};
 use value::{
-    CqlType, UserType, json_text,
+    CqlType, UserType,
     token::{Partitioner, routing_key},
 };
 
@@ -66,11 +66,18 @@ pub(super) enum Expression {
     Composed(Composed),
     /// An aggregate, by its position in [`super::projection::Projection::aggregates`].
     Aggregate(usize),
-    /// All selected values as the text of one JSON object.
+}
+
+/// What a row of the answer holds.
+#[derive(Clone, Debug)]
+pub(super) enum Outputs {
+    /// The values of its columns.
+    Values(Vec<Expression>),
+    /// One column, the text of a JSON object with these fields.
     Json(Vec<JsonField>),
 }
 
-/// A field of a JSON object that a row becomes.
+/// A field of the JSON object that a row becomes.
 #[derive(Clone, Debug)]
 pub(super) struct JsonField {
     /// The name as JSON text.
@@ -165,7 +172,6 @@ impl Expression {
             })),
             Expression::Composed(composed) => composed.evaluate(scope),
             Expression::Aggregate(position) => Ok(scope.aggregates[*position].clone()),
-            Expression::Json(fields) => json(fields, scope).map(Some),
         }
     }
 }
@@ -178,23 +184,6 @@ fn evaluate_all(
         .iter()
         .map(|expression| expression.evaluate(scope))
         .collect()
-}
-
-fn json(fields: &[JsonField], scope: Scope<'_>) -> Result<Bytes, CqlError> {
-    let mut text = String::from("{");
-    for (at, field) in fields.iter().enumerate() {
-        let value = field.value.evaluate(scope)?;
-        let value = json_text(&field.cql_type, value.as_deref())
-            .map_err(|error| CqlError::invalid(format!("In {}: {error}", field.name)))?;
-        if at > 0 {
-            text.push_str(", ");
-        }
-        text.push_str(&field.name);
-        text.push_str(": ");
-        text.push_str(&value);
-    }
-    text.push('}');
-    Ok(text.into())
 }
 
 fn token(

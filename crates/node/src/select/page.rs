@@ -1,12 +1,14 @@
 //! A page of rows in the form of the native protocol.
 
+mod json;
+
 use std::ops::Range;
 
 use bytes::BytesMut;
 use client_memory::{Account, Charge};
 use cql::error::{CqlError, ErrorKind};
 
-use super::expression::{Expression, Scope};
+use super::expression::{Outputs, Scope};
 
 /// The size in bytes at which a page ends, even with fewer rows than asked for. It bounds the
 /// memory that unexpectedly large rows take on both sides.
@@ -63,31 +65,38 @@ impl Page {
     /// # Errors
     /// An expression that fails, a result too large for a frame, and a result for which there is no
     /// memory.
-    pub(super) fn push(
-        &mut self,
-        outputs: &[Expression],
-        scope: Scope<'_>,
-    ) -> Result<(), CqlError> {
-        // A row can name a large value many times, so it is charged for as it grows.
-        for output in outputs {
-            output.put(scope, &mut self.body)?;
-            self.charge()?;
+    pub(super) fn push(&mut self, outputs: &Outputs, scope: Scope<'_>) -> Result<(), CqlError> {
+        scope.clock.begin_row();
+        match outputs {
+            // A row can name a large value many times, so it is charged for as it grows.
+            Outputs::Values(values) => {
+                for value in values {
+                    value.put(scope, &mut self.body)?;
+                    self.charge(0)?;
+                }
+            }
+            Outputs::Json(fields) => self.put_object(fields, scope)?,
         }
         self.count += 1;
         Ok(())
     }
 
-    fn charge(&mut self) -> Result<(), CqlError> {
-        if self.body.len() > RESULT_BYTES_MAX {
+    /// Charges the body, and as many bytes more as are about to follow.
+    ///
+    /// # Errors
+    /// A body that is too large for a frame, and one for which there is no memory.
+    pub(super) fn charge(&mut self, more: usize) -> Result<(), CqlError> {
+        let bytes = self.body.len() + more;
+        if bytes > RESULT_BYTES_MAX {
             return Err(CqlError::invalid(format!(
                 "The result is larger than {} MiB; use paging, a LIMIT or fewer columns",
                 RESULT_BYTES_MAX >> 20
             )));
         }
-        if self.body.len() > self.charge.bytes() {
-            let ahead = AHEAD_BYTES_MIN.max(self.body.len() / 8);
+        if bytes > self.charge.bytes() {
+            let ahead = AHEAD_BYTES_MIN.max(bytes / 8);
             self.charge
-                .resize(self.body.len() + ahead)
+                .resize(bytes + ahead)
                 .map_err(|_| no_room(self.body.len()))?;
         }
         Ok(())

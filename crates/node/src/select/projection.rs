@@ -13,7 +13,7 @@ use value::identifier::Identifier;
 use value::{CqlType, UserType, json_string};
 
 use super::aggregate::{AggregateCall, AggregateFunction};
-use super::expression::{Expression, JsonField};
+use super::expression::{Expression, JsonField, Outputs};
 use super::names::{no_type, selector_name};
 use super::place::{Place, Shape};
 use crate::answer::ColumnSpec;
@@ -25,7 +25,7 @@ const MARKER_NAME: &str = "[selection]";
 #[derive(Clone, Debug)]
 pub(super) struct Projection {
     /// The expressions, one for each result column.
-    pub outputs: Vec<Expression>,
+    pub outputs: Outputs,
     /// The specs of the result columns.
     pub columns: Arc<[ColumnSpec]>,
     /// The literals and bind markers in the outputs.
@@ -45,18 +45,6 @@ pub(super) struct Projection {
 pub(super) fn prepare(
     table: &Table,
     is_json: bool,
-    projection: &ast::Projection,
-    ctx: &mut PrepareContext,
-) -> Result<Projection, CqlError> {
-    let mut prepared = of_values(table, projection, ctx)?;
-    if is_json {
-        prepared.make_json(table);
-    }
-    Ok(prepared)
-}
-
-fn of_values(
-    table: &Table,
     projection: &ast::Projection,
     ctx: &mut PrepareContext,
 ) -> Result<Projection, CqlError> {
@@ -98,6 +86,14 @@ fn of_values(
             }
         }
     }
+    let outputs = match is_json {
+        true => {
+            let json = spec("[json]".to_owned(), CqlType::Text);
+            let columns = std::mem::replace(&mut columns, vec![json]);
+            Outputs::Json(json_fields(outputs, columns))
+        }
+        false => Outputs::Values(outputs),
+    };
     Ok(Projection {
         outputs,
         columns: columns.into(),
@@ -108,32 +104,25 @@ fn of_values(
     })
 }
 
+/// The fields of the JSON object that these values of columns become.
+fn json_fields(values: Vec<Expression>, columns: Vec<ColumnSpec>) -> Vec<JsonField> {
+    let fields = values.into_iter().zip(columns);
+    fields
+        .map(|(value, column)| JsonField {
+            name: json_name(&column.name),
+            cql_type: column.cql_type,
+            value,
+        })
+        .collect()
+}
+
 impl Projection {
     /// The number of selected values. As JSON they are one column of the answer.
     pub(super) fn width(&self) -> usize {
-        match &self.outputs[..] {
-            [Expression::Json(fields)] => fields.len(),
-            outputs => outputs.len(),
+        match &self.outputs {
+            Outputs::Values(values) => values.len(),
+            Outputs::Json(fields) => fields.len(),
         }
-    }
-
-    /// Puts all outputs together into one, the text of a JSON object.
-    fn make_json(&mut self, table: &Table) {
-        let outputs = std::mem::take(&mut self.outputs).into_iter();
-        let fields = outputs
-            .zip(&*self.columns)
-            .map(|(value, column)| JsonField {
-                name: json_name(&column.name),
-                cql_type: column.cql_type.clone(),
-                value,
-            });
-        self.outputs = vec![Expression::Json(fields.collect())];
-        self.columns = Arc::new([ColumnSpec {
-            keyspace: table.keyspace.as_str().into(),
-            table: table.name.as_str().into(),
-            name: "[json]".into(),
-            cql_type: CqlType::Text,
-        }]);
     }
 
     /// Resolves a function call of GROUP BY, whose terms join those of the selection. Returns the

@@ -155,7 +155,7 @@ impl PreparedTerm {
             Node::Function {
                 function,
                 arguments,
-            } => function.is_pure && arguments.iter().all(constant),
+            } => function.is_foldable && arguments.iter().all(constant),
         };
         if !foldable {
             return Ok(self);

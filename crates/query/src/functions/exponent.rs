@@ -11,6 +11,8 @@ use dashu_float::round::mode::HalfEven;
 use dashu_float::{Context, FBig, Repr};
 use num_bigint::{BigInt, Sign};
 
+use crate::clock::StatementClock;
+
 const DIGITS_MIN: usize = 32;
 const DIGITS_MAX: usize = 500;
 
@@ -32,8 +34,12 @@ pub(super) enum Curve {
 ///
 /// # Errors
 /// Logarithms of zero and of negative numbers, exponents of numbers beyond 89,000, and numbers of
-/// more than 10,000 digits.
-pub(super) fn of_decimal(function: Curve, number: &BigDecimal) -> Result<BigDecimal, CqlError> {
+/// more than 500 digits; and if the numbers of a row have too many digits together.
+pub(super) fn of_decimal(
+    function: Curve,
+    number: &BigDecimal,
+    clock: &StatementClock,
+) -> Result<BigDecimal, CqlError> {
     let (unscaled, scale) = number.as_bigint_and_exponent();
     if unscaled.bits() > 4 * DIGITS_MAX as u64 {
         return Err(too_large(function, "has too many digits"));
@@ -62,6 +68,9 @@ pub(super) fn of_decimal(function: Curve, number: &BigDecimal) -> Result<BigDeci
         return Ok(BigDecimal::from(0));
     }
     let repr = repr_of(&unscaled, scale).ok_or_else(|| too_large(function, "is out of range"))?;
+    // A decimal logarithm is a quotient of two.
+    let times = if function == Curve::Log10 { 2 } else { 1 };
+    clock.take_work(precision, times)?;
     computed(function, &repr, precision).ok_or_else(|| too_large(function, "is out of range"))
 }
 
@@ -69,8 +78,12 @@ pub(super) fn of_decimal(function: Curve, number: &BigDecimal) -> Result<BigDeci
 ///
 /// # Errors
 /// As [`of_decimal`].
-pub(super) fn of_varint(function: Curve, number: &BigInt) -> Result<BigInt, CqlError> {
-    let result = of_decimal(function, &BigDecimal::new(number.clone(), 0))?;
+pub(super) fn of_varint(
+    function: Curve,
+    number: &BigInt,
+    clock: &StatementClock,
+) -> Result<BigInt, CqlError> {
+    let result = of_decimal(function, &BigDecimal::new(number.clone(), 0), clock)?;
     let (whole, _) = result
         .with_scale_round(0, bigdecimal::RoundingMode::Down)
         .into_bigint_and_exponent();
@@ -121,7 +134,7 @@ mod tests {
 
     fn of(function: Curve, number: &str) -> Result<String, String> {
         let number = BigDecimal::from_str(number).unwrap();
-        let result = of_decimal(function, &number);
+        let result = of_decimal(function, &number, &StatementClock::of_none());
         result
             .map(|result| result.to_plain_string())
             .map_err(|error| error.message)
@@ -168,8 +181,21 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_many_digits_are_refused_after_a_few() {
+        let clock = StatementClock::of_none();
+        let number = BigDecimal::from_str(&format!("0.1{}", "7".repeat(DIGITS_MAX - 1))).unwrap();
+        for _ in 0..8 {
+            of_decimal(Curve::Exp, &number, &clock).unwrap();
+        }
+        let message = of_decimal(Curve::Exp, &number, &clock).unwrap_err().message;
+        assert!(message.contains("too many digits together"), "{message}");
+    }
+
+    #[test]
     fn varints_are_cut() {
-        let of = |function, number: i64| of_varint(function, &BigInt::from(number)).unwrap();
+        let clock = StatementClock::of_none();
+        let of =
+            |function, number: i64| of_varint(function, &BigInt::from(number), &clock).unwrap();
         assert_eq!(of(Curve::Exp, 3), BigInt::from(20));
         assert_eq!(of(Curve::Exp, -3), BigInt::ZERO);
         assert_eq!(of(Curve::Log10, 99), BigInt::from(1));

@@ -8,6 +8,7 @@ use value::{CqlType, Value};
 
 use super::exponent::Curve;
 use super::{exponent, numbers};
+use crate::clock::StatementClock;
 
 /// The most digits behind the decimal point of which a decimal is rounded, and the most zeros that
 /// are written out before it.
@@ -31,6 +32,7 @@ pub(super) fn apply(
     function: Math,
     cql_type: &CqlType,
     arguments: &[&[u8]],
+    clock: &StatementClock,
 ) -> Result<Bytes, CqlError> {
     let value =
         Value::deserialize(cql_type, arguments[0]).map_err(|error| CqlError::invalid(error.0))?;
@@ -41,9 +43,9 @@ pub(super) fn apply(
         Math::Abs if is_negative(&value) => numbers::negate(value),
         Math::Abs => value,
         Math::Round => round(value)?,
-        Math::Exp => exponential(Curve::Exp, value, f64::exp)?,
-        Math::Log => exponential(Curve::Log, value, f64::ln)?,
-        Math::Log10 => exponential(Curve::Log10, value, f64::log10)?,
+        Math::Exp => exponential(Curve::Exp, value, f64::exp, clock)?,
+        Math::Log => exponential(Curve::Log, value, f64::ln, clock)?,
+        Math::Log10 => exponential(Curve::Log10, value, f64::log10, clock)?,
     };
     Ok(computed.serialize())
 }
@@ -60,11 +62,16 @@ fn is_negative(value: &Value) -> bool {
 
 /// The function of the number as a double, or of a varint or decimal as it is. Integers are cut
 /// behind the point and become the nearest bound if they are out of range.
-fn exponential(curve: Curve, value: Value, function: fn(f64) -> f64) -> Result<Value, CqlError> {
+fn exponential(
+    curve: Curve,
+    value: Value,
+    function: fn(f64) -> f64,
+    clock: &StatementClock,
+) -> Result<Value, CqlError> {
     let result = function(numbers::double(&value));
     Ok(match value {
-        Value::Varint(number) => Value::Varint(exponent::of_varint(curve, &number)?),
-        Value::Decimal(number) => Value::Decimal(exponent::of_decimal(curve, &number)?),
+        Value::Varint(number) => Value::Varint(exponent::of_varint(curve, &number, clock)?),
+        Value::Decimal(number) => Value::Decimal(exponent::of_decimal(curve, &number, clock)?),
         Value::Tinyint(_) => Value::Tinyint(result as i32 as i8),
         Value::Smallint(_) => Value::Smallint(result as i32 as i16),
         Value::Int(_) => Value::Int(result as i32),
@@ -129,7 +136,8 @@ mod tests {
     use super::*;
 
     fn of(function: Math, cql_type: &CqlType, value: &Value) -> Value {
-        let bytes = apply(function, cql_type, &[&value.serialize()]).unwrap();
+        let clock = StatementClock::of_none();
+        let bytes = apply(function, cql_type, &[&value.serialize()], &clock).unwrap();
         Value::deserialize(cql_type, &bytes).unwrap()
     }
 
@@ -152,7 +160,8 @@ mod tests {
             );
         }
         let huge = Value::Decimal("1E+2000000000".parse().unwrap()).serialize();
-        assert!(apply(Math::Round, &CqlType::Decimal, &[&huge]).is_err());
+        let clock = StatementClock::of_none();
+        assert!(apply(Math::Round, &CqlType::Decimal, &[&huge], &clock).is_err());
     }
 
     #[test]

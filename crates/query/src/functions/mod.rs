@@ -66,8 +66,9 @@ pub struct ScalarFunction {
     pub argument_types: Vec<CqlType>,
     /// The type of the result.
     pub return_type: CqlType,
-    /// Whether equal arguments always give equal results. Then calls with constants may be folded.
-    pub is_pure: bool,
+    /// Whether calls with constants may be folded: equal arguments always give equal results, and
+    /// none that take long.
+    pub is_foldable: bool,
     body: Body,
 }
 

@@ -82,7 +82,7 @@ fn settle(declaration: &'static Declaration) -> ScalarFunction {
         name: declaration.name,
         argument_types,
         return_type,
-        is_pure: declaration.is_pure,
+        is_foldable: declaration.is_foldable,
         body: declaration.body,
     }
 }

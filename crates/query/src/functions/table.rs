@@ -11,8 +11,8 @@ pub(super) struct Declaration {
     pub name: &'static str,
     /// The types of the arguments and of the result.
     pub signature: Signature,
-    /// Whether equal arguments always give equal results.
-    pub is_pure: bool,
+    /// See [`super::ScalarFunction::is_foldable`].
+    pub is_foldable: bool,
     /// The implementation.
     pub body: Body,
 }
@@ -42,20 +42,28 @@ const fn pure(
     Declaration {
         name,
         signature: Signature::Fixed { arguments, result },
-        is_pure: true,
+        is_foldable: true,
         body: Body::OfValues(body),
     }
 }
 
 /// Declares a function whose result depends on the time of the call or on chance.
 const fn volatile(name: &'static str, result: CqlType, body: OfValues) -> Declaration {
+    unfolded(name, &[], result, body)
+}
+
+/// Declares a function that is computed while a statement is carried out, and not before. There its
+/// work is counted.
+const fn unfolded(
+    name: &'static str,
+    arguments: &'static [CqlType],
+    result: CqlType,
+    body: OfValues,
+) -> Declaration {
     Declaration {
         name,
-        signature: Signature::Fixed {
-            arguments: &[],
-            result,
-        },
-        is_pure: false,
+        signature: Signature::Fixed { arguments, result },
+        is_foldable: false,
         body: Body::OfValues(body),
     }
 }
@@ -65,7 +73,7 @@ const fn of_vectors(name: &'static str, body: OfValues) -> Declaration {
     Declaration {
         name,
         signature: Signature::FloatVectors,
-        is_pure: true,
+        is_foldable: true,
         body: Body::OfValues(body),
     }
 }
@@ -75,7 +83,7 @@ const fn to_json(name: &'static str) -> Declaration {
     Declaration {
         name,
         signature: Signature::Any,
-        is_pure: true,
+        is_foldable: true,
         body: Body::ToJson,
     }
 }
@@ -85,7 +93,7 @@ const fn from_json(name: &'static str) -> Declaration {
     Declaration {
         name,
         signature: Signature::Receiver,
-        is_pure: true,
+        is_foldable: true,
         body: Body::FromJson,
     }
 }
@@ -246,11 +254,21 @@ static BLOB_CONVERSIONS: &[Declaration] = blob_conversions!(
 macro_rules! maths {
     ($($type:ident),* $(,)?) => {
         &[$(
-            pure("abs", &[$type], $type, |values, _| math::apply(Math::Abs, &$type, values)),
-            pure("exp", &[$type], $type, |values, _| math::apply(Math::Exp, &$type, values)),
-            pure("log", &[$type], $type, |values, _| math::apply(Math::Log, &$type, values)),
-            pure("log10", &[$type], $type, |values, _| math::apply(Math::Log10, &$type, values)),
-            pure("round", &[$type], $type, |values, _| math::apply(Math::Round, &$type, values)),
+            pure("abs", &[$type], $type, |values, clock| {
+                math::apply(Math::Abs, &$type, values, clock)
+            }),
+            unfolded("exp", &[$type], $type, |values, clock| {
+                math::apply(Math::Exp, &$type, values, clock)
+            }),
+            unfolded("log", &[$type], $type, |values, clock| {
+                math::apply(Math::Log, &$type, values, clock)
+            }),
+            unfolded("log10", &[$type], $type, |values, clock| {
+                math::apply(Math::Log10, &$type, values, clock)
+            }),
+            pure("round", &[$type], $type, |values, clock| {
+                math::apply(Math::Round, &$type, values, clock)
+            }),
         )*]
     };
 }

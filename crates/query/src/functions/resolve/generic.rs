@@ -44,7 +44,7 @@ fn of_collection(
         name,
         argument_types: vec![cql_type],
         return_type,
-        is_pure: true,
+        is_foldable: true,
         body: Body::OfCollection(function),
     })
 }
@@ -90,7 +90,7 @@ fn masking(
         name,
         argument_types,
         return_type: mask.result_type(cql_type),
-        is_pure: true,
+        is_foldable: true,
         body: Body::Mask(mask),
     })
 }
