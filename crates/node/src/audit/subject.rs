@@ -69,7 +69,7 @@ impl Subject {
                 });
                 Subject::of_batch(tables, in_use)
             }
-            Statement::Truncate { table } => on(Ddl, "TRUNCATE", table),
+            Statement::Truncate(truncate) => on(Ddl, "TRUNCATE", &truncate.table),
             Statement::CreateKeyspace(create) => within("CREATE_KEYSPACE", Some(&create.name)),
             Statement::AlterKeyspace { name, .. } => within("ALTER_KEYSPACE", Some(name)),
             Statement::DropKeyspace { name, .. } => within("DROP_KEYSPACE", Some(name)),
