@@ -41,7 +41,7 @@ impl TokenKey {
             name: NAME,
             argument_types: self.types.clone(),
             return_type: CqlType::Bigint,
-            is_pure: true,
+            is_foldable: true,
             body: Body::Token(self.partitioner),
         })
     }
