@@ -132,7 +132,7 @@ impl<'a> Audited<'a> {
         let lines = notes.lines(error);
         match lines.is_empty() {
             true => Ok(()),
-            false => notes.log.write(lines, Some(notes.charge)).await,
+            false => notes.log.write(lines, notes.charge).await,
         }
     }
 }

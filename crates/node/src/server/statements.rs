@@ -31,6 +31,7 @@ use super::values;
 use crate::access::Actor;
 use crate::access::login::{Credentials, role_of_identity};
 use crate::audit::{AuditLog, login_line};
+use crate::audited_login::{Attempt, log_in};
 use crate::clients::Registered;
 use crate::modify;
 use crate::query::{self, Answer, Database, Outcome, Parameters, StatementPlan};
@@ -111,6 +112,14 @@ impl Statements {
             query::check_keyspace(&self.database, given)?;
         }
         Ok(InUse::of(session, given))
+    }
+
+    /// Returns when the lines of requests that were answered or left are in the audit log, or do
+    /// not get there.
+    pub async fn flush_audit_log(&self) {
+        if let Some(log) = &self.audit {
+            log.flush().await;
+        }
     }
 
     pub fn database(&self) -> &Arc<Database> {
@@ -336,34 +345,15 @@ impl Statements {
         }
     }
 
-    /// Logs an attempt to log in, if such are logged. Returns when that is done.
-    ///
-    /// # Errors
-    /// ServerError if it can't be logged now.
-    async fn log_attempt(
-        &self,
-        address: SocketAddr,
-        role: Option<&str>,
-        error: Option<&ErrorKind>,
-    ) -> Result<(), CqlError> {
-        match &self.audit {
-            Some(log) => match login_line(log, &address.to_string(), role, error) {
-                Some(line) => log.write(line, None).await,
-                None => Ok(()),
-            },
-            None => Ok(()),
-        }
-    }
-
     /// The role that may log in by a certificate of this identity. `None` also if that can't be
     /// logged.
-    fn role_of(&self, identity: &str, address: SocketAddr) -> Option<Arc<str>> {
-        let catalog = self.database.storage.catalog();
-        let role = role_of_identity(&catalog, identity)?;
+    async fn role_of(&self, identity: &str, address: SocketAddr) -> Option<Arc<str>> {
+        let role = role_of_identity(&self.database.storage.catalog(), identity)?;
         if let Some(log) = &self.audit
             && let Some(line) = login_line(log, &address.to_string(), Some(&role), None)
         {
-            log.post(line).ok()?;
+            log.check_login().ok()?;
+            log.write_login(line).await.ok()?;
         }
         Some(role)
     }
@@ -388,13 +378,13 @@ impl Statements {
 impl Service for Statements {
     type Session = Session;
 
-    fn open_session(&self, peer: Peer) -> Session {
+    async fn open_session(&self, peer: Peer) -> Session {
         let asks_for_login = self.database.access.asks_for_login();
         let clients = self.database.system.clients();
         let client = clients.register(peer.remote, peer.tls.clone(), asks_for_login);
         if asks_for_login
             && let Some(identity) = &peer.certificate_identity
-            && let Some(role) = self.role_of(identity, peer.remote)
+            && let Some(role) = self.role_of(identity, peer.remote).await
         {
             let _ = client.role.set(role);
         }
@@ -412,22 +402,13 @@ impl Service for Statements {
     ) -> Result<(), CqlError> {
         let address = session.peer.remote;
         let token = token.expose().as_deref().unwrap_or_default();
-        let credentials = Credentials::of_token(token);
-        let name = credentials.as_ref().ok();
-        let name = name.map(|credentials| credentials.role.clone());
-        let role = match credentials {
-            Ok(credentials) => {
-                let access = &self.database.access;
-                // The catalog is read after the wait, too: a role that was dropped meanwhile is
-                // refused by the check of its first statement.
-                let catalog = self.database.storage.catalog();
-                let checked = access.logins.log_in(&catalog, credentials, address.ip());
-                checked.await
-            }
-            Err(error) => Err(error),
+        let attempt = Attempt {
+            credentials: Credentials::of_token(token),
+            address: address.ip(),
+            source: address.to_string(),
+            is_told_always: true,
         };
-        let error = role.as_ref().err().map(|error| &error.kind);
-        self.log_attempt(address, name.as_deref(), error).await?;
+        let role = log_in(&self.database, self.audit.as_ref(), attempt).await;
         let _ = session.client.role.set(role?);
         Ok(())
     }
