@@ -6,7 +6,7 @@
 //! not answer, it tries again until it can. Requests wait a few seconds for it. After that
 //! [`AuditLog::check`] refuses what would have to be told, before it is carried out.
 //!
-//! **Bounds.** The lines that wait are those of at most
+//! **Bounds.** Each field of a line is cut. The lines that wait are those of at most
 //! [`WAITING_MAX`] requests. Lines of statements are charged to their clients as they are written.
 //! Lines of logins and of requests by HTTP have [`ROOM_BYTES`] each: whoever has not logged in can
 //! take no more.
@@ -16,7 +16,9 @@
 
 mod entry;
 mod filter;
+mod names;
 mod subject;
+mod terms;
 mod writer;
 
 use std::io;
@@ -32,7 +34,8 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 pub(crate) use entry::Entry;
 pub use filter::Category;
 pub(crate) use filter::Filter;
-pub(crate) use subject::{Place, Subject};
+pub(crate) use subject::{Place, Subject, category_of};
+pub(crate) use terms::Terms;
 use writer::{Held, Lines, Progress};
 
 /// The most requests whose lines wait to be written.

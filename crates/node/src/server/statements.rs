@@ -1,5 +1,6 @@
 //! The [`Service`] of a node with embedded storage: it parses, prepares and executes statements.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::sync::atomic::Ordering;
 use ::query::clock::timeuuid;
 use bytes::Bytes;
 use client_memory::{Account, Charge};
-use cql::ast::BatchKind;
+use cql::ast::{BatchKind, Parsed};
 use cql::error::{CqlError, ErrorKind};
 use cql::secret::Secret;
 use cql::wire::{
@@ -99,19 +100,15 @@ impl Statements {
         }
     }
 
-    /// The keyspace of names without one.
+    /// Checks the keyspace that the request gives, if it does.
     ///
     /// # Errors
-    /// If the one that the request gives does not exist.
-    fn keyspace<'a>(
-        &self,
-        session: &Session,
-        given: Option<&'a str>,
-    ) -> Result<InUse<'a>, CqlError> {
-        if let Some(given) = given {
-            query::check_keyspace(&self.database, given)?;
+    /// If it does not exist.
+    fn check_keyspace(&self, keyspace: &InUse<'_>) -> Result<(), CqlError> {
+        match keyspace {
+            InUse::OfRequest(given) => query::check_keyspace(&self.database, given),
+            InUse::OfSession(_) => Ok(()),
         }
-        Ok(InUse::of(session, given))
     }
 
     /// Returns when the lines of requests that were answered or left are in the audit log, or do
@@ -137,11 +134,8 @@ impl Statements {
         let read = parse(text).await;
         traced::tell_statement(&read.text, read.statement());
         let keyspace = InUse::of(session, parameters.keyspace.as_deref());
-        audited.note(&read.text, read.statement(), keyspace.name())?;
-        let Read { text, parsed } = read;
-        drop(text);
-        let parsed = parsed?;
-        let keyspace = self.keyspace(session, parameters.keyspace.as_deref())?;
+        let parsed = noted(read, &keyspace, audited)?;
+        self.check_keyspace(&keyspace)?;
         let plan = query::prepare(&self.database, keyspace.name(), &parsed)?;
         let (parameters, skip_metadata) = bind(
             session,
@@ -164,9 +158,10 @@ impl Statements {
         let _parsed = charge_text(&text, memory)?;
         let read = parse(text).await;
         traced::tell_statement(&read.text, read.statement());
-        let in_use = InUse::of(session, keyspace);
-        audited.note(&read.text, read.statement(), in_use.name())?;
-        let keyspace = self.keyspace(session, keyspace)?;
+        let keyspace = InUse::of(session, keyspace);
+        let text = Cow::Borrowed(read.text.as_str());
+        audited.note(text, read.statement(), keyspace.name())?;
+        self.check_keyspace(&keyspace)?;
         let prepared = Prepared::new(&self.database, keyspace.name(), &read.text, read.parsed?)?;
         let prepared = self.prepared.keep(prepared)?;
         let resolved = prepared.told();
@@ -248,7 +243,8 @@ impl Statements {
         batch: Batch,
         (memory, audited): (&Account, &mut Audited<'_>),
     ) -> Result<Reply, CqlError> {
-        let keyspace = self.keyspace(session, batch.keyspace.as_deref())?;
+        let keyspace = InUse::of(session, batch.keyspace.as_deref());
+        let checked = self.check_keyspace(&keyspace);
         let mut texts: Vec<Charge> = Vec::new();
         let mut plans: Vec<Arc<StatementPlan>> = Vec::with_capacity(batch.statements.len());
         let mut bound: Vec<Vec<BoundValue>> = Vec::with_capacity(batch.statements.len());
@@ -259,9 +255,8 @@ impl Statements {
             let (plan, values) = match statement {
                 BatchedStatement::Text(text) => {
                     texts.push(charge_text(&text, memory)?);
-                    let read = parse(text).await;
-                    audited.note(&read.text, read.statement(), keyspace.name())?;
-                    let parsed = read.parsed?;
+                    let parsed = noted(parse(text).await, &keyspace, audited)?;
+                    checked.clone()?;
                     let plan = query::prepare(&self.database, keyspace.name(), &parsed)?;
                     let values = values::in_order(&parsed.markers, plan.variables(), values)?;
                     (Arc::new(plan), values)
@@ -269,6 +264,7 @@ impl Statements {
                 BatchedStatement::Prepared(id) => {
                     let prepared = self.prepared.find(&id)?;
                     audited.note_prepared(&prepared)?;
+                    checked.clone()?;
                     let plan = prepared.resolved(&self.database, false)?.plan.clone();
                     let markers = &prepared.parsed.markers;
                     let values = values::in_order(markers, plan.variables(), values)?;
@@ -278,6 +274,7 @@ impl Statements {
             plans.push(plan);
             bound.push(values);
         }
+        checked?;
         let entries = plans.iter().zip(bound).map(|(plan, values)| {
             match &**plan {
                 StatementPlan::Modify(plan) => Ok((plan, values)),
@@ -466,6 +463,17 @@ impl Service for Statements {
     fn events(&self) -> broadcast::Receiver<Event> {
         self.events.subscribe()
     }
+}
+
+/// Notes a text, and gives it up. Returns the statement that it is.
+fn noted(
+    Read { text, parsed }: Read,
+    keyspace: &InUse<'_>,
+    audited: &mut Audited<'_>,
+) -> Result<Parsed, CqlError> {
+    let statement = parsed.as_ref().ok().map(|parsed| &parsed.statement);
+    audited.note(Cow::Owned(text), statement, keyspace.name())?;
+    parsed
 }
 
 /// The parameters with which a plan is executed, and whether the client wants the answer without
