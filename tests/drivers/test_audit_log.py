@@ -70,8 +70,38 @@ def test_it_is_its_owners_and_holds_no_password(audited):
     _, log, _ = audited
     assert log.path.stat().st_mode & 0o777 == 0o600
     text = log.path.read_text()
-    assert "CREATE ROLE reader WITH LOGIN = true AND PASSWORD *******" in text
-    assert "reads only" not in text and "lovelace" not in text
+    assert "CREATE ROLE reader WITH LOGIN = true AND PASSWORD = *******" in text
+    assert "reads only" not in text
+
+
+def test_only_the_password_of_a_statement_about_roles_is_left_out(audited):
+    _, log, admin = audited
+    log.new()
+    grants = [
+        "/* password */ GRANT MODIFY ON KEYSPACE s TO reader",
+        "REVOKE MODIFY ON KEYSPACE s FROM reader",
+        "/* " + "password " * 2000 + "*/ GRANT MODIFY ON s.other TO reader",
+        "REVOKE MODIFY ON s.other FROM reader",
+    ]
+    for grant in grants:
+        admin.execute(grant)
+    lines = log.new()
+    assert [line["statement"] for line in lines] == [grants[0], grants[1], grants[2][:8192] + "...", grants[3]]
+    said = [tuple(line[name] for name in ("type", "target", "permissions", "resource")) for line in lines]
+    assert said == [
+        ("GRANT", "reader", "MODIFY", "KEYSPACE s"),
+        ("REVOKE", "reader", "MODIFY", "KEYSPACE s"),
+        ("GRANT", "reader", "MODIFY", "TABLE s.other"),
+        ("REVOKE", "reader", "MODIFY", "TABLE s.other"),
+    ]
+    prepared = admin.prepare("ALTER ROLE reader WITH PASSWORD = 'reads only' AND LOGIN = true")
+    admin.execute(prepared)
+    admin.execute("ALTER USER reader WITH PASSWORD $$reads only$$ NOSUPERUSER")
+    assert log.only("type", "target", "superuser", "statement") == [
+        ("PREPARE_STATEMENT", "reader", None, "ALTER ROLE reader WITH PASSWORD = ******* AND LOGIN = true"),
+        ("ALTER_ROLE", "reader", None, "ALTER ROLE reader WITH PASSWORD = ******* AND LOGIN = true"),
+        ("ALTER_ROLE", "reader", False, "ALTER USER reader WITH PASSWORD ******* NOSUPERUSER"),
+    ]
 
 
 def test_logins_are_there_whether_they_succeed_or_fail(audited):
@@ -106,7 +136,7 @@ def test_statements_tell_role_place_level_and_outcome(audited):
         admin.execute("CRETE ROLE x WITH PASSWORD = 'hush'")
     assert log.only("category", "type", "error", "statement") == [
         ("QUERY", "SELECT", "Invalid", "SELECT nothing FROM s.t"),
-        ("ERROR", "REQUEST_FAILURE", "SyntaxError", "CRETE ROLE x WITH PASSWORD *******"),
+        ("ERROR", "REQUEST_FAILURE", "SyntaxError", "CRETE ROLE x WITH *******"),
     ]
     admin.execute("BEGIN BATCH INSERT INTO s.t (id) VALUES (8); DELETE FROM s.t WHERE id = 8; APPLY BATCH")
     admin.execute("TRUNCATE s.other")
@@ -134,6 +164,12 @@ def test_prepared_statements_have_their_text_and_not_their_values(audited):
         ("DELETE", None, "DELETE FROM s.t WHERE id = 9"),
     ]
     assert lines[0]["batch"] == lines[1]["batch"]
+    nowhere = BatchStatement()
+    nowhere.keyspace = "nowhere"
+    nowhere.add("DELETE FROM t WHERE id = 9")
+    with pytest.raises(InvalidRequest, match="nowhere"):
+        admin.execute(nowhere)
+    assert log.only("type", "keyspace", "table", "error") == [("DELETE", "nowhere", "t", "Invalid")]
     assert "424242" not in log.path.read_text()
 
 
@@ -168,11 +204,16 @@ def test_searches_and_work_by_http_are_there(audited):
     assert server.http("/metrics", headers=of("reader", "reads only"))[0] == 200
     assert server.http(f"{index}/repair", {}, of("reader", "reads only"))[0] == 403
     assert server.http(f"{index}/ann", search, of("reader", "wrong"))[0] == 401
+    assert server.http(f"{index}/ann", search, of("é" * 400, "wrong"))[0] == 401
+    # Nobody is guessed at.
+    assert server.http(f"{index}/ann", search)[0] == 401
+    assert server.http(f"{index}/ann", search, {"Authorization": "Bearer x"})[0] == 401
     assert server.http(f"{index}/repair", {}, of("ada", "lovelace"))[0] in (200, 202)
     assert log.only("category", "type", "role", "table", "index", "source") == [
         ("QUERY", "SEARCH", "reader", "t", "i", "127.0.0.1"),
         ("AUTH", "UNAUTHORIZED_ATTEMPT", "reader", "t", "i", "127.0.0.1"),
         ("AUTH", "LOGIN_ERROR", "reader", None, None, "127.0.0.1"),
+        ("AUTH", "LOGIN_ERROR", "é" * 128, None, None, "127.0.0.1"),
         ("ADMIN", "REPAIR", "ada", "t", "i", "127.0.0.1"),
     ]
 
@@ -225,3 +266,20 @@ def test_what_can_not_be_logged_is_not_done(tmp_path):
         assert "second" not in {row.keyspace_name for row in rows}
         cluster.shutdown()
         assert "the audit log can't be written" in server.log()
+
+
+def test_nobody_logs_in_while_logins_can_not_be_logged(tmp_path):
+    (tmp_path / "superuser").write_text("ada\nlovelace")
+    login = ("--login", "--superuser-file", tmp_path / "superuser")
+    basic = {"Authorization": "Basic " + base64.b64encode(b"ada:wrong").decode()}
+    right = {"Authorization": "Basic " + base64.b64encode(b"ada:lovelace").decode()}
+    with Server(tmp_path / "data", *login, "--audit-log", "/dev/full") as server:
+        assert server.http("/metrics", headers=right)[0] == 200, "a success need not be logged"
+        status, text = server.http("/metrics", headers=basic)
+        assert status == 503 and "may have been carried out" in text
+        for headers in (basic, right):
+            status, text = server.http("/metrics", headers=headers)
+            assert status == 503 and "not carried out, as it has to be logged" in text
+        with pytest.raises(NoHostAvailable, match="not carried out, as it has to be logged"):
+            with Login(server, "ada", "lovelace"):
+                pass

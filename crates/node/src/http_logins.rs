@@ -15,7 +15,8 @@ use store_api::{Doorkeeper, Refusal, Visit, Wish};
 
 use crate::access::Rights;
 use crate::access::login::{Credentials, role_of_identity};
-use crate::audit::{AuditLog, Category, Entry, login_line};
+use crate::audit::{AuditLog, Category, Entry};
+use crate::audited_login::{Attempt, log_in};
 use crate::database::Database;
 
 /// Lets in requests that bear the login of a role with the rights to them.
@@ -35,25 +36,25 @@ impl HttpLogins {
     }
 
     async fn check(&self, visit: Visit<'_>, wish: Wish<'_>) -> Result<(), Refusal> {
-        let mut claimed = None;
+        let mut logged_in = None;
         let admitted = match self.database.access.asks_for_login() {
-            true => self.check_login(visit, wish, &mut claimed).await,
+            true => self.check_login(visit, wish, &mut logged_in).await,
             false => Ok(()),
         };
         if let Some(log) = &self.audit {
             let refused = admitted.as_ref().err();
-            self.tell(log, (visit.client, claimed.as_deref()), wish, refused)
+            self.tell(log, (visit.client, logged_in.as_deref()), wish, refused)
                 .await?;
         }
         admitted
     }
 
-    /// Checks the login and the rights of a request. `claimed` becomes the role that it names.
+    /// Checks the login and the rights of a request. `logged_in` becomes the role.
     async fn check_login(
         &self,
         visit: Visit<'_>,
         wish: Wish<'_>,
-        claimed: &mut Option<String>,
+        logged_in: &mut Option<String>,
     ) -> Result<(), Refusal> {
         let access = &self.database.access;
         let catalog = self.database.storage.catalog();
@@ -62,22 +63,26 @@ impl HttpLogins {
                         or a client certificate of its identity";
             Refusal::Login(text.to_owned())
         };
+        // Who gives no name is not logged: there is no guess, and anybody may ask a lot.
         let role = match visit.authorization {
             Some(authorization) => {
                 let credentials = basic(authorization).ok_or_else(no_login)?;
-                *claimed = Some(credentials.role.clone());
-                let logins = &access.logins;
-                let role = logins.log_in(&catalog, credentials, visit.client).await;
+                let attempt = Attempt {
+                    address: visit.client,
+                    source: visit.client.to_string(),
+                    credentials: Ok(credentials),
+                    is_told_always: false,
+                };
+                let role = log_in(&self.database, self.audit.as_ref(), attempt).await;
                 role.map_err(refusal)?
             }
             None => {
                 let identity = visit.identity;
                 let role = identity.and_then(|identity| role_of_identity(&catalog, identity));
-                let role = role.ok_or_else(no_login)?;
-                *claimed = Some(role.to_string());
-                role
+                role.ok_or_else(no_login)?
             }
         };
+        *logged_in = Some(role.to_string());
         let catalog = self.database.storage.catalog();
         let rights = access.rights(&catalog, &role).map_err(refusal)?;
         may(&rights, &catalog, wish)
@@ -106,17 +111,8 @@ impl HttpLogins {
                 let entry = Entry::new(Category::Auth, "UNAUTHORIZED_ATTEMPT");
                 (entry, Some(&ErrorKind::Unauthorized))
             }
-            Some(Refusal::Right(_)) => return Ok(()),
-            Some(other) => {
-                let error = match other {
-                    Refusal::Busy(_) => ErrorKind::Overloaded,
-                    _ => ErrorKind::BadCredentials,
-                };
-                return match login_line(log, &source, role, Some(&error)) {
-                    Some(line) => log.write(line, None).await.map_err(refusal),
-                    None => Ok(()),
-                };
-            }
+            // The attempt to log in is logged where it is checked.
+            Some(_) => return Ok(()),
             None if matches!(wish, Wish::See | Wish::SeeState) => return Ok(()),
             None if !filter.keeps(category, role, keyspace) => return Ok(()),
             None => (Entry::new(category, kind), None),
@@ -136,7 +132,7 @@ impl HttpLogins {
             ..entry
         }
         .put(&mut line);
-        log.write(line, None).await.map_err(refusal)
+        log.write_http(line).await.map_err(refusal)
     }
 }
 

@@ -11,6 +11,7 @@
 pub mod access;
 mod answer;
 pub mod audit;
+mod audited_login;
 mod clients;
 mod consistency;
 mod database;

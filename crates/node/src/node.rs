@@ -85,9 +85,11 @@ impl Node {
     }
 
     /// Stops listening, answers the requests in flight for at most `grace`, and closes every
-    /// connection. Returns whether all requests were answered.
+    /// connection. Returns whether all requests were answered. The audit log has their lines then.
     pub async fn stop(&self, grace: Duration) -> bool {
-        self.server.stop(grace).await
+        let all_answered = self.server.stop(grace).await;
+        self.service.flush_audit_log().await;
+        all_answered
     }
 }
 

@@ -1,5 +1,7 @@
 //! Roles, permissions and identities: `CREATE ROLE`, `GRANT`, `LIST` and their like.
 
+use std::ops::Range;
+
 use crate::secret::Secret;
 
 /// A statement about roles. Users are roles that log in, so `CREATE USER` is here, too.
@@ -100,6 +102,18 @@ pub enum RoleStatement {
     },
 }
 
+impl RoleStatement {
+    /// The parts of the statement's text that hold secrets, as offsets in bytes, in their order.
+    pub fn secrets(&self) -> &[Range<usize>] {
+        match self {
+            RoleStatement::Create { attributes, .. } | RoleStatement::Alter { attributes, .. } => {
+                &attributes.secrets
+            }
+            _ => &[],
+        }
+    }
+}
+
 /// The attributes of a role, as far as a statement gives them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RoleAttributes {
@@ -111,6 +125,8 @@ pub struct RoleAttributes {
     pub superuser: Option<bool>,
     /// An attribute that is written and not supported, by its words.
     pub unsupported: Option<&'static str>,
+    /// The parts of the statement's text that hold secrets, as offsets in bytes, in their order.
+    pub secrets: Vec<Range<usize>>,
 }
 
 /// A password as a statement gives it.

@@ -86,6 +86,11 @@ impl<'a> Cursor<'a> {
         token
     }
 
+    /// The offset in the text behind what was taken; comments there count as taken.
+    pub(super) fn end_of_taken(&self) -> usize {
+        self.lexer.text()[..self.current.start].trim_end().len()
+    }
+
     /// The token after the current one, as [`Cursor::ahead`].
     pub(super) fn second(&self) -> Option<Token<'a>> {
         self.ahead(1)

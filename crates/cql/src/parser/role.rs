@@ -332,7 +332,10 @@ impl Cursor<'_> {
         }
         if self.eat_word("OPTIONS")? {
             self.expect_symbol("=")?;
+            let start = self.current().start;
             self.option_map()?;
+            // Plugins of Cassandra take passwords of other systems here.
+            attributes.secrets.push(start..self.end_of_taken());
             attributes.unsupported = Some("OPTIONS");
             return Ok(());
         }
@@ -386,6 +389,7 @@ impl Cursor<'_> {
     ) -> Parse<()> {
         let start = self.current();
         let password = form(Secret::new(self.string("a password in quotes")?));
+        attributes.secrets.push(start.start..self.end_of_taken());
         match attributes.password.replace(password) {
             None => Ok(()),
             Some(_) => Err(self.error_at(
@@ -466,6 +470,7 @@ mod tests {
             "CREATE ROLE IF NOT EXISTS \"A b\" WITH LOGIN = true AND SUPERUSER = FALSE AND PASSWORD = 'it''s' \
              AND ACCESS TO ALL DATACENTERS;",
         );
+        let secret = 87..94;
         let expected = RoleStatement::Create {
             role: "A b".to_owned(),
             if_not_exists: true,
@@ -474,6 +479,7 @@ mod tests {
                 login: Some(true),
                 superuser: Some(false),
                 unsupported: None,
+                secrets: vec![secret],
             },
         };
         assert_eq!(statement, expected);
@@ -536,6 +542,18 @@ mod tests {
                 !error.contains("hunter2") && !error.contains("'select'"),
                 "{error}"
             );
+        }
+        for text in [
+            "/* ä */ CREATE ROLE password WITH PASSWORD = 'se''c' AND LOGIN = true",
+            "ALTER ROLE r WITH OPTIONS = {'key': $$sec$$} /* */ AND HASHED PASSWORD='sec';",
+            "ALTER USER r WITH PASSWORD $$sec$$",
+        ] {
+            let statement = parsed(text);
+            let secrets = statement.secrets().iter();
+            let shown = secrets.map(|secret| text[secret.clone()].to_owned());
+            let shown = shown.collect::<Vec<_>>().join(" and ");
+            let expected = ["'se''c'", "{'key': $$sec$$} /* */ and 'sec'", "$$sec$$"];
+            assert!(expected.contains(&shown.as_str()), "{shown}");
         }
         let statement = parsed("CREATE ROLE r WITH HASHED PASSWORD = 'hunter2'");
         assert!(!format!("{statement:?}").contains("hunter2"));

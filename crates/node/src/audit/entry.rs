@@ -3,10 +3,11 @@
 use serde::Serialize;
 use storage::clock::{Clock as _, SystemClock};
 
-use super::Category;
+use super::names::cut;
+use super::{Category, Terms};
 
 /// An event, as its line tells it.
-#[derive(Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Entry<'a> {
     pub category: &'static str,
     /// The kind of statement or event, in the words of Cassandra.
@@ -27,6 +28,9 @@ pub(crate) struct Entry<'a> {
     /// The vector index of a request by HTTP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<&'a str>,
+    /// The terms of a statement about roles.
+    #[serde(flatten)]
+    pub terms: Option<&'a Terms>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consistency: Option<&'a str>,
     /// The text of the statement, without its secrets.
@@ -50,19 +54,27 @@ impl Entry<'_> {
         }
     }
 
-    /// Appends the line, with the present time.
+    /// Appends the line, with the present time. Names are cut, so that the length of a line has a
+    /// bound: about six bytes for each that a text and its names have at most.
     pub fn put(&self, out: &mut Vec<u8>) {
         #[derive(Serialize)]
         struct Line<'a> {
             time: String,
             #[serde(flatten)]
-            entry: &'a Entry<'a>,
+            entry: Entry<'a>,
         }
+        let entry = Entry {
+            role: self.role.map(cut),
+            keyspace: self.keyspace.map(cut),
+            table: self.table.map(cut),
+            index: self.index.map(cut),
+            ..*self
+        };
         let micros = SystemClock.now_micros();
         let time = jiff::Timestamp::from_microsecond(micros);
         let line = Line {
             time: time.map_or_else(|_| micros.to_string(), |time| time.to_string()),
-            entry: self,
+            entry,
         };
         // Neither a text nor a list of bytes can fail to be written.
         if serde_json::to_writer(&mut *out, &line).is_ok() {
@@ -73,6 +85,7 @@ impl Entry<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::names::NAME_BYTES_MAX;
     use super::*;
 
     #[test]
@@ -96,5 +109,21 @@ mod tests {
             "source": "127.0.0.1:5", "statement": "SELECT '\u{7}\r\n' FROM t", "times": 2,
         });
         assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn the_names_of_a_line_are_cut() {
+        let long = "\u{1}".repeat(1 << 20);
+        let name = Some(long.as_str());
+        let entry = Entry {
+            role: name,
+            keyspace: name,
+            table: name,
+            index: name,
+            ..Entry::new(Category::Ddl, "DROP_TABLE")
+        };
+        let mut out = Vec::new();
+        entry.put(&mut out);
+        assert!(out.len() < 4 * 6 * NAME_BYTES_MAX + 200, "{}", out.len());
     }
 }

@@ -6,15 +6,19 @@
 //! not answer, it tries again until it can. Requests wait a few seconds for it. After that
 //! [`AuditLog::check`] refuses what would have to be told, before it is carried out.
 //!
-//! **Bounds.** The lines that wait are those of requests in flight, whose memory is charged to
-//! their clients, and at most [`WAITING_MAX`].
+//! **Bounds.** Each field of a line is cut. The lines that wait are those of at most
+//! [`WAITING_MAX`] requests. Lines of statements are charged to their clients as they are written.
+//! Lines of logins and of requests by HTTP have [`ROOM_BYTES`] each: whoever has not logged in can
+//! take no more.
 //!
 //! **Rotation.** The file may be moved away or removed at any time: before each write the thread
 //! looks whether the path still leads to the file that it has open.
 
 mod entry;
 mod filter;
+mod names;
 mod subject;
+mod terms;
 mod writer;
 
 use std::io;
@@ -24,20 +28,24 @@ use std::time::Duration;
 
 use client_memory::Charge;
 use cql::error::{CqlError, ErrorKind};
-use tokio::sync::mpsc::{self, error::TrySendError};
-use tokio::sync::oneshot;
-use writer::{Lines, Progress};
+use net::seldom::Seldom;
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 pub(crate) use entry::Entry;
 pub use filter::Category;
 pub(crate) use filter::Filter;
-pub(crate) use subject::{Place, Subject};
+pub(crate) use subject::{Place, Subject, category_of};
+pub(crate) use terms::Terms;
+use writer::{Held, Lines, Progress};
 
 /// The most requests whose lines wait to be written.
 const WAITING_MAX: usize = 64 << 10;
 
-/// The most bytes of the name of a role. Who fails to log in may give any.
-const ROLE_BYTES_MAX: usize = 1 << 10;
+/// The most bytes of lines of logins that wait to be written, and as many of requests by HTTP.
+const ROOM_BYTES: usize = 1 << 20;
+
+/// The most characters of the name in a login that failed. Whoever fails to log in may give any.
+const FAILED_NAME_CHARACTERS: usize = 128;
 
 /// The longest time that a request waits for its lines to be written.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -65,6 +73,11 @@ pub struct AuditLog {
     filter: Filter,
     queue: mpsc::Sender<Lines>,
     progress: Arc<Progress>,
+    /// The bytes that lines of logins may still take.
+    logins: Arc<Semaphore>,
+    /// The bytes that lines of requests by HTTP may still take.
+    requests: Arc<Semaphore>,
+    lost: Seldom,
     patience: Duration,
     stuck_after: Duration,
     path: PathBuf,
@@ -85,6 +98,9 @@ impl AuditLog {
             filter: Filter::new(options),
             queue,
             progress,
+            logins: Arc::new(Semaphore::new(ROOM_BYTES)),
+            requests: Arc::new(Semaphore::new(ROOM_BYTES)),
+            lost: Seldom::default(),
             patience: PATIENCE,
             stuck_after: STUCK_AFTER,
         })
@@ -106,49 +122,83 @@ impl AuditLog {
         }
     }
 
-    /// Writes whole lines, and returns when they are in the file. `charge` is the charge for their
-    /// memory.
+    /// Refuses to check a login while its line can't be written: nobody guesses unseen.
+    ///
+    /// # Errors
+    /// As [`AuditLog::check`], if logins are logged.
+    pub(crate) fn check_login(&self) -> Result<(), CqlError> {
+        match self.filter.has(Category::Auth) {
+            true => self.check(),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes the lines of a request by CQL, and returns when they are in the file. `charge` is the
+    /// charge for their memory.
     ///
     /// # Errors
     /// ServerError if they are not in the file within [`PATIENCE`]. They are written once they can
-    /// be; lines that find no place among those that wait are told to the server's log.
-    pub(crate) async fn write(
-        &self,
-        bytes: Vec<u8>,
-        charge: Option<Charge>,
-    ) -> Result<(), CqlError> {
+    /// be. The server's log tells of lines that find no place among those that wait.
+    pub(crate) async fn write(&self, bytes: Vec<u8>, charge: Charge) -> Result<(), CqlError> {
+        self.write_holding(bytes, Held::Charge(charge)).await
+    }
+
+    /// Writes the line of a login, as [`AuditLog::write`].
+    ///
+    /// # Errors
+    /// As [`AuditLog::write`], and if [`ROOM_BYTES`] of such lines wait.
+    pub(crate) async fn write_login(&self, line: Vec<u8>) -> Result<(), CqlError> {
+        self.write_within(&self.logins, line).await
+    }
+
+    /// Writes the line of a request by HTTP, as [`AuditLog::write`].
+    ///
+    /// # Errors
+    /// As [`AuditLog::write`], and if [`ROOM_BYTES`] of such lines wait.
+    pub(crate) async fn write_http(&self, line: Vec<u8>) -> Result<(), CqlError> {
+        self.write_within(&self.requests, line).await
+    }
+
+    /// Returns when all lines that were handed over are in the file, or do not get there.
+    pub(crate) async fn flush(&self) {
+        // The server's log tells of lines that can't be written.
+        let _ = self.write_holding(Vec::new(), Held::Nothing).await;
+    }
+
+    async fn write_within(&self, room: &Arc<Semaphore>, line: Vec<u8>) -> Result<(), CqlError> {
+        let bytes = u32::try_from(line.len()).unwrap_or(u32::MAX);
+        match Arc::clone(room).try_acquire_many_owned(bytes) {
+            Ok(part) => self.write_holding(line, Held::Room(part)).await,
+            Err(_) => Err(self.lose()),
+        }
+    }
+
+    async fn write_holding(&self, bytes: Vec<u8>, held: Held) -> Result<(), CqlError> {
         let (written, done) = oneshot::channel();
-        self.hand_over(Lines {
+        let lines = Lines {
             bytes,
-            written: Some(written),
-            _charge: charge,
-        })?;
+            written,
+            _held: held,
+        };
+        if self.queue.try_send(lines).is_err() {
+            return Err(self.lose());
+        }
         match tokio::time::timeout(self.patience, done).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(unwritten(&self.path)),
         }
     }
 
-    /// Has whole lines written, without waiting for it.
-    ///
-    /// # Errors
-    /// ServerError if the file can't be written now.
-    pub(crate) fn post(&self, bytes: Vec<u8>) -> Result<(), CqlError> {
-        self.check()?;
-        self.hand_over(Lines {
-            bytes,
-            written: None,
-            _charge: None,
-        })
-    }
-
-    fn hand_over(&self, lines: Lines) -> Result<(), CqlError> {
-        self.queue.try_send(lines).map_err(|unsent| {
-            let (TrySendError::Full(lines) | TrySendError::Closed(lines)) = unsent;
-            let lines = String::from_utf8_lossy(&lines.bytes);
-            tracing::error!(%lines, "{WAITING_MAX} requests wait for the audit log, so it lacks these lines");
-            unwritten(&self.path)
-        })
+    /// Tells the server's log, once in a while, that a request's lines find no place.
+    fn lose(&self) -> CqlError {
+        if let Some(requests) = self.lost.is_due() {
+            tracing::error!(
+                file = %self.path.display(),
+                requests,
+                "too many lines wait for the audit log, so it lacks those of these requests"
+            );
+        }
+        unwritten(&self.path)
     }
 }
 
@@ -165,7 +215,12 @@ pub(crate) fn login_line(
         None => ("LOGIN_SUCCESS", filter.keeps(Category::Auth, role, None)),
         Some(_) => ("LOGIN_ERROR", filter.has(Category::Auth)),
     };
-    let role = role.map(|role| &role[..role.floor_char_boundary(ROLE_BYTES_MAX)]);
+    let role = role.map(
+        |role| match (error, role.char_indices().nth(FAILED_NAME_CHARACTERS)) {
+            (Some(_), Some((end, _))) => &role[..end],
+            _ => role,
+        },
+    );
     is_kept.then(|| {
         let mut line = Vec::new();
         let entry = Entry {
@@ -194,6 +249,40 @@ fn unwritten(path: &Path) -> CqlError {
 }
 
 #[cfg(test)]
+impl AuditLog {
+    /// A log of everything that can't be written, and knows it.
+    pub(crate) async fn stuck() -> AuditLog {
+        let options = AuditOptions {
+            file: "/dev/full".into(),
+            categories: Category::EVERY.to_vec(),
+            keyspaces: Vec::new(),
+            roles_left_out: Vec::new(),
+        };
+        let mut log = AuditLog::open(options).unwrap();
+        log.get_stuck().await;
+        log
+    }
+
+    /// Has lines written where they can't be, and waits until the log knows it.
+    async fn get_stuck(&mut self) {
+        (self.patience, self.stuck_after) = (Duration::ZERO, Duration::ZERO);
+        let error = self.write_http(b"one\n".to_vec()).await.unwrap_err();
+        assert!(
+            error.message.contains("may have been carried out"),
+            "{error}"
+        );
+        for _ in 0..10_000 {
+            if let Err(error) = self.check() {
+                assert!(error.message.contains("not carried out"), "{error}");
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        panic!("the log is not stuck");
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
@@ -216,7 +305,7 @@ mod tests {
         let path = directory.path().join("audit.log");
         fs::write(&path, "before\n").unwrap();
         let log = open(&path);
-        let write = |line: &'static [u8]| log.write(line.to_vec(), None);
+        let write = |line: &'static [u8]| log.write_http(line.to_vec());
         write(b"one\n").await.unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "before\none\n");
         // It is moved away, and then removed.
@@ -230,9 +319,8 @@ mod tests {
             0o600
         );
         fs::remove_file(&path).unwrap();
-        log.post(b"three\n".to_vec()).unwrap();
-        write(b"four\n").await.unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "three\nfour\n");
+        write(b"three\n").await.unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "three\n");
     }
 
     #[test]
@@ -247,25 +335,6 @@ mod tests {
         assert!(AuditLog::open(options).is_err());
     }
 
-    /// Has lines written where they can't be, and waits until the log knows it.
-    async fn get_stuck(log: &mut AuditLog) {
-        (log.patience, log.stuck_after) = (Duration::ZERO, Duration::ZERO);
-        let error = log.write(b"one\n".to_vec(), None).await.unwrap_err();
-        assert!(
-            error.message.contains("may have been carried out"),
-            "{error}"
-        );
-        for _ in 0..10_000 {
-            if let Err(error) = log.check() {
-                assert!(error.message.contains("not carried out"), "{error}");
-                assert!(log.post(b"refused\n".to_vec()).is_err());
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        panic!("the log is not stuck");
-    }
-
     #[tokio::test]
     async fn where_nothing_can_be_written_requests_are_refused_until_it_can() {
         let directory = tempfile::tempdir().unwrap();
@@ -276,16 +345,79 @@ mod tests {
         assert_eq!(log.check(), Ok(()));
         let away = directory.path().join("away");
         fs::rename(&folder, &away).unwrap();
-        get_stuck(&mut log).await;
+        log.get_stuck().await;
         fs::rename(&away, &folder).unwrap();
         log.patience = Duration::from_secs(60);
-        log.write(b"two\n".to_vec(), None).await.unwrap();
+        log.write_http(b"two\n".to_vec()).await.unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\n");
         assert_eq!(log.check(), Ok(()));
     }
 
     #[tokio::test]
     async fn a_full_disk_is_seen() {
-        get_stuck(&mut open(Path::new("/dev/full"))).await;
+        AuditLog::stuck().await;
+    }
+
+    #[tokio::test]
+    async fn a_torn_last_line_stays_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("audit.log");
+        fs::write(&path, "whole\nto").unwrap();
+        let log = open(&path);
+        log.write_http(b"one\n".to_vec()).await.unwrap();
+        log.write_http(b"two\n".to_vec()).await.unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "whole\nto\none\ntwo\n");
+        // It is moved away, and a torn file takes its place.
+        fs::rename(&path, directory.path().join("audit.log.1")).unwrap();
+        fs::write(&path, "to").unwrap();
+        log.write_http(b"three\n".to_vec()).await.unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "to\nthree\n");
+    }
+
+    #[tokio::test]
+    async fn lines_that_are_handed_over_are_in_the_file_after_a_flush() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("audit.log");
+        let mut log = open(&path);
+        log.patience = Duration::ZERO;
+        let expected = "line\n".repeat(100);
+        for _ in 0..100 {
+            // Nobody waits for it.
+            let _ = log.write_login(b"line\n".to_vec()).await;
+        }
+        log.patience = Duration::from_secs(60);
+        log.flush().await;
+        assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+    }
+
+    #[tokio::test]
+    async fn lines_of_logins_take_bounded_memory_while_the_log_is_stuck() {
+        let mut log = open(Path::new("/dev/full"));
+        log.patience = Duration::ZERO;
+        let line = vec![b'x'; 1 << 10];
+        for _ in 0..2 * ROOM_BYTES / line.len() {
+            assert!(log.write_login(line.clone()).await.is_err());
+        }
+        assert_eq!(log.logins.available_permits(), 0);
+        // Others have room of their own.
+        assert_eq!(log.requests.available_permits(), ROOM_BYTES);
+        assert!(log.lost.is_due().is_none(), "lost lines were not told of");
+    }
+
+    #[tokio::test]
+    async fn the_name_of_a_failed_login_is_cut() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = open(&directory.path().join("audit.log"));
+        let name = "é".repeat(1_000);
+        let line = |error| {
+            let line = login_line(&log, "10.0.0.1:1", Some(&name), error).unwrap();
+            let read: serde_json::Value = serde_json::from_slice(&line).unwrap();
+            read["role"].as_str().unwrap().chars().count()
+        };
+        assert_eq!(
+            line(Some(&ErrorKind::BadCredentials)),
+            FAILED_NAME_CHARACTERS
+        );
+        assert_eq!(line(None), 512, "1 KiB");
     }
 }

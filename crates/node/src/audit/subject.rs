@@ -1,21 +1,30 @@
 //! The subject of a statement, by what is written in it: the audit log tells also of statements
 //! that name what is not there.
 
+use std::collections::HashSet;
+
 use cql::ast::{BatchEntry, RoleStatement, Statement, TableName};
 
-use super::Category;
+use super::names::cut;
+use super::{Category, Terms};
 
-/// The category and the type of a statement, and the places that it is about.
-#[derive(Debug, PartialEq, Eq)]
+/// The most places of a batch that are told.
+const PLACES_MAX: usize = 64;
+
+/// The category and the type of a statement, and what it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Subject {
     pub category: Category,
     /// The type, in the words of Cassandra.
     pub kind: &'static str,
-    /// A batch may be about several, and a statement about roles is about none.
+    /// The places, at least one. A batch may be about several, of which [`PLACES_MAX`] are told:
+    /// one without keyspace and table stands for the others.
     pub places: Vec<Place>,
+    /// The terms of a statement about roles.
+    pub terms: Option<Box<Terms>>,
 }
 
-/// A keyspace or a table.
+/// A keyspace or a table, by names that may be cut. Without either it is no place in particular.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The keyspace; `None` if neither the statement nor the connection names one.
@@ -25,95 +34,107 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The table of a statement that is read with a keyspace in use.
-    fn table(name: &TableName, in_use: Option<&str>) -> Place {
+    fn new(keyspace: Option<&str>, table: Option<&str>) -> Place {
+        let owned = |name: &str| cut(name).to_owned();
         Place {
-            table: Some(name.name.clone()),
-            ..Place::in_keyspace(name.keyspace.as_deref(), in_use)
+            keyspace: keyspace.map(owned),
+            table: table.map(owned),
         }
     }
+}
 
-    fn in_keyspace(named: Option<&str>, in_use: Option<&str>) -> Place {
-        Place {
-            keyspace: named.or(in_use).map(str::to_owned),
-            table: None,
-        }
+/// The category of a statement.
+pub(crate) fn category_of(statement: &Statement) -> Category {
+    match statement {
+        Statement::Select(_) => Category::Query,
+        Statement::Insert(_)
+        | Statement::Update(_)
+        | Statement::Delete(_)
+        | Statement::Batch(_) => Category::Dml,
+        Statement::Use { .. } | Statement::Describe(_) => Category::Other,
+        Statement::Role(_) => Category::Dcl,
+        Statement::Unsupported(_) => Category::Error,
+        _ => Category::Ddl,
     }
 }
 
 impl Subject {
     /// The subject of a text that is no statement.
     pub fn unreadable() -> Subject {
-        Subject::somewhere(Category::Error, "REQUEST_FAILURE", [])
+        Subject {
+            category: Category::Error,
+            kind: "REQUEST_FAILURE",
+            places: vec![Place::default()],
+            terms: None,
+        }
     }
 
     /// The subject of a statement that is read with a keyspace in use.
     pub fn of(statement: &Statement, in_use: Option<&str>) -> Subject {
-        use Category::{Ddl, Dml, Other, Query};
-        let on = |category, kind, table: &TableName| {
-            Subject::somewhere(category, kind, [Place::table(table, in_use)])
+        let on = |kind, table: &TableName| {
+            let keyspace = table.keyspace.as_deref().or(in_use);
+            (kind, vec![Place::new(keyspace, Some(&table.name))])
         };
-        let within = |kind, keyspace: Option<&str>| {
-            Subject::somewhere(Ddl, kind, [Place::in_keyspace(keyspace, in_use)])
-        };
-        match statement {
-            Statement::Select(select) => on(Query, "SELECT", &select.table),
-            Statement::Insert(insert) => on(Dml, "UPDATE", &insert.table),
-            Statement::Update(update) => on(Dml, "UPDATE", &update.table),
-            Statement::Delete(delete) => on(Dml, "DELETE", &delete.table),
-            Statement::Batch(batch) => {
-                let tables = batch.statements.iter().map(|entry| match entry {
-                    BatchEntry::Insert(insert) => &insert.table,
-                    BatchEntry::Update(update) => &update.table,
-                    BatchEntry::Delete(delete) => &delete.table,
-                });
-                Subject::of_batch(tables, in_use)
-            }
-            Statement::Truncate(truncate) => on(Ddl, "TRUNCATE", &truncate.table),
+        let within =
+            |kind, keyspace: Option<&str>| (kind, vec![Place::new(keyspace.or(in_use), None)]);
+        let nowhere = |kind| (kind, vec![Place::default()]);
+        let (kind, places) = match statement {
+            Statement::Select(select) => on("SELECT", &select.table),
+            Statement::Insert(insert) => on("UPDATE", &insert.table),
+            Statement::Update(update) => on("UPDATE", &update.table),
+            Statement::Delete(delete) => on("DELETE", &delete.table),
+            Statement::Batch(batch) => ("BATCH", places(&batch.statements, in_use)),
+            Statement::Truncate(truncate) => on("TRUNCATE", &truncate.table),
             Statement::CreateKeyspace(create) => within("CREATE_KEYSPACE", Some(&create.name)),
             Statement::AlterKeyspace { name, .. } => within("ALTER_KEYSPACE", Some(name)),
             Statement::DropKeyspace { name, .. } => within("DROP_KEYSPACE", Some(name)),
-            Statement::CreateTable(create) => on(Ddl, "CREATE_TABLE", &create.table),
-            Statement::AlterTable(alter) => on(Ddl, "ALTER_TABLE", &alter.table),
-            Statement::DropTable { table, .. } => on(Ddl, "DROP_TABLE", table),
+            Statement::CreateTable(create) => on("CREATE_TABLE", &create.table),
+            Statement::AlterTable(alter) => on("ALTER_TABLE", &alter.table),
+            Statement::DropTable { table, .. } => on("DROP_TABLE", table),
             Statement::CreateType(create) => within("CREATE_TYPE", create.name.keyspace.as_deref()),
             Statement::AlterType(alter) => within("ALTER_TYPE", alter.name.keyspace.as_deref()),
             Statement::DropType { name, .. } => within("DROP_TYPE", name.keyspace.as_deref()),
-            Statement::CreateIndex(create) => on(Ddl, "CREATE_INDEX", &create.table),
+            Statement::CreateIndex(create) => on("CREATE_INDEX", &create.table),
             Statement::DropIndex { keyspace, .. } => within("DROP_INDEX", keyspace.as_deref()),
-            Statement::Use { keyspace } => {
-                let place = Place::in_keyspace(Some(keyspace), None);
-                Subject::somewhere(Other, "USE_KEYSPACE", [place])
-            }
-            Statement::Describe(_) => Subject::somewhere(Other, "DESCRIBE", []),
-            Statement::Role(statement) => Subject::somewhere(Category::Dcl, of_role(statement), []),
-            Statement::Unsupported(_) => Subject::unreadable(),
-        }
-    }
-
-    /// The subject of a batch on these tables.
-    fn of_batch<'a>(tables: impl Iterator<Item = &'a TableName>, in_use: Option<&str>) -> Subject {
-        let mut places: Vec<Place> = Vec::new();
-        for place in tables.map(|table| Place::table(table, in_use)) {
-            // Most batches are about a few tables.
-            if !places.contains(&place) {
-                places.push(place);
-            }
-        }
+            Statement::Use { keyspace } => within("USE_KEYSPACE", Some(keyspace)),
+            Statement::Describe(_) => nowhere("DESCRIBE"),
+            Statement::Role(statement) => nowhere(of_role(statement)),
+            Statement::Unsupported(_) => return Subject::unreadable(),
+        };
+        let terms = match statement {
+            Statement::Role(statement) => Some(Box::new(Terms::of(statement, in_use))),
+            _ => None,
+        };
         Subject {
-            category: Category::Dml,
-            kind: "BATCH",
-            places,
-        }
-    }
-
-    fn somewhere(category: Category, kind: &'static str, places: impl Into<Vec<Place>>) -> Subject {
-        Subject {
-            category,
+            category: category_of(statement),
             kind,
-            places: places.into(),
+            places,
+            terms,
         }
     }
+}
+
+/// The tables of a batch, each once.
+fn places(batch: &[BatchEntry], in_use: Option<&str>) -> Vec<Place> {
+    let mut seen = HashSet::new();
+    let mut places = Vec::new();
+    for entry in batch {
+        let table = match entry {
+            BatchEntry::Insert(insert) => &insert.table,
+            BatchEntry::Update(update) => &update.table,
+            BatchEntry::Delete(delete) => &delete.table,
+        };
+        let place = (table.keyspace.as_deref().or(in_use), table.name.as_str());
+        if !seen.insert(place) {
+            continue;
+        }
+        if places.len() == PLACES_MAX {
+            places.push(Place::default());
+            break;
+        }
+        places.push(Place::new(place.0, Some(place.1)));
+    }
+    places
 }
 
 fn of_role(statement: &RoleStatement) -> &'static str {
@@ -169,12 +190,30 @@ mod tests {
             ("DROP INDEX i", Ddl, "DROP_INDEX", "used."),
             ("DROP TYPE shop.address", Ddl, "DROP_TYPE", "shop."),
             ("USE shop", Other, "USE_KEYSPACE", "shop."),
-            ("DESCRIBE TABLES", Other, "DESCRIBE", ""),
-            ("GRANT SELECT ON shop.t TO app", Dcl, "GRANT", ""),
-            ("ALTER USER app SUPERUSER", Dcl, "ALTER_ROLE", ""),
-            ("CREATE TRIGGER x", Error, "REQUEST_FAILURE", ""),
+            ("DESCRIBE TABLES", Other, "DESCRIBE", "."),
+            ("GRANT SELECT ON shop.t TO app", Dcl, "GRANT", "."),
+            ("ALTER USER app SUPERUSER", Dcl, "ALTER_ROLE", "."),
+            ("CREATE TRIGGER x", Error, "REQUEST_FAILURE", "."),
         ] {
             assert_eq!(told(text), (category, kind, places.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_batch_about_many_tables_tells_of_a_few_and_that_there_are_others() {
+        let batch = |tables: usize| {
+            let deletes = (0..tables).map(|table| format!("DELETE FROM s.t{table} WHERE a = 1; "));
+            let deletes = deletes.collect::<String>();
+            let parsed = parse_statement(&format!("BEGIN BATCH {deletes}{deletes}APPLY BATCH"));
+            Subject::of(&parsed.unwrap().statement, None).places
+        };
+        let all = batch(PLACES_MAX);
+        assert_eq!(all.len(), PLACES_MAX);
+        assert!(all.iter().all(|place| place.table.is_some()));
+        for tables in [PLACES_MAX + 1, 20_000] {
+            let some = batch(tables);
+            assert_eq!(some[..PLACES_MAX], all);
+            assert_eq!(some[PLACES_MAX..], [Place::default()]);
         }
     }
 }

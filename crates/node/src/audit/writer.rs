@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use client_memory::Charge;
 use parking_lot::Mutex;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 /// The lines of several requests are written together up to this many bytes.
 const TOGETHER_BYTES: usize = 256 << 10;
@@ -22,9 +22,17 @@ const TRY_EVERY: Duration = Duration::from_millis(200);
 pub(super) struct Lines {
     pub bytes: Vec<u8>,
     /// Told when they are in the file.
-    pub written: Option<oneshot::Sender<()>>,
-    /// The charge for their memory, given back when they are written.
-    pub _charge: Option<Charge>,
+    pub written: oneshot::Sender<()>,
+    /// Given back when they are in the file.
+    pub _held: Held,
+}
+
+/// The right to the memory of lines.
+#[expect(dead_code, reason = "it is held, and looked at by nobody")]
+pub(super) enum Held {
+    Charge(Charge),
+    Room(OwnedSemaphorePermit),
+    Nothing,
 }
 
 /// The time since which the lines that are being written wait.
@@ -61,7 +69,19 @@ pub(super) fn start(
 
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.append(true).create(true).mode(0o600).open(path)
+    let options = options.read(true).append(true).create(true).mode(0o600);
+    options.open(path)
+}
+
+/// Whether the next line begins at the end of the file. It does not if the end of a line is missing
+/// there, as a server was killed or a disk was full.
+fn is_whole(file: &File) -> io::Result<bool> {
+    let length = file.metadata()?.len();
+    let mut last = [b'\n'];
+    if length > 0 {
+        file.read_exact_at(&mut last, length - 1)?;
+    }
+    Ok(last == [b'\n'])
 }
 
 struct Writer {
@@ -89,7 +109,7 @@ impl Writer {
             *self.progress.0.lock() = None;
             for request in requests {
                 // Who has asked may be gone.
-                let _ = request.written.map(|written| written.send(()));
+                let _ = request.written.send(());
             }
         }
     }
@@ -97,8 +117,9 @@ impl Writer {
     /// Writes until it succeeds. Returns false if nobody waits for it any more.
     fn write(&mut self, bytes: &[u8]) -> bool {
         let mut has_failed = false;
+        let mut left = bytes;
         loop {
-            match self.try_to_write(bytes) {
+            match self.try_to_write(&mut left) {
                 Ok(()) => {
                     if has_failed {
                         tracing::info!(file = %self.path.display(), "the audit log is written again");
@@ -120,7 +141,9 @@ impl Writer {
         }
     }
 
-    fn try_to_write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// Writes lines. Where it fails, `left` begins with the first line that is not whole in the
+    /// file.
+    fn try_to_write(&mut self, left: &mut &[u8]) -> io::Result<()> {
         let here = self.file.metadata()?;
         let is_here = match fs::metadata(&self.path) {
             Ok(there) => (there.dev(), there.ino()) == (here.dev(), here.ino()),
@@ -130,13 +153,24 @@ impl Writer {
         if !is_here {
             self.file = open(&self.path)?;
         }
-        let length = self.file.metadata()?.len();
-        let written = self.file.write_all(bytes);
-        // A part may have been written before a disk was full. The next attempt writes all again.
-        // A file that was cut meanwhile is left as it is.
-        if written.is_err() && self.file.metadata()?.len() > length {
-            self.file.set_len(length)?;
+        // A torn line stays as it is: the file may be one to which only can be added.
+        if !is_whole(&self.file)? {
+            self.file.write_all(b"\n")?;
         }
-        written
+        let lines = *left;
+        let mut written = 0;
+        while written < lines.len() {
+            match self.file.write(&lines[written..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(bytes) => {
+                    written += bytes;
+                    let end = lines[..written].iter().rposition(|byte| *byte == b'\n');
+                    *left = &lines[end.map_or(0, |end| end + 1)..];
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 }

@@ -104,7 +104,7 @@ pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>)
     let unread_bytes_max = shared.options.connection.unread_bytes_max;
     let (outbox, writer) = outbox(unread_bytes_max.min(account.bytes_max() / 2));
     let connection = Connection {
-        session: Arc::new(shared.service.open_session(peer)),
+        session: Arc::new(shared.service.open_session(peer).await),
         account,
         in_flight: semaphore(shared.options.connection.requests_max),
         outbox,
@@ -353,6 +353,7 @@ impl<S: Service> Connection<S> {
         let (closing, logging_in) = (self.closing.clone(), self.logging_in.clone());
         let version = self.framing.version;
         self.shared.shutdown.tasks.spawn(async move {
+            // A login that is logged goes on when nobody waits for it.
             let checked = tokio::select! {
                 checked = shared.service.log_in(&session, token) => checked,
                 () = closing.cancelled() => return,

@@ -1,12 +1,13 @@
 //! Texts of statements without their secrets, for those who read what was asked.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use cql::ast::Statement;
-use cql::secret::end_of_telling_word;
+use cql::secret::{end_of_telling_word, end_of_with};
 
 /// The mark for what is left out.
-const LEFT_OUT: &str = " *******";
+const LEFT_OUT: &str = "*******";
 
 /// The signs with which strings begin.
 const QUOTES: [&str; 2] = ["'", "$$"];
@@ -14,27 +15,43 @@ const QUOTES: [&str; 2] = ["'", "$$"];
 /// The text of a statement up to this many bytes, without its secrets. `statement` is what it says;
 /// `None` if it can't be read.
 ///
-/// In a statement about roles, all that follows the first `PASSWORD` or `SALTED` is left out. A
-/// text that can't be read may be such a statement with a mistake anywhere. It is cut there, too,
-/// and at its first string.
+/// Of a statement about roles its secrets are left out, and nothing else: whoever writes it could
+/// hide the rest behind a word in a comment or in a name. A text that can't be read may be such a
+/// statement with a mistake anywhere. It is cut at its first string, at the first word that tells of
+/// a secret, and behind the WITH of a role.
 pub(super) fn masked<'a>(
     text: &'a str,
     bytes_max: usize,
     statement: Option<&Statement>,
 ) -> Cow<'a, str> {
-    // A secret stands behind the word or the quote that tells of it, so it goes with that.
     let text = &text[..text.floor_char_boundary(bytes_max)];
-    let end = match statement {
-        Some(Statement::Role(_)) => end_of_telling_word(text),
+    match statement {
+        Some(Statement::Role(statement)) => without(text, statement.secrets()),
         // Of a statement that is not supported only the first words are read.
-        None | Some(Statement::Unsupported(_)) => {
-            let quotes = QUOTES.iter().filter_map(|quote| text.find(quote));
-            quotes.chain(end_of_telling_word(text)).min()
+        None | Some(Statement::Unsupported(_)) => cut(text),
+        Some(_) => Cow::Borrowed(text),
+    }
+}
+
+/// A text without its secrets, the last of which may begin or end behind its end.
+fn without<'a>(text: &'a str, secrets: &[Range<usize>]) -> Cow<'a, str> {
+    let mut shown = Cow::Borrowed(text);
+    // From the last on, so that the offsets of the others hold.
+    for secret in secrets.iter().rev() {
+        if secret.start < text.len() {
+            let end = secret.end.min(text.len());
+            shown.to_mut().replace_range(secret.start..end, LEFT_OUT);
         }
-        Some(_) => None,
-    };
-    match end {
-        Some(end) => Cow::Owned([text[..end].trim_end(), LEFT_OUT].concat()),
+    }
+    shown
+}
+
+/// A text up to where a secret may begin: behind a word or at a quote that tells of one.
+fn cut(text: &str) -> Cow<'_, str> {
+    let quotes = QUOTES.iter().filter_map(|quote| text.find(quote));
+    let words = [end_of_telling_word(text), end_of_with(text)];
+    match quotes.chain(words.into_iter().flatten()).min() {
+        Some(end) => Cow::Owned([text[..end].trim_end(), " ", LEFT_OUT].concat()),
         None => Cow::Borrowed(text),
     }
 }
@@ -58,27 +75,50 @@ mod tests {
     fn passwords_of_roles_are_left_out() {
         for (text, expected) in [
             (
-                "ALTER ROLE ann WITH SALTED HASH = 'secret' AND PASSWORD = 'x'",
-                "ALTER ROLE ann WITH SALTED *******",
+                "ALTER ROLE ann WITH SALTED HASH = 'secret'",
+                "ALTER ROLE ann WITH SALTED HASH = *******",
             ),
             (
                 "CREATE ROLE ann WITH PASSWORD = 'secret' AND LOGIN = true",
-                "CREATE ROLE ann WITH PASSWORD *******",
+                "CREATE ROLE ann WITH PASSWORD = ******* AND LOGIN = true",
             ),
             (
-                "alter /* ' */ user ann with password 'secret'",
-                "alter /* ' */ user ann with password *******",
+                "alter /* ' */ user ann with password $$secret$$ superuser",
+                "alter /* ' */ user ann with password ******* superuser",
             ),
             (
                 "-- a comment\n CREATE ROLE r WITH HASHED PASSWORD = '$2a$'",
-                "-- a comment\n CREATE ROLE r WITH HASHED PASSWORD *******",
+                "-- a comment\n CREATE ROLE r WITH HASHED PASSWORD = *******",
             ),
             (
-                "CREATE/**/ROLE r WITH PASSWORD='s'",
-                "CREATE/**/ROLE r WITH PASSWORD *******",
+                "CREATE ROLE r WITH OPTIONS = {'key': 'secret'} AND PASSWORD='s'",
+                "CREATE ROLE r WITH OPTIONS = ******* AND PASSWORD=*******",
             ),
         ] {
             assert_eq!(shown(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_text_that_ends_within_a_secret_shows_none_of_it() {
+        let text = "CREATE ROLE r WITH PASSWORD = 'secret' AND LOGIN = true";
+        let parsed = parse_statement(text).unwrap();
+        for bytes_max in 0..=text.len() {
+            let shown = masked(text, bytes_max, Some(&parsed.statement));
+            assert!(!shown.contains(['\'', 'c']), "{shown}");
+        }
+    }
+
+    #[test]
+    fn nobody_hides_a_statement_about_roles_behind_a_word_or_a_quote() {
+        for text in [
+            "/* password */ GRANT ALL ON ALL KEYSPACES TO mallory",
+            "GRANT SELECT ON shop.password_resets TO bob",
+            "GRANT salted TO 'bob'",
+            "ADD IDENTITY 'password' TO ROLE bob",
+            "ALTER ROLE \"password\" WITH SUPERUSER = true",
+        ] {
+            assert_eq!(shown(text), text);
         }
     }
 
@@ -87,7 +127,7 @@ mod tests {
         for (text, expected) in [
             (
                 "CRETE ROLE r WITH PASSWORD = 'secret'",
-                "CRETE ROLE r WITH PASSWORD *******",
+                "CRETE ROLE r WITH *******",
             ),
             (
                 "CREATE ROLE 'r' WITH PASSWORD = 'secret' AND",
@@ -95,19 +135,23 @@ mod tests {
             ),
             (
                 "CREATE ROLE r WITH PASWORD = $$secret$$",
-                "CREATE ROLE r WITH PASWORD = *******",
+                "CREATE ROLE r WITH *******",
             ),
             (
                 "CREATE USER r WITH PASSWORD secret",
-                "CREATE USER r WITH PASSWORD *******",
+                "CREATE USER r WITH *******",
             ),
             (
                 "UPDATE ROLE r WITH PASSWORD = 'secret'",
-                "UPDATE ROLE r WITH PASSWORD *******",
+                "UPDATE ROLE r WITH *******",
             ),
             (
                 "CREATE FUNCTION ROLE r WITH PASSWORD = 'secret'",
-                "CREATE FUNCTION ROLE r WITH PASSWORD *******",
+                "CREATE FUNCTION ROLE r WITH *******",
+            ),
+            (
+                "CREATE ROLE r WITH PASWORD = \"secret\"",
+                "CREATE ROLE r WITH *******",
             ),
             ("SELECT * FORM films", "SELECT * FORM films"),
             ("", ""),

@@ -19,6 +19,7 @@ use uuid::Uuid;
 
 use super::convert::metadata;
 use super::weight;
+use crate::audit::Subject;
 use crate::query::{self, ColumnSpec, Database, StatementPlan};
 
 /// The id of a prepared statement: a hash of its keyspace, its text and the types of its bind
@@ -58,6 +59,8 @@ pub(super) struct Prepared {
     pub parsed: Parsed,
     /// The keyspace that was in use when the statement was prepared.
     pub keyspace: Option<String>,
+    /// The subject of its executions, for the audit log.
+    pub subject: Subject,
     /// The memory that the statement takes, in bytes, estimated.
     bytes: usize,
     resolved: ArcSwap<Resolved>,
@@ -132,6 +135,7 @@ impl Prepared {
         Ok(Prepared {
             id: PreparedId::of(keyspace, text, resolved.plan.variables()),
             text: text.into(),
+            subject: Subject::of(&parsed.statement, keyspace),
             parsed,
             keyspace: keyspace.map(str::to_owned),
             bytes: weight::of_prepared(text, &resolved.plan),

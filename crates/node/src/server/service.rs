@@ -19,12 +19,13 @@ pub trait Service: Send + Sync + 'static {
     type Session: Send + Sync + 'static;
 
     /// Makes the session of a new connection.
-    fn open_session(&self, peer: Peer) -> Self::Session;
+    fn open_session(&self, peer: Peer) -> impl Future<Output = Self::Session> + Send;
 
     /// Whether the client has to log in before it may ask anything.
     fn must_log_in(&self, session: &Self::Session) -> bool;
 
-    /// Checks a token of SASL PLAIN. If it is right, the session belongs to its role from now on.
+    /// Checks a token of SASL PLAIN. If it is right, the session belongs to its role from now on. A
+    /// client that hangs up does not wait for it any more.
     fn log_in(
         &self,
         session: &Self::Session,

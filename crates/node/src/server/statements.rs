@@ -1,5 +1,6 @@
 //! The [`Service`] of a node with embedded storage: it parses, prepares and executes statements.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::sync::atomic::Ordering;
 use ::query::clock::timeuuid;
 use bytes::Bytes;
 use client_memory::{Account, Charge};
-use cql::ast::BatchKind;
+use cql::ast::{BatchKind, Parsed};
 use cql::error::{CqlError, ErrorKind};
 use cql::secret::Secret;
 use cql::wire::{
@@ -31,6 +32,7 @@ use super::values;
 use crate::access::Actor;
 use crate::access::login::{Credentials, role_of_identity};
 use crate::audit::{AuditLog, login_line};
+use crate::audited_login::{Attempt, log_in};
 use crate::clients::Registered;
 use crate::modify;
 use crate::query::{self, Answer, Database, Outcome, Parameters, StatementPlan};
@@ -98,14 +100,22 @@ impl Statements {
         }
     }
 
-    /// Checks the keyspace of names without one.
+    /// Checks the keyspace that the request gives, if it does.
     ///
     /// # Errors
-    /// If it is one that the request gives, and does not exist.
-    fn check(&self, keyspace: &InUse<'_>) -> Result<(), CqlError> {
+    /// If it does not exist.
+    fn check_keyspace(&self, keyspace: &InUse<'_>) -> Result<(), CqlError> {
         match keyspace {
             InUse::OfRequest(given) => query::check_keyspace(&self.database, given),
             InUse::OfSession(_) => Ok(()),
+        }
+    }
+
+    /// Returns when the lines of requests that were answered or left are in the audit log, or do
+    /// not get there.
+    pub async fn flush_audit_log(&self) {
+        if let Some(log) = &self.audit {
+            log.flush().await;
         }
     }
 
@@ -124,11 +134,8 @@ impl Statements {
         let read = parse(text).await;
         traced::tell_statement(&read.text, read.statement());
         let keyspace = InUse::of(session, parameters.keyspace.as_deref());
-        audited.note(&read.text, read.statement(), keyspace.name())?;
-        let Read { text, parsed } = read;
-        drop(text);
-        let parsed = parsed?;
-        self.check(&keyspace)?;
+        let parsed = noted(read, &keyspace, audited)?;
+        self.check_keyspace(&keyspace)?;
         let plan = query::prepare(&self.database, keyspace.name(), &parsed)?;
         let (parameters, skip_metadata) = bind(
             session,
@@ -152,8 +159,9 @@ impl Statements {
         let read = parse(text).await;
         traced::tell_statement(&read.text, read.statement());
         let keyspace = InUse::of(session, keyspace);
-        audited.note(&read.text, read.statement(), keyspace.name())?;
-        self.check(&keyspace)?;
+        let text = Cow::Borrowed(read.text.as_str());
+        audited.note(text, read.statement(), keyspace.name())?;
+        self.check_keyspace(&keyspace)?;
         let prepared = Prepared::new(&self.database, keyspace.name(), &read.text, read.parsed?)?;
         let prepared = self.prepared.keep(prepared)?;
         let resolved = prepared.told();
@@ -236,7 +244,7 @@ impl Statements {
         (memory, audited): (&Account, &mut Audited<'_>),
     ) -> Result<Reply, CqlError> {
         let keyspace = InUse::of(session, batch.keyspace.as_deref());
-        self.check(&keyspace)?;
+        let checked = self.check_keyspace(&keyspace);
         let mut texts: Vec<Charge> = Vec::new();
         let mut plans: Vec<Arc<StatementPlan>> = Vec::with_capacity(batch.statements.len());
         let mut bound: Vec<Vec<BoundValue>> = Vec::with_capacity(batch.statements.len());
@@ -247,9 +255,8 @@ impl Statements {
             let (plan, values) = match statement {
                 BatchedStatement::Text(text) => {
                     texts.push(charge_text(&text, memory)?);
-                    let read = parse(text).await;
-                    audited.note(&read.text, read.statement(), keyspace.name())?;
-                    let parsed = read.parsed?;
+                    let parsed = noted(parse(text).await, &keyspace, audited)?;
+                    checked.clone()?;
                     let plan = query::prepare(&self.database, keyspace.name(), &parsed)?;
                     let values = values::in_order(&parsed.markers, plan.variables(), values)?;
                     (Arc::new(plan), values)
@@ -257,6 +264,7 @@ impl Statements {
                 BatchedStatement::Prepared(id) => {
                     let prepared = self.prepared.find(&id)?;
                     audited.note_prepared(&prepared)?;
+                    checked.clone()?;
                     let plan = prepared.resolved(&self.database, false)?.plan.clone();
                     let markers = &prepared.parsed.markers;
                     let values = values::in_order(markers, plan.variables(), values)?;
@@ -266,6 +274,7 @@ impl Statements {
             plans.push(plan);
             bound.push(values);
         }
+        checked?;
         let entries = plans.iter().zip(bound).map(|(plan, values)| {
             match &**plan {
                 StatementPlan::Modify(plan) => Ok((plan, values)),
@@ -333,34 +342,15 @@ impl Statements {
         }
     }
 
-    /// Logs an attempt to log in, if such are logged. Returns when that is done.
-    ///
-    /// # Errors
-    /// ServerError if it can't be logged now.
-    async fn log_attempt(
-        &self,
-        address: SocketAddr,
-        role: Option<&str>,
-        error: Option<&ErrorKind>,
-    ) -> Result<(), CqlError> {
-        match &self.audit {
-            Some(log) => match login_line(log, &address.to_string(), role, error) {
-                Some(line) => log.write(line, None).await,
-                None => Ok(()),
-            },
-            None => Ok(()),
-        }
-    }
-
     /// The role that may log in by a certificate of this identity. `None` also if that can't be
     /// logged.
-    fn role_of(&self, identity: &str, address: SocketAddr) -> Option<Arc<str>> {
-        let catalog = self.database.storage.catalog();
-        let role = role_of_identity(&catalog, identity)?;
+    async fn role_of(&self, identity: &str, address: SocketAddr) -> Option<Arc<str>> {
+        let role = role_of_identity(&self.database.storage.catalog(), identity)?;
         if let Some(log) = &self.audit
             && let Some(line) = login_line(log, &address.to_string(), Some(&role), None)
         {
-            log.post(line).ok()?;
+            log.check_login().ok()?;
+            log.write_login(line).await.ok()?;
         }
         Some(role)
     }
@@ -385,13 +375,13 @@ impl Statements {
 impl Service for Statements {
     type Session = Session;
 
-    fn open_session(&self, peer: Peer) -> Session {
+    async fn open_session(&self, peer: Peer) -> Session {
         let asks_for_login = self.database.access.asks_for_login();
         let clients = self.database.system.clients();
         let client = clients.register(peer.remote, peer.tls.clone(), asks_for_login);
         if asks_for_login
             && let Some(identity) = &peer.certificate_identity
-            && let Some(role) = self.role_of(identity, peer.remote)
+            && let Some(role) = self.role_of(identity, peer.remote).await
         {
             let _ = client.role.set(role);
         }
@@ -409,22 +399,13 @@ impl Service for Statements {
     ) -> Result<(), CqlError> {
         let address = session.peer.remote;
         let token = token.expose().as_deref().unwrap_or_default();
-        let credentials = Credentials::of_token(token);
-        let name = credentials.as_ref().ok();
-        let name = name.map(|credentials| credentials.role.clone());
-        let role = match credentials {
-            Ok(credentials) => {
-                let access = &self.database.access;
-                // The catalog is read after the wait, too: a role that was dropped meanwhile is
-                // refused by the check of its first statement.
-                let catalog = self.database.storage.catalog();
-                let checked = access.logins.log_in(&catalog, credentials, address.ip());
-                checked.await
-            }
-            Err(error) => Err(error),
+        let attempt = Attempt {
+            credentials: Credentials::of_token(token),
+            address: address.ip(),
+            source: address.to_string(),
+            is_told_always: true,
         };
-        let error = role.as_ref().err().map(|error| &error.kind);
-        self.log_attempt(address, name.as_deref(), error).await?;
+        let role = log_in(&self.database, self.audit.as_ref(), attempt).await;
         let _ = session.client.role.set(role?);
         Ok(())
     }
@@ -482,6 +463,17 @@ impl Service for Statements {
     fn events(&self) -> broadcast::Receiver<Event> {
         self.events.subscribe()
     }
+}
+
+/// Notes a text, and gives it up. Returns the statement that it is.
+fn noted(
+    Read { text, parsed }: Read,
+    keyspace: &InUse<'_>,
+    audited: &mut Audited<'_>,
+) -> Result<Parsed, CqlError> {
+    let statement = parsed.as_ref().ok().map(|parsed| &parsed.statement);
+    audited.note(Cow::Owned(text), statement, keyspace.name())?;
+    parsed
 }
 
 /// The parameters with which a plan is executed, and whether the client wants the answer without

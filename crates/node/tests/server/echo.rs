@@ -77,7 +77,7 @@ impl Service for Echo {
     /// Whether the client has logged in.
     type Session = AtomicBool;
 
-    fn open_session(&self, peer: Peer) -> AtomicBool {
+    async fn open_session(&self, peer: Peer) -> AtomicBool {
         self.peers.lock().unwrap().push(peer);
         AtomicBool::new(false)
     }
