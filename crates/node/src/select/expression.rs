@@ -68,7 +68,7 @@ pub(super) enum Expression {
     Aggregate(usize),
 }
 
-/// What a row of the answer holds.
+/// The content of a row of the answer.
 #[derive(Clone, Debug)]
 pub(super) enum Outputs {
     /// The values of its columns.

@@ -17,8 +17,8 @@ const QUOTES: [&str; 2] = ["'", "$$"];
 ///
 /// Of a statement about roles its secrets are left out, and nothing else: whoever writes it could
 /// hide the rest behind a word in a comment or in a name. A text that can't be read may be such a
-/// statement with a mistake anywhere. It is cut at its first string, at the first word that tells of
-/// a secret, and behind the WITH of a role.
+/// statement with a mistake anywhere. It is cut at its first string, at the first word that tells
+/// of a secret, and behind the WITH of a role.
 pub(super) fn masked<'a>(
     text: &'a str,
     bytes_max: usize,
