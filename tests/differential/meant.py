@@ -236,6 +236,13 @@ def _fault_of_vector(case):
     return is_indexed and has_vector and case.their_error("1500") and not is_refused(case.ours)
 
 
+@meant("A collection may be searched for a vector; Cassandra fails within.")
+def _contains_vector(case):
+    has_vectors = any(re.search(r"(list|set|map)<[^ ]*vector<", step) for step in case.before)
+    is_search = has_vectors and " CONTAINS " in case.statement
+    return is_search and case.their_error("1300") and not is_refused(case.ours)
+
+
 @meant("A vector that is indexed has finite elements.")
 def _infinite_vector(case):
     return case.is_taken_by_cassandra_alone() and case.our_error("2200", "must be finite numbers")

@@ -11,8 +11,15 @@ from sides import Cassandra, Side, ends_story, has_fault, is_equal, is_read, is_
 
 BY_CHANCE = "Not seen again: Cassandra's conditional writes are not always earlier than the writes behind them."
 PAGES = "Cassandra's pages, put together, are not its own answer without pages; Annulus's are."
+LOST = "InstanceAlreadyExistsException"
+"""A word of Cassandra's error where a table of a name that it has dropped is still there within."""
+KEYSPACES_MAX = 5
 FOUND_IN_STORY_MAX = 3
 """A story ends after so many differences: most of them have one cause."""
+
+
+class KeyspaceLost(Exception):
+    """Cassandra makes no table of this name in the keyspace any more."""
 
 
 @dataclasses.dataclass
@@ -51,9 +58,25 @@ class Run:
     def __init__(self, cassandra, annulus, keyspace):
         self.cassandra, self.annulus = Cassandra(cassandra, keyspace), Side(annulus, keyspace)
         self._addresses, self._keyspace, self._elsewhere = (cassandra, annulus), keyspace, None
+        self._lost = 0
 
     def story(self, seed, length):
         """Runs a story up to its end, or to a difference after which the tables differ."""
+        for _ in range(KEYSPACES_MAX):
+            try:
+                return self._story(seed, length)
+            except KeyspaceLost:
+                self._move()
+        raise KeyspaceLost(f"{KEYSPACES_MAX} keyspaces were lost in story {seed}")
+
+    def _move(self):
+        """Goes on in another keyspace."""
+        self._lost += 1
+        self._elsewhere = None
+        for side in (self.cassandra, self.annulus):
+            side.keyspace = f"{self._keyspace}_{self._lost}"
+
+    def _story(self, seed, length):
         definitions, steps = stories.story(seed, length)
         self.begin()
         told, done = Told(), []
@@ -89,12 +112,15 @@ class Run:
     def ask(self, step):
         """The answers of both: (Cassandra's, ours)."""
         theirs, ours = self.cassandra.ask(step), self.annulus.ask(step)
-        return theirs.result(), ours.result()
+        theirs, ours = theirs.result(), ours.result()
+        if LOST in theirs:
+            raise KeyspaceLost
+        return theirs, ours
 
     def elsewhere(self):
         """A run in another keyspace of the same servers, which is made anew."""
         if self._elsewhere is None:
-            self._elsewhere = Run(*self._addresses, f"{self._keyspace}_elsewhere")
+            self._elsewhere = Run(*self._addresses, f"{self.cassandra.keyspace}_elsewhere")
         self._elsewhere.begin()
         return self._elsewhere
 
