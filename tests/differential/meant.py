@@ -236,6 +236,12 @@ def _fault_of_vector(case):
     return is_indexed and has_vector and case.their_error("1500") and not is_refused(case.ours)
 
 
+@meant("A sum that does not fit its type is an error; Cassandra's wraps round.")
+def _sum_beyond(case):
+    is_sum = re.search(r"\bsum\(", case.statement)
+    return bool(is_sum) and case.is_taken_by_cassandra_alone() and case.our_error("2200", "the sum is out of range of type")
+
+
 @meant("A collection may be searched for a vector; Cassandra fails within.")
 def _contains_vector(case):
     has_vectors = any(re.search(r"(list|set|map)<[^ ]*vector<", step) for step in case.before)
