@@ -1,7 +1,7 @@
 //! The room of the tables in memory.
 //!
-//! Dead rows take room until a look over all entries drops them. A look begins when a write finds no
-//! room, and goes on in steps between batches, so that it holds up no other write for long.
+//! Dead rows take room until a look over all entries drops them. A look begins when a write finds
+//! no room, and goes on in steps between batches, so that it holds up no other write for long.
 
 #[cfg(test)]
 mod tests;
