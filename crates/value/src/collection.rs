@@ -15,6 +15,18 @@ pub fn split_elements(bytes: &[u8]) -> Result<Vec<Bytes>, ValueError> {
         .collect()
 }
 
+/// Splits a serialised list or set whose elements may be null, as where a `SELECT` makes it of
+/// columns.
+///
+/// # Errors
+/// If `bytes` is no list or set. The elements themselves are not checked.
+pub fn split_nullable_elements(bytes: &[u8]) -> Result<Vec<Option<Bytes>>, ValueError> {
+    let mut elements = Elements::of_list(bytes)?;
+    std::iter::from_fn(|| elements.next_or_null())
+        .map(|element| element.map(|element| element.map(Bytes::copy_from_slice)))
+        .collect()
+}
+
 /// Splits a serialised map into its serialised entries.
 ///
 /// # Errors

@@ -65,24 +65,26 @@ impl<'a> Elements<'a> {
     pub(crate) fn of_set(bytes: &'a [u8]) -> Result<Self, ValueError> {
         Elements::new("set", 1, bytes)
     }
+
+    /// The next element, which may be null; `None` behind the last.
+    pub(crate) fn next_or_null(&mut self) -> Option<Result<Option<&'a [u8]>, ValueError>> {
+        if self.remaining == 0 {
+            return left_over(self.what, &mut self.rest).map(Err);
+        }
+        self.remaining -= 1;
+        Some(take_field(self.what, &mut self.rest))
+    }
 }
 
 impl<'a> Iterator for Elements<'a> {
     type Item = Result<&'a [u8], ValueError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.remaining == 0 {
-            return left_over(self.what, &mut self.rest).map(Err);
-        }
-        self.remaining -= 1;
-        Some(match take_field(self.what, &mut self.rest) {
-            Ok(Some(element)) => Ok(element),
-            Ok(None) => Err(ValueError(format!(
-                "null is not supported inside a {}",
-                self.what
-            ))),
-            Err(error) => Err(error),
-        })
+        let element = self.next_or_null()?;
+        Some(element.and_then(|element| {
+            element
+                .ok_or_else(|| ValueError(format!("null is not supported inside a {}", self.what)))
+        }))
     }
 }
 

@@ -50,7 +50,10 @@ use uuid::Uuid;
 
 pub use calendar::iso_timestamp;
 pub use canonical::canonical;
-pub use collection::{join_elements, join_entries, join_vector, split_elements, split_entries};
+pub use collection::{
+    join_elements, join_entries, join_vector, split_elements, split_entries,
+    split_nullable_elements,
+};
 pub use compare::compare;
 pub use duration::{NoDuration, parse_duration, resembles_duration};
 pub use from_json::{from_json, json_column, json_fields};

@@ -77,13 +77,14 @@ impl<'a> Cursor<'a> {
     /// The token `distance` after the current one; `None` if it or one before it is malformed. A
     /// malformed token is reported when it becomes the current one.
     pub(super) fn ahead(&self, distance: usize) -> Option<Token<'a>> {
+        self.all_ahead().nth(distance - 1)
+    }
+
+    /// The tokens after the current one, up to one that is malformed. They end with tokens of kind
+    /// [`Kind::End`] without an end.
+    pub(super) fn all_ahead(&self) -> impl Iterator<Item = Token<'a>> + use<'a> {
         let mut lexer = self.lexer.clone();
-        let mut token = None;
-        for _ in 0..distance {
-            token = lexer.next_token().ok();
-            token?;
-        }
-        token
+        std::iter::from_fn(move || lexer.next_token().ok())
     }
 
     /// The offset in the text behind what was taken; comments there count as taken.

@@ -137,16 +137,21 @@ impl Cursor<'_> {
     /// written, and the name.
     pub(super) fn function_name(&mut self) -> Parse<(Option<String>, String)> {
         // `token` is the only reserved word that is the name of a function.
-        let name = if self.at_word("TOKEN") {
-            self.take()?;
-            TableName {
-                keyspace: None,
-                name: "token".to_owned(),
+        const WHAT: &str = "a function name";
+        let is_token = |cursor: &mut Self| cursor.eat_word("TOKEN");
+        let mut keyspace = None;
+        let mut name = None;
+        if !is_token(self)? {
+            name = Some(self.name(WHAT)?);
+            if is_symbol(&self.current(), ".") {
+                self.take()?;
+                keyspace = name.take();
+                if !is_token(self)? {
+                    name = Some(self.name(WHAT)?);
+                }
             }
-        } else {
-            self.qualified_name("a function name")?
-        };
+        }
         self.expect_symbol("(")?;
-        Ok((name.keyspace, name.name))
+        Ok((keyspace, name.unwrap_or_else(|| "token".to_owned())))
     }
 }

@@ -1,6 +1,7 @@
 //! `SELECT`.
 
 use super::cursor::{Cursor, Parse, is_symbol, is_word};
+use super::lexer::Kind;
 use crate::ast::{Ordering, Select, Selector};
 use crate::error::CqlError;
 
@@ -103,14 +104,36 @@ impl Cursor<'_> {
         let continues_name = self.second().is_some_and(|next| {
             is_word(&next, "FROM")
                 || is_word(&next, "AS")
-                || [",", "[", "."]
+                || [",", ".", "+", "/", "%"]
                     .iter()
                     .any(|symbol| is_symbol(&next, symbol))
+                || is_symbol(&next, "[") && self.is_slice_ahead()
         });
         if !continues_name {
             self.take()?;
         }
         Ok(!continues_name)
+    }
+
+    /// Whether a slice, `[from..to]`, and no list stands behind the current token.
+    fn is_slice_ahead(&self) -> bool {
+        let mut depth = 0;
+        for token in self.all_ahead() {
+            match token.kind {
+                Kind::Symbol => match token.text {
+                    "[" | "(" | "{" => depth += 1,
+                    "]" | ")" | "}" => depth -= 1,
+                    ".." if depth == 1 => return true,
+                    _ => {}
+                },
+                Kind::End => return false,
+                _ => {}
+            }
+            if depth == 0 {
+                return false;
+            }
+        }
+        false
     }
 
     fn ordering(&mut self) -> Parse<Ordering> {

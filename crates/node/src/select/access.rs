@@ -6,7 +6,10 @@
 //! next one, or on a tuple that begins there. All other relations filter: they read rows only to
 //! throw some away. The user must allow that by ALLOW FILTERING.
 
+use std::collections::BTreeMap;
+
 use cql::error::CqlError;
+use index::IndexedPart;
 use query::bind::PreparedInList;
 use query::relation::{Relation, RelationKind, Test, TupleList, TupleTest, conflicts};
 use schema::{Column, ColumnKind, Table};
@@ -159,7 +162,8 @@ struct Needs {
     others: Service,
 }
 
-/// How far indexes serve a number of relations.
+/// How far indexes serve a number of relations. Those that ask for elements of a column count as
+/// one, as in Cassandra: an index of its values lets them ask for its keys, too.
 #[derive(Clone, Copy, Default)]
 struct Service {
     relations: usize,
@@ -172,12 +176,34 @@ struct Service {
 impl Service {
     fn of<'r>(relations: impl IntoIterator<Item = &'r Relation>) -> Service {
         let mut service = Service::default();
+        let mut of_elements: BTreeMap<&str, Vec<(IndexedPart, &Relation)>> = BTreeMap::new();
         for relation in relations {
-            service.relations += 1;
-            service.served += usize::from(relation.is_served());
-            service.served_together += usize::from(relation.is_served_together());
+            match relation.kind.element_of() {
+                Some((column, part)) => {
+                    let asked = of_elements.entry(&column.name).or_default();
+                    asked.push((part, relation));
+                }
+                None => service.count(relation.is_served(), relation.is_served_together()),
+            }
+        }
+        for asked in of_elements.values() {
+            // An index without a class finds one element of a kind.
+            let asks_once = asked.iter().enumerate().all(|(at, (part, _))| {
+                let mut before = asked[..at].iter();
+                before.all(|(other, _)| part != other)
+            });
+            service.count(
+                asks_once && asked.iter().any(|(_, one)| one.is_served()),
+                asked.iter().any(|(_, one)| one.is_served_together()),
+            );
         }
         service
+    }
+
+    fn count(&mut self, is_served: bool, is_served_together: bool) {
+        self.relations += 1;
+        self.served += usize::from(is_served);
+        self.served_together += usize::from(is_served_together);
     }
 
     fn and(self, other: Service) -> Service {

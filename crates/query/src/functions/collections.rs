@@ -5,7 +5,9 @@ use bytes::Bytes;
 use cql::ast::Operation;
 use cql::error::CqlError;
 use num_bigint::{BigInt, Sign};
-use value::{CqlType, Value, ValueError, compare, join_elements, split_elements, split_entries};
+use value::{
+    CqlType, Value, ValueError, compare, join_elements, split_entries, split_nullable_elements,
+};
 
 use super::numbers;
 
@@ -72,7 +74,8 @@ impl CollectionFunction {
         }
     }
 
-    /// Computes the function of a serialised collection; `None` for null.
+    /// Computes the function of a serialised collection; `None` for null. Null elements count, and
+    /// are passed over otherwise, as in Cassandra.
     ///
     /// # Errors
     /// Bytes that are no such collection, and sums that are too long for a value.
@@ -90,19 +93,20 @@ impl CollectionFunction {
                 _ => int(entries.len()),
             }));
         }
-        let elements = split_elements(collection).map_err(invalid)?;
+        let elements = split_nullable_elements(collection).map_err(invalid)?;
+        let count = elements.len();
+        let elements = elements.into_iter().flatten();
         let (CqlType::List { element, .. } | CqlType::Set { element, .. }) = argument_type else {
             return Ok(None);
         };
         let element_type = &**element;
         let order = |a: &Bytes, b: &Bytes| compare(element_type, a, b);
         match self {
-            Min => Ok(elements.into_iter().min_by(order)),
-            Max => Ok(elements.into_iter().max_by(order)),
+            Min => Ok(elements.min_by(order)),
+            Max => Ok(elements.max_by(order)),
             Sum | Avg => {
                 let numbers = elements
-                    .iter()
-                    .map(|bytes| Value::deserialize(element_type, bytes).map_err(|error| error.0))
+                    .map(|bytes| Value::deserialize(element_type, &bytes).map_err(|error| error.0))
                     .filter(|number| *number != Ok(Value::Empty));
                 let result = match self {
                     Sum => sum(element_type, numbers).map(|(sum, _)| sum),
@@ -111,7 +115,7 @@ impl CollectionFunction {
                 let result = result.map_err(CqlError::invalid)?;
                 Ok(Some(result.serialize()))
             }
-            _ => Ok(Some(int(elements.len()))),
+            _ => Ok(Some(int(count))),
         }
     }
 }

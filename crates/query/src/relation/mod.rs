@@ -10,6 +10,7 @@ mod tuple;
 
 use std::sync::Arc;
 
+use index::IndexedPart;
 pub use prepare::prepare;
 use schema::{Column, SecondaryIndex, Table};
 use value::predicate::Comparison;
@@ -103,6 +104,22 @@ pub enum TupleList {
     Terms(Vec<TupleTerm>),
     /// One bind marker for the whole list.
     Whole(PreparedTerm),
+}
+
+impl RelationKind {
+    /// The column whose elements the relation asks for, and which of them: its values, keys or
+    /// entries.
+    pub fn element_of(&self) -> Option<(&Column, IndexedPart)> {
+        match self {
+            RelationKind::Column { column, test } => match test {
+                Test::Contains(_) => Some((column, IndexedPart::Values)),
+                Test::ContainsKey(_) => Some((column, IndexedPart::Keys)),
+                Test::Compare(..) | Test::In(_) | Test::Like(_) => None,
+            },
+            RelationKind::Entry { column, .. } => Some((column, IndexedPart::Entries)),
+            RelationKind::Tuple { .. } | RelationKind::Token { .. } => None,
+        }
+    }
 }
 
 impl Relation {

@@ -23,14 +23,14 @@ pub(super) fn serving(
 ) -> Vec<Arc<SecondaryIndex>> {
     let index = |column, part| index(table, is_in_one_partition, column, part);
     let one = |column, part| index(column, part).into_iter().collect();
+    if let Some((column, part)) = kind.element_of() {
+        return one(column, Part::Of(part));
+    }
     match kind {
-        RelationKind::Column { column, test } => match test {
-            Test::Compare(comparison, _) => one(column, Part::Whole(*comparison)),
-            Test::Contains(_) => one(column, Part::Of(IndexedPart::Values)),
-            Test::ContainsKey(_) => one(column, Part::Of(IndexedPart::Keys)),
-            Test::In(_) | Test::Like(_) => Vec::new(),
-        },
-        RelationKind::Entry { column, .. } => one(column, Part::Of(IndexedPart::Entries)),
+        RelationKind::Column {
+            column,
+            test: Test::Compare(comparison, _),
+        } => one(column, Part::Whole(*comparison)),
         RelationKind::Tuple {
             columns,
             test: TupleTest::Compare(comparison, _),
@@ -40,7 +40,7 @@ pub(super) fn serving(
             .collect::<Option<Vec<_>>>()
             .filter(|indexes| columns.len() == 1 || are_storage_attached(indexes))
             .unwrap_or_default(),
-        RelationKind::Tuple { .. } | RelationKind::Token { .. } => Vec::new(),
+        _ => Vec::new(),
     }
 }
 
