@@ -12,11 +12,12 @@ PROGRAM = sectioned.TESTS / "clients" / "acsylla" / "main.py"
 # The venvs lie side by side.
 PYTHON = pathlib.Path(sys.prefix).parent / "acsylla" / "bin" / "python"
 TYPES = (
-    "ascii|bigint|blob|boolean|date|decimal|double|float|inet|int|smallint|text|timestamp|timeuuid|tinyint|uuid|varint|"
-    "list<int>|set<text>|map<text, int>|tuple<int, text>"
+    "ascii|bigint|blob|boolean|date|decimal|double|duration|float|inet|int|smallint|text|time|timestamp|timeuuid|tinyint|"
+    "uuid|varint|list<int>|set<text>|map<text, int>|tuple<int, text>"
 ).split("|")
 SECTIONS = [
     "metadata",
+    "schema events",
     *(f"type {name}" for name in TYPES),
     *"user types,batches,conditions,counters,paging,errors,vector search,login,TLS".split(","),
 ]

@@ -6,7 +6,7 @@ Each section prints 'ok NAME' or 'failed NAME: why'."""
 import asyncio
 import json
 import sys
-from datetime import date, datetime, timezone
+from datetime import date, datetime, time, timezone
 from decimal import Decimal
 
 import acsylla
@@ -21,11 +21,14 @@ EDGES = {
     "date": [date(1, 1, 1), date(9999, 12, 31), date(1970, 1, 1)],
     "decimal": [Decimal("-1.5"), Decimal("123456789012345678901234567890.1")],
     "double": [1.7976931348623157e308, 5e-324, float("inf")],
+    # The driver has no type of its own for these: it reads and binds texts.
+    "duration": ["1ns", "-1y2mo3d4h5m6s7ms8us9ns", "178956970y7mo2147483647d2562047h47m16s854ms775us807ns"],
     "float": [3.4028234663852886e38, -0.5],
     "inet": ["0.0.0.0", "255.255.255.255", "2001:db8::1"],
     "int": [-(2**31), 2**31 - 1],
     "smallint": [-(2**15), 2**15 - 1],
     "text": ["", "ä€𝄞", "x" * 70_000],
+    "time": [time(0, 0), time(23, 59, 59, 999_999)],
     "timestamp": [datetime(1970, 1, 1, tzinfo=UTC), datetime(2038, 1, 19, 3, 14, 8, 5_000, tzinfo=UTC)],
     "timeuuid": ["00000000-0000-1000-8080-808080808080"],
     "tinyint": [-128, 127],
@@ -85,6 +88,33 @@ async def metadata(client):
     table = known.get_table_meta(client.keyspace, "described")
     assert {column.name for column in table.columns} == {"a", "c", "d", "s"}
     assert known.get_user_types(client.keyspace) == ["place"]
+
+
+async def schema_events(client):
+    """The driver has no callback for them: by them it keeps its metadata up to date."""
+
+    async def learns(what):
+        async with asyncio.timeout(20):
+            while not what(client.session.get_metadata()):
+                await asyncio.sleep(0.02)
+
+    def columns(known):
+        if "told" not in known.get_tables(client.keyspace):
+            return None
+        return {column.name for column in known.get_table_meta(client.keyspace, "told").columns}
+
+    other = await connected(client.address)
+    await other.use_keyspace(client.keyspace)
+    for text, wanted in (
+        ("CREATE TABLE told (p int PRIMARY KEY)", {"p"}),
+        ("ALTER TABLE told ADD v text", {"p", "v"}),
+        ("DROP TABLE told", None),
+    ):
+        await other.execute(acsylla.create_statement(text))
+        await learns(lambda known: columns(known) == wanted)
+    await other.execute(acsylla.create_statement("CREATE TYPE told (n int)"))
+    await learns(lambda known: "told" in known.get_user_types(client.keyspace))
+    await other.close()
 
 
 def of_type(number, kind, values):
@@ -216,6 +246,7 @@ async def tls(client):
 
 SECTIONS = {
     "metadata": metadata,
+    "schema events": schema_events,
     **{f"type {kind}": of_type(number, kind, values) for number, (kind, values) in enumerate(EDGES.items())},
     "user types": user_types,
     "batches": batches,
