@@ -36,15 +36,20 @@ WITHOUT_JAVA ?=
 TEST_PARTS := check test-rust $(DRIVERS:%=test-driver-%) test-cqlsh test-compat test-differential test-histories test-filters test-frameworks test-clients \
 	$(if $(WITHOUT_CASSANDRA),,test-deployment)
 
-.PHONY: test
-test: $(if $(WITHOUT_CASSANDRA),,cassandra) ## Formatting, lints and every test; prints how long each part took
-	@times=; trap 'printf "\nminutes:seconds of each part of make test\n%b" "$$times"' EXIT; \
-	for part in $(TEST_PARTS); do \
+# Runs parts one after the other, and stops at the first that fails: $(call run_parts,NAME,PARTS).
+define run_parts
+	+@times=; trap 'printf "\nminutes:seconds of each part of make $(1)\n%b" "$$times"' EXIT; \
+	for part in $(2); do \
 		SECONDS=0; ended=; \
 		$(MAKE) --no-print-directory $$part || ended=", failed"; \
 		times+=$$(printf "%5d:%02d  %s" $$((SECONDS / 60)) $$((SECONDS % 60)) $$part)"$$ended\n"; \
 		test -z "$$ended"; \
 	done
+endef
+
+.PHONY: test
+test: $(if $(WITHOUT_CASSANDRA),,cassandra) ## Formatting, lints and every test; prints how long each part took
+	$(call run_parts,$@,$(TEST_PARTS))
 
 .PHONY: check
 check:
@@ -61,9 +66,12 @@ test-rust:
 test-programs:
 	cargo test --workspace --locked --no-run --quiet
 
-# The Python suites, each a target of its own.
+# Every driver's suite, also those that are too long for `make test`. The last two take a fixed address.
+DRIVER_PARTS := $(DRIVERS:%=test-driver-%) test-cqlsh-all test-clients-all test-node test-acsylla test-python-driver test-cqlengine
+
 .PHONY: test-drivers
-test-drivers: $(DRIVERS:%=test-driver-%) test-cqlsh test-compat test-differential test-histories test-filters
+test-drivers: ## Every driver's suite: Python, cqlsh, Rust, Go, Java, Node, C++, and the Python driver's own tests (WITHOUT_GO=1, WITHOUT_JAVA=1)
+	$(call run_parts,$@,$(DRIVER_PARTS))
 
 .PHONY: $(DRIVERS:%=test-driver-%)
 $(DRIVERS:%=test-driver-%): test-driver-%: $(VENVS)/%/.installed test-programs
