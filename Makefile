@@ -323,5 +323,6 @@ bench: ## A short form of every measurement, and one report: target/bench/short.
 	benchmarks/short
 
 .PHONY: bench-cql
-bench-cql: ## Reads and writes beside a real Cassandra (needs Java 17 and Maven)
+bench-cql: $(VENVS)/cassandra/.installed ## Reads and writes beside a real Cassandra (needs Java 17 and Maven); scans and pages of tables of three sizes
 	benchmarks/cql/run
+	$(VENVS)/cassandra/bin/python benchmarks/cql/table_size.py
