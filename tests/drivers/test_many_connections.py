@@ -98,7 +98,8 @@ def test_a_thousand_connections_with_ten_requests_each(crowded):
         answered.append(flood(connections))
         most = max(most, anonymous_bytes(server))
     print(f"{answered} of {CONNECTIONS * REQUESTS} answered, {most / MIB:.1f} MiB in all")
-    assert most < LIMIT
+    # Clients get a quarter, and the process itself takes little.
+    assert most < LIMIT / 2
     # A part at most was refused, and nothing stays held.
     assert min(answered) > CONNECTIONS * REQUESTS / 2
     assert all(is_answered(one_by_one(connection), 0, SMALL) for connection in connections)

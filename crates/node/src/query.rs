@@ -166,9 +166,11 @@ impl StatementPlan {
             StatementPlan::Modify(plan) => modify::execute(database, plan, parameters).await,
             StatementPlan::Schema(plan) => {
                 traces::note(|| "Changing the schema".to_owned());
-                schema::execute(database, plan, parameters.actor).await
+                Box::pin(schema::execute(database, plan, parameters.actor)).await
             }
-            StatementPlan::Roles(plan) => roles::execute(database, plan, parameters).await,
+            StatementPlan::Roles(plan) => {
+                Box::pin(roles::execute(database, plan, parameters)).await
+            }
             StatementPlan::Describe(plan) => describe::execute(database, plan),
             StatementPlan::Use { keyspace } => Ok(Answer {
                 outcome: Outcome::SetKeyspace(keyspace.clone()),

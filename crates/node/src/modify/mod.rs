@@ -138,7 +138,8 @@ pub async fn execute(
         _ => write_type,
     };
     let late = deadline::late_write(table, &parameters, write_type);
-    deadline::within(Some(limit), || late, write(database, plan, parameters)).await
+    let writing = Box::pin(write(database, plan, parameters));
+    deadline::within(Some(limit), || late, writing).await
 }
 
 async fn write(
@@ -149,14 +150,16 @@ async fn write(
     match &plan.work {
         Work::Write(write) if write.condition.is_some() => {
             consistency::check_conditional(&parameters)?;
-            execute::execute_conditional(database, write, &parameters).await
+            Box::pin(execute::execute_conditional(database, write, &parameters)).await
         }
         Work::Write(write) => {
             consistency::check_write(&parameters)?;
             execute::execute_write(database, write, &parameters).await
         }
-        Work::Batch(batch) => batch::execute_text_batch(database, batch, &parameters).await,
-        Work::Truncate(plan) => truncate(database, plan, &parameters).await,
+        Work::Batch(batch) => {
+            Box::pin(batch::execute_text_batch(database, batch, &parameters)).await
+        }
+        Work::Truncate(plan) => Box::pin(truncate(database, plan, &parameters)).await,
     }
 }
 

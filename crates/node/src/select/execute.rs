@@ -91,38 +91,42 @@ async fn execute_at(
         clock: &clock,
     };
     let table = &plan.selected.table;
-    let (partitions, slices) = reads(plan, values)?;
-    if table.log_of.is_some() && partitions != WantedPartitions::Nothing {
-        log::settle(&database.storage, &slices, &clock).await?;
-    }
-    note_reads(plan, &partitions, &slices);
-    let wanted = wanted(table, &partitions, &slices);
-    let reader = reader(database, plan, wanted, &parameters)?;
-    let names_partitions = matches!(partitions, WantedPartitions::Keys(_));
-    let is_quick = matches!(reader, Reader::Memory(_)) || names_partitions;
     let mut warnings = warnings(plan);
     let guard = Guard {
         guardrails: database.system.guardrails(),
         plan,
         parameters: &parameters,
     };
-    guard.check_question(&partitions, &slices, &mut warnings)?;
-    let question = question(plan, order, slices);
-    let mut cursor = cursor(
-        plan,
-        order,
-        reader,
-        question,
-        partitions,
-        &parameters,
-        values,
-    )?;
-
-    let mut progress = Progress::Unfinished;
-    if is_quick || cursor.source.is_quick_lookup() {
-        let stepped = cursor.step(pace.inline);
-        progress = stepped.map_err(|error| guard.noted(error))?;
-    }
+    // What leads to the cursor is gone before the first row is waited for, as the future holds it
+    // for as long as it can be named.
+    let (mut cursor, progress) = {
+        let (partitions, slices) = reads(plan, values)?;
+        if table.log_of.is_some() && partitions != WantedPartitions::Nothing {
+            Box::pin(log::settle(&database.storage, &slices, &clock)).await?;
+        }
+        note_reads(plan, &partitions, &slices);
+        let wanted = wanted(table, &partitions, &slices);
+        let reader = reader(database, plan, wanted, &parameters)?;
+        let names_partitions = matches!(partitions, WantedPartitions::Keys(_));
+        let is_quick = matches!(reader, Reader::Memory(_)) || names_partitions;
+        guard.check_question(&partitions, &slices, &mut warnings)?;
+        let question = question(plan, order, slices);
+        let cursor = cursor(
+            plan,
+            order,
+            reader,
+            question,
+            partitions,
+            &parameters,
+            values,
+        );
+        let mut cursor = Box::new(cursor?);
+        let progress = match is_quick || cursor.source.is_quick_lookup() {
+            true => cursor.step(pace.inline),
+            false => Ok(Progress::Unfinished),
+        };
+        (cursor, progress.map_err(|error| guard.noted(error))?)
+    };
     if progress == Progress::Unfinished {
         let ran = run_blocking(cursor, pace).await;
         cursor = ran.map_err(|error| guard.noted(error))?;
@@ -194,7 +198,7 @@ pub(super) async fn collect_all(
     let reader = reader(database, &plan, wanted, parameters)?;
     let question = question(&plan, &ClusteringOrder::default(), slices);
     let rows = Sequence::new(reader, question, partitions, 0, None);
-    let cursor = Cursor::new(Source::Sequence(rows), collector);
+    let cursor = Box::new(Cursor::new(Source::Sequence(rows), collector));
     let (page, _) = run_blocking(cursor, PACE).await?.finish()?;
     Ok(page)
 }
@@ -216,7 +220,7 @@ fn reads(
     )
 }
 
-async fn run_blocking(mut cursor: Cursor, pace: Pace) -> Result<Cursor, CqlError> {
+async fn run_blocking(mut cursor: Box<Cursor>, pace: Pace) -> Result<Box<Cursor>, CqlError> {
     let started = Instant::now();
     loop {
         let step = move || {

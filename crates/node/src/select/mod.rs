@@ -142,7 +142,8 @@ pub async fn execute(
     let clock = StatementClock::start(database.storage.clock());
     let limit = timeout.limit(&parameters.values, &clock)?;
     let late = deadline::late_read(&plan.selected.table, &parameters);
-    deadline::within(limit, || late, read(database, plan, parameters)).await
+    let reading = Box::pin(read(database, plan, parameters));
+    deadline::within(limit, || late, reading).await
 }
 
 async fn read(
@@ -152,6 +153,8 @@ async fn read(
 ) -> Result<Answer, CqlError> {
     match &plan.order {
         Order::Clustering(order) => execute::execute(database, plan, order, parameters).await,
-        Order::Nearest(nearest) => neighbours::execute(database, plan, nearest, parameters).await,
+        Order::Nearest(nearest) => {
+            Box::pin(neighbours::execute(database, plan, nearest, parameters)).await
+        }
     }
 }

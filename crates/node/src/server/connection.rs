@@ -47,7 +47,8 @@ const AUTHENTICATOR: &str = "org.apache.cassandra.auth.PasswordAuthenticator";
 /// The longest time for which frames that were read wait for memory.
 const ROOM_WITHIN: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// The bytes that a request is charged beside those of its frame, for its task.
+/// The bytes that a request is charged beside those of its frame, for its task. More are charged
+/// for the work on it.
 const REQUEST_BYTES: usize = 2 << 10;
 
 /// The reason for which no more requests are read.
@@ -440,14 +441,16 @@ impl<S: Service> Connection<S> {
         };
         let outbox = self.outbox.clone();
         let tasks = shared.shutdown.tasks.clone();
-        tasks.spawn(async move {
+        let task = async move {
             let Some(turn) = outbox.turn().await else {
                 return;
             };
             let frame = request::answer(&shared, &of, frame, charge).await;
             turn.send(frame);
             drop((admitted, plain));
-        });
+        };
+        debug_assert!(size_of_val(&task) <= REQUEST_BYTES);
+        tasks.spawn(task);
     }
 
     /// Tells that there is no memory for the unfinished frame that begins so.

@@ -19,6 +19,10 @@ use super::shared::Shared;
 /// takes.
 const COMPRESSED_UNCHARGED_BYTES: usize = 1 << 20;
 
+/// The bytes that a request is charged for the future of the work on it, from its beginning to its
+/// end. A future holds all that it may ever hold, so what is large and rare is boxed.
+const WORK_BYTES: usize = 4 << 10;
+
 /// The parts of a connection that its requests need.
 pub(super) struct Of<S: Service> {
     pub session: Arc<S::Session>,
@@ -50,7 +54,7 @@ async fn work_out<S: Service>(
     shared: &Shared<S>,
     of: &Of<S>,
     frame: Frame,
-    charge: Charge,
+    mut charge: Charge,
 ) -> Encoded {
     let framing = of.framing;
     let mut context = ResponseContext::new(frame.header.stream).at(framing.version);
@@ -59,11 +63,15 @@ async fn work_out<S: Service>(
     let request = Request::decode(&frame, framing.frames, limit);
     drop(frame);
     let mut rows = None;
+    let room = charge.resize(charge.bytes() + WORK_BYTES);
     let answer = match request {
+        Ok(_) if room.is_err() => Err(no_room("this request")),
         Ok(request) => {
             let service = &shared.service;
             let trace = traced.then(|| service.begin_trace(&of.session, &request, &of.account));
-            let answer = service.answer(&of.session, request, &of.account);
+            // In an allocation of its own, so that a request that waits for its turn takes little.
+            let answer = Box::pin(service.answer(&of.session, request, &of.account));
+            debug_assert!(size_of_val(&*answer) <= WORK_BYTES);
             match trace.flatten() {
                 None => answer.await,
                 Some(trace) => {
@@ -94,8 +102,7 @@ async fn work_out<S: Service>(
     encoded(response, &context, framing, charge, rows).unwrap_or_else(|NoRoom| {
         shared.counters.requests_failed.add(1);
         shared.counters.requests_overloaded.add(1);
-        let message = "Overloaded: there is no memory for this answer, as others are not read yet";
-        let error = CqlError::new(ErrorKind::Overloaded, message);
+        let error = no_room("this answer, as others are not read yet");
         let context = ResponseContext::new(stream).at(framing.version);
         encode(&Response::Error(error), &context, None)
     })
@@ -123,6 +130,11 @@ fn encoded(
         rows = None;
     }
     frame.charged(charge, rows)
+}
+
+fn no_room(what: &str) -> CqlError {
+    let message = format!("Overloaded: there is no memory for {what}");
+    CqlError::new(ErrorKind::Overloaded, message)
 }
 
 fn bug(panic: &(dyn Any + Send)) -> CqlError {

@@ -318,23 +318,23 @@ impl Statements {
             Request::Query {
                 statement,
                 parameters,
-            } => self.query(session, statement, parameters, by).await,
+            } => Box::pin(self.query(session, statement, parameters, by)).await,
             Request::Prepare {
                 statement,
                 keyspace,
             } => {
                 let keyspace = keyspace.as_deref();
-                self.prepare(session, statement, keyspace, by).await
+                Box::pin(self.prepare(session, statement, keyspace, by)).await
             }
             Request::Execute {
                 id,
                 result_metadata_id,
                 parameters,
             } => {
-                let execution = self.execute(session, id, result_metadata_id, parameters, by);
-                execution.await
+                self.execute(session, id, result_metadata_id, parameters, by)
+                    .await
             }
-            Request::Batch(batch) => self.batch(session, batch, by).await,
+            Request::Batch(batch) => Box::pin(self.batch(session, batch, by)).await,
             Request::Startup(_)
             | Request::Options
             | Request::Register { .. }
@@ -440,7 +440,7 @@ impl Service for Statements {
         let by = (session.peer.remote, session.client.role.get().cloned());
         let batch = || timeuuid(self.database.storage.clock());
         let mut audited = Audited::begin(log, by, &request, memory, batch);
-        let carried_out = self.carry_out(session, request, (memory, &mut audited));
+        let carried_out = Box::pin(self.carry_out(session, request, (memory, &mut audited)));
         // Also what a bug has interrupted may have changed something.
         let outcome = AssertUnwindSafe(carried_out).catch_unwind().await;
         let error = match &outcome {
