@@ -22,53 +22,91 @@ pub(crate) struct Attempt {
 
 /// Checks a login, and has the attempt logged, if there is a log of such. Returns the role.
 ///
-/// An attempt that is logged goes on if nobody waits for it any more: whoever hangs up hides no
-/// guess.
+/// An attempt whose password is checked goes on if nobody waits for it any more: whoever hangs up
+/// hides no guess. Those that fail without a check of their own cost a client next to nothing, so
+/// that a line for each could fill the disk: they share a line now and then.
 ///
 /// # Errors
 /// BadCredentials; Overloaded if too many attempts wait; ServerError if the attempt can't be
 /// logged. Nothing is checked while the log is known to be stuck.
 pub(crate) async fn log_in(
-    database: &Arc<Database>,
+    database: &Database,
     audit: Option<&Arc<AuditLog>>,
     attempt: Attempt,
 ) -> Result<Arc<str>, CqlError> {
-    let log = audit.filter(|log| log.filter().has(Category::Auth));
-    let Some(log) = log else {
-        return check(database, attempt.credentials, attempt.address).await;
-    };
-    log.check_login()?;
-    let logged = log_in_logged(Arc::clone(database), Arc::clone(log), attempt);
-    let ended = tokio::spawn(logged).await;
-    ended.unwrap_or_else(|error| Err(CqlError::server(format!("a login ended early: {error}"))))
-}
-
-async fn log_in_logged(
-    database: Arc<Database>,
-    log: Arc<AuditLog>,
-    attempt: Attempt,
-) -> Result<Arc<str>, CqlError> {
+    let logs = |log: &&Arc<AuditLog>| log.filter().has(Category::Auth);
+    let log = audit.filter(logs);
+    if let Some(log) = log {
+        log.check_login()?;
+    }
     let name = attempt.credentials.as_ref().ok();
     let name = name.map(|credentials| credentials.role.clone());
-    let role = check(&database, attempt.credentials, attempt.address).await;
-    let error = role.as_ref().err().map(|error| &error.kind);
-    if (error.is_some() || attempt.is_told_always)
-        && let Some(line) = login_line(&log, &attempt.source, name.as_deref(), error)
-    {
-        log.write_login(line).await?;
+    let begun = attempt.credentials.and_then(|credentials| {
+        // A role that is dropped while the login waits is refused by the check of its first
+        // statement.
+        let catalog = database.storage.catalog();
+        let logins = &database.access.logins;
+        logins.begin(&catalog, credentials, attempt.address)
+    });
+    let Some(log) = log else {
+        return begun?.end().await;
+    };
+    let told = Told {
+        log: Arc::clone(log),
+        name,
+        source: attempt.source,
+        is_told_always: attempt.is_told_always,
+    };
+    match begun {
+        Ok(begun) if begun.is_checked() => {
+            let logged = async move { told.of_checked(begun.end().await).await };
+            let ended = tokio::spawn(logged).await;
+            ended.unwrap_or_else(|error| {
+                Err(CqlError::server(format!("a login ended early: {error}")))
+            })
+        }
+        Ok(begun) => told.of_unchecked(begun.end().await).await,
+        Err(error) => told.of_unchecked(Err(error)).await,
     }
-    role
 }
 
-async fn check(
-    database: &Database,
-    credentials: Result<Credentials, CqlError>,
-    address: IpAddr,
-) -> Result<Arc<str>, CqlError> {
-    // A role that is dropped while the login waits is refused by the check of its first statement.
-    let catalog = database.storage.catalog();
-    let logins = &database.access.logins;
-    logins.log_in(&catalog, credentials?, address).await
+/// The words of an attempt for the log.
+struct Told {
+    log: Arc<AuditLog>,
+    name: Option<String>,
+    source: String,
+    is_told_always: bool,
+}
+
+impl Told {
+    async fn of_checked(self, role: Result<Arc<str>, CqlError>) -> Result<Arc<str>, CqlError> {
+        if role.is_err() || self.is_told_always {
+            self.write(&role, 1).await?;
+        }
+        role
+    }
+
+    async fn of_unchecked(self, role: Result<Arc<str>, CqlError>) -> Result<Arc<str>, CqlError> {
+        match &role {
+            Err(_) => {
+                if let Some(times) = self.log.unchecked().is_due() {
+                    self.write(&role, times).await?;
+                }
+            }
+            Ok(_) if self.is_told_always => self.write(&role, 1).await?,
+            Ok(_) => {}
+        }
+        role
+    }
+
+    async fn write(&self, role: &Result<Arc<str>, CqlError>, times: u64) -> Result<(), CqlError> {
+        let error = role.as_ref().err().map(|error| &error.kind);
+        let line = login_line(&self.log, &self.source, self.name.as_deref(), error, times);
+        match line {
+            Some(line) => self.log.write_login(line).await,
+            None => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -135,18 +173,64 @@ mod tests {
         assert_eq!(role.as_deref(), Ok("ada"));
     }
 
+    fn log_of_logins(path: &Path) -> Arc<AuditLog> {
+        let log = AuditLog::open(AuditOptions {
+            file: path.to_owned(),
+            categories: vec![Category::Auth],
+            keyspaces: Vec::new(),
+            roles_left_out: Vec::new(),
+        });
+        Arc::new(log.unwrap())
+    }
+
+    fn lines(path: &Path) -> Vec<serde_json::Value> {
+        let text = std::fs::read_to_string(path).unwrap();
+        let lines = text.lines().map(serde_json::from_str);
+        lines.collect::<Result<_, _>>().unwrap()
+    }
+
+    #[tokio::test]
+    async fn attempts_that_nothing_is_checked_for_share_a_line() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = database(&directory.path().join("data")).await;
+        let path = directory.path().join("audit.log");
+        let log = log_of_logins(&path);
+        let too_long = || attempt(&"x".repeat(2_000));
+        let formless = || Attempt {
+            credentials: Credentials::of_token(b"no token"),
+            ..attempt("")
+        };
+        for _ in 0..100 {
+            for unchecked in [too_long(), formless()] {
+                let refused = log_in(&database, Some(&log), unchecked).await;
+                assert_eq!(refused.unwrap_err().kind, ErrorKind::BadCredentials);
+            }
+        }
+        assert_eq!(database.access.logins.checked(), 0);
+        assert_eq!(lines(&path).len(), 1);
+
+        // Of those with the same words one is checked, and has its own line.
+        let guess = || log_in(&database, Some(&log), attempt("wrong"));
+        let guesses = futures::future::join_all((0..100).map(|_| guess())).await;
+        assert!(guesses.iter().all(Result::is_err));
+        assert_eq!(database.access.logins.checked(), 1);
+        assert_eq!(lines(&path).len(), 2);
+
+        // All are told of that are let in.
+        let right = || log_in(&database, Some(&log), attempt("lovelace"));
+        let let_in = futures::future::join_all((0..100).map(|_| right())).await;
+        assert!(let_in.iter().all(Result::is_ok));
+        let lines = lines(&path);
+        let successes = lines.iter().filter(|line| line["type"] == "LOGIN_SUCCESS");
+        assert_eq!(successes.count(), 100);
+    }
+
     #[tokio::test]
     async fn a_guess_is_logged_though_its_client_has_hung_up() {
         let directory = tempfile::tempdir().unwrap();
         let database = database(&directory.path().join("data")).await;
         let path = directory.path().join("audit.log");
-        let log = AuditLog::open(AuditOptions {
-            file: path.clone(),
-            categories: vec![Category::Auth],
-            keyspaces: Vec::new(),
-            roles_left_out: Vec::new(),
-        });
-        let log = Arc::new(log.unwrap());
+        let log = log_of_logins(&path);
         let begun = log_in(&database, Some(&log), attempt("wrong")).now_or_never();
         assert!(begun.is_none(), "it has ended at once");
         for _ in 0..10_000 {

@@ -20,14 +20,29 @@ const UUID_EPOCH_OFFSET_TICKS: i64 = 0x01b2_1dd2_1381_4000;
 /// one statement could hold a core for hours.
 const WORK_MAX: usize = 8 * 500 * 500;
 
+/// The most bytes of the functions' results for the terms of a statement, or for one of its rows,
+/// each at every level at which it lies. `tojson` of a text of quotes doubles it, and a statement
+/// can name one value many times.
+const RESULT_BYTES_MAX: usize = 16 << 20;
+
+/// Results up to this many bytes aren't counted. Their number is bounded by the statement's length.
+const RESULT_UNCOUNTED_BYTES: usize = 1 << 10;
+
 /// The clock of one statement. Its present stands still, but each timeuuid that it makes is new.
 #[derive(Clone, Debug)]
 pub struct StatementClock {
     clock: Arc<ServerClock>,
     micros: i64,
     told_s: Option<i64>,
-    /// The work that functions may still do. Copies of the clock share it.
-    work_left: Arc<AtomicUsize>,
+    /// Copies of the clock share it.
+    left: Arc<Left>,
+}
+
+/// The work and the results that functions may still make.
+#[derive(Debug)]
+struct Left {
+    work: AtomicUsize,
+    result_bytes: AtomicUsize,
 }
 
 impl StatementClock {
@@ -37,7 +52,10 @@ impl StatementClock {
             micros: clock.now_micros(),
             clock: Arc::clone(clock),
             told_s: None,
-            work_left: Arc::new(AtomicUsize::new(WORK_MAX)),
+            left: Arc::new(Left {
+                work: AtomicUsize::new(WORK_MAX),
+                result_bytes: AtomicUsize::new(RESULT_BYTES_MAX),
+            }),
         }
     }
 
@@ -61,7 +79,10 @@ impl StatementClock {
 
     /// Lets functions work for another row.
     pub fn begin_row(&self) {
-        self.work_left.store(WORK_MAX, Ordering::Relaxed);
+        self.left.work.store(WORK_MAX, Ordering::Relaxed);
+        self.left
+            .result_bytes
+            .store(RESULT_BYTES_MAX, Ordering::Relaxed);
     }
 
     /// Takes the work of computing a number of so many digits `times` times.
@@ -70,18 +91,27 @@ impl StatementClock {
     /// If less is left to the statement's terms, or to the row.
     pub(crate) fn take_work(&self, digits: usize, times: usize) -> Result<(), CqlError> {
         let work = digits.saturating_mul(digits).saturating_mul(times);
-        let left = self
-            .work_left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-                left.checked_sub(work)
-            });
-        match left {
-            Ok(_) => Ok(()),
-            Err(_) => Err(CqlError::invalid(
+        match take(&self.left.work, work) {
+            true => Ok(()),
+            false => Err(CqlError::invalid(
                 "the exponentials and logarithms of varints and decimals in one row have too many \
                  digits together; select fewer of them, or cast the numbers to double",
             )),
         }
+    }
+
+    /// Takes the bytes of a function's result.
+    ///
+    /// # Errors
+    /// If fewer are left to the statement's terms, or to the row.
+    pub(crate) fn take_result(&self, bytes: usize) -> Result<(), CqlError> {
+        if bytes <= RESULT_UNCOUNTED_BYTES || take(&self.left.result_bytes, bytes) {
+            return Ok(());
+        }
+        Err(CqlError::invalid(format!(
+            "the results of functions in one row, or in one statement's terms, take more than the \
+             {RESULT_BYTES_MAX} bytes allowed"
+        )))
     }
 
     /// The time at which the statement began. Microseconds since the Unix epoch.
@@ -110,6 +140,13 @@ impl StatementClock {
     pub fn reserve_ticks(&self, count: i64) -> i64 {
         self.clock.reserve_ticks(count)
     }
+}
+
+/// Takes so much of what is left, if there is so much.
+fn take(left: &AtomicUsize, amount: usize) -> bool {
+    let taken = |left: usize| left.checked_sub(amount);
+    left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken)
+        .is_ok()
 }
 
 /// A timeuuid of the present. It is later than all timeuuids made before.
@@ -149,6 +186,14 @@ mod tests {
             let taken = (0..100).filter(|_| clock.take_work(500, 2).is_ok());
             assert_eq!(taken.count(), 4);
             assert!(clock.clone().take_work(1, 1).is_err());
+            assert!(clock.take_result(RESULT_BYTES_MAX).is_ok());
+            assert!(
+                clock
+                    .clone()
+                    .take_result(RESULT_UNCOUNTED_BYTES + 1)
+                    .is_err()
+            );
+            assert!(clock.take_result(RESULT_UNCOUNTED_BYTES).is_ok());
             clock.begin_row();
         }
     }

@@ -12,7 +12,7 @@ use cql::secret::Secret;
 use net::seldom::Seldom;
 use schema::Catalog;
 
-use super::attempts::{Attempt, Attempts};
+use super::attempts::{self, Attempt, Attempts};
 
 /// The longest name and password, in bytes each, that are looked at.
 const WORD_BYTES_MAX: usize = 1_024;
@@ -59,18 +59,50 @@ pub struct Logins {
     too_many: Seldom,
 }
 
-impl Logins {
-    /// Checks the credentials of a client at this address. Returns the role.
+/// A login whose password is being looked at.
+pub(crate) struct Begun {
+    attempt: attempts::Begun,
+    role: String,
+    can_login: bool,
+}
+
+impl Begun {
+    /// Whether it has a check of its own, which others with the same words may wait for.
+    pub fn is_checked(&self) -> bool {
+        matches!(self.attempt, attempts::Begun::Checked(_))
+    }
+
+    /// Returns the role once the password was looked at.
     ///
     /// # Errors
-    /// BadCredentials, the same for an unknown role and for a wrong password. Overloaded if too
-    /// many attempts wait.
-    pub async fn log_in(
+    /// BadCredentials, the same for an unknown role and for a wrong password.
+    pub async fn end(self) -> Result<Arc<str>, CqlError> {
+        let role = self.role;
+        if !self.attempt.fits().await? {
+            return Err(bad_credentials(format!(
+                "Provided username {role} and/or password are incorrect"
+            )));
+        }
+        match self.can_login {
+            true => Ok(role.into()),
+            false => Err(bad_credentials(format!(
+                "{role} is not permitted to log in"
+            ))),
+        }
+    }
+}
+
+impl Logins {
+    /// Begins to check the credentials of a client at this address.
+    ///
+    /// # Errors
+    /// BadCredentials if they are too long to be anybody's. Overloaded if too many attempts wait.
+    pub(crate) fn begin(
         &self,
         catalog: &Catalog,
         credentials: Credentials,
         address: IpAddr,
-    ) -> Result<Arc<str>, CqlError> {
+    ) -> Result<Begun, CqlError> {
         let Credentials { role, password } = credentials;
         if role.len().max(password.expose().len()) > WORD_BYTES_MAX {
             return Err(self.refuse_long(address));
@@ -84,18 +116,12 @@ impl Logins {
             hash: hash.unwrap_or_else(|| Secret::new(NOBODYS_HASH.to_owned())),
             address,
         };
-        let fits = self.attempts.fits(attempt).await;
-        if !fits.inspect_err(|error| self.tell_of_crowd(error, address))? {
-            return Err(bad_credentials(format!(
-                "Provided username {role} and/or password are incorrect"
-            )));
-        }
-        match known.is_some_and(|known| known.can_login) {
-            true => Ok(role.into()),
-            false => Err(bad_credentials(format!(
-                "{role} is not permitted to log in"
-            ))),
-        }
+        let attempt = self.attempts.begin(attempt);
+        Ok(Begun {
+            attempt: attempt.inspect_err(|error| self.tell_of_crowd(error, address))?,
+            can_login: known.is_some_and(|known| known.can_login),
+            role,
+        })
     }
 
     /// Logs that a login was refused without a check. A client of CQL is not told so.
@@ -147,6 +173,17 @@ mod tests {
 
     use super::*;
     use crate::fixtures;
+
+    impl Logins {
+        async fn log_in(
+            &self,
+            catalog: &Catalog,
+            credentials: Credentials,
+            address: IpAddr,
+        ) -> Result<Arc<str>, CqlError> {
+            self.begin(catalog, credentials, address)?.end().await
+        }
+    }
 
     const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 

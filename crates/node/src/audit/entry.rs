@@ -36,7 +36,8 @@ pub(crate) struct Entry<'a> {
     /// The text of the statement, without its secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub statement: Option<&'a str>,
-    /// How many times a batch has the statement one after the other, if that is more than once.
+    /// How many times a batch has the statement one after the other, or the number of attempts to
+    /// log in that the line stands for, if that is more than once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
     /// The kind of error that the client was answered; `None` if it succeeded.

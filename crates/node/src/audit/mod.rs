@@ -78,6 +78,7 @@ pub struct AuditLog {
     /// The bytes that lines of requests by HTTP may still take.
     requests: Arc<Semaphore>,
     lost: Seldom,
+    unchecked: Seldom,
     patience: Duration,
     stuck_after: Duration,
     path: PathBuf,
@@ -101,6 +102,7 @@ impl AuditLog {
             logins: Arc::new(Semaphore::new(ROOM_BYTES)),
             requests: Arc::new(Semaphore::new(ROOM_BYTES)),
             lost: Seldom::default(),
+            unchecked: Seldom::default(),
             patience: PATIENCE,
             stuck_after: STUCK_AFTER,
         })
@@ -159,6 +161,11 @@ impl AuditLog {
         self.write_within(&self.requests, line).await
     }
 
+    /// The logins that failed without a check of their own, which share lines.
+    pub(crate) fn unchecked(&self) -> &Seldom {
+        &self.unchecked
+    }
+
     /// Returns when all lines that were handed over are in the file, or do not get there.
     pub(crate) async fn flush(&self) {
         // The server's log tells of lines that can't be written.
@@ -203,12 +210,14 @@ impl AuditLog {
 }
 
 /// The line of an attempt to log in as a role, if such are logged. Attempts that fail are logged
-/// whatever role they name, as nobody has proved to be it.
+/// whatever role they name, as nobody has proved to be it. The line stands for so many attempts
+/// (`times`), of which this one is the last.
 pub(crate) fn login_line(
     log: &AuditLog,
     source: &str,
     role: Option<&str>,
     error: Option<&ErrorKind>,
+    times: u64,
 ) -> Option<Vec<u8>> {
     let filter = &log.filter;
     let (kind, is_kept) = match error {
@@ -227,6 +236,7 @@ pub(crate) fn login_line(
             role,
             source,
             error: error.map(ErrorKind::name),
+            times: (times > 1).then(|| u32::try_from(times).unwrap_or(u32::MAX)),
             ..Entry::new(Category::Auth, kind)
         };
         entry.put(&mut line);
@@ -410,7 +420,7 @@ mod tests {
         let log = open(&directory.path().join("audit.log"));
         let name = "é".repeat(1_000);
         let line = |error| {
-            let line = login_line(&log, "10.0.0.1:1", Some(&name), error).unwrap();
+            let line = login_line(&log, "10.0.0.1:1", Some(&name), error, 1).unwrap();
             let read: serde_json::Value = serde_json::from_slice(&line).unwrap();
             read["role"].as_str().unwrap().chars().count()
         };

@@ -9,6 +9,7 @@ mod partitions;
 mod seen;
 mod values;
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use batches::check_batch;
@@ -17,8 +18,8 @@ use kind::COUNT;
 pub use kind::{Guardrail, Limits};
 use parking_lot::Mutex;
 pub use partitions::PartitionWalks;
-use seen::Seen;
 pub(crate) use seen::{Entry, Key};
+use seen::{Seen, Violated};
 use storage::clock::{Clock, SystemClock};
 pub(crate) use values::check_values;
 
@@ -142,7 +143,12 @@ impl Guardrails {
             false => counts.warned.fetch_add(1, Ordering::Relaxed),
         };
         let now_micros = SystemClock.now_micros();
-        let is_new = (self.seen.lock()).note(guardrail, place, value, is_refused, now_micros);
+        let seen = Violated {
+            value,
+            is_failure: violation.is_failure,
+            is_refused,
+        };
+        let is_new = (self.seen.lock()).note(guardrail, place, seen, now_micros);
         if is_new {
             log(guardrail, place, violation, &message);
         }
@@ -184,6 +190,8 @@ impl Guardrails {
 /// Writes a line of the log. A client is told of a refusal. Where there is none, the line has the
 /// level that the threshold deserves.
 fn log(guardrail: Guardrail, place: Place<'_>, violation: Violation, message: &str) {
+    // A key or a name in it may have line ends.
+    let message = without_controls(message);
     let name = guardrail.name();
     let Place {
         keyspace,
@@ -195,6 +203,21 @@ fn log(guardrail: Guardrail, place: Place<'_>, violation: Violation, message: &s
         true => tracing::error!(guardrail = name, keyspace, table, column, "{message}"),
         false => tracing::warn!(guardrail = name, keyspace, table, column, "{message}"),
     }
+}
+
+/// The text with its control characters escaped.
+fn without_controls(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        match character.is_control() {
+            true => escaped.extend(character.escape_debug()),
+            false => escaped.push(character),
+        }
+    }
+    Cow::Owned(escaped)
 }
 
 /// Adds a warning, unless it is there already or there are many.
@@ -220,6 +243,13 @@ mod tests {
             Guardrail::ColumnValueSize => Limits::new(Some(10), Some(20)),
             _ => Limits::default(),
         })
+    }
+
+    #[test]
+    fn a_line_of_the_log_stays_one_line() {
+        let forged = without_controls("key 'é\n2026 ERROR \u{1b}[0m' ");
+        assert_eq!(forged, "key 'é\\n2026 ERROR \\u{1b}[0m' ");
+        assert!(matches!(without_controls("a 'é'"), Cow::Borrowed(_)));
     }
 
     #[test]

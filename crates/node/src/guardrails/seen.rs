@@ -7,7 +7,7 @@ use super::{Guardrail, Place};
 /// The most places that are kept. One that was not seen for the longest time makes room.
 const PLACES_MAX: usize = 1_000;
 
-/// The time between two lines of the log about one place, in microseconds.
+/// The time between two lines of the log about one place and threshold, in microseconds.
 const LOGGED_AFTER_MICROS: i64 = 600_000_000;
 /// The most lines of the log in that time about all places.
 const LOGGED_MAX: u32 = 100;
@@ -35,8 +35,18 @@ pub(crate) struct Entry {
     pub partition: String,
     /// The time of the last violation. Microseconds since the epoch.
     pub last_micros: i64,
-    /// The time of the last line of the log.
-    logged_micros: i64,
+    /// The times of the last lines of the log: of values above the threshold for warnings, and of
+    /// those above that for failures.
+    logged_micros: [i64; 2],
+}
+
+/// A value above a threshold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Violated {
+    pub value: u64,
+    /// Whether it is above the threshold for failures.
+    pub is_failure: bool,
+    pub is_refused: bool,
 }
 
 #[derive(Debug, Default)]
@@ -71,10 +81,14 @@ impl Seen {
         &mut self,
         guardrail: Guardrail,
         place: Place<'_>,
-        value: u64,
-        is_refused: bool,
+        violated: Violated,
         now_micros: i64,
     ) -> bool {
+        let Violated {
+            value,
+            is_failure,
+            is_refused,
+        } = violated;
         let key = Key::new(guardrail, place);
         if self.places.len() >= PLACES_MAX && !self.places.contains_key(&key) {
             let places = self.places.iter();
@@ -89,7 +103,7 @@ impl Seen {
             largest: 0,
             partition: String::new(),
             last_micros: now_micros,
-            logged_micros: i64::MIN / 2,
+            logged_micros: [i64::MIN / 2; 2],
         });
         match is_refused {
             true => entry.refused += 1,
@@ -100,7 +114,8 @@ impl Seen {
             place.partition.clone_into(&mut entry.partition);
         }
         entry.last_micros = now_micros;
-        if now_micros - entry.logged_micros < LOGGED_AFTER_MICROS {
+        let logged_micros = &mut entry.logged_micros[usize::from(is_failure)];
+        if now_micros - *logged_micros < LOGGED_AFTER_MICROS {
             return false;
         }
         let (begin, lines) = &mut self.logged;
@@ -111,7 +126,7 @@ impl Seen {
             return false;
         }
         *lines += 1;
-        entry.logged_micros = now_micros;
+        *logged_micros = now_micros;
         true
     }
 }
@@ -126,7 +141,15 @@ mod tests {
             table,
             ..Place::default()
         };
-        seen.note(Guardrail::RowSize, place, 5, false, now_micros)
+        seen.note(Guardrail::RowSize, place, above(5, false), now_micros)
+    }
+
+    fn above(value: u64, is_failure: bool) -> Violated {
+        Violated {
+            value,
+            is_failure,
+            is_refused: false,
+        }
     }
 
     #[test]
@@ -138,6 +161,16 @@ mod tests {
         assert!(warned(&mut seen, "b", at(9)));
         assert!(warned(&mut seen, "a", at(10)));
         assert_eq!(seen.all()[0].1.warned, 3);
+        // An error is told though a warning was.
+        let place = Place {
+            keyspace: "k",
+            table: "a",
+            ..Place::default()
+        };
+        for is_told in [true, false] {
+            let noted = seen.note(Guardrail::RowSize, place, above(50, true), at(10));
+            assert_eq!(noted, is_told);
+        }
     }
 
     #[test]
@@ -150,7 +183,7 @@ mod tests {
                 partition,
                 ..Place::default()
             };
-            seen.note(Guardrail::PartitionRows, place, value, false, 0);
+            seen.note(Guardrail::PartitionRows, place, above(value, false), 0);
         }
         let [(_, entry)] = &seen.all()[..] else {
             panic!("one place");

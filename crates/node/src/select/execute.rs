@@ -97,7 +97,7 @@ async fn execute_at(
         plan,
         parameters: &parameters,
     };
-    // What leads to the cursor is gone before the first row is waited for, as the future holds it
+    // All that leads to the cursor is gone before the first row is waited for, as the future holds it
     // for as long as it can be named.
     let (mut cursor, progress) = {
         let (partitions, slices) = reads(plan, values)?;

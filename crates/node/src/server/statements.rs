@@ -347,7 +347,7 @@ impl Statements {
     async fn role_of(&self, identity: &str, address: SocketAddr) -> Option<Arc<str>> {
         let role = role_of_identity(&self.database.storage.catalog(), identity)?;
         if let Some(log) = &self.audit
-            && let Some(line) = login_line(log, &address.to_string(), Some(&role), None)
+            && let Some(line) = login_line(log, &address.to_string(), Some(&role), None, 1)
         {
             log.check_login().ok()?;
             log.write_login(line).await.ok()?;

@@ -53,6 +53,20 @@ fn bind(value: Value) -> BoundValue {
 }
 
 #[test]
+fn texts_that_grow_with_each_call_are_bounded_together() {
+    let nested = |calls: usize| format!("{}'\"'{}", "tojson(".repeat(calls), ")".repeat(calls));
+    let deep = nested(21);
+    let (prepared, _) = prepare(&deep, "text").unwrap();
+    assert!(prepared.constant().is_none(), "a plan holds it");
+    assert!(evaluate(&deep, "text", vec![]).is_ok());
+    let many = format!("[{}]", vec![deep; 3].join(", "));
+    let refused = evaluate(&many, "list<text>", vec![]).unwrap_err();
+    assert!(refused.contains("the results of functions"), "{refused}");
+    let short = format!("[{}]", vec![nested(2); 1_000].join(", "));
+    assert!(evaluate(&short, "list<text>", vec![]).is_ok());
+}
+
+#[test]
 fn constants_are_folded() {
     for (text, cql_type, expected) in [
         ("1", "bigint", "1"),

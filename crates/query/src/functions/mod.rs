@@ -104,9 +104,19 @@ impl ScalarFunction {
     /// masks.
     ///
     /// # Errors
-    /// If there is no result for the arguments: a time is out of range, or bytes are no value of
-    /// the type.
+    /// If there is no result for the arguments: a time is out of range, bytes are no value of the
+    /// type, or the results of one row take too many bytes together.
     pub fn evaluate(
+        &self,
+        arguments: &[Option<Bytes>],
+        clock: &StatementClock,
+    ) -> Result<Option<Bytes>, CqlError> {
+        let result = self.result(arguments, clock)?;
+        clock.take_result(result.as_ref().map_or(0, Bytes::len))?;
+        Ok(result)
+    }
+
+    fn result(
         &self,
         arguments: &[Option<Bytes>],
         clock: &StatementClock,

@@ -78,12 +78,13 @@ const fn of_vectors(name: &'static str, body: OfValues) -> Declaration {
     }
 }
 
-/// Declares a function that turns any value into JSON.
+/// Declares a function that turns any value into JSON. It isn't folded: a plan would hold texts
+/// many times as long as its statement's.
 const fn to_json(name: &'static str) -> Declaration {
     Declaration {
         name,
         signature: Signature::Any,
-        is_foldable: true,
+        is_foldable: false,
         body: Body::ToJson,
     }
 }
