@@ -32,6 +32,12 @@ impl CreateTablePlan {
         &self.keyspace
     }
 
+    /// The warnings that options have no effect.
+    pub fn warnings(&self) -> Vec<String> {
+        let table = &self.create.table.name;
+        self.options.warnings(&self.keyspace, table)
+    }
+
     pub fn prepare(keyspace: &str, create: &CreateTable) -> Result<Self, CqlError> {
         let name = &create.table.name;
         names::check_table(keyspace, name)?;
