@@ -43,7 +43,9 @@ impl CreateTablePlan {
         names::check_table(keyspace, name)?;
         if create.compact_storage {
             return Err(CqlError::invalid(
-                "COMPACT STORAGE tables are not supported: leave the option out",
+                "COMPACT STORAGE is not supported by Annulus: it lays rows out for clients of \
+                 Thrift, which is gone; leave the option out, and CQL reads and writes the table \
+                 as before",
             ));
         }
         check_columns(create)?;
