@@ -8,6 +8,7 @@ import pytest
 from cassandra.cluster import Cluster
 from server import Server
 
+INTERNALS = "SCHEMA WITH INTERNALS"
 CQLSH = pathlib.Path(sys.executable).parent / "cqlsh"
 
 # Statements that end with a semicolon at the end of a line.
@@ -106,7 +107,28 @@ def fresh(tmp_path):
         yield second
 
 
-@pytest.mark.parametrize("what", ["SCHEMA", "SCHEMA WITH INTERNALS"])
+@pytest.mark.parametrize("what", [INTERNALS, "KEYSPACE plain WITH INTERNALS", "plain WITH INTERNALS"])
+def test_internals_of_the_whole_are_those_of_each_table(described, what):
+    whole = by_driver(described, what)
+    tables = [row for row in whole if row[1] == "table"]
+    assert ("plain", "dropped") in {(keyspace, name) for keyspace, _, name, _ in tables}
+    for keyspace, _, name, text in tables:
+        assert "WITH ID = " in text
+        assert by_driver(described, f"TABLE {keyspace}.{name} WITH INTERNALS")[0][3] == text
+    by_name = {(keyspace, name): text for keyspace, _, name, text in tables}
+    dropped = by_name["plain", "dropped"].splitlines()
+    assert "    a int," in dropped and "ALTER TABLE plain.dropped DROP a USING TIMESTAMP 1000;" in dropped
+    printed = by_cqlsh(described, what).splitlines()
+    assert "ALTER TABLE plain.dropped DROP a USING TIMESTAMP 1000;" in printed
+    assert sum(") WITH ID = " in line for line in printed) == len(tables)
+
+
+def test_nothing_internal_is_described_unless_asked_for(described):
+    text = by_cqlsh(described, "SCHEMA")
+    assert "ID = " not in text and "USING TIMESTAMP" not in text
+
+
+@pytest.mark.parametrize("what", ["SCHEMA", INTERNALS])
 def test_what_cqlsh_describes_is_pasted_into_cqlsh(described, fresh, tmp_path, what):
     text = by_cqlsh(described, what)
     (tmp_path / "schema.cql").write_text(text)
@@ -115,7 +137,7 @@ def test_what_cqlsh_describes_is_pasted_into_cqlsh(described, fresh, tmp_path, w
     assert by_driver(fresh, what) == by_driver(described, what)
 
 
-@pytest.mark.parametrize("what", ["SCHEMA", "SCHEMA WITH INTERNALS"])
+@pytest.mark.parametrize("what", ["SCHEMA", INTERNALS])
 def test_what_a_driver_reads_is_executed_by_a_driver(described, fresh, what):
     rows = by_driver(described, what)
     assert {kind for _, kind, _, _ in rows} == KINDS

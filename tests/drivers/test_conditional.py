@@ -58,10 +58,11 @@ def test_a_timestamp_and_a_condition_exclude_each_other(table):
         table.execute("INSERT INTO t (p, c, a) VALUES (1, 1, 5) IF NOT EXISTS USING TIMESTAMP 5")
 
 
-def test_compare_and_set_counts_every_step(table):
+@pytest.mark.parametrize("level", [ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERIAL])
+def test_compare_and_set_counts_every_step(table, level):
     table.execute("INSERT INTO t (p, c, a) VALUES (1, 1, 0)")
     update = table.prepare("UPDATE t SET a = ? WHERE p = 1 AND c = 1 IF a = ?")
-    serial = SimpleStatement("SELECT a FROM t WHERE p = 1 AND c = 1", consistency_level=ConsistencyLevel.SERIAL)
+    serial = SimpleStatement("SELECT a FROM t WHERE p = 1 AND c = 1", consistency_level=level)
     steps = 0
     for _ in range(10):
         seen = table.execute(serial).one().a
@@ -69,6 +70,27 @@ def test_compare_and_set_counts_every_step(table):
         steps += sum(result.was_applied for result in results)
         assert {result.one().a for result in results if not result.was_applied} == {seen + 1}
     assert table.execute(serial).one().a == steps == 10
+
+
+@pytest.mark.embedded("LIKE in a condition is ScyllaDB's")
+def test_like(table):
+    table.execute("INSERT INTO t (p, c, a, b) VALUES (1, 1, 0, 'xyz')")
+    update = "UPDATE t SET a = {} WHERE p = 1 AND c = 1 IF b LIKE '{}'"
+    for a, pattern in enumerate(["x%", "xyz", "%z", "%y%", "x_z", "%"], 1):
+        assert table.execute(update.format(a, pattern)).was_applied, pattern
+        assert table.execute("SELECT a FROM t").one().a == a
+    for pattern in ["y%", "x", "X%", "%y", "x_", ""]:
+        result = table.execute(update.format(9, pattern))
+        assert not result.was_applied and result.one().b == "xyz", pattern
+    prepared = table.prepare("DELETE FROM t WHERE p = 1 AND c = 1 IF b LIKE ? AND a = 6")
+    assert not table.execute(prepared, ("z%",)).was_applied
+    assert table.execute(prepared, ("x%",)).was_applied
+    # Null is like nothing, and a number has no pattern.
+    table.execute("INSERT INTO t (p, c, a) VALUES (1, 1, 1)")
+    assert not table.execute(update.format(9, "%")).was_applied
+    with pytest.raises(InvalidRequest, match="LIKE"):
+        table.execute("UPDATE t SET b = 'x' WHERE p = 1 AND c = 1 IF a LIKE '1%'")
+    assert table.execute("SELECT a, b FROM t").one() == (1, None)
 
 
 def test_exists(table):

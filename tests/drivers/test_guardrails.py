@@ -13,9 +13,11 @@ THRESHOLDS = """
 batch_size_warn_threshold = "1KiB"
 batch_size_fail_threshold = "4KiB"
 row_size_warn_threshold = 2000
+row_size_fail_threshold = 3000
 column_value_size_warn_threshold = 100
 column_value_size_fail_threshold = "1KiB"
 collection_size_warn_threshold = 50
+collection_size_fail_threshold = 100
 items_per_collection_warn_threshold = 3
 items_per_collection_fail_threshold = 5
 tombstone_warn_threshold = 10
@@ -100,6 +102,58 @@ def test_collections(ks):
         ks, "INSERT INTO t (p, c, f) VALUES (1, 1, {1, 2, 3, 4, 5, 6})"
     )
     assert warnings(ks, "UPDATE t SET l = l + [1, 2] WHERE p = 1 AND c = 1") == []
+
+
+def test_the_size_of_a_collection(ks):
+    ks.execute("CREATE TABLE sizes (p int PRIMARY KEY, m map<text, text>, f frozen<list<text>>)")
+    by_map = "INSERT INTO sizes (p, m) VALUES (1, {{'{}': '{}'}})"
+    # A frozen one takes 4 bytes more, and 4 for each element.
+    frozen = "INSERT INTO sizes (p, f) VALUES (1, ['', '{}'])"
+    for column, fits, too_large in [
+        ("m", by_map.format("k" * 20, "v" * 30), by_map.format("k" * 20, "v" * 31)),
+        ("f", frozen.format("v" * 38), frozen.format("v" * 39)),
+    ]:
+        assert warnings(ks, fits) == []
+        assert warnings(ks, too_large) == [
+            f"Guardrail collection_size violated: Detected collection {column} of size 51, this exceeds the warning threshold of 50."
+        ]
+    for column, largest, too_large in [
+        ("m", by_map.format("k" * 50, "v" * 50), by_map.format("k" * 50, "v" * 51)),
+        ("f", frozen.format("v" * 88), frozen.format("v" * 89)),
+    ]:
+        assert len(warnings(ks, largest)) == 1
+        refusal = refused(ks, too_large)
+        assert f"Detected collection {column} of size 101, this exceeds the failure threshold of 100." in refusal
+    assert [len(value) for value in ks.execute("SELECT m, f FROM sizes").one()] == [1, 2]
+    assert ks.execute("SELECT f FROM sizes").one().f == ["", "v" * 88]
+    ks.execute("DROP TABLE sizes")
+
+
+def test_the_size_of_a_row(ks):
+    ks.execute("CREATE TABLE sizes (p int, c text, v text, w text, x text, s text STATIC, PRIMARY KEY (p, c))")
+    insert = "INSERT INTO sizes (p, c, v, w, x) VALUES (1, 'abc', '{}', '{}', '{}')"
+
+    def of_rows(statement):
+        return [warning for warning in warnings(ks, statement) if "row_size" in warning]
+
+    assert of_rows(insert.format("v" * 1000, "w" * 997, "")) == []
+    assert of_rows(insert.format("v" * 1000, "w" * 997, "x")) == [
+        "Guardrail row_size violated: A row of table g.sizes has size 2001 in one write, this exceeds the warning threshold of 2000."
+    ]
+    assert len(of_rows(insert.format("v" * 1000, "w" * 1000, "x" * 997))) == 1
+    too_large = insert.format("v" * 1000, "w" * 1000, "x" * 998)
+    assert "has size 3001 in one write, this exceeds the failure threshold of 3000." in refused(ks, too_large)
+    assert len(ks.execute("SELECT x FROM sizes").one().x) == 997
+    # Each row of a batch has a size of its own.
+    made = BatchStatement(batch_type=BatchType.UNLOGGED)
+    for c in "ab":
+        made.add(SimpleStatement(f"INSERT INTO sizes (p, c, v) VALUES (1, '{c}', '{'v' * 1000}')"))
+    assert of_rows(made) == []
+    counted = ks.execute(
+        "SELECT * FROM system.large_data WHERE keyspace_name = 'g' AND table_name = 'sizes' AND guardrail = 'row_size'"
+    ).one()
+    assert (counted.warned, counted.refused, counted.largest) == (2, 1, 3001)
+    ks.execute("DROP TABLE sizes")
 
 
 def test_batches(ks):
@@ -255,8 +309,8 @@ def test_violations_are_listed_counted_and_logged(guarded, ks):
     status, metrics = guarded.http("/metrics")
     assert status == 200
     assert 'guardrail_violations_total{guardrail="column_value_size",outcome="refused"}' in metrics
-    line = next(line for line in guarded.log().splitlines() if "column_value_size" in line and 'keyspace="g"' in line)
-    assert 'table="t"' in line and "WARN" in line
+    lines = [line for line in guarded.log().splitlines() if 'keyspace="g" table="t" column="v"' in line]
+    assert any("WARN" in line and 'guardrail="column_value_size"' in line for line in lines)
     settings = ks.execute("SELECT value FROM system_views.settings WHERE name = 'batch_size_fail_threshold'")
     assert settings.one().value == "4096"
 

@@ -8,6 +8,7 @@ import pytest
 from cassandra import Unauthorized
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import NoHostAvailable
+from cassandra.protocol import SyntaxException
 
 from conftest import connect
 from process import BINARY
@@ -144,6 +145,48 @@ def test_the_operators_commands_log_in(server, admin, tmp_path):
     answered = tasks("--user", "reader", "--password-file", tmp_path / "password")
     assert answered.returncode == 0, answered.stderr
     json.loads(answered.stdout)
+
+
+@pytest.mark.parametrize("permission", ["VECTOR_SEARCH_INDEXING", "TEXT_SEARCH_INDEXING"])
+def test_an_index_service_reads_what_has_an_index_and_does_nothing_else(server, admin, permission):
+    admin.execute("CREATE TABLE IF NOT EXISTS s.plain (id int PRIMARY KEY, x int)")
+    admin.execute("CREATE ROLE indexer WITH LOGIN = true AND PASSWORD = 'indexer secret'")
+    reads = [
+        "SELECT id, v, token(id) FROM s.t WHERE token(id) > 0",
+        "SELECT * FROM s.t_scylla_cdc_log",
+    ]
+    system = ["group0_history", "versions", "cdc_streams", "cdc_timestamps", "tablets"]
+    with Login(server, "indexer", "indexer secret") as indexer:
+
+        def refused(statements, permission):
+            for statement in statements:
+                with pytest.raises(Unauthorized, match=f"User indexer has no {permission} permission"):
+                    indexer.execute(statement)
+
+        refused(reads, "SELECT")
+        admin.execute(f"GRANT {permission} ON ALL KEYSPACES TO indexer")
+        for read in reads:
+            indexer.execute(read)
+        prepared = indexer.prepare("SELECT id FROM s.t WHERE id = ?")
+        assert indexer.execute(prepared, (1,)).one().id == 1
+        for table in system:
+            indexer.execute(f"SELECT * FROM system.{table}")
+        granted = {(row.role, row.permission) for row in admin.execute("LIST ALL PERMISSIONS OF indexer")}
+        assert granted == {("indexer", permission)}
+        refused(["SELECT * FROM s.plain", "SELECT role FROM system_auth.roles"], "SELECT")
+        refused(["INSERT INTO s.t (id) VALUES (5)", "DELETE FROM s.t WHERE id = 1", "TRUNCATE s.t"], "MODIFY")
+        refused(["ALTER TABLE s.t ADD x int", "CREATE INDEX ON s.plain (x)", "DROP INDEX s.i"], "ALTER")
+        refused(["CREATE TABLE s.more (id int PRIMARY KEY)"], "CREATE")
+        refused(["DROP TABLE s.t"], "DROP")
+        refused(["GRANT SELECT ON s.t TO indexer"], "AUTHORIZE")
+        admin.execute(f"REVOKE {permission} ON ALL KEYSPACES FROM indexer")
+        refused(reads, "SELECT")
+        with pytest.raises(Unauthorized, match="no SELECT permission"):
+            indexer.execute(prepared, (1,))
+    for narrower in ["KEYSPACE s", "s.t"]:
+        with pytest.raises(SyntaxException, match="does not support any of the requested permissions"):
+            admin.execute(f"GRANT {permission} ON {narrower} TO indexer")
+    admin.execute("DROP ROLE indexer")
 
 
 def test_system_auth_is_for_those_who_may_read_it(server, admin):

@@ -159,3 +159,62 @@ def test_dropping_a_keyspace_drops_its_tables(session):
         session.execute(f"DROP KEYSPACE {name}")
         with pytest.raises(InvalidRequest, match=name):
             session.execute(f"SELECT * FROM {name}.t")
+
+
+def warnings(session, statement):
+    future = session.execute_async(statement)
+    future.result()
+    return future.warnings or []
+
+
+@pytest.mark.embedded("Cassandra has none of ScyllaDB's options, and memtables of its own")
+def test_options_that_mean_nothing_on_one_node_are_warned_of(session):
+    asked = {
+        "tablets": "{'min_tablet_count': 8}",
+        "tombstone_gc": "{'mode': 'immediate'}",
+        "per_partition_rate_limit": "{'max_reads_per_second': 10, 'max_writes_per_second': 100}",
+        "extensions": "{'paxos': '0xff'}",
+        "memtable": "'trie'",
+    }
+    created = warnings(
+        session,
+        "CREATE TABLE t (k int PRIMARY KEY) WITH " + " AND ".join(f"{name} = {text}" for name, text in asked.items()),
+    )
+    session.execute("CREATE TABLE u (k int PRIMARY KEY)")
+    altered = [warnings(session, f"ALTER TABLE u WITH {name} = {text}") for name, text in asked.items()]
+    for name, in_create, in_alter in zip(asked, created, altered, strict=True):
+        assert in_create.startswith(f"Option '{name}' of table {session.keyspace}.t has no effect: ")
+        assert in_alter == [in_create.replace(".t has", ".u has")]
+    assert "there is one node" in created[0]
+    # They are shown back.
+    for table in ["t", "u"]:
+        described = session.execute(f"DESCRIBE TABLE {table}").one().create_statement
+        for name in asked:
+            assert f"{name} = " in described
+
+
+@pytest.mark.embedded("Cassandra has none of ScyllaDB's options")
+def test_options_that_ask_for_nothing_are_not_warned_of(session):
+    options = "tablets = {} AND tombstone_gc = {'mode': 'timeout', 'propagation_delay_in_seconds': 3600}"
+    options += " AND per_partition_rate_limit = {} AND extensions = {} AND memtable = 'default' AND comment = 'x'"
+    assert warnings(session, f"CREATE TABLE t (k int PRIMARY KEY) WITH {options}") == []
+    assert warnings(session, f"ALTER TABLE t WITH {options}") == []
+
+
+@pytest.mark.embedded("Cassandra has none of ScyllaDB's options")
+@pytest.mark.parametrize(
+    "option, words",
+    [
+        ("tombstone_gc = {'mode': 'sometimes'}", "sometimes.*timeout, repair, disabled, immediate"),
+        ("tombstone_gc = {'delay': 1}", "delay.*propagation_delay_in_seconds"),
+        ("tombstone_gc = {'mode': 'repair', 'propagation_delay_in_seconds': 'x'}", "x.*propagation_delay_in_seconds"),
+        ("per_partition_rate_limit = {'max_reads_per_minute': 1}", "max_reads_per_minute.*max_reads_per_second"),
+        ("per_partition_rate_limit = {'max_reads_per_second': -1}", "-1.*max_reads_per_second"),
+    ],
+)
+def test_keys_and_values_of_scyllas_options_are_checked(session, option, words):
+    with pytest.raises(ConfigurationException, match=words):
+        session.execute(f"CREATE TABLE t (k int PRIMARY KEY) WITH {option}")
+    session.execute("CREATE TABLE t (k int PRIMARY KEY)")
+    with pytest.raises(ConfigurationException, match=words):
+        session.execute(f"ALTER TABLE t WITH {option}")

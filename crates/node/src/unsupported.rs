@@ -13,16 +13,23 @@ pub(crate) fn refused(words: &str) -> CqlError {
 /// The reason and the way round, by the thing that the statement is about.
 fn remedy(words: &str) -> &'static str {
     let is_about = |things: &[&str]| things.iter().any(|thing| words.contains(thing));
-    if is_about(&["MATERIALIZED VIEW"]) {
-        "create an index on the column, or write a second table in the same batch"
+    if is_about(&["PRUNE"]) {
+        "there are no views here that could have rows without a base; leave the statement out"
+    } else if is_about(&["MATERIALIZED VIEW"]) {
+        "it keeps no copy of a table under another key; create an index on the column, which finds \
+         the same rows, or write a second table in the same batch"
+    } else if is_about(&["COMPACT STORAGE"]) {
+        "no table here has it, as it lays rows out for clients of Thrift; leave the statement out"
     } else if is_about(&["FUNCTION", "AGGREGATE"]) {
         "it runs no code of clients; use a built-in function, or compute in the application"
     } else if is_about(&["TRIGGER"]) {
         "it runs no code of clients; follow the CDC log of the table"
     } else if is_about(&["SERVICE"]) {
         "one node has no service levels; --search-share and --ingest-share divide its processors"
+    } else if is_about(&["REBUILD"]) {
+        "an index follows its table by itself; to build it anew, drop it and create it again"
     } else {
-        "drop the index and create it again"
+        "an index is built for the options that it has; drop the index and create it again"
     }
 }
 
@@ -31,13 +38,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_way_round_fits_the_statement() {
+    fn the_reason_and_the_way_round_fit_the_statement() {
         for (words, part) in [
             ("CREATE MATERIALIZED VIEW", "second table"),
+            ("DROP MATERIALIZED VIEW", "create an index"),
+            ("PRUNE MATERIALIZED VIEW", "leave the statement out"),
+            ("ALTER TABLE ... DROP COMPACT STORAGE", "Thrift"),
             ("CREATE OR REPLACE FUNCTION", "built-in"),
             ("DROP TRIGGER", "CDC log"),
-            ("ATTACH SERVICE", "--search-share"),
-            ("REBUILD INDEX", "create it again"),
+            ("ATTACH SERVICE LEVEL", "--search-share"),
+            ("LIST ALL SERVICE LEVELS", "--search-share"),
+            ("ALTER INDEX", "options"),
+            ("REBUILD INDEX", "follows its table"),
         ] {
             let message = refused(words).message;
             assert!(

@@ -5,39 +5,48 @@ use crate::ast::{Statement, Truncate};
 
 /// First words of statements that are known but not supported: enough words to name the kind of
 /// thing that the statement is about.
-const UNSUPPORTED: [&[&str]; 22] = [
+const UNSUPPORTED: [&[&str]; 14] = [
     &["CREATE", "FUNCTION"],
     &["CREATE", "OR", "REPLACE", "FUNCTION"],
     &["CREATE", "AGGREGATE"],
     &["CREATE", "OR", "REPLACE", "AGGREGATE"],
     &["CREATE", "TRIGGER"],
     &["CREATE", "MATERIALIZED", "VIEW"],
-    &["CREATE", "SERVICE", "LEVEL"],
-    &["CREATE", "SERVICE_LEVEL"],
     &["ALTER", "MATERIALIZED", "VIEW"],
-    &["ALTER", "SERVICE", "LEVEL"],
-    &["ALTER", "SERVICE_LEVEL"],
     &["ALTER", "INDEX"],
     &["DROP", "FUNCTION"],
     &["DROP", "AGGREGATE"],
     &["DROP", "TRIGGER"],
     &["DROP", "MATERIALIZED", "VIEW"],
-    &["DROP", "SERVICE", "LEVEL"],
-    &["DROP", "SERVICE_LEVEL"],
-    &["ATTACH", "SERVICE"],
-    &["DETACH", "SERVICE"],
     &["PRUNE", "MATERIALIZED", "VIEW"],
     &["REBUILD", "INDEX"],
+];
+
+/// Words that stand before the service levels in ScyllaDB's statements about them.
+const BEFORE_SERVICE_LEVELS: [&[&str]; 10] = [
+    &["CREATE"],
+    &["ALTER"],
+    &["DROP"],
+    &["ATTACH"],
+    &["DETACH"],
+    &["LIST"],
+    &["LIST", "ALL"],
+    &["LIST", "ATTACHED"],
+    &["LIST", "ALL", "ATTACHED"],
+    &["LIST", "EFFECTIVE"],
+];
+/// The spellings of service levels.
+const SERVICE_LEVELS: [&[&str]; 4] = [
+    &["SERVICE", "LEVEL"],
+    &["SERVICE", "LEVELS"],
+    &["SERVICE_LEVEL"],
+    &["SERVICE_LEVELS"],
 ];
 
 impl Cursor<'_> {
     pub(super) fn statement(&mut self) -> Parse<Statement> {
         if let Some(words) = self.unsupported() {
-            // The rest is not parsed, but it must be made of valid tokens.
-            while self.current().kind != super::lexer::Kind::End {
-                self.take()?;
-            }
-            return Ok(Statement::Unsupported(words.join(" ")));
+            return self.refused(words);
         }
         let statement = match self.at_role_statement() {
             true => self.role_statement()?,
@@ -47,14 +56,37 @@ impl Cursor<'_> {
         Ok(statement)
     }
 
-    fn unsupported(&self) -> Option<&'static [&'static str]> {
-        UNSUPPORTED.into_iter().find(|words| {
-            is_word(&self.current(), words[0])
-                && words[1..].iter().enumerate().all(|(position, word)| {
-                    self.ahead(position + 1)
-                        .is_some_and(|token| is_word(&token, word))
-                })
-        })
+    /// A statement that is not carried out, named by these words. The rest is not parsed, but it
+    /// must be made of valid tokens.
+    pub(super) fn refused(&mut self, words: String) -> Parse<Statement> {
+        while self.current().kind != super::lexer::Kind::End {
+            self.take()?;
+        }
+        Ok(Statement::Unsupported(words))
+    }
+
+    fn unsupported(&self) -> Option<String> {
+        let plain = UNSUPPORTED.into_iter().find(|words| self.at_words(words));
+        plain
+            .map(|words| words.join(" "))
+            .or_else(|| self.about_service_levels())
+    }
+
+    fn about_service_levels(&self) -> Option<String> {
+        let before = BEFORE_SERVICE_LEVELS.into_iter();
+        let mut all =
+            before.flat_map(|before| SERVICE_LEVELS.map(|levels| [before, levels].concat()));
+        all.find(|words| self.at_words(words))
+            .map(|words| words.join(" "))
+    }
+
+    /// Whether these words stand here.
+    pub(super) fn at_words(&self, words: &[&str]) -> bool {
+        is_word(&self.current(), words[0])
+            && words[1..].iter().enumerate().all(|(position, word)| {
+                self.ahead(position + 1)
+                    .is_some_and(|token| is_word(&token, word))
+            })
     }
 
     fn supported_statement(&mut self) -> Parse<Statement> {

@@ -94,15 +94,13 @@ impl Cursor<'_> {
     }
 
     fn table_option(&mut self, create: &mut CreateTable) -> Parse<()> {
-        let followed_by =
-            |cursor: &Self, word: &str| cursor.second().is_some_and(|next| is_word(&next, word));
         let token = self.current();
-        if is_word(&token, "COMPACT") && followed_by(self, "STORAGE") {
+        if self.at_words(&["COMPACT", "STORAGE"]) {
             self.expect_words(&["COMPACT", "STORAGE"])?;
             create.compact_storage = true;
             return Ok(());
         }
-        if is_word(&token, "CLUSTERING") && followed_by(self, "ORDER") {
+        if self.at_words(&["CLUSTERING", "ORDER"]) {
             self.expect_words(&["CLUSTERING", "ORDER", "BY"])?;
             let order = self.parenthesised(|cursor| {
                 let column = cursor.column_name()?;
@@ -151,6 +149,9 @@ impl Cursor<'_> {
                 columns: self.one_or_more(Self::column_definition)?,
             }
         } else if self.eat_word("DROP")? {
+            if self.at_words(&["COMPACT", "STORAGE"]) {
+                return self.refused("ALTER TABLE ... DROP COMPACT STORAGE".to_owned());
+            }
             self.drop_columns()?
         } else if self.eat_word("RENAME")? {
             AlterTableChange::RenameColumns(self.renames(Self::column_name)?)

@@ -793,4 +793,34 @@ fn statements_that_are_not_carried_out_keep_their_first_words() {
         words("create or replace function f (a int)"),
         "CREATE OR REPLACE FUNCTION"
     );
+    for (text, first) in [
+        ("list service level s", "LIST SERVICE LEVEL"),
+        ("LIST ALL SERVICE LEVELS", "LIST ALL SERVICE LEVELS"),
+        ("LIST SERVICE_LEVEL s", "LIST SERVICE_LEVEL"),
+        (
+            "LIST ATTACHED SERVICE LEVEL OF r",
+            "LIST ATTACHED SERVICE LEVEL",
+        ),
+        (
+            "LIST ALL ATTACHED SERVICE LEVELS",
+            "LIST ALL ATTACHED SERVICE LEVELS",
+        ),
+        (
+            "LIST EFFECTIVE SERVICE LEVEL OF r",
+            "LIST EFFECTIVE SERVICE LEVEL",
+        ),
+        ("DETACH SERVICE_LEVEL FROM r", "DETACH SERVICE_LEVEL"),
+        ("CREATE SERVICE LEVEL s", "CREATE SERVICE LEVEL"),
+        (
+            "alter table if exists ks.t drop compact storage;",
+            "ALTER TABLE ... DROP COMPACT STORAGE",
+        ),
+    ] {
+        assert_eq!(words(text), first, "{text}");
+    }
+    // A column may have the name.
+    assert!(matches!(
+        parse("ALTER TABLE t DROP compact"),
+        Statement::AlterTable(_)
+    ));
 }

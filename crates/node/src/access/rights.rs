@@ -173,7 +173,14 @@ impl Rights {
     /// Whether the role reads the table for an index service: the table has an index on vectors, or
     /// is the log of one that has.
     fn indexes(&self, table: &Table, catalog: &Catalog) -> bool {
-        if !self.everywhere.has(Permission::VectorSearchIndexing) {
+        let of_index_services = [
+            Permission::VectorSearchIndexing,
+            Permission::TextSearchIndexing,
+        ];
+        if !of_index_services
+            .into_iter()
+            .any(|permission| self.everywhere.has(permission))
+        {
             return false;
         }
         let base = table.log_of.and_then(|base| catalog.table_by_id(base));
@@ -256,15 +263,21 @@ mod tests {
 
     #[test]
     fn an_index_service_reads_what_has_an_index_and_its_log() {
-        let rights = with_grants(&[(Resource::AllKeyspaces, Permission::VectorSearchIndexing)]);
-        let catalog = fixtures::catalog();
-        let may = |name| {
-            let table = catalog.table("shop", name).unwrap();
-            rights
-                .need_on_table(Permission::Select, table, &catalog)
-                .is_ok()
-        };
-        assert!(may("films") && may("films_scylla_cdc_log"));
-        assert!(!may("Odd Names"));
+        for granted in [
+            Permission::VectorSearchIndexing,
+            Permission::TextSearchIndexing,
+        ] {
+            let rights = with_grants(&[(Resource::AllKeyspaces, granted)]);
+            let catalog = fixtures::catalog();
+            let may = |permission, name| {
+                let table = catalog.table("shop", name).unwrap();
+                rights.need_on_table(permission, table, &catalog).is_ok()
+            };
+            for name in ["films", "films_scylla_cdc_log"] {
+                assert!(may(Permission::Select, name));
+                assert!(!may(Permission::Modify, name) && !may(Permission::Alter, name));
+            }
+            assert!(!may(Permission::Select, "Odd Names"));
+        }
     }
 }

@@ -77,7 +77,12 @@ impl<'a> Schema<'a> {
 
     /// Describes the keyspace, and its types and its tables with their indexes unless `only` is
     /// set. Each type stands behind those that it uses.
-    pub fn describe_keyspace(&self, keyspace: &Keyspace, only: bool) -> Vec<Vec<String>> {
+    pub fn describe_keyspace(
+        &self,
+        keyspace: &Keyspace,
+        only: bool,
+        internals: bool,
+    ) -> Vec<Vec<String>> {
         let statement = create::keyspace(keyspace);
         let statement = if self.is_system(&keyspace.name) {
             as_comment(
@@ -99,7 +104,7 @@ impl<'a> Schema<'a> {
             rows.extend(
                 by_name(&keyspace.tables)
                     .filter(|table| table.log_of.is_none())
-                    .flat_map(|table| self.describe_table(table, false)),
+                    .flat_map(|table| self.describe_table(table, internals)),
             );
         }
         rows

@@ -25,6 +25,8 @@ use crate::database::Database;
 #[derive(Debug)]
 pub struct DescribePlan {
     target: DescribedObject,
+    /// Whether tables are described with their ids and the columns that were dropped.
+    internals: bool,
     columns: Arc<[ColumnSpec]>,
 }
 
@@ -53,7 +55,6 @@ enum DescribedObject {
     Table {
         keyspace: String,
         name: String,
-        internals: bool,
     },
     Type {
         keyspace: String,
@@ -115,10 +116,11 @@ pub fn prepare(
         catalog: &catalog,
         system: &database.system,
     };
-    Ok(plan(resolve(&schema, keyspace, describe)?))
+    let target = resolve(&schema, keyspace, describe)?;
+    Ok(plan(target, describe.internals))
 }
 
-fn plan(target: DescribedObject) -> DescribePlan {
+fn plan(target: DescribedObject, internals: bool) -> DescribePlan {
     let columns = target.column_names().iter().map(|name| ColumnSpec {
         keyspace: "system".into(),
         table: "describe".into(),
@@ -128,6 +130,7 @@ fn plan(target: DescribedObject) -> DescribePlan {
     DescribePlan {
         columns: columns.collect(),
         target,
+        internals,
     }
 }
 
@@ -138,7 +141,7 @@ pub fn execute(database: &Database, plan: &DescribePlan) -> Result<Answer, CqlEr
         catalog: &catalog,
         system: &database.system,
     };
-    Ok(answer(plan, &rows(&schema, &plan.target)?))
+    Ok(answer(plan, &rows(&schema, plan)?))
 }
 
 fn answer(plan: &DescribePlan, rows: &[Vec<String>]) -> Answer {
@@ -164,7 +167,6 @@ fn resolve(
     in_use: Option<&str>,
     describe: &Describe,
 ) -> Result<DescribedObject, CqlError> {
-    let internals = describe.internals;
     Ok(match &describe.target {
         DescribeTarget::Cluster => DescribedObject::Cluster,
         DescribeTarget::Schema { full } => DescribedObject::Schema { full: *full },
@@ -197,7 +199,6 @@ fn resolve(
             DescribedObject::Table {
                 keyspace: keyspace.to_owned(),
                 name: table.name.clone(),
-                internals,
             }
         }
         DescribeTarget::Index { keyspace, name } => {
@@ -221,7 +222,7 @@ fn resolve(
                 name.name
             )));
         }
-        DescribeTarget::Any(name) => resolve_any(schema, in_use, name, internals)?,
+        DescribeTarget::Any(name) => resolve_any(schema, in_use, name)?,
     })
 }
 
@@ -231,7 +232,6 @@ fn resolve_any(
     schema: &Schema<'_>,
     in_use: Option<&str>,
     name: &TableName,
-    internals: bool,
 ) -> Result<DescribedObject, CqlError> {
     if name.keyspace.is_none() && schema.keyspace(&name.name).is_ok() {
         return Ok(DescribedObject::Keyspace {
@@ -250,7 +250,6 @@ fn resolve_any(
         return Ok(DescribedObject::Table {
             keyspace: keyspace.to_owned(),
             name: name.name.clone(),
-            internals,
         });
     }
     if schema.user_type(keyspace, &name.name).is_ok() {
@@ -288,8 +287,9 @@ fn capitalised(words: &str) -> String {
     }
 }
 
-fn rows(schema: &Schema<'_>, target: &DescribedObject) -> Result<Vec<Vec<String>>, CqlError> {
-    Ok(match target {
+fn rows(schema: &Schema<'_>, plan: &DescribePlan) -> Result<Vec<Vec<String>>, CqlError> {
+    let internals = plan.internals;
+    Ok(match &plan.target {
         DescribedObject::Cluster => vec![vec![
             schema.catalog.cluster_name.clone(),
             "Murmur3Partitioner".to_owned(),
@@ -319,16 +319,14 @@ fn rows(schema: &Schema<'_>, target: &DescribedObject) -> Result<Vec<Vec<String>
         DescribedObject::Schema { full } => schema
             .keyspaces()
             .filter(|keyspace| *full || !schema.is_system(&keyspace.name))
-            .flat_map(|keyspace| schema.describe_keyspace(keyspace, false))
+            .flat_map(|keyspace| schema.describe_keyspace(keyspace, false, internals))
             .collect(),
         DescribedObject::Keyspace { name, only } => {
-            schema.describe_keyspace(schema.keyspace(name)?, *only)
+            schema.describe_keyspace(schema.keyspace(name)?, *only, internals)
         }
-        DescribedObject::Table {
-            keyspace,
-            name,
-            internals,
-        } => schema.describe_table(schema.table(keyspace, name)?, *internals),
+        DescribedObject::Table { keyspace, name } => {
+            schema.describe_table(schema.table(keyspace, name)?, internals)
+        }
         DescribedObject::Index { keyspace, name } => {
             vec![schema.describe_index(keyspace, name)?]
         }

@@ -21,8 +21,8 @@ fn describe(text: &str, in_use: Option<&str>) -> Result<Vec<Vec<String>>, CqlErr
     let Statement::Describe(describe) = parsed.statement else {
         panic!("{text}");
     };
-    let plan = plan(resolve(&schema, in_use, &describe)?);
-    let rows = rows(&schema, &plan.target)?;
+    let plan = plan(resolve(&schema, in_use, &describe)?, describe.internals);
+    let rows = rows(&schema, &plan)?;
     // Encoded as for the wire, and decoded again.
     let Outcome::Rows(answer) = answer(&plan, &rows).outcome else {
         panic!("no rows");
@@ -101,6 +101,33 @@ fn internals_show_the_id() {
         text.contains(") WITH ID = 00000000-0000-0000-0000-0000000000dd\n"),
         "{text}"
     );
+}
+
+#[test]
+fn internals_are_shown_of_each_table_that_is_described() {
+    for (what, in_use) in [
+        ("SCHEMA", None),
+        ("FULL SCHEMA", None),
+        ("KEYSPACE shop", None),
+        ("KEYSPACE", Some("shop")),
+        ("shop", None),
+        ("shop.films", None),
+        ("films", Some("shop")),
+        ("TABLE shop.films", None),
+    ] {
+        let tables = |text: &str| -> Vec<String> {
+            let rows = describe(text, in_use).unwrap().into_iter();
+            let rows = rows.filter(|row| row[1] == "table");
+            rows.map(|mut row| row.remove(3)).collect()
+        };
+        let plain = tables(&format!("DESCRIBE {what}"));
+        let whole = tables(&format!("DESCRIBE {what} WITH INTERNALS"));
+        assert!(!plain.is_empty() && plain.len() == whole.len(), "{what}");
+        for (plain, whole) in plain.iter().zip(&whole) {
+            assert!(!plain.contains(" WITH ID = "), "{what}: {plain}");
+            assert!(whole.contains(" WITH ID = "), "{what}: {whole}");
+        }
+    }
 }
 
 #[test]

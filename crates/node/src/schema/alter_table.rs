@@ -58,6 +58,14 @@ impl AlterTablePlan {
         (&self.keyspace, &self.name)
     }
 
+    /// The warnings that options have no effect.
+    pub fn warnings(&self) -> Vec<String> {
+        match &self.change {
+            Change::Options(options) => options.warnings(&self.keyspace, &self.name),
+            _ => Vec::new(),
+        }
+    }
+
     pub fn prepare(keyspace: &str, alter: &AlterTable) -> Result<Self, CqlError> {
         let change = match &alter.change {
             AlterTableChange::AddColumns {

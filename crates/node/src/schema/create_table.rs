@@ -32,12 +32,20 @@ impl CreateTablePlan {
         &self.keyspace
     }
 
+    /// The warnings that options have no effect.
+    pub fn warnings(&self) -> Vec<String> {
+        let table = &self.create.table.name;
+        self.options.warnings(&self.keyspace, table)
+    }
+
     pub fn prepare(keyspace: &str, create: &CreateTable) -> Result<Self, CqlError> {
         let name = &create.table.name;
         names::check_table(keyspace, name)?;
         if create.compact_storage {
             return Err(CqlError::invalid(
-                "COMPACT STORAGE tables are not supported: leave the option out",
+                "COMPACT STORAGE is not supported by Annulus: it lays rows out for clients of \
+                 Thrift, which is gone; leave the option out, and CQL reads and writes the table \
+                 as before",
             ));
         }
         check_columns(create)?;

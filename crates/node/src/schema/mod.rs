@@ -21,6 +21,7 @@ mod replication;
 mod retry;
 mod row_ttl;
 mod table_options;
+mod unheeded;
 mod user_type;
 
 use std::sync::Arc;
@@ -301,6 +302,8 @@ impl SchemaPlan {
         match &self.work {
             Work::CreateKeyspace(plan) => plan.warnings(),
             Work::AlterKeyspace(plan) => plan.warning().into_iter().collect(),
+            Work::CreateTable(plan) => plan.warnings(),
+            Work::AlterTable(plan) => plan.warnings(),
             Work::CreateIndex(plan) => plan.warning().into_iter().collect(),
             _ => Vec::new(),
         }

@@ -2,7 +2,8 @@
 //!
 //! `default_time_to_live`, `gc_grace_seconds` and `cdc` have an effect here. All others concern
 //! files and nodes that this database does not have. They are checked so that a mistake shows where
-//! it is made, and kept to be shown again.
+//! it is made, and kept to be shown again. Of those that promise more than speed the client is
+//! warned ([`unheeded`]).
 
 use std::collections::BTreeMap;
 
@@ -10,6 +11,7 @@ use cql::ast::OptionValue;
 use cql::error::CqlError;
 use schema::{CdcOptions, Table};
 
+use super::unheeded::{self, Unheeded};
 use super::{cdc, compaction, compression, properties, retry};
 use crate::modify::MAX_TTL_S;
 
@@ -31,6 +33,7 @@ pub(super) struct TableOptions {
     pub cdc: Option<CdcOptions>,
     /// The other options by name, as CQL text.
     kept: BTreeMap<String, String>,
+    unheeded: Vec<Unheeded>,
 }
 
 /// The kind of values that an option takes.
@@ -42,7 +45,6 @@ enum Kind {
     /// A number from 0 to 1.
     Chance,
     BloomFilterChance,
-    Map,
     Compaction,
     Compression,
     Caching,
@@ -52,13 +54,12 @@ enum Kind {
 
 fn kind(name: &str) -> Option<Kind> {
     Some(match name {
-        "comment" | "memtable" => Kind::Text,
+        "comment" => Kind::Text,
         "allow_auto_snapshot" | "incremental_backups" | "in_memory" => Kind::Boolean,
         "memtable_flush_period_in_ms" | "paxos_grace_seconds" => Kind::Integer(0),
         "min_index_interval" | "max_index_interval" => Kind::Integer(1),
         "crc_check_chance" | "read_repair_chance" | "dclocal_read_repair_chance" => Kind::Chance,
         "bloom_filter_fp_chance" => Kind::BloomFilterChance,
-        "extensions" | "tombstone_gc" | "per_partition_rate_limit" | "tablets" => Kind::Map,
         "compaction" => Kind::Compaction,
         "compression" => Kind::Compression,
         "caching" => Kind::Caching,
@@ -83,12 +84,25 @@ impl TableOptions {
                 "gc_grace_seconds" => parsed.gc_grace_s = Some(seconds(name, value)?),
                 "cdc" => parsed.cdc = Some(cdc::parse(value)?),
                 _ => {
+                    if let Some((text, unheeded)) = unheeded::parse(name, value)? {
+                        parsed.kept.insert(name.clone(), text);
+                        parsed.unheeded.extend(unheeded);
+                        continue;
+                    }
                     let kind = kind(name).ok_or_else(|| properties::unknown(name))?;
                     parsed.kept.insert(name.clone(), text(name, value, kind)?);
                 }
             }
         }
         Ok(parsed)
+    }
+
+    /// The warnings that options of the table have no effect.
+    pub fn warnings(&self, keyspace: &str, table: &str) -> Vec<String> {
+        let unheeded = self.unheeded.iter();
+        unheeded
+            .map(|unheeded| unheeded.warning(keyspace, table))
+            .collect()
     }
 
     /// Sets these options of a table. Options that the statement does not give stay as they are.
@@ -181,7 +195,6 @@ fn text(name: &str, value: &OptionValue, kind: Kind) -> Result<String, CqlError>
             }
             format!("{chance:?}")
         }
-        Kind::Map => properties::map_text(properties::map(name, value)?),
         Kind::Compaction => compaction::text(value)?,
         Kind::Compression => compression::text(value)?,
         Kind::Caching => caching(name, value)?,

@@ -9,7 +9,6 @@
 use std::collections::BTreeMap;
 
 use cql::error::CqlError;
-use index::IndexedPart;
 use query::bind::PreparedInList;
 use query::relation::{Relation, RelationKind, Test, TupleList, TupleTest, conflicts};
 use schema::{Column, ColumnKind, Table};
@@ -163,7 +162,7 @@ struct Needs {
 }
 
 /// How far indexes serve a number of relations. Those that ask for elements of a column count as
-/// one, as in Cassandra: an index of its values lets them ask for its keys, too.
+/// one, as in Cassandra: a storage-attached index of its values lets them ask for its keys, too.
 #[derive(Clone, Copy, Default)]
 struct Service {
     relations: usize,
@@ -176,25 +175,18 @@ struct Service {
 impl Service {
     fn of<'r>(relations: impl IntoIterator<Item = &'r Relation>) -> Service {
         let mut service = Service::default();
-        let mut of_elements: BTreeMap<&str, Vec<(IndexedPart, &Relation)>> = BTreeMap::new();
+        let mut of_elements: BTreeMap<&str, Vec<&Relation>> = BTreeMap::new();
         for relation in relations {
             match relation.kind.element_of() {
-                Some((column, part)) => {
-                    let asked = of_elements.entry(&column.name).or_default();
-                    asked.push((part, relation));
-                }
+                Some((column, _)) => of_elements.entry(&column.name).or_default().push(relation),
                 None => service.count(relation.is_served(), relation.is_served_together()),
             }
         }
         for asked in of_elements.values() {
-            // An index without a class finds one element of a kind.
-            let asks_once = asked.iter().enumerate().all(|(at, (part, _))| {
-                let mut before = asked[..at].iter();
-                before.all(|(other, _)| part != other)
-            });
+            // An index without a class finds one element.
             service.count(
-                asks_once && asked.iter().any(|(_, one)| one.is_served()),
-                asked.iter().any(|(_, one)| one.is_served_together()),
+                asked.len() == 1 && asked[0].is_served(),
+                asked.iter().any(|one| one.is_served_together()),
             );
         }
         service

@@ -2,14 +2,13 @@
 
 use bytes::Bytes;
 use cql::error::{CqlError, ErrorKind};
-use value::{CqlType, Value, json_text};
+use value::{CqlType, json_text};
+
+use super::is_empty_value;
 
 /// The JSON text of a value. Null and an empty value give the text `null`.
 pub(super) fn to_json(cql_type: &CqlType, value: Option<&[u8]>) -> Result<Bytes, CqlError> {
-    let is_empty = |bytes: &&[u8]| {
-        bytes.is_empty() && matches!(Value::deserialize(cql_type, bytes), Ok(Value::Empty))
-    };
-    let value = value.filter(|bytes| !is_empty(bytes));
+    let value = value.filter(|bytes| !is_empty_value(cql_type, bytes));
     match json_text(cql_type, value) {
         Ok(text) => Ok(text.into()),
         Err(error) => Err(CqlError::invalid(format!(

@@ -38,8 +38,8 @@ pub use resolve::{
 };
 pub use text::{term_excerpt, term_text};
 pub use token::{TokenKey, is_token};
-use value::CqlType;
 use value::token::Partitioner;
+use value::{CqlType, Value};
 
 use crate::clock::StatementClock;
 
@@ -75,8 +75,11 @@ pub struct ScalarFunction {
 /// The implementation of a function.
 #[derive(Clone, Copy, Debug)]
 enum Body {
-    /// Takes serialised arguments, none of which is null.
+    /// Takes serialised arguments, none of which is null or an empty value of a type whose values
+    /// have bytes.
     OfValues(OfValues),
+    /// Takes serialised arguments, none of which is null.
+    OfBytes(OfValues),
     /// Takes one argument of any type, which may be null.
     ToJson,
     /// Takes a text, and returns a value of the call's own type.
@@ -101,7 +104,8 @@ const ARGUMENTS_MAX: usize = 3;
 impl ScalarFunction {
     /// Evaluates the function for serialised arguments. There must be one for each of the argument
     /// types, valid for it; `None` is null. Any null argument gives null, except for `toJson` and
-    /// masks.
+    /// masks. So does an empty one where the type's values have bytes, except for conversions to
+    /// and from blobs.
     ///
     /// # Errors
     /// If there is no result for the arguments: a time is out of range, bytes are no value of the
@@ -122,7 +126,7 @@ impl ScalarFunction {
         clock: &StatementClock,
     ) -> Result<Option<Bytes>, CqlError> {
         let body = match self.body {
-            Body::OfValues(body) => body,
+            Body::OfValues(body) | Body::OfBytes(body) => body,
             Body::FromJson => {
                 let text = arguments.first().and_then(Option::as_deref);
                 return json::from_json(&self.return_type, text);
@@ -149,10 +153,12 @@ impl ScalarFunction {
             }
         };
         let mut present: [&[u8]; ARGUMENTS_MAX] = [&[]; ARGUMENTS_MAX];
-        for (slot, argument) in present.iter_mut().zip(arguments) {
+        let takes_empty = matches!(self.body, Body::OfBytes(_));
+        let arguments_with_types = arguments.iter().zip(&self.argument_types);
+        for (slot, (argument, cql_type)) in present.iter_mut().zip(arguments_with_types) {
             match argument {
-                Some(bytes) => *slot = bytes,
-                None => return Ok(None),
+                Some(bytes) if takes_empty || !is_empty_value(cql_type, bytes) => *slot = bytes,
+                _ => return Ok(None),
             }
         }
         body(&present[..arguments.len()], clock).map(Some)
@@ -167,4 +173,9 @@ impl ScalarFunction {
     pub fn argument_name(&self, index: usize) -> String {
         format!("arg{index}({})", self.full_name())
     }
+}
+
+/// Whether the bytes are the empty value of a type whose other values have bytes.
+fn is_empty_value(cql_type: &CqlType, bytes: &[u8]) -> bool {
+    bytes.is_empty() && matches!(Value::deserialize(cql_type, bytes), Ok(Value::Empty))
 }

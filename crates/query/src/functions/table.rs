@@ -47,6 +47,21 @@ const fn pure(
     }
 }
 
+/// Declares a function of the bytes of its argument, whether they are a value or empty.
+const fn of_bytes(
+    name: &'static str,
+    arguments: &'static [CqlType],
+    result: CqlType,
+    body: OfValues,
+) -> Declaration {
+    Declaration {
+        name,
+        signature: Signature::Fixed { arguments, result },
+        is_foldable: true,
+        body: Body::OfBytes(body),
+    }
+}
+
 /// Declares a function whose result depends on the time of the call or on chance.
 const fn volatile(name: &'static str, result: CqlType, body: OfValues) -> Declaration {
     unfolded(name, &[], result, body)
@@ -216,12 +231,12 @@ static DECLARATIONS: &[Declaration] = &[
 macro_rules! blob_conversions {
     ($($name:literal: $type:ident),* $(,)?) => {
         &[$(
-            pure(concat!($name, "asblob"), &[$type], Blob, blob::same_bytes),
-            pure(concat!($name, "_as_blob"), &[$type], Blob, blob::same_bytes),
-            pure(concat!("blobas", $name), &[Blob], $type, |arguments, _| {
+            of_bytes(concat!($name, "asblob"), &[$type], Blob, blob::same_bytes),
+            of_bytes(concat!($name, "_as_blob"), &[$type], Blob, blob::same_bytes),
+            of_bytes(concat!("blobas", $name), &[Blob], $type, |arguments, _| {
                 blob::checked(&$type, arguments)
             }),
-            pure(concat!("blob_as_", $name), &[Blob], $type, |arguments, _| {
+            of_bytes(concat!("blob_as_", $name), &[Blob], $type, |arguments, _| {
                 blob::checked(&$type, arguments)
             }),
         )*]

@@ -250,6 +250,24 @@ mod tests {
     }
 
     #[test]
+    fn no_get_changes_anything_and_every_other_route_has_a_right_of_its_own() {
+        for route in table() {
+            let (path, method) = (route.path, route.method);
+            let is_read = [MethodFilter::GET, MethodFilter::HEAD].contains(&method);
+            match route.need {
+                Need::Change | Need::Operate => assert!(!is_read && route.is_private, "{path}"),
+                Need::Search => assert!(method == MethodFilter::POST && route.is_private, "{path}"),
+                Need::Nothing | Need::See | Need::SeeState => assert!(is_read, "{path}"),
+            }
+        }
+        let changing = table();
+        let changing = changing
+            .iter()
+            .filter(|route| matches!(route.need, Need::Change | Need::Operate));
+        assert!(changing.count() >= 7);
+    }
+
+    #[test]
     fn searches_are_known_by_method_and_path() {
         let search = |uri| wanted(Method::POST, uri);
         assert_eq!(search("/api/v1/indexes/ks/i/ann"), Some("ks.i".to_owned()));
