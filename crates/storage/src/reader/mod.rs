@@ -1,5 +1,6 @@
 //! Reading: from records to live rows.
 
+mod comparison;
 mod context;
 mod entries;
 mod plan;
@@ -7,6 +8,7 @@ mod sizes;
 mod stream;
 mod view;
 
+pub(crate) use comparison::{Compared, Comparison, Suspect};
 pub(crate) use context::ReadContext;
 pub use entries::EntryStream;
 pub use sizes::{PartitionSize, PartitionWalk, SizedPartition, WalkStep};

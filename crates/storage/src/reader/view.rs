@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use uuid::Uuid;
 
+use super::comparison::{Compared, Comparison};
 use super::context::ReadContext;
 use super::entries::{self, EntryStream};
 use super::plan;
@@ -44,6 +45,11 @@ impl View {
         is_wanted: impl Fn(&PartitionSize) -> bool,
     ) -> Result<WalkStep, StorageError> {
         walk.step(&self.context, entries_max, is_wanted)
+    }
+
+    /// Takes a step of a comparison of a secondary index with the table. Does blocking file reads.
+    pub(crate) fn compare(&self, comparison: &mut Comparison) -> Result<Compared, StorageError> {
+        comparison.step(&self.context)
     }
 
     /// Whether a secondary index has the entries of all rows. Until it has, a read by it lacks
