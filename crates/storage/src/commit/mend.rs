@@ -10,8 +10,7 @@ use uuid::Uuid;
 use super::Committer;
 use crate::StorageError;
 use crate::engine::Batch;
-use crate::entries::{self, Fault};
-use crate::reader::Suspect;
+use crate::entries::{self, Fault, Suspect};
 
 /// Rows and entries of a secondary index that are to be looked at again.
 pub(crate) struct Mending {

@@ -12,6 +12,15 @@ use crate::key::{HEADER, ROW};
 use crate::layout::{IndexSchema, TableSchema};
 use crate::record;
 
+/// A key that is to be looked at again.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Suspect {
+    /// A row that lacks entries.
+    Row(Bytes),
+    /// An entry of a row that does not have its value.
+    Entry(Bytes),
+}
+
 /// A fault of an index, by the key of its entry.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Fault {

@@ -1,6 +1,5 @@
 //! Reading: from records to live rows.
 
-mod comparison;
 mod context;
 mod entries;
 mod plan;
@@ -8,7 +7,6 @@ mod sizes;
 mod stream;
 mod view;
 
-pub(crate) use comparison::{Compared, Comparison, Suspect};
 pub(crate) use context::ReadContext;
 pub use entries::EntryStream;
 pub use sizes::{PartitionSize, PartitionWalk, SizedPartition, WalkStep};

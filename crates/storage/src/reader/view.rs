@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use uuid::Uuid;
 
-use super::comparison::{Compared, Comparison};
 use super::context::ReadContext;
 use super::entries::{self, EntryStream};
 use super::plan;
@@ -47,9 +46,9 @@ impl View {
         walk.step(&self.context, entries_max, is_wanted)
     }
 
-    /// Takes a step of a comparison of a secondary index with the table. Does blocking file reads.
-    pub(crate) fn compare(&self, comparison: &mut Comparison) -> Result<Compared, StorageError> {
-        comparison.step(&self.context)
+    /// The state that all reads see.
+    pub(crate) fn context(&self) -> &ReadContext {
+        &self.context
     }
 
     /// Whether a secondary index has the entries of all rows. Until it has, a read by it lacks

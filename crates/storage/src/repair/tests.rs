@@ -17,10 +17,10 @@ use super::REPAIR_COUNTERS;
 use crate::clock::{Clock, HandClock};
 use crate::commit::Mending;
 use crate::engine::{Batch, SpaceId, Sync};
+use crate::entries::Suspect;
 use crate::key::term::{StoredEntry, entry_value};
 use crate::mutation::{CellChange, CellOperation, Change, PartitionMutation, Write};
 use crate::read::{IndexRequest, IndexedValues, Partitions, ReadRequest};
-use crate::reader::Suspect;
 use crate::{Storage, StorageError, StorageOptions};
 
 const P1: ColumnId = ColumnId(0);

@@ -10,7 +10,8 @@
 //! log go on. So rows that change meanwhile differ for a moment, and [`settle`] tells them from
 //! faults.
 //!
-//! An index that the database keeps itself ([`crate::database::OwnIndex`]) is compared and mended by the database.
+//! An index that the database keeps itself ([`crate::database::OwnIndex`]) is compared and mended
+//! by the database.
 //!
 //! The costs: every row is read once from the table, as in a scan, and again in ranges that
 //! differed at first. One repair runs at a time in a service.

@@ -2,9 +2,9 @@
 //!
 //! A record has an entry for each value that it holds, dead or alive, and no others
 //! ([`crate::entries`]). So what a write does to the entries follows from the record before it and
-//! after it, both of which the overlay has. A value that expires takes its entry along, as the entry knows the time. Rows below
-//! a deletion of their range or partition keep theirs until they are swept, in the same batch as
-//! the row.
+//! after it, both of which the overlay has. A value that expires takes its entry along, as the
+//! entry knows the time. Rows below a deletion of their range or partition keep theirs until they
+//! are swept, in the same batch as the row.
 
 use crate::StorageError;
 use crate::commit::overlay::Overlay;

@@ -1,6 +1,6 @@
 //! Tests that the API shows and stops tasks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 

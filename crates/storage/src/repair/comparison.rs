@@ -4,7 +4,7 @@
 //! values that their rows do not have. Each step sees one moment, and holds no snapshot longer. A
 //! write changes a row and its entries together, so what differs at one moment is a fault. It may
 //! be mended or written over until somebody does something about it, so only the committer, which
-//! looks again, changes anything (`commit::mend`).
+//! looks again, changes anything ([`crate::commit`]).
 
 use std::cell::Cell;
 use std::ops::Bound;
@@ -12,10 +12,10 @@ use std::ops::Bound;
 use bytes::Bytes;
 use uuid::Uuid;
 
-use super::context::ReadContext;
 use crate::StorageError;
-use crate::entries;
+use crate::entries::{self, Suspect};
 use crate::key::ROW;
+use crate::reader::View;
 
 /// The keys that a step passes at most.
 const KEYS_A_STEP: usize = 1_000;
@@ -23,7 +23,7 @@ const KEYS_A_STEP: usize = 1_000;
 const BYTES_A_STEP: usize = 1 << 20;
 
 /// A comparison of a secondary index with its table.
-pub(crate) struct Comparison {
+pub(super) struct Comparison {
     index: Uuid,
     pass: Pass,
     /// The last key that was passed; empty at the beginning of a pass.
@@ -36,18 +36,9 @@ enum Pass {
     Entries,
 }
 
-/// A key that is to be looked at again.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Suspect {
-    /// A row that lacks entries.
-    Row(Bytes),
-    /// An entry of a row that does not have its value.
-    Entry(Bytes),
-}
-
 /// The outcome of one step of a comparison.
 #[derive(Debug, Default)]
-pub(crate) struct Compared {
+pub(super) struct Compared {
     /// The number of keys that were passed.
     pub keys: u64,
     /// The rows among them, dead ones included.
@@ -62,7 +53,7 @@ pub(crate) struct Compared {
 
 impl Comparison {
     /// A comparison that begins with the first row.
-    pub(crate) fn new(index: Uuid) -> Comparison {
+    pub(super) fn new(index: Uuid) -> Comparison {
         Comparison {
             index,
             pass: Pass::Rows,
@@ -70,7 +61,9 @@ impl Comparison {
         }
     }
 
-    pub(super) fn step(&mut self, context: &ReadContext) -> Result<Compared, StorageError> {
+    /// Takes a step. Does blocking file reads.
+    pub(super) fn step(&mut self, view: &View) -> Result<Compared, StorageError> {
+        let context = view.context();
         let (engine, snapshot) = (&context.engine, &context.snapshot);
         let (table, now_s) = (&context.table, context.now_s);
         let index = table.index(self.index)?;

@@ -4,11 +4,13 @@
 //! committer, a few at a time, which looks at them again. So a row that is written meanwhile keeps
 //! the entries of that write, and a repair of an index without faults writes nothing.
 
+mod comparison;
 #[cfg(test)]
 mod tests;
 
 use std::time::Duration;
 
+use comparison::{Compared, Comparison};
 use machine::aside;
 use schema::TableId;
 use tasks::Task;
@@ -17,7 +19,6 @@ use turns::Class;
 use uuid::Uuid;
 
 use crate::commit::Mending;
-use crate::reader::{Compared, Comparison};
 use crate::{Storage, StorageError};
 
 /// The counters that a task of a repair has.
@@ -51,7 +52,7 @@ impl Storage {
             let work = move || {
                 let _turn = storage.turns().take_blocking(Class::Background);
                 let began = Instant::now();
-                let compared = storage.view(table)?.compare(&mut comparison)?;
+                let compared = comparison.step(&storage.view(table)?)?;
                 Ok((comparison, compared, began.elapsed()))
             };
             let done = aside(work).await;
