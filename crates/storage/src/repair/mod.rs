@@ -33,7 +33,7 @@ pub const REPAIR_COUNTERS: &[&str] = &[
 /// The pause behind a step, as a multiple of the time that it took.
 const PAUSE_SHARE: u32 = 1;
 /// The rows and entries that the committer looks at between two batches.
-const MENDED_AT_A_TIME: usize = 128;
+const MENDED_AT_A_TIME: usize = 32;
 
 impl Storage {
     /// Repairs a secondary index, by [`schema::SecondaryIndex::version`]: writes the entries that
