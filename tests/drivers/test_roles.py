@@ -3,6 +3,7 @@
 import base64
 import json
 import subprocess
+import time
 
 import pytest
 from cassandra import Unauthorized
@@ -131,6 +132,27 @@ def test_the_http_api_asks_for_the_same_logins_and_rights(server, admin):
     assert server.http(repair, {}, of("reader"))[0] == 403
     assert server.http("/api/v1/scrub", {}, of("reader"))[0] == 403
     assert server.http(repair, {}, basic(*SUPERUSER))[0] in (200, 202)
+
+
+def test_a_secondary_index_is_repaired_by_who_may_alter_its_table(server, admin):
+    admin.execute("CREATE TABLE s.u (id int PRIMARY KEY, n int)")
+    admin.execute("CREATE INDEX by_n ON s.u (n)")
+    admin.execute("INSERT INTO s.u (id, n) VALUES (1, 2)")
+    admin.execute("CREATE ROLE keeper WITH LOGIN = true AND PASSWORD = 'keeper secret'")
+    repair = "/api/v1/indexes/s/by_n/repair"
+    admin.execute("GRANT SELECT ON s.u TO keeper")
+    status, text = server.http(repair, {}, of("keeper"))
+    assert status == 403 and "has no ALTER permission on <table s.u>" in text
+    admin.execute("GRANT ALTER ON s.u TO keeper")
+    deadline = time.monotonic() + 30
+    # Another repair may still run.
+    while (answer := server.http(repair, {}, of("keeper")))[0] == 409 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    status, text = answer
+    assert status == 200, text
+    task = json.loads(text)["id"]
+    ended = json.loads(server.http(f"/api/v1/tasks/{task}/wait?timeout=30", headers=of("keeper"))[1])
+    assert (ended["state"], ended["counters"]["entries_compared"]) == ("done", 1)
 
 
 def test_the_operators_commands_log_in(server, admin, tmp_path):

@@ -93,7 +93,7 @@ pub enum Command {
     /// Check that an index equals its table, token range by token range, and mend the differences
     ///
     /// Exit code 0 means that they are equal now. The counters say how many ranges and rows
-    /// differed.
+    /// differed, or entries of a secondary index.
     Repair(Box<RepairArguments>),
 
     /// Make certificates for TLS: an authority of your own, and what it signs for this server and

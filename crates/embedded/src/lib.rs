@@ -9,6 +9,7 @@
 #[cfg(test)]
 mod fixtures;
 mod log;
+mod own_index;
 mod rows;
 mod schema;
 
@@ -18,13 +19,14 @@ use std::time::Duration;
 
 use ::schema::Table;
 use async_trait::async_trait;
+use own_index::Secondary;
 use rows::StoredRows;
 use schema::StoredSchema;
 use storage::clock::Clock;
 use storage::{LogEnd, Storage};
 use store::database::{
-    CheckedFiles, Database, IndexIdentity, IndexName, LogFacts, LogHead, LogRun, Piece, RowReader,
-    Rows, Schema, TableIdentity, TokenRange, split,
+    CheckedFiles, Database, IndexIdentity, IndexName, LogFacts, LogHead, LogRun, OwnIndex, Piece,
+    RowReader, Rows, Schema, TableIdentity, TokenRange, split,
 };
 use uuid::Uuid;
 
@@ -109,6 +111,11 @@ impl Database for Embedded {
             schema::identity(table, found).ok()
         });
         wanted.is_none_or(|wanted| wanted.filter_columns == index.filter_columns)
+    }
+
+    fn own_index(&self, name: &IndexName) -> Option<Arc<dyn OwnIndex>> {
+        let index = Secondary::find(&self.storage, name)?;
+        Some(Arc::new(index))
     }
 
     async fn log(&self, table: &TableIdentity) -> anyhow::Result<Option<LogFacts>> {

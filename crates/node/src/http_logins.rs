@@ -162,7 +162,10 @@ fn may(rights: &Rights, catalog: &Catalog, wish: Wish<'_>) -> Result<(), Refusal
 
 fn table_of<'a>(catalog: &'a Catalog, keyspace: &str, index: &str) -> Option<&'a Table> {
     let mut tables = catalog.keyspace(keyspace)?.tables.values();
-    let table = tables.find(|table| table.indexes.contains_key(index))?;
+    let has_index = |table: &&Arc<Table>| {
+        table.indexes.contains_key(index) || table.secondary_indexes.contains_key(index)
+    };
+    let table = tables.find(has_index)?;
     Some(table)
 }
 

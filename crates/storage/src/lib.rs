@@ -22,6 +22,7 @@ mod cdc;
 mod commit;
 mod disk_room;
 mod engine;
+mod entries;
 mod forget;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -33,6 +34,7 @@ mod ranges;
 mod reader;
 mod record;
 mod recover;
+mod repair;
 
 mod scrub;
 mod shared;
@@ -44,6 +46,7 @@ pub use clock;
 #[cfg(feature = "simulation")]
 pub use engine::SimulatedDisk;
 pub use recover::{Loss, TableLoss, recover};
+pub use repair::REPAIR_COUNTERS;
 pub use scrub::{Pass, Scrubbed, scrub};
 pub use storage::Storage;
 

@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::cdc::{LogEnd, LogSettled};
 use crate::clock::{Clock, ServerClock, SystemClock};
-use crate::commit::{self, Committer, Edited, Request, SchemaChange, Unfinished};
+use crate::commit::{self, Committer, Edited, Mended, Mending, Request, SchemaChange, Unfinished};
 use crate::engine::{Directory, Engine, EngineOptions, Examiners, SpaceId, SpaceOptions};
 use crate::forget::Forgetting;
 use crate::horizon::Horizon;
@@ -479,6 +479,14 @@ impl Storage {
         }
     }
 
+    /// Looks at rows and entries of a secondary index again, and mends those that are still at
+    /// fault.
+    pub(crate) async fn mend(&self, mending: Mending) -> Result<Mended, StorageError> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(Request::Mend { mending, reply }).await?;
+        answer.await.unwrap_or(Err(StorageError::Closed))
+    }
+
     /// Drops all rows of a table. Its CDC log stays as it is. Sets
     /// [`schema::Table::truncated_at_ms`] and gives the catalog a new version.
     pub async fn truncate(&self, table: TableId) -> Result<(), StorageError> {
@@ -538,6 +546,12 @@ impl Storage {
         let closed = answer.await.unwrap_or(Err(StorageError::Closed));
         self.inner.join();
         closed
+    }
+
+    /// The state behind the storage, for tests that damage it.
+    #[cfg(test)]
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.inner.shared
     }
 
     async fn ask(&self, request: Request) -> Result<(), StorageError> {

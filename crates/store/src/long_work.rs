@@ -2,7 +2,7 @@
 
 use tasks::{Scope, Spec};
 
-use crate::identity::{IndexIdentity, TableIdentity, TokenRange};
+use crate::identity::{IndexIdentity, IndexName, TableIdentity, TokenRange};
 
 /// Steps of the build of an index: first it has its rows, by a scan or from a snapshot; then it has
 /// caught up with the log.
@@ -60,6 +60,24 @@ pub fn repair(index: &IndexIdentity, counters: &'static [&'static str]) -> Spec 
         counters,
         abortable: true,
         ..spec("repair", of_index(index))
+    }
+}
+
+/// The comparison of an index that the database keeps itself with its table.
+pub fn repair_of_own(
+    index: &IndexName,
+    table: &TableIdentity,
+    counters: &'static [&'static str],
+) -> Spec {
+    let scope = Scope {
+        index: Some(index.index.clone()),
+        ..of_table(table)
+    };
+    Spec {
+        units: "keys",
+        counters,
+        abortable: true,
+        ..spec("repair", scope)
     }
 }
 

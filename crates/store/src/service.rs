@@ -154,7 +154,13 @@ fn begin(
     let compute = Compute::new(options.turns, options.inline_searches_within);
     let tasks = TaskTracker::new();
     let work = options.tasks;
-    let repairs = Repairs::new(work.clone(), tasks.clone(), options.repair.clone());
+    let repairs = Repairs::new(
+        database.clone(),
+        work.clone(),
+        tasks.clone(),
+        options.repair.clone(),
+        cancel.clone(),
+    );
     let schedules = Schedules::open(
         &options.indexes.directory,
         options.repair.schedule,

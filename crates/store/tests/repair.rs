@@ -4,10 +4,12 @@
 mod common;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::{Way, World, eventually};
+use schema::Table;
 use store::StoreOptions;
 use store_api::types::{RepairRequest, RepairSpeed, TaskState, TaskStatus};
 
@@ -310,3 +312,47 @@ both_ways!(
     a_repair_is_slowed_down_and_stopped_and_another_waits,
     a_repair_by_schedule_begins_by_itself,
 );
+
+/// The rows of a query that an index answers.
+async fn answered(world: &World, condition: &str) -> usize {
+    let statement = format!("SELECT k FROM ks.n WHERE {condition}");
+    world.rows(&statement).await.len()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secondary_index_that_has_other_entries_gets_those_of_its_rows() {
+    let world = World::start(Way::InProcess).await;
+    world
+        .cql("CREATE TABLE ks.n (k int PRIMARY KEY, a int, b int)")
+        .await;
+    world.cql("CREATE INDEX by_n ON ks.n (a)").await;
+    for k in 0..ROWS {
+        let insert = "INSERT INTO ks.n (k, a, b) VALUES (?, ?, ?)";
+        world.execute(insert, (k, k % 4, 10 + k % 5)).await;
+    }
+    // The index is told to be of the other column. What it has is of the first one.
+    let change = world.storage.change_catalog(|catalog| {
+        let mut table = Table::clone(catalog.table("ks", "n").expect("the table"));
+        let b = table.columns.iter().find(|column| column.name == "b");
+        let b = b.expect("the column").id;
+        for index in table.secondary_indexes.values_mut() {
+            Arc::make_mut(index).column = b;
+        }
+        catalog.put_table(table);
+        Ok::<(), ()>(())
+    });
+    change.await.expect("it is changed");
+    assert_eq!(answered(&world, "b = 12").await, 0);
+    let repair = async || {
+        let request = RepairRequest::default();
+        let task = world.client.repair("ks", "by_n", request).await;
+        let task = ended(&world, &task.expect("it begins").id).await;
+        assert_eq!(task.state, TaskState::Done, "{task:?}");
+        let counters = ["rows_compared", "entries_added", "entries_removed"];
+        counters.map(|name| task.counters[name])
+    };
+    let all = ROWS as u64;
+    assert_eq!(repair().await, [all, all, all]);
+    assert_eq!(answered(&world, "b = 12").await, ROWS as usize / 5);
+    assert_eq!(repair().await, [all, 0, 0]);
+}

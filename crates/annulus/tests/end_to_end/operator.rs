@@ -137,3 +137,38 @@ fn answer_of(server: &Server, path: &str) -> String {
     socket.read_to_string(&mut answer).unwrap();
     answer
 }
+
+#[tokio::test]
+async fn a_secondary_index_is_repaired_from_the_command_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path());
+    let session = server.connect().await;
+    for statement in [
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE ks.t (k int PRIMARY KEY, n int)",
+        "CREATE INDEX by_n ON ks.t (n)",
+        "INSERT INTO ks.t (k, n) VALUES (7, 3)",
+        "INSERT INTO ks.t (k) VALUES (8)",
+    ] {
+        session.query_unpaged(statement, ()).await.unwrap();
+    }
+    let http = format!("http://{}", server.http);
+    let repaired = ask(&http, &["repair", "ks.by_n", "--json"]);
+    let repaired: Value = serde_json::from_str(&text(&repaired)).expect("JSON");
+    let shown = ["kind", "state", "table", "index"].map(|name| repaired[name].as_str());
+    assert_eq!(shown, ["repair", "done", "t", "by_n"].map(Some));
+    let counters = ["rows_compared", "entries_compared", "entries_added"];
+    let counters = counters.map(|name| repaired["counters"][name].as_u64());
+    assert_eq!(counters, [2, 1, 0].map(Some), "{repaired}");
+    let status = text(&ask(&http, &["repair", "status", "ks.by_n"]));
+    assert!(status.contains("entries compared"), "{status}");
+    for arguments in [
+        ["repair", "control", "ks.by_n"].as_slice(),
+        &["repair", "update", "ks.by_n", "--never"],
+    ] {
+        let refused = ask(&http, arguments);
+        let error = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "{error}");
+        assert!(error.contains("neither a speed nor"), "{error}");
+    }
+}

@@ -14,16 +14,18 @@ use machine::Simulation;
 use node::query::Database;
 use node::system::SystemTables;
 use schema::TableId;
-use storage::{Health, SimulatedDisk, Storage, StorageError, StorageOptions};
+use storage::{Health, REPAIR_COUNTERS, SimulatedDisk, Storage, StorageError, StorageOptions};
 use store::{
     IndexesOptions, Listeners, MemoryOptions, Placement, Store, StoreHandle, StoreOptions,
 };
 use store_api::binary::Rows;
 use store_api::types::AnnRequest;
 use store_api::{LocalStore, Stores};
+use tasks::{Registry, Scope, Spec};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use turns::{Class, Turn, Turns};
+use uuid::Uuid;
 
 use crate::Broken;
 use crate::clock::SimulatedClock;
@@ -726,7 +728,31 @@ impl World {
                 ));
             }
         }
+        self.check_entries(storage, index).await?;
         self.tell("the secondary index has its rows, as it should".to_owned());
+        Ok(())
+    }
+
+    /// Checks that a repair of the secondary index finds nothing to mend.
+    async fn check_entries(&self, storage: &Storage, index: Uuid) -> Result<(), Failure> {
+        let task = Registry::default().start(Spec {
+            kind: "repair",
+            scope: Scope::default(),
+            units: "keys",
+            total: None,
+            counters: REPAIR_COUNTERS,
+            abortable: true,
+        });
+        let repaired = storage.repair_index(table::id(), index, &task).await;
+        repaired.map_err(|error| format!("the secondary index can't be repaired: {error}"))?;
+        for counter in ["entries_added", "entries_mended", "entries_removed"] {
+            let count = task.counter(counter);
+            if count > 0 {
+                return Err(format!(
+                    "a repair found entries at fault: {counter} {count}"
+                ));
+            }
+        }
         Ok(())
     }
 

@@ -97,8 +97,8 @@ async fn execute_at(
         plan,
         parameters: &parameters,
     };
-    // All that leads to the cursor is gone before the first row is waited for, as the future holds it
-    // for as long as it can be named.
+    // All that leads to the cursor is gone before the first row is waited for: the future holds
+    // what can be named then.
     let (mut cursor, progress) = {
         let (partitions, slices) = reads(plan, values)?;
         if table.log_of.is_some() && partitions != WantedPartitions::Nothing {

@@ -18,11 +18,11 @@ use schema::{Catalog, TableId};
 use tasks::{Scope, Spec, Task};
 use uuid::Uuid;
 
-use super::derived::entries_of;
 use super::skipped::Skipped;
 use super::{Committer, skipped};
 use crate::StorageError;
 use crate::engine::{Batch, Engine, SpaceId, Sync};
+use crate::entries::entries_of;
 use crate::key::{HEADER, ROW};
 use crate::layout::{Building, IndexSchema, Schema, TableSchema};
 use crate::record;

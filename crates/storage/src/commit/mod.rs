@@ -19,6 +19,7 @@ mod expiry;
 mod fixtures;
 mod lists;
 mod mark;
+mod mend;
 mod overlay;
 mod pending_ranges;
 mod resolve;
@@ -55,6 +56,7 @@ use crate::{Durability, Health, StorageError};
 pub(crate) use building::{Build, indexes as indexes_of_builds, load as load_builds};
 pub(crate) use expiring::load as load_expiring;
 pub(crate) use mark::{await_clock, load as load_mark};
+pub(crate) use mend::{Mended, Mending};
 pub(crate) use schema_change::{load, store_first};
 pub(crate) use sweep::load as load_sweeps;
 
@@ -89,6 +91,11 @@ pub(crate) enum Request {
     Keep {
         until_micros: i64,
         reply: oneshot::Sender<()>,
+    },
+    /// Mends entries of a secondary index.
+    Mend {
+        mending: Mending,
+        reply: oneshot::Sender<Result<Mended, StorageError>>,
     },
     /// Opens the engine again after a disk error.
     Reopen,
@@ -208,6 +215,9 @@ impl Committer {
                     self.keep(until_micros);
                     let _ = reply.send(());
                 }
+                Request::Mend { mending, reply } => {
+                    let _ = reply.send(self.mend(&mending));
+                }
                 Request::Reopen => self.reopen(),
                 Request::DropRetired => {}
                 Request::Expire => self.begin_expiry(),
@@ -285,7 +295,8 @@ impl Committer {
                     let _ = reply.send(());
                 }
                 Request::Reopen => self.reopen(),
-                Request::DropRetired | Request::Expire => {}
+                // Whoever asked for it finds the storage closed.
+                Request::Mend { .. } | Request::DropRetired | Request::Expire => {}
                 Request::Close { reply } => {
                     let _ = reply.send(self.shared.engine.sync());
                 }

@@ -46,6 +46,11 @@ impl View {
         walk.step(&self.context, entries_max, is_wanted)
     }
 
+    /// The state that all reads see.
+    pub(crate) fn context(&self) -> &ReadContext {
+        &self.context
+    }
+
     /// Whether a secondary index has the entries of all rows. Until it has, a read by it lacks
     /// rows.
     pub fn is_index_ready(&self, index: Uuid) -> Result<bool, StorageError> {

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use schema::{ColumnId, IndexedPart, SecondaryIndex, Table};
-use storage::Storage;
 use storage::read::{IndexRequest, IndexedValues, View};
+use storage::{REPAIR_COUNTERS, Storage};
+use tasks::{Registry, Scope, Spec};
 use uuid::Uuid;
 
 use crate::oracle::{ShownColumn, ShownRow};
@@ -103,6 +104,28 @@ pub fn check(storage: &Storage, table: &Table, rows: &[ShownRow], b_is_dropped: 
         if index.part != IndexedPart::Entries && !of_key {
             check_ranges(&view, index, &expected);
         }
+        check_repair(storage, table, index);
+    }
+}
+
+/// Repairs an index, which has no fault.
+fn check_repair(storage: &Storage, table: &Table, index: &SecondaryIndex) {
+    let task = Registry::default().start(Spec {
+        kind: "repair",
+        scope: Scope::default(),
+        units: "keys",
+        total: None,
+        counters: REPAIR_COUNTERS,
+        abortable: true,
+    });
+    let repair = storage.repair_index(table.id, index.version, &task);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build();
+    let is_whole = runtime.expect("a runtime").block_on(repair);
+    assert!(is_whole.expect("a repair"));
+    for counter in ["entries_added", "entries_mended", "entries_removed"] {
+        assert_eq!(task.counter(counter), 0, "{counter} of {index:?}");
     }
 }
 

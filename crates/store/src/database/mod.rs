@@ -18,6 +18,7 @@
 
 mod checked_files;
 mod log;
+mod own_index;
 mod ranges;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -38,6 +39,7 @@ pub use crate::rows::{ReadRow, RowReader};
 pub use checked_files::CheckedFiles;
 pub use log::LogRun;
 pub(crate) use log::{CatchUp, Progress, ReaderSeries};
+pub use own_index::OwnIndex;
 pub use ranges::split;
 
 /// A database that has tables with vector indexes.
@@ -78,6 +80,12 @@ pub trait Database: Send + Sync + 'static {
     /// at this moment. If not, it is about to be built anew. Never waits.
     fn keeps_all(&self, _index: &IndexIdentity) -> bool {
         true
+    }
+
+    /// The index of that name that the database keeps itself, as far as is known at this moment.
+    /// Never waits.
+    fn own_index(&self, _name: &IndexName) -> Option<Arc<dyn OwnIndex>> {
+        None
     }
 
     /// Reads facts about a table's log; `None` if the table has no log, or none any more.

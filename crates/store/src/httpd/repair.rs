@@ -37,7 +37,7 @@ pub async fn start(
     Path(path): Path<IndexPath>,
     request: AdmittedJson<RepairRequest>,
 ) -> Result<Json<TaskStatus>, ApiError> {
-    let index = known(&shared, path)?;
+    let name = repairable(&shared, path)?;
     let RepairRequest {
         parallel,
         intensity,
@@ -48,7 +48,7 @@ pub async fn start(
         intensity,
     };
     let grace = grace_s.map(Duration::from_secs);
-    let started = shared.api.repairs.start(&index.identity.name, speed, grace);
+    let started = shared.api.repairs.start(&name, speed, grace);
     let task = started.map_err(conflict)?;
     match shared.api.work.status(task) {
         Some(status) => Ok(Json(shown(status))),
@@ -65,7 +65,7 @@ pub async fn start(
     responses(
         (status = 200, description = "The speed from now on", body = RepairSpeed),
         (status = 404, description = "No such index", body = String),
-        (status = 409, description = "No repair of the index runs", body = String),
+        (status = 409, description = "No repair of the index runs, or it is a secondary one, whose repairs have one speed", body = String),
     ),
 )]
 pub async fn control(
@@ -73,7 +73,7 @@ pub async fn control(
     Path(path): Path<IndexPath>,
     request: AdmittedJson<RepairSpeed>,
 ) -> Result<Json<RepairSpeed>, ApiError> {
-    let index = known(&shared, path)?;
+    let index = known(&shared, path, ApiError::Conflict)?;
     let RepairSpeed {
         parallel,
         intensity,
@@ -101,9 +101,13 @@ pub async fn status(
     State(shared): State<Shared>,
     Path(path): Path<IndexPath>,
 ) -> Result<Json<RepairStatus>, ApiError> {
-    let index = known(&shared, path)?;
-    let last = shared.api.repairs.last(&index.identity.name);
-    let schedule = shared.api.schedules.of(&Creation::of(&index.identity));
+    let name = repairable(&shared, path)?;
+    let last = shared.api.repairs.last(&name);
+    let index = shared.api.engine.index(&name);
+    let schedule = index.and_then(|index| {
+        let creation = Creation::of(&index.identity);
+        shared.api.schedules.of(&creation)
+    });
     Ok(Json(RepairStatus {
         last: last.map(shown),
         schedule: schedule.map(shown_schedule),
@@ -118,7 +122,7 @@ pub async fn status(
     request_body = RepairScheduleUpdate,
     responses(
         (status = 200, description = "The schedule; null: the index is never repaired without a request", body = Option<RepairSchedule>),
-        (status = 400, description = "The index has no schedule, and no interval is given; or both an interval and never are given", body = String),
+        (status = 400, description = "The index has no schedule, and no interval is given; or both an interval and never are given; or it is a secondary one, which is repaired upon a request only", body = String),
         (status = 404, description = "No such index", body = String),
         (status = 500, description = "The schedule can't be written to the disk", body = String),
     ),
@@ -128,7 +132,7 @@ pub async fn update(
     Path(path): Path<IndexPath>,
     request: AdmittedJson<RepairScheduleUpdate>,
 ) -> Result<Json<Option<RepairSchedule>>, ApiError> {
-    let index = known(&shared, path)?;
+    let index = known(&shared, path, ApiError::BadRequest)?;
     let asked = request.body;
     let interval = match (asked.never, asked.interval_s) {
         (true, None) => Some(None),
@@ -154,11 +158,30 @@ pub async fn update(
     }
 }
 
-/// Finds an index, or fails with [`SearchError::MissingIndex`].
-fn known(shared: &Shared, path: IndexPath) -> Result<Arc<IndexHandle>, ApiError> {
+/// Finds an index whose repairs have a speed and a schedule, or fails with
+/// [`SearchError::MissingIndex`]; with another error if the database keeps the index itself.
+fn known(
+    shared: &Shared,
+    path: IndexPath,
+    own: fn(String) -> ApiError,
+) -> Result<Arc<IndexHandle>, ApiError> {
     let name = IndexName::from(path);
-    let index = shared.api.engine.index(&name);
-    index.ok_or(SearchError::MissingIndex(name).into())
+    match shared.api.engine.index(&name) {
+        Some(index) => Ok(index),
+        None if shared.api.repairs.is_own(&name) => Err(own(format!(
+            "index {name} is a secondary one: its repairs have neither a speed nor a schedule"
+        ))),
+        None => Err(SearchError::MissingIndex(name).into()),
+    }
+}
+
+/// The name of an index that can be repaired, or [`SearchError::MissingIndex`].
+fn repairable(shared: &Shared, path: IndexPath) -> Result<IndexName, ApiError> {
+    let name = IndexName::from(path);
+    match shared.api.engine.index(&name).is_some() || shared.api.repairs.is_own(&name) {
+        true => Ok(name),
+        false => Err(SearchError::MissingIndex(name).into()),
+    }
 }
 
 fn conflict(error: RepairError) -> ApiError {

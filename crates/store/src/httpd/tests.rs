@@ -23,6 +23,7 @@ use value::CqlType;
 
 use super::*;
 use crate::compute::Compute;
+use crate::database::Database;
 use crate::database::tests::Silent;
 use crate::identity::IndexIdentity;
 use crate::indexes::IndexHandle;
@@ -83,6 +84,15 @@ impl Service {
         internals: bool,
         change: impl FnOnce(&mut ListenerOptions),
     ) -> Service {
+        Service::start_over(Arc::new(Silent), doorkeeper, internals, change).await
+    }
+
+    async fn start_over(
+        database: Arc<dyn Database>,
+        doorkeeper: Option<Arc<dyn Doorkeeper>>,
+        internals: bool,
+        change: impl FnOnce(&mut ListenerOptions),
+    ) -> Service {
         let engine = Arc::new(Engine::new(Metrics::new(), vec!["fine".into()]));
         let compute = Compute::new(turns::Turns::of_threads(2), INLINE);
         let work = Registry::default();
@@ -94,7 +104,13 @@ impl Service {
             engine: engine.clone(),
             searches: SearchDoor::new(engine.clone(), compute, FILTER_VALUES_MAX),
             work: work.clone(),
-            repairs: Repairs::new(work.clone(), TaskTracker::new(), RepairOptions::default()),
+            repairs: Repairs::new(
+                database,
+                work.clone(),
+                TaskTracker::new(),
+                RepairOptions::default(),
+                CancellationToken::new(),
+            ),
             schedules: Schedules::open(
                 Path::new("/dev/null/nowhere"),
                 None,

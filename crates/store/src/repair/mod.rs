@@ -10,6 +10,9 @@
 //! log go on. So rows that change meanwhile differ for a moment, and [`settle`] tells them from
 //! faults.
 //!
+//! An index that the database keeps itself ([`crate::database::OwnIndex`]) is compared and mended
+//! by the database.
+//!
 //! The costs: every row is read once from the table, as in a scan, and again in ranges that
 //! differed at first. One repair runs at a time in a service.
 
@@ -35,8 +38,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use crate::database::Database;
-use crate::database::Progress;
+use crate::database::{Database, Progress};
 use crate::identity::IndexName;
 use crate::indexes::IndexHandle;
 use crate::long_work;
@@ -79,6 +81,9 @@ pub enum RepairError {
     /// The index doesn't exist, or isn't built yet.
     #[error("index {0} is not there, or not yet built: it can be repaired once it is SERVING")]
     NotServing(IndexName),
+    /// The index, which the database keeps itself, does not have all rows yet.
+    #[error("index {0} is being built: it can be repaired once it has all rows")]
+    Building(IndexName),
     /// A repair of this index runs, and only one may run in a service.
     #[error("index {0} is being repaired: wait until that has ended, or abort it")]
     Busy(IndexName),
@@ -94,9 +99,13 @@ pub struct Repairs {
 }
 
 struct Inner {
+    /// The database, which repairs the indexes that it keeps itself.
+    database: Arc<dyn Database>,
     work: Registry,
     tasks: TaskTracker,
     options: RepairOptions,
+    /// Cancelled when the service stops.
+    stop: CancellationToken,
     state: Mutex<Indexes>,
 }
 
@@ -108,6 +117,8 @@ struct Indexes {
     running: Option<Running>,
     /// The last repair of each index, as long as the index is attached.
     last: HashMap<IndexName, Last>,
+    /// The last repair of each index that the database keeps itself, by the version of the index.
+    last_of_own: HashMap<Uuid, (IndexName, Last)>,
 }
 
 struct Serving {
@@ -121,6 +132,17 @@ struct Serving {
 enum Last {
     Running(Uuid),
     Ended(Box<Status>),
+}
+
+impl Last {
+    /// Keeps the final status of a repair, unless another has begun.
+    fn end(&mut self, task: Uuid, work: &Registry) {
+        if matches!(self, Last::Running(running) if *running == task)
+            && let Some(status) = work.status(task)
+        {
+            *self = Last::Ended(Box::new(status));
+        }
+    }
 }
 
 struct Running {
@@ -137,13 +159,22 @@ pub struct Attached {
 }
 
 impl Repairs {
-    /// No repairs yet. They are shown as tasks in `work` and run on `tasks`.
-    pub fn new(work: Registry, tasks: TaskTracker, options: RepairOptions) -> Repairs {
+    /// No repairs yet. They are shown as tasks in `work` and run on `tasks`. Those of indexes that
+    /// `database` keeps itself end when `stop` is cancelled.
+    pub fn new(
+        database: Arc<dyn Database>,
+        work: Registry,
+        tasks: TaskTracker,
+        options: RepairOptions,
+        stop: CancellationToken,
+    ) -> Repairs {
         Repairs {
             inner: Arc::new(Inner {
+                database,
                 work,
                 tasks,
                 options,
+                stop,
                 state: Mutex::default(),
             }),
         }
@@ -183,8 +214,9 @@ impl Repairs {
         {
             return Err(RepairError::Busy(running.name.clone()));
         }
-        let serving = state.serving.get(name);
-        let serving = serving.ok_or_else(|| RepairError::NotServing(name.clone()))?;
+        let Some(serving) = state.serving.get(name) else {
+            return self.start_own(&mut state, name);
+        };
         let (access, cancel) = (serving.access.clone(), serving.cancel.clone());
         let task = self
             .inner
@@ -215,6 +247,52 @@ impl Repairs {
         Ok(id)
     }
 
+    /// Begins a repair of an index that the database keeps itself.
+    fn start_own(&self, state: &mut Indexes, name: &IndexName) -> Result<Uuid, RepairError> {
+        let inner = &self.inner;
+        let index = inner.database.own_index(name);
+        let index = index.ok_or_else(|| RepairError::NotServing(name.clone()))?;
+        if !index.is_built() {
+            return Err(RepairError::Building(name.clone()));
+        }
+        let spec = long_work::repair_of_own(name, &index.table(), index.counters());
+        let (task, version) = (inner.work.start(spec), index.version());
+        let id = task.id();
+        // Those of indexes that are gone are forgotten.
+        state.last_of_own.retain(|version, (name, _)| {
+            let index = inner.database.own_index(name);
+            index.is_some_and(|index| index.version() == *version)
+        });
+        let last = (name.clone(), Last::Running(id));
+        state.last_of_own.insert(version, last);
+        state.running = Some(Running {
+            name: name.clone(),
+            task: id,
+            speed: watch::Sender::default(),
+        });
+        let (repairs, stop) = (self.clone(), inner.stop.clone());
+        inner.tasks.spawn(async move {
+            let repair = async {
+                match index.repair(&task).await {
+                    Ok(true) => task.done(),
+                    Ok(false) => task.stopped(),
+                    Err(error) => task.failed(format!("{error:#}")),
+                }
+            };
+            stop.run_until_cancelled(repair).await;
+            let mut state = repairs.state();
+            if let Some((_, last)) = state.last_of_own.get_mut(&version) {
+                last.end(id, &repairs.inner.work);
+            }
+        });
+        Ok(id)
+    }
+
+    /// Whether the database keeps an index of that name itself.
+    pub fn is_own(&self, name: &IndexName) -> bool {
+        self.inner.database.own_index(name).is_some()
+    }
+
     /// Changes the speed of the repair of an index that runs, and returns the new speed. `None`
     /// leaves a value as it is.
     pub fn control(
@@ -237,7 +315,13 @@ impl Repairs {
 
     /// Returns the last repair of an index since it was built and the service started.
     pub fn last(&self, name: &IndexName) -> Option<Status> {
-        match self.state().last.get(name)? {
+        let own = self.inner.database.own_index(name);
+        let state = self.state();
+        let last = match own {
+            Some(own) => &state.last_of_own.get(&own.version())?.1,
+            None => state.last.get(name)?,
+        };
+        match last {
             Last::Running(task) => self.inner.work.status(*task),
             Last::Ended(status) => Some(Status::clone(status)),
         }
@@ -245,13 +329,9 @@ impl Repairs {
 
     /// Keeps the final status of a repair, unless another has begun or the index is gone.
     fn has_run(&self, name: &IndexName, task: Uuid) {
-        let status = self.inner.work.status(task);
         let mut state = self.state();
-        if let Some(last) = state.last.get_mut(name)
-            && matches!(last, Last::Running(running) if *running == task)
-            && let Some(status) = status
-        {
-            *last = Last::Ended(Box::new(status));
+        if let Some(last) = state.last.get_mut(name) {
+            last.end(task, &self.inner.work);
         }
     }
 
@@ -294,11 +374,18 @@ impl Drop for Attached {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::database::tests::Silent;
 
     #[test]
     fn the_last_repair_is_known_however_much_has_ended_since() {
         let work = Registry::default();
-        let repairs = Repairs::new(work.clone(), TaskTracker::new(), RepairOptions::default());
+        let repairs = Repairs::new(
+            Arc::new(Silent),
+            work.clone(),
+            TaskTracker::new(),
+            RepairOptions::default(),
+            CancellationToken::new(),
+        );
         let identity = crate::indexes::tests::identity("i");
         let name = &identity.name;
         let task = work.start(long_work::repair(&identity, report::COUNTERS));

@@ -25,7 +25,6 @@ use crate::cdc::{CdcGate, Origin};
 use crate::engine::Batch;
 use crate::layout::Schema;
 
-pub(super) use entries::entries_of;
 pub(super) use log::Grown;
 
 /// The derivation of rows from one write, begun before the write is applied and finished after it.

@@ -1,11 +1,19 @@
 //! Tests that the API shows and stops tasks.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use serde_json::json;
 use tasks::{Scope, Spec, Task, TokenRange};
+use uuid::Uuid;
 
 use super::Service;
+use crate::database::{
+    Database, IndexName, LogFacts, LogHead, LogRun, OwnIndex, Piece, RowReader, Rows, Schema,
+    TableIdentity, TokenRange as Tokens,
+};
 
 fn spec(abortable: bool) -> Spec {
     Spec {
@@ -183,4 +191,129 @@ async fn repairs_that_can_not_be_are_refused_with_the_reason() {
     }
     let status = send("GET", "idx/repair", "").await;
     status.is(200, r#"{"last":null,"schedule":null}"#);
+}
+
+/// A database that keeps the indexes `own` and `new` itself. The last is being built.
+struct Keeper;
+
+struct Own {
+    is_built: bool,
+}
+
+#[async_trait]
+impl OwnIndex for Own {
+    fn version(&self) -> Uuid {
+        Uuid::nil()
+    }
+
+    fn table(&self) -> TableIdentity {
+        TableIdentity {
+            keyspace: "ks".into(),
+            table: "t".into(),
+            id: Uuid::nil(),
+        }
+    }
+
+    fn is_built(&self) -> bool {
+        self.is_built
+    }
+
+    fn counters(&self) -> &'static [&'static str] {
+        &["entries_added"]
+    }
+
+    async fn repair(&self, task: &Task) -> anyhow::Result<bool> {
+        task.count("entries_added", 3);
+        task.aborted().await;
+        Ok(false)
+    }
+}
+
+#[async_trait]
+impl Database for Keeper {
+    fn schema(&self) -> Box<dyn Schema> {
+        unreachable!("nobody asks")
+    }
+
+    fn has_index(&self, _: &IndexName) -> bool {
+        false
+    }
+
+    fn own_index(&self, name: &IndexName) -> Option<Arc<dyn OwnIndex>> {
+        let is_built = match name.index.as_str() {
+            "own" => true,
+            "new" => false,
+            _ => return None,
+        };
+        Some(Arc::new(Own { is_built }))
+    }
+
+    async fn log(&self, _: &TableIdentity) -> anyhow::Result<Option<LogFacts>> {
+        Ok(None)
+    }
+
+    fn log_head(&self, _: &TableIdentity) -> Option<Arc<dyn LogHead>> {
+        None
+    }
+
+    fn log_readers(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    async fn follow(&self, _: usize, _: LogRun) -> anyhow::Result<()> {
+        std::future::pending().await
+    }
+
+    fn rows(&self, _: &RowReader, _: usize) -> Arc<dyn Rows> {
+        unreachable!("nobody reads")
+    }
+
+    async fn pieces(&self, _: &TableIdentity, _: Tokens, _: usize) -> Vec<Piece> {
+        Vec::new()
+    }
+
+    async fn shards(&self) -> BTreeMap<Uuid, usize> {
+        BTreeMap::new()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_the_database_keeps_is_repaired_one_at_a_time_and_until_it_is_stopped() {
+    let service = Service::start_over(Arc::new(Keeper), None, false, |_| {}).await;
+    let send = async |method: &str, path: &str, body: &str| {
+        let path = format!("/api/v1/indexes/ks/{path}");
+        service.send(method, &path, "application/json", body).await
+    };
+    let status = send("GET", "own/repair", "").await;
+    status.is(200, r#"{"last":null,"schedule":null}"#);
+    send("POST", "none/repair", "{}")
+        .await
+        .is(404, "missing index: ks.none");
+    send("POST", "new/repair", "{}").await.is(
+        409,
+        "index ks.new is being built: it can be repaired once it has all rows",
+    );
+    let begun = send("POST", "own/repair", "{}").await;
+    assert_eq!(begun.status, 200, "{}", begun.body);
+    let begun = begun.json();
+    let shown = ["kind", "table", "index", "state", "progress_units"].map(|name| &begun[name]);
+    assert_eq!(shown, ["repair", "t", "own", "running", "keys"]);
+    send("POST", "own/repair", "{}").await.is(
+        409,
+        "index ks.own is being repaired: wait until that has ended, or abort it",
+    );
+    let without =
+        "index ks.own is a secondary one: its repairs have neither a speed nor a schedule";
+    send("PATCH", "own/repair", "{}").await.is(409, without);
+    send("PUT", "own/repair/schedule", r#"{"interval_s": 5}"#)
+        .await
+        .is(400, without);
+
+    let path = format!("/api/v1/tasks/{}", begun["id"].as_str().unwrap());
+    assert_eq!(service.send("DELETE", &path, "", "").await.status, 200);
+    let ended = service.get(&format!("{path}/wait?timeout=20")).await;
+    assert_eq!(ended.json()["state"], "aborted");
+    let last = send("GET", "own/repair", "").await.json();
+    assert_eq!(last["last"]["counters"], json!({"entries_added": 3}));
+    assert_eq!(send("POST", "own/repair", "{}").await.status, 200);
 }

@@ -1,0 +1,8 @@
+//! The entries of secondary indexes: those that a record has, and the faults among those that are
+//! stored.
+
+mod faults;
+mod terms;
+
+pub(crate) use faults::{Fault, Suspect, of_entry, of_row};
+pub(crate) use terms::{entries_of, terms};

@@ -1,0 +1,31 @@
+//! Indexes that the database keeps itself, in the commit of the rows: secondary indexes. This
+//! service only begins and shows their repairs.
+
+use async_trait::async_trait;
+use tasks::Task;
+use uuid::Uuid;
+
+use super::TableIdentity;
+
+/// An index that the database keeps itself.
+#[async_trait]
+pub trait OwnIndex: Send + Sync {
+    /// Identifies the index. An index that is made again under the same name has another version.
+    fn version(&self) -> Uuid;
+
+    /// The table that is indexed.
+    fn table(&self) -> TableIdentity;
+
+    /// Whether the index has all rows.
+    fn is_built(&self) -> bool;
+
+    /// The counters of a repair.
+    fn counters(&self) -> &'static [&'static str];
+
+    /// Compares the index with its table, and mends it. Returns whether all was compared; it was
+    /// not if the task was asked to stop, or the index is gone.
+    ///
+    /// # Errors
+    /// If rows can't be read, or nothing can be written now.
+    async fn repair(&self, task: &Task) -> anyhow::Result<bool>;
+}
