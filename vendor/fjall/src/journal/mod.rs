@@ -120,8 +120,20 @@ impl Journal {
 
     /// Persists the journal.
     pub fn persist(&self, mode: PersistMode) -> crate::Result<()> {
-        let mut journal_writer = self.get_writer()?;
-        journal_writer.persist(mode).map_err(Into::into)
+        // ANNULUS 4: the lock is given back before the file is synced, as writers wait for it.
+        let file = {
+            let mut journal_writer = self.get_writer()?;
+            journal_writer.persist(PersistMode::Buffer)?;
+            match mode {
+                PersistMode::Buffer => return Ok(()),
+                PersistMode::SyncData | PersistMode::SyncAll => journal_writer.file_handle()?,
+            }
+        };
+        let synced = match mode {
+            PersistMode::SyncAll => file.sync_all(),
+            _ => file.sync_data(),
+        };
+        synced.map_err(Into::into)
     }
 
     pub fn recover<P: AsRef<Path>>(

@@ -199,6 +199,11 @@ impl Writer {
         })
     }
 
+    /// ANNULUS 4: another handle of the journal file.
+    pub(crate) fn file_handle(&self) -> std::io::Result<File> {
+        self.file.get_ref().try_clone()
+    }
+
     /// Persists the journal file.
     pub(crate) fn persist(&mut self, mode: PersistMode) -> std::io::Result<()> {
         log::trace!(
