@@ -20,6 +20,13 @@ impl Seldom {
         self.is_due_at(Instant::now())
     }
 
+    /// Takes the number of events that no line has told of.
+    pub fn take_untold(&self) -> u64 {
+        let mut last = self.last.lock();
+        last.as_mut()
+            .map_or(0, |(_, silent)| std::mem::take(silent))
+    }
+
     fn is_due_at(&self, now: Instant) -> Option<u64> {
         let mut last = self.last.lock();
         match last.as_mut() {

@@ -80,32 +80,26 @@ struct Told {
 
 impl Told {
     async fn of_checked(self, role: Result<Arc<str>, CqlError>) -> Result<Arc<str>, CqlError> {
-        if role.is_err() || self.is_told_always {
-            self.write(&role, 1).await?;
+        if (role.is_err() || self.is_told_always)
+            && let Some(line) = self.line(&role)
+        {
+            self.log.write_login(line).await?;
         }
         role
     }
 
     async fn of_unchecked(self, role: Result<Arc<str>, CqlError>) -> Result<Arc<str>, CqlError> {
-        match &role {
-            Err(_) => {
-                if let Some(times) = self.log.unchecked().is_due() {
-                    self.write(&role, times).await?;
-                }
-            }
-            Ok(_) if self.is_told_always => self.write(&role, 1).await?,
-            Ok(_) => {}
+        match self.line(&role) {
+            Some(line) if role.is_err() => self.log.write_unchecked(line).await?,
+            Some(line) if self.is_told_always => self.log.write_login(line).await?,
+            _ => {}
         }
         role
     }
 
-    async fn write(&self, role: &Result<Arc<str>, CqlError>, times: u64) -> Result<(), CqlError> {
+    fn line(&self, role: &Result<Arc<str>, CqlError>) -> Option<Vec<u8>> {
         let error = role.as_ref().err().map(|error| &error.kind);
-        let line = login_line(&self.log, &self.source, self.name.as_deref(), error, times);
-        match line {
-            Some(line) => self.log.write_login(line).await,
-            None => Ok(()),
-        }
+        login_line(&self.log, &self.source, self.name.as_deref(), error)
     }
 }
 
@@ -117,6 +111,7 @@ mod tests {
     use cql::secret::Secret;
     use futures::FutureExt as _;
     use schema::{Catalog, Role};
+    use serde_json::Value;
     use storage::{Storage, StorageOptions};
 
     use super::*;
@@ -183,7 +178,7 @@ mod tests {
         Arc::new(log.unwrap())
     }
 
-    fn lines(path: &Path) -> Vec<serde_json::Value> {
+    fn lines(path: &Path) -> Vec<Value> {
         let text = std::fs::read_to_string(path).unwrap();
         let lines = text.lines().map(serde_json::from_str);
         lines.collect::<Result<_, _>>().unwrap()
@@ -215,6 +210,13 @@ mod tests {
         assert!(guesses.iter().all(Result::is_err));
         assert_eq!(database.access.logins.checked(), 1);
         assert_eq!(lines(&path).len(), 2);
+        log.flush().await;
+        let untold = &lines(&path)[2];
+        assert_eq!(untold["times"], 2 * 100 - 1 + 99);
+        assert_eq!(
+            (&untold["source"], &untold["role"]),
+            (&Value::Null, &Value::Null)
+        );
 
         // All are told of that are let in.
         let right = || log_in(&database, Some(&log), attempt("lovelace"));

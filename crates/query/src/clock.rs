@@ -25,6 +25,9 @@ const WORK_MAX: usize = 8 * 500 * 500;
 /// can name one value many times.
 const RESULT_BYTES_MAX: usize = 16 << 20;
 
+/// The same for all statements of a batch, about as much as a batch may write.
+const BATCH_RESULT_BYTES_MAX: usize = 64 << 20;
+
 /// Results up to this many bytes aren't counted. Their number is bounded by the statement's length.
 const RESULT_UNCOUNTED_BYTES: usize = 1 << 10;
 
@@ -57,6 +60,15 @@ impl StatementClock {
                 result_bytes: AtomicUsize::new(RESULT_BYTES_MAX),
             }),
         }
+    }
+
+    /// This clock for all statements of a batch.
+    #[must_use]
+    pub fn of_batch(self) -> Self {
+        self.left
+            .result_bytes
+            .store(BATCH_RESULT_BYTES_MAX, Ordering::Relaxed);
+        self
     }
 
     /// This clock where the client may tell the present by which values expire, in seconds since
@@ -109,8 +121,8 @@ impl StatementClock {
             return Ok(());
         }
         Err(CqlError::invalid(format!(
-            "the results of functions in one row, or in one statement's terms, take more than the \
-             {RESULT_BYTES_MAX} bytes allowed"
+            "the results of functions take more bytes than are allowed: {RESULT_BYTES_MAX} in one \
+             row or in one statement's terms, {BATCH_RESULT_BYTES_MAX} in a batch"
         )))
     }
 

@@ -74,10 +74,12 @@ impl Cursor<'_> {
 
     fn about_service_levels(&self) -> Option<String> {
         let before = BEFORE_SERVICE_LEVELS.into_iter();
-        let mut all =
-            before.flat_map(|before| SERVICE_LEVELS.map(|levels| [before, levels].concat()));
-        all.find(|words| self.at_words(words))
-            .map(|words| words.join(" "))
+        let mut begun = before.filter(|before| self.at_words(before));
+        begun.find_map(|before| {
+            let whole = SERVICE_LEVELS.map(|levels| [before, levels].concat());
+            let here = whole.iter().find(|words| self.at_words(words));
+            here.map(|words| words.join(" "))
+        })
     }
 
     /// Whether these words stand here.

@@ -16,7 +16,9 @@ pub(crate) struct Entry<'a> {
     /// The role that has logged in, or that somebody tried to log in as.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<&'a str>,
-    /// The address of the client; with its port if it is a client of CQL.
+    /// The address of the client, with its port if it is a client of CQL; empty where a line is of
+    /// several.
+    #[serde(skip_serializing_if = "str::is_empty")]
     pub source: &'a str,
     /// The id that the lines of a batch share.
     #[serde(skip_serializing_if = "Option::is_none")]

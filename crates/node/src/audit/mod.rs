@@ -161,15 +161,29 @@ impl AuditLog {
         self.write_within(&self.requests, line).await
     }
 
-    /// The logins that failed without a check of their own, which share lines.
-    pub(crate) fn unchecked(&self) -> &Seldom {
-        &self.unchecked
+    /// Counts a login that failed without a check of its own, and writes its line if one is due,
+    /// with one of those before it that have none.
+    ///
+    /// # Errors
+    /// As [`AuditLog::write_login`].
+    pub(crate) async fn write_unchecked(&self, mut line: Vec<u8>) -> Result<(), CqlError> {
+        let Some(attempts) = self.unchecked.is_due() else {
+            return Ok(());
+        };
+        if attempts > 1 {
+            line.extend(unchecked_line(attempts - 1));
+        }
+        self.write_login(line).await
     }
 
     /// Returns when all lines that were handed over are in the file, or do not get there.
     pub(crate) async fn flush(&self) {
+        let line = match self.unchecked.take_untold() {
+            0 => Vec::new(),
+            attempts => unchecked_line(attempts),
+        };
         // The server's log tells of lines that can't be written.
-        let _ = self.write_holding(Vec::new(), Held::Nothing).await;
+        let _ = self.write_holding(line, Held::Nothing).await;
     }
 
     async fn write_within(&self, room: &Arc<Semaphore>, line: Vec<u8>) -> Result<(), CqlError> {
@@ -210,14 +224,12 @@ impl AuditLog {
 }
 
 /// The line of an attempt to log in as a role, if such are logged. Attempts that fail are logged
-/// whatever role they name, as nobody has proved to be it. The line stands for so many attempts
-/// (`times`), of which this one is the last.
+/// whatever role they name, as nobody has proved to be it.
 pub(crate) fn login_line(
     log: &AuditLog,
     source: &str,
     role: Option<&str>,
     error: Option<&ErrorKind>,
-    times: u64,
 ) -> Option<Vec<u8>> {
     let filter = &log.filter;
     let (kind, is_kept) = match error {
@@ -236,12 +248,23 @@ pub(crate) fn login_line(
             role,
             source,
             error: error.map(ErrorKind::name),
-            times: (times > 1).then(|| u32::try_from(times).unwrap_or(u32::MAX)),
             ..Entry::new(Category::Auth, kind)
         };
         entry.put(&mut line);
         line
     })
+}
+
+/// The line of so many attempts to log in that failed without a check of their own, from wherever
+/// they came.
+fn unchecked_line(times: u64) -> Vec<u8> {
+    let mut line = Vec::new();
+    let entry = Entry {
+        times: Some(u32::try_from(times).unwrap_or(u32::MAX)),
+        ..Entry::new(Category::Auth, "LOGIN_ERROR")
+    };
+    entry.put(&mut line);
+    line
 }
 
 fn refused(path: &Path) -> CqlError {
@@ -420,7 +443,7 @@ mod tests {
         let log = open(&directory.path().join("audit.log"));
         let name = "é".repeat(1_000);
         let line = |error| {
-            let line = login_line(&log, "10.0.0.1:1", Some(&name), error, 1).unwrap();
+            let line = login_line(&log, "10.0.0.1:1", Some(&name), error).unwrap();
             let read: serde_json::Value = serde_json::from_slice(&line).unwrap();
             read["role"].as_str().unwrap().chars().count()
         };

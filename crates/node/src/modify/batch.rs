@@ -65,7 +65,7 @@ pub(super) async fn execute_text_batch(
     batch: &BatchPlan,
     parameters: &Parameters,
 ) -> Result<Answer, CqlError> {
-    let clock = StatementClock::start(database.storage.clock());
+    let clock = StatementClock::start(database.storage.clock()).of_batch();
     let own = batch.using.timestamp(&parameters.values, &clock)?;
     let values = &parameters.values;
     let entries = batch.writes.iter().map(|write| (write, &values[..]));
@@ -90,7 +90,7 @@ pub async fn execute_batch(
     entries: Vec<(&ModifyPlan, Vec<BoundValue>)>,
     parameters: &Parameters,
 ) -> Result<Answer, CqlError> {
-    let clock = StatementClock::start(database.storage.clock());
+    let clock = StatementClock::start(database.storage.clock()).of_batch();
     let writes = entries.iter().map(|(plan, values)| match &plan.work {
         Work::Write(write) => Ok((&**write, &values[..])),
         _ => Err(CqlError::invalid(

@@ -19,9 +19,13 @@ use super::shared::Shared;
 /// takes.
 const COMPRESSED_UNCHARGED_BYTES: usize = 1 << 20;
 
-/// The bytes that a request is charged for the future of the work on it, from its beginning to its
+/// The bytes that a request is charged for the futures of the work on it, from its beginning to its
 /// end. A future holds all that it may ever hold, so what is large and rare is boxed.
-const WORK_BYTES: usize = 4 << 10;
+const WORK_BYTES: usize = SERVICE_BYTES + KIND_BYTES;
+/// The longest future of a service, in bytes.
+const SERVICE_BYTES: usize = 3 << 9;
+/// The longest future of the work on one kind of request, which a service boxes, in bytes.
+pub(super) const KIND_BYTES: usize = 15 << 8;
 
 /// The parts of a connection that its requests need.
 pub(super) struct Of<S: Service> {
@@ -71,7 +75,7 @@ async fn work_out<S: Service>(
             let trace = traced.then(|| service.begin_trace(&of.session, &request, &of.account));
             // In an allocation of its own, so that a request that waits for its turn takes little.
             let answer = Box::pin(service.answer(&of.session, request, &of.account));
-            debug_assert!(size_of_val(&*answer) <= WORK_BYTES);
+            debug_assert!(size_of_val(&*answer) <= SERVICE_BYTES);
             match trace.flatten() {
                 None => answer.await,
                 Some(trace) => {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -26,6 +27,7 @@ use super::events::SchemaEvents;
 use super::parsing::{Read, charge_text, parse};
 use super::peer::Peer;
 use super::prepared::{Prepared, PreparedStatements};
+use super::request::KIND_BYTES;
 use super::service::{Reply, Service};
 use super::traced;
 use super::values;
@@ -318,23 +320,23 @@ impl Statements {
             Request::Query {
                 statement,
                 parameters,
-            } => Box::pin(self.query(session, statement, parameters, by)).await,
+            } => boxed(self.query(session, statement, parameters, by)).await,
             Request::Prepare {
                 statement,
                 keyspace,
             } => {
                 let keyspace = keyspace.as_deref();
-                Box::pin(self.prepare(session, statement, keyspace, by)).await
+                boxed(self.prepare(session, statement, keyspace, by)).await
             }
             Request::Execute {
                 id,
                 result_metadata_id,
                 parameters,
             } => {
-                self.execute(session, id, result_metadata_id, parameters, by)
-                    .await
+                let answer = self.execute(session, id, result_metadata_id, parameters, by);
+                boxed(answer).await
             }
-            Request::Batch(batch) => Box::pin(self.batch(session, batch, by)).await,
+            Request::Batch(batch) => boxed(self.batch(session, batch, by)).await,
             Request::Startup(_)
             | Request::Options
             | Request::Register { .. }
@@ -347,7 +349,7 @@ impl Statements {
     async fn role_of(&self, identity: &str, address: SocketAddr) -> Option<Arc<str>> {
         let role = role_of_identity(&self.database.storage.catalog(), identity)?;
         if let Some(log) = &self.audit
-            && let Some(line) = login_line(log, &address.to_string(), Some(&role), None, 1)
+            && let Some(line) = login_line(log, &address.to_string(), Some(&role), None)
         {
             log.check_login().ok()?;
             log.write_login(line).await.ok()?;
@@ -370,6 +372,13 @@ impl Statements {
             charge,
         }
     }
+}
+
+/// The work on one kind of request, in an allocation of its own, so that none takes as much as the
+/// largest.
+fn boxed<F: Future>(work: F) -> Pin<Box<F>> {
+    debug_assert!(size_of::<F>() <= KIND_BYTES);
+    Box::pin(work)
 }
 
 impl Service for Statements {

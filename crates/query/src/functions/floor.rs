@@ -26,24 +26,19 @@ struct Span {
 }
 
 pub(super) fn of_timestamp(arguments: &[&[u8]], _: &StatementClock) -> Result<Bytes, CqlError> {
-    let Value::Timestamp(millis) = read(&CqlType::Timestamp, arguments[0])? else {
-        return Ok(Bytes::new());
-    };
-    timestamp(millis, arguments)
+    timestamp(millis(arguments[0])?, arguments)
 }
 
 /// The floor of a timeuuid is a timestamp.
 pub(super) fn of_timeuuid(arguments: &[&[u8]], _: &StatementClock) -> Result<Bytes, CqlError> {
-    let Value::Timeuuid(uuid) = read(&CqlType::Timeuuid, arguments[0])? else {
-        return Ok(Bytes::new());
-    };
-    timestamp(timeuuid::unix_millis(&uuid), arguments)
+    match read(&CqlType::Timeuuid, arguments[0])? {
+        Value::Timeuuid(uuid) => timestamp(timeuuid::unix_millis(&uuid), arguments),
+        other => Err(no_value(&other)),
+    }
 }
 
 pub(super) fn of_date(arguments: &[&[u8]], _: &StatementClock) -> Result<Bytes, CqlError> {
-    let Value::Date(day) = read(&CqlType::Date, arguments[0])? else {
-        return Ok(Bytes::new());
-    };
+    let day = day(arguments[0])?;
     let span = Span::read(arguments[1])?;
     if span.nanoseconds != 0 {
         return Err(CqlError::invalid(format!(
@@ -54,10 +49,7 @@ pub(super) fn of_date(arguments: &[&[u8]], _: &StatementClock) -> Result<Bytes, 
     }
     let start = match arguments.get(2) {
         None => EPOCH_DAY,
-        Some(bytes) => match read(&CqlType::Date, bytes)? {
-            Value::Date(start) => start,
-            _ => EPOCH_DAY,
-        },
+        Some(bytes) => self::day(bytes)?,
     };
     let (from, to) = (i64::from(start), i64::from(day));
     let floor = span.last_before(from, to, LEAST_MONTH * span.months + span.days, |count| {
@@ -68,8 +60,9 @@ pub(super) fn of_date(arguments: &[&[u8]], _: &StatementClock) -> Result<Bytes, 
 }
 
 pub(super) fn of_time(arguments: &[&[u8]], _: &StatementClock) -> Result<Bytes, CqlError> {
-    let Value::Time(time) = read(&CqlType::Time, arguments[0])? else {
-        return Ok(Bytes::new());
+    let time = match read(&CqlType::Time, arguments[0])? {
+        Value::Time(time) => time,
+        other => return Err(no_value(&other)),
     };
     let span = Span::read(arguments[1])?;
     if span.months != 0 || span.days != 0 || span.nanoseconds > NANOSECONDS_PER_DAY {
@@ -93,10 +86,7 @@ fn timestamp(millis: i64, arguments: &[&[u8]]) -> Result<Bytes, CqlError> {
     }
     let start = match arguments.get(2) {
         None => 0,
-        Some(bytes) => match read(&CqlType::Timestamp, bytes)? {
-            Value::Timestamp(start) => start,
-            _ => 0,
-        },
+        Some(bytes) => self::millis(bytes)?,
     };
     let least = (LEAST_MONTH * span.months + span.days)
         .saturating_mul(MILLIS_PER_DAY)
@@ -167,6 +157,25 @@ impl Span {
 
 fn empty_span() -> CqlError {
     CqlError::invalid("The floor function needs a duration that is longer than nothing")
+}
+
+fn millis(bytes: &[u8]) -> Result<i64, CqlError> {
+    match read(&CqlType::Timestamp, bytes)? {
+        Value::Timestamp(millis) => Ok(millis),
+        other => Err(no_value(&other)),
+    }
+}
+
+fn day(bytes: &[u8]) -> Result<u32, CqlError> {
+    match read(&CqlType::Date, bytes)? {
+        Value::Date(day) => Ok(day),
+        other => Err(no_value(&other)),
+    }
+}
+
+/// The error for bytes that are no time. The empty value does not come here.
+fn no_value(value: &Value) -> CqlError {
+    CqlError::invalid(format!("{} is no time", value.to_literal()))
 }
 
 fn read(cql_type: &CqlType, bytes: &[u8]) -> Result<Value, CqlError> {

@@ -24,7 +24,7 @@ pub(super) enum Math {
     Round,
 }
 
-/// Computes a function of a serialised number. The empty value stays empty.
+/// Computes a function of a serialised number, which is not empty.
 ///
 /// # Errors
 /// As [`exponent`], and decimals that are too long to be rounded.
@@ -36,9 +36,6 @@ pub(super) fn apply(
 ) -> Result<Bytes, CqlError> {
     let value =
         Value::deserialize(cql_type, arguments[0]).map_err(|error| CqlError::invalid(error.0))?;
-    if value == Value::Empty {
-        return Ok(Bytes::new());
-    }
     let computed = match function {
         Math::Abs if is_negative(&value) => numbers::negate(value),
         Math::Abs => value,

@@ -4,6 +4,9 @@
 //! What was found is a hint: rows may have been written since. So the rows and entries are read
 //! again, on the one thread that writes, and mended in one batch. No write comes between.
 
+use std::cell::Cell;
+
+use bytes::Bytes;
 use schema::TableId;
 use uuid::Uuid;
 
@@ -20,9 +23,14 @@ pub(crate) struct Mending {
     pub suspects: Vec<Suspect>,
 }
 
+/// Bytes of rows after which no more suspects are looked at, as other writes wait.
+const BYTES_AT_A_TIME: usize = 1 << 20;
+
 /// The numbers of entries that were mended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mended {
+    /// The suspects that were looked at: the first ones.
+    pub looked_at: usize,
     /// Those that were not there.
     pub added: u64,
     /// Those that had another value.
@@ -40,10 +48,20 @@ impl Committer {
         let engine = &self.shared.engine;
         let moment = self.moment();
         let mut faults = Vec::new();
+        let mut mended = Mended::default();
+        let bytes = Cell::new(0);
+        let count = |record: Option<Bytes>| {
+            bytes.update(|bytes| bytes + record.as_ref().map_or(0, Bytes::len));
+            record
+        };
         for suspect in &mending.suspects {
+            if bytes.get() > BYTES_AT_A_TIME {
+                break;
+            }
+            mended.looked_at += 1;
             match suspect {
                 Suspect::Row(key) => {
-                    if let Some(record) = engine.get(table.space, key)? {
+                    if let Some(record) = count(engine.get(table.space, key)?) {
                         let entry = |entry: &[u8]| engine.get(index.space, entry);
                         let row = (&key[..], record);
                         faults.extend(entries::of_row(table, index, row, moment.now_s, entry)?);
@@ -51,14 +69,13 @@ impl Committer {
                 }
                 Suspect::Entry(key) => {
                     if let Some(value) = engine.get(index.space, key)? {
-                        let row = |row: &[u8]| engine.get(table.space, row);
+                        let row = |row: &[u8]| Ok(count(engine.get(table.space, row)?));
                         let entry = (key.clone(), &value[..]);
                         faults.extend(entries::of_entry(table, index, entry, moment.now_s, row)?);
                     }
                 }
             }
         }
-        let mut mended = Mended::default();
         for fault in &faults {
             *match fault {
                 Fault::Lacks(..) => &mut mended.added,

@@ -30,9 +30,9 @@ pub const REPAIR_COUNTERS: &[&str] = &[
     "entries_removed",
 ];
 
-/// The pause behind a step, as a multiple of the time that it took.
+/// The pause behind a step and behind a batch, as a multiple of the time that it took.
 const PAUSE_SHARE: u32 = 1;
-/// The rows and entries that the committer looks at between two batches.
+/// The rows and entries that the committer looks at between two batches, unless they are large.
 const MENDED_AT_A_TIME: usize = 32;
 
 impl Storage {
@@ -59,13 +59,18 @@ impl Storage {
             let done = done.map_err(|error| StorageError::Io(error.to_string()))?;
             let (compared, took): (Compared, Duration);
             (comparison, compared, took) = done?;
-            for suspects in compared.suspects.chunks(MENDED_AT_A_TIME) {
+            let mut suspects = &compared.suspects[..];
+            while !suspects.is_empty() {
+                let began = Instant::now();
                 let mending = Mending {
                     table,
                     index,
-                    suspects: suspects.to_vec(),
+                    suspects: suspects[..suspects.len().min(MENDED_AT_A_TIME)].to_vec(),
                 };
                 let mended = self.mend(mending).await?;
+                suspects = &suspects[mended.looked_at..];
+                // Other writes wait while the committer mends.
+                tokio::time::sleep(began.elapsed() * PAUSE_SHARE).await;
                 task.count("entries_added", mended.added);
                 task.count("entries_mended", mended.mended);
                 task.count("entries_removed", mended.removed);

@@ -82,7 +82,10 @@ pub enum RepairError {
     #[error("index {0} is not there, or not yet built: it can be repaired once it is SERVING")]
     NotServing(IndexName),
     /// The index, which the database keeps itself, does not have all rows yet.
-    #[error("index {0} is being built: it can be repaired once it has all rows")]
+    #[error(
+        "index {0} does not have all rows yet: it can be repaired once it is built; if the log says that \
+         building was given up, drop the index and create it again"
+    )]
     Building(IndexName),
     /// A repair of this index runs, and only one may run in a service.
     #[error("index {0} is being repaired: wait until that has ended, or abort it")]

@@ -1,8 +1,7 @@
 //! The entries of secondary indexes.
 //!
-//! A record has an entry for each value that it holds, dead or alive, and no others
-//! ([`crate::entries`]). So what a write does to the entries follows from the record before it and
-//! after it, both of which the overlay has. A value that expires takes its entry along, as the
+//! The entries of a record follow from its values alone ([`crate::entries`]). So what a write does
+//! to them follows from the record before it and after it, both of which the overlay has. A value that expires takes its entry along, as the
 //! entry knows the time. Rows below a deletion of their range or partition keep theirs until they
 //! are swept, in the same batch as the row.
 
