@@ -25,7 +25,7 @@ const WORK_MAX: usize = 8 * 500 * 500;
 /// can name one value many times.
 const RESULT_BYTES_MAX: usize = 16 << 20;
 
-/// The same for all statements of a batch, about as much as a batch may write.
+/// The bytes of such results in all statements of a batch, about as many as a batch may write.
 const BATCH_RESULT_BYTES_MAX: usize = 64 << 20;
 
 /// Results up to this many bytes aren't counted. Their number is bounded by the statement's length.

@@ -1,9 +1,9 @@
 //! The entries of secondary indexes.
 //!
 //! The entries of a record follow from its values alone ([`crate::entries`]). So what a write does
-//! to them follows from the record before it and after it, both of which the overlay has. A value that expires takes its entry along, as the
-//! entry knows the time. Rows below a deletion of their range or partition keep theirs until they
-//! are swept, in the same batch as the row.
+//! to them follows from the record before it and after it, both of which the overlay has. A value
+//! that expires takes its entry along, as the entry knows the time. Rows below a deletion of their
+//! range or partition keep theirs until they are swept, in the same batch as the row.
 
 use crate::StorageError;
 use crate::commit::overlay::Overlay;
