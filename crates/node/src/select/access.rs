@@ -12,6 +12,7 @@ use cql::error::CqlError;
 use query::bind::PreparedInList;
 use query::relation::{Relation, RelationKind, Test, TupleList, TupleTest, conflicts};
 use schema::{Column, ColumnKind, Table};
+use value::CqlType;
 use value::predicate::Comparison;
 
 /// The way in which a query finds its rows.
@@ -292,7 +293,8 @@ fn is_token(relation: &Relation) -> bool {
     matches!(relation.kind, RelationKind::Token { .. })
 }
 
-/// Refuses relations on vector columns with an index, which serves nearest neighbours alone.
+/// Refuses relations on a vector column with an index, which serves nearest neighbours alone. Where
+/// there are relations on several such columns, only the first of them counts, as in Cassandra.
 fn refuse_vector_comparisons(table: &Table, relations: &[Relation]) -> Result<(), CqlError> {
     let indexed = |column: &Column| {
         table
@@ -300,12 +302,12 @@ fn refuse_vector_comparisons(table: &Table, relations: &[Relation]) -> Result<()
             .values()
             .any(|index| index.column == column.name)
     };
-    let compares_indexed = relations.iter().any(|relation| {
-        relation.first_column().is_some_and(|column| {
-            column.cql_type.float_vector_dimensions().is_some() && indexed(column)
-        })
-    });
-    if compares_indexed {
+    let columns = relations.iter().filter_map(Relation::first_column);
+    let vectors = columns.filter(|column| matches!(column.cql_type, CqlType::Vector { .. }));
+    let values =
+        vectors.filter(|column| matches!(column.kind, ColumnKind::Static | ColumnKind::Regular));
+    let first = values.min_by_key(|column| (column.kind != ColumnKind::Static, &column.name));
+    if first.is_some_and(indexed) {
         return Err(CqlError::invalid("Vector indexes only support ANN queries"));
     }
     Ok(())

@@ -291,7 +291,8 @@ async fn an_index_that_the_database_keeps_is_repaired_one_at_a_time_and_until_it
         .is(404, "missing index: ks.none");
     send("POST", "new/repair", "{}").await.is(
         409,
-        "index ks.new is being built: it can be repaired once it has all rows",
+        "index ks.new does not have all rows yet: it can be repaired once it is built; if the log \
+         says that building was given up, drop the index and create it again",
     );
     let begun = send("POST", "own/repair", "{}").await;
     assert_eq!(begun.status, 200, "{}", begun.body);
