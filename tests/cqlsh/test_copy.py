@@ -67,7 +67,7 @@ def value(column, n):
         "number": decimal.Decimal(sign * n).scaleb(-3),
         "d": sign * n / 7,
         "f": sign * n / 8,
-        "address": f"10.0.{n // 250 % 250}.{n % 250}" if n % 2 else f"2001:db8::{n:x}"[:24],
+        "address": f"10.0.{n // 250 % 250}.{n % 250}" if n % 2 else f"2001:db8::{n >> 8:x}:{n & 255:x}",
         "n": sign * (2**31 - 1 - n),
         "s": sign * (n % 32768),
         "t": text,
