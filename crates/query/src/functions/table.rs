@@ -32,6 +32,22 @@ pub(super) enum Signature {
     Receiver,
 }
 
+/// Declares a function of fixed types.
+const fn fixed(
+    name: &'static str,
+    arguments: &'static [CqlType],
+    result: CqlType,
+    is_foldable: bool,
+    body: Body,
+) -> Declaration {
+    Declaration {
+        name,
+        signature: Signature::Fixed { arguments, result },
+        is_foldable,
+        body,
+    }
+}
+
 /// Declares a function whose result depends on its arguments alone.
 const fn pure(
     name: &'static str,
@@ -39,12 +55,7 @@ const fn pure(
     result: CqlType,
     body: OfValues,
 ) -> Declaration {
-    Declaration {
-        name,
-        signature: Signature::Fixed { arguments, result },
-        is_foldable: true,
-        body: Body::OfValues(body),
-    }
+    fixed(name, arguments, result, true, Body::OfValues(body))
 }
 
 /// Declares a function of the bytes of its argument, whether they are a value or empty.
@@ -54,12 +65,7 @@ const fn of_bytes(
     result: CqlType,
     body: OfValues,
 ) -> Declaration {
-    Declaration {
-        name,
-        signature: Signature::Fixed { arguments, result },
-        is_foldable: true,
-        body: Body::OfBytes(body),
-    }
+    fixed(name, arguments, result, true, Body::OfBytes(body))
 }
 
 /// Declares a function whose result depends on the time of the call or on chance.
@@ -75,12 +81,7 @@ const fn unfolded(
     result: CqlType,
     body: OfValues,
 ) -> Declaration {
-    Declaration {
-        name,
-        signature: Signature::Fixed { arguments, result },
-        is_foldable: false,
-        body: Body::OfValues(body),
-    }
+    fixed(name, arguments, result, false, Body::OfValues(body))
 }
 
 /// Declares a function of two float vectors.
