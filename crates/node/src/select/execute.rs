@@ -97,8 +97,8 @@ async fn execute_at(
         plan,
         parameters: &parameters,
     };
-    // All that leads to the cursor is gone before the first row is waited for: the future holds
-    // what can be named then.
+    // The block drops all but the cursor before the await behind it: the future would hold the rest
+    // as well.
     let (mut cursor, progress) = {
         let (partitions, slices) = reads(plan, values)?;
         if table.log_of.is_some() && partitions != WantedPartitions::Nothing {

@@ -1,8 +1,8 @@
 //! Mends entries of secondary indexes that a comparison with the table found at fault
 //! ([`crate::repair`]).
 //!
-//! What was found is a hint: rows may have been written since. So the rows and entries are read
-//! again, on the one thread that writes, and mended in one batch. No write comes between.
+//! The comparison only gives hints, as rows may have been written since. So the rows and entries
+//! are read again, on the one thread that writes, and mended in one batch. No write comes between.
 
 use std::cell::Cell;
 

@@ -1,6 +1,6 @@
 //! The faults of stored entries: those that a row lacks, and those of values that it does not have.
 //!
-//! What has expired is no fault, whether it lies there or not: no read looks for it any more.
+//! Entries of expired values are no fault, whether they are there or not: no read looks for them.
 
 use bytes::Bytes;
 

@@ -484,9 +484,13 @@ async fn a_repair_stops_when_it_is_asked_to_or_its_index_is_dropped() {
     let registry = Registry::default();
     let index = table.secondary_indexes["i0"].version;
     let begun = async |task: &Task| {
-        while task.status().progress_completed == 0 {
-            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-        }
+        let step = async {
+            while task.status().progress_completed == 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        let within = tokio::time::timeout(std::time::Duration::from_secs(60), step).await;
+        within.expect("a first step");
     };
     let aborted = task(&registry);
     let stop = async {
