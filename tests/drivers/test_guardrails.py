@@ -230,12 +230,17 @@ def test_partitions(tmp_path):
             rows = session.execute("SELECT * FROM system.large_data WHERE keyspace_name = 'g' AND table_name = 'wide'")
             return {row.guardrail: row for row in rows}
 
-        eventually(lambda: large().keys() == {"partition_rows", "partition_size", "partition_tombstones"})
+        # A walk may have met the partitions while they were written: the largest values are those of a later one.
+        def largest(guardrail):
+            row = large().get(guardrail)
+            return row.largest if row else 0
+
+        eventually(lambda: largest("partition_rows") == 12)
+        eventually(lambda: 6000 < largest("partition_size") < 9000)
+        eventually(lambda: largest("partition_tombstones") == 6)
         found = large()
-        assert found["partition_rows"].largest == 12 and found["partition_rows"].partition_key == "1, 'it''s'"
-        assert 6000 < found["partition_size"].largest < 9000
+        assert found["partition_rows"].partition_key == "1, 'it''s'"
         assert found["partition_size"].warned > 0 and found["partition_size"].refused == 0
-        assert found["partition_tombstones"].largest == 6
         assert found["partition_tombstones"].partition_key == "2, 'dead'"
         # Nothing is refused.
         session.execute("INSERT INTO wide (p, q, c, v) VALUES (1, 'it''s', 99, 'x')")
