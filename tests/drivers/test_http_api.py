@@ -4,6 +4,7 @@ import decimal
 import http.client
 import json
 import re
+import select
 import uuid
 
 import pytest
@@ -209,6 +210,23 @@ def test_a_body_above_two_mebibytes_is_413(server, index):
     assert ann(server, index, body)[0] == 413
     body = json.dumps({"vector": QUERY, "padding": "x" * ((2 << 20) - 200)})
     assert ann(server, index, body)[0] == 200
+
+
+def test_a_slow_sender_gets_the_answer_to_a_long_body(server, index):
+    whole = 4 << 20
+    connection = http.client.HTTPConnection(server.host, server.http_port, timeout=30)
+    try:
+        connection.putrequest("POST", f"{index}/ann")
+        for name, value in [*JSON.items(), ("Content-Length", str(whole))]:
+            connection.putheader(name, value)
+        connection.endheaders()
+        connection.send(b" " * (whole - 1))
+        # A server that answers now closes with the rest unread.
+        select.select([connection.sock], [], [], 0.2)
+        connection.send(b" ")
+        assert connection.getresponse().status == 413
+    finally:
+        connection.close()
 
 
 @pytest.mark.parametrize("method", ["GET", "OPTIONS", "PUT", "DELETE"])

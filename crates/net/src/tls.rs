@@ -14,7 +14,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
-pub use identity::{ends_at, identity};
+pub use identity::{IDENTITY_BYTES_MAX, ends_at, identity, is_identity};
 pub use pem::Pem;
 pub use renewable::RenewableClient;
 

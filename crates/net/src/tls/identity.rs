@@ -6,7 +6,7 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer;
 
 /// The longest identity, in bytes. A certificate with a longer one proves none.
-const IDENTITY_BYTES_MAX: usize = 256;
+pub const IDENTITY_BYTES_MAX: usize = 256;
 
 /// The identity of a verified certificate: the common name (CN) of its subject. If it has no common
 /// name, it is the first URI, e-mail address or DNS name among the subject's alternative names.
@@ -21,9 +21,14 @@ pub fn identity(certificate: &CertificateDer<'_>) -> Option<String> {
         (Some(_), Some(_)) => return None,
         (None, _) => alternative(&certificate)?,
     };
-    let is_usable =
-        !name.is_empty() && name.len() <= IDENTITY_BYTES_MAX && !name.chars().any(char::is_control);
-    is_usable.then_some(name)
+    is_identity(&name).then_some(name)
+}
+
+/// Whether a certificate can prove this identity: it is not empty, has at most
+/// [`IDENTITY_BYTES_MAX`] bytes, and no control characters.
+pub fn is_identity(name: &str) -> bool {
+    let lengths = 1..=IDENTITY_BYTES_MAX;
+    lengths.contains(&name.len()) && !name.chars().any(char::is_control)
 }
 
 /// The second since the epoch at which a certificate ends. `None` if it can't be read.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use cql::ast::RoleStatement;
 use cql::error::CqlError;
+use net::tls::{IDENTITY_BYTES_MAX, is_identity};
 use schema::{Catalog, Permission, Permissions, Resource, Role};
 
 use super::attributes::Attributes;
@@ -18,7 +19,7 @@ use crate::access::{Rights, unauthorized};
 const ROLES_MAX: usize = 10_000;
 /// The most identities of a role. Each change of the role writes them all.
 const IDENTITIES_MAX: usize = 100;
-/// The longest name of a role or an identity, in bytes.
+/// The longest name of a role, in bytes.
 const NAME_BYTES_MAX: usize = 1_024;
 
 /// A change of roles, with what it was resolved to.
@@ -297,7 +298,11 @@ impl Change {
         if !rights.is_superuser() {
             refuse_superuser(catalog, role, "add an identity to a role")?;
         }
-        check_name(identity)?;
+        if !is_identity(identity) {
+            return Err(CqlError::invalid(format!(
+                "No certificate proves this identity: it has 1 to {IDENTITY_BYTES_MAX} bytes and no control characters"
+            )));
+        }
         if !catalog.roles.contains_key(role) {
             return Err(CqlError::invalid(format!(
                 "Can not add identity for non-existent role '{role}'"
@@ -351,7 +356,7 @@ fn check_name(name: &str) -> Result<(), CqlError> {
         0 => Err(CqlError::invalid("Role name can't be an empty string")),
         1..=NAME_BYTES_MAX => Ok(()),
         _ => Err(CqlError::invalid(format!(
-            "The name of a role or an identity has at most {NAME_BYTES_MAX} bytes"
+            "The name of a role has at most {NAME_BYTES_MAX} bytes"
         ))),
     }
 }
@@ -460,5 +465,27 @@ mod tests {
         }
         let refused = add(IDENTITIES_MAX).unwrap_err();
         assert!(refused.contains("100 identities already"), "{refused}");
+    }
+
+    #[test]
+    fn an_identity_that_no_certificate_proves_is_refused() {
+        let mut catalog = catalog();
+        let mut add = |identity: String| {
+            let statement = RoleStatement::AddIdentity {
+                identity,
+                role: "reader".to_owned(),
+                if_not_exists: false,
+            };
+            apply(&mut catalog, "admin", statement)
+        };
+        add("x".repeat(IDENTITY_BYTES_MAX)).unwrap();
+        for identity in [
+            "x".repeat(IDENTITY_BYTES_MAX + 1),
+            String::new(),
+            "a\nb".to_owned(),
+        ] {
+            let refused = add(identity).unwrap_err();
+            assert!(refused.starts_with("No certificate proves"), "{refused}");
+        }
     }
 }

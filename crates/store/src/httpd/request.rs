@@ -1,6 +1,6 @@
 //! Admits searches and requests for changes, and reads their bodies.
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use axum::BoxError;
@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::BytesMut;
 use client_memory::Charge;
 use http_body_util::BodyExt;
+use net::sockets::{LINGER, LINGER_BYTES};
 use serde::de::DeserializeOwned;
 use store_api::types::AnnRequest;
 use tokio::time::Instant;
@@ -56,10 +57,13 @@ impl Body {
         B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
     {
         let callers_deadline = callers_deadline(request.headers(), Instant::now())?;
-        let bytes = pin!(collect(request.into_body(), shared));
-        let (bytes, charge) = tokio::time::timeout(shared.body_timeout, bytes)
-            .await
-            .map_err(|_| ApiError::SlowBody)??;
+        let mut body = pin!(request.into_body());
+        let collected = tokio::time::timeout(shared.body_timeout, collect(body.as_mut(), shared));
+        let collected = collected.await.unwrap_or(Err(ApiError::SlowBody));
+        if matches!(collected, Err(ApiError::LongBody { .. })) {
+            drop_rest(body).await;
+        }
+        let (bytes, charge) = collected?;
         let metrics = shared.api.engine.metrics();
         let admission = shared.admissions.take(callers_deadline, metrics)?;
         // From here on the body is bounded by the admissions.
@@ -68,13 +72,32 @@ impl Body {
     }
 }
 
+/// Reads the rest of a body that is refused and drops it, so that the client gets the answer: a
+/// connection that is closed with unread bytes in it is reset. Ends at the bounds for such reading.
+async fn drop_rest<B>(mut body: Pin<&mut B>)
+where
+    B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
+{
+    let reading = async {
+        let mut dropped = 0;
+        while dropped < LINGER_BYTES
+            && let Some(Ok(frame)) = body.as_mut().frame().await
+        {
+            dropped += frame.data_ref().map_or(0, |data| data.len() as u64);
+        }
+    };
+    let _ = tokio::time::timeout(LINGER, reading).await;
+}
+
 /// Reads the whole body. A body that comes in pieces is charged as they come.
-async fn collect<B>(body: B, shared: &Listener) -> Result<(Bytes, Option<Charge>), ApiError>
+async fn collect<B>(
+    mut body: Pin<&mut B>,
+    shared: &Listener,
+) -> Result<(Bytes, Option<Charge>), ApiError>
 where
     B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
 {
     let bytes_max = shared.body_bytes_max;
-    let mut body = pin!(body);
     let mut pieces: Option<(BytesMut, Charge)> = None;
     while let Some(frame) = body.as_mut().frame().await {
         let frame = frame.map_err(|error| {
