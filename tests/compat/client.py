@@ -67,7 +67,12 @@ class Client:
         self._others = {}
         provider = PlainTextAuthProvider(*login) if login else None
         self._cluster = Cluster(
-            [host], port=port, protocol_version=version, compression=False, auth_provider=provider
+            [host],
+            port=port,
+            protocol_version=version,
+            compression=False,
+            auth_provider=provider,
+            connect_timeout=30,
         )
         self._cluster.connection_class.initialize_reactor()
         try:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from cassandra.cluster import Cluster
-from server import Server
+from server import CQLSH_PATIENCE, Server
 
 INTERNALS = "SCHEMA WITH INTERNALS"
 CQLSH = pathlib.Path(sys.executable).parent / "cqlsh"
@@ -65,7 +65,7 @@ KINDS = {"keyspace", "type", "table", "index"}
 
 
 def cqlsh(server, *arguments):
-    command = [CQLSH, server.host, str(server.cql_port), *arguments]
+    command = [CQLSH, *CQLSH_PATIENCE, server.host, str(server.cql_port), *arguments]
     result = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (result.returncode, result.stderr) == (0, ""), result.stdout
     return result.stdout

@@ -32,6 +32,9 @@ def connect(server, **options):
         [server.host],
         port=server.cql_port,
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        # The driver's own limits are 5 s and 2 s. It goes on with the schema as it was after the second.
+        connect_timeout=30,
+        control_connection_timeout=30,
         **options,
     )
 

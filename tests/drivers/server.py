@@ -66,7 +66,11 @@ class Elsewhere(IndexService):
             self.http_port = int(port)
 
 
-def eventually(check, seconds=20, every=0.02):
+# Options of cqlsh. Its own limits are 5 s and 10 s, which a busy machine takes for a login.
+CQLSH_PATIENCE = ["--connect-timeout", "60", "--request-timeout", "60"]
+
+
+def eventually(check, seconds=60, every=0.02):
     """Waits until `check()` is true and returns its value."""
     deadline = time.monotonic() + seconds
     while True:

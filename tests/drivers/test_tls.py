@@ -18,7 +18,7 @@ from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import NoHostAvailable
 from conftest import connect
 from process import BINARY
-from server import Server, eventually
+from server import CQLSH_PATIENCE, Server, eventually
 
 pytestmark = pytest.mark.embedded("TLS of its own, and its own certificates")
 
@@ -246,7 +246,7 @@ def test_a_certificate_is_renewed_while_the_server_runs(tmp_path):
 
 def cqlsh(server, certificates, *arguments, **environment):
     statement = "SELECT release_version FROM system.local"
-    command = [CQLSH, *arguments, "localhost", str(server.cql_port), "-e", statement]
+    command = [CQLSH, *CQLSH_PATIENCE, *arguments, "localhost", str(server.cql_port), "-e", statement]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, **environment})
 
 

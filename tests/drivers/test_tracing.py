@@ -9,6 +9,7 @@ import uuid
 import pytest
 from cassandra import InvalidRequest
 from cassandra.query import BatchStatement, SimpleStatement
+from server import CQLSH_PATIENCE
 from test_ann import table as ann_table  # noqa: F401
 
 CQLSH = pathlib.Path(sys.executable).parent / "cqlsh"
@@ -113,7 +114,7 @@ def test_an_unknown_trace(session):
 @pytest.mark.skipif(not CQLSH.exists(), reason="cqlsh stands beside the other driver")
 def test_cqlsh_shows_a_trace(server, notes):
     statement = f"TRACING ON; SELECT v FROM {notes.keyspace}.notes WHERE p = 1;"
-    command = [CQLSH, server.host, str(server.cql_port), "-e", statement]
+    command = [CQLSH, *CQLSH_PATIENCE, server.host, str(server.cql_port), "-e", statement]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert result.returncode == 0 and result.stderr == "", result.stderr
     assert "Tracing session: " in result.stdout and "Request complete" in result.stdout

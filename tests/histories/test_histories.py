@@ -33,6 +33,7 @@ class Sessions:
             port=self._server.cql_port,
             protocol_version=4,
             execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+            connect_timeout=30,
             # Nothing here reads the schema, and a history changes it all the time.
             schema_metadata_enabled=False,
         )

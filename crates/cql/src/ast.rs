@@ -122,6 +122,28 @@ pub enum Statement {
     Unsupported(String),
 }
 
+impl Statement {
+    /// Whether a statement about rows names the keyspace of each of its tables. It means the same
+    /// then whatever keyspace is in use.
+    pub fn is_qualified(&self) -> bool {
+        match self {
+            Statement::Select(select) => select.table.keyspace.is_some(),
+            Statement::Insert(insert) => insert.table.keyspace.is_some(),
+            Statement::Update(update) => update.table.keyspace.is_some(),
+            Statement::Delete(delete) => delete.table.keyspace.is_some(),
+            Statement::Batch(batch) => batch.statements.iter().all(|entry| {
+                let table = match entry {
+                    BatchEntry::Insert(insert) => &insert.table,
+                    BatchEntry::Update(update) => &update.table,
+                    BatchEntry::Delete(delete) => &delete.table,
+                };
+                table.keyspace.is_some()
+            }),
+            _ => false,
+        }
+    }
+}
+
 /// The name of a table, or of anything else that is named as `[keyspace.]name`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableName {

@@ -164,7 +164,7 @@ pub enum CellOperation {
     /// Removes the elements with these paths.
     DeleteElements(Vec<Bytes>),
     /// Sets the list element at a position, counted from 0 in the list as it stands when the write
-    /// commits.
+    /// commits, and as the operations before this one in the same change leave it.
     SetListIndex {
         /// The position.
         index: u32,

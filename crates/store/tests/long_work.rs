@@ -105,6 +105,33 @@ async fn an_index_being_built_is_seen_with_its_scan_and_each_range(way: Way) {
     world.store.shutdown().await;
 }
 
+/// Creates an index and drops it once its scan goes on. Returns its build when that has ended.
+async fn dropped_while_scanned(world: &World) -> TaskStatus {
+    let earlier = tasks_of(world, "build").await.len();
+    world.create_index("i", "t").await;
+    let newest = async || {
+        let builds = tasks_of(world, "build").await;
+        let is_new = builds.len() > earlier;
+        let newest = builds.into_iter().max_by_key(|build| build.sequence_number);
+        newest.filter(|_| is_new)
+    };
+    eventually("the scan goes on", async || {
+        let Some(build) = newest().await else {
+            return false;
+        };
+        let tree = world.client.task_tree(&build.id).await.unwrap();
+        let scan = tree.children.first();
+        scan.is_some_and(|scan| scan.status.progress_completed > 100)
+    })
+    .await;
+    world.cql("DROP INDEX ks.i").await;
+    eventually("the build ends", async || {
+        newest().await.expect("the build").state != TaskState::Running
+    })
+    .await;
+    newest().await.expect("the build")
+}
+
 async fn a_build_whose_index_is_dropped_has_been_aborted(way: Way) {
     let world = World::start_with(way, |options| {
         // The pages have few rows and one range is scanned at a time, so that the scan takes a
@@ -117,23 +144,16 @@ async fn a_build_whose_index_is_dropped_has_been_aborted(way: Way) {
     world
         .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)")
         .await;
-    world.create_index("i", "t").await;
-    eventually("the scan goes on", async || {
-        let build = tasks_of(&world, "build").await;
-        let Some(build) = build.first() else {
-            return false;
-        };
-        let tree = world.client.task_tree(&build.id).await.unwrap();
-        let scan = tree.children.first();
-        scan.is_some_and(|scan| scan.status.progress_completed > 100)
-    })
-    .await;
-    world.cql("DROP INDEX ks.i").await;
-    eventually("the build is given up", async || {
-        tasks_of(&world, "build").await[0].state == TaskState::Aborted
-    })
-    .await;
-    let build = &tasks_of(&world, "build").await[0];
+    // A scan may come to its end before the DROP comes.
+    let mut dropped = None;
+    for _ in 0..5 {
+        let build = dropped_while_scanned(&world).await;
+        if build.state == TaskState::Aborted {
+            dropped = Some(build);
+            break;
+        }
+    }
+    let build = dropped.expect("a build is given up");
     let tree = world.client.task_tree(&build.id).await.unwrap();
     let scan = &tree.children[0];
     assert_eq!(scan.status.state, TaskState::Aborted);

@@ -21,7 +21,7 @@ async fn the_service_outlives_its_database() {
     let mut status = world.store.status();
     assert_eq!(*status.borrow_and_update(), NodeStatus::Serving);
 
-    assert!(world.node.stop(Duration::from_secs(1)).await);
+    assert!(world.node.stop(Duration::from_secs(10)).await);
     let patience = common::PATIENCE;
     tokio::time::timeout(
         patience,
@@ -54,7 +54,7 @@ async fn the_service_outlives_its_database() {
     })
     .await;
     world.store.shutdown().await;
-    node.stop(Duration::from_secs(1)).await;
+    node.stop(Duration::from_secs(10)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -68,7 +68,7 @@ async fn a_database_that_comes_later_is_found() {
         .await;
     world.create_index("i", "t").await;
     world.store.shutdown().await;
-    assert!(world.node.stop(Duration::from_secs(1)).await);
+    assert!(world.node.stop(Duration::from_secs(10)).await);
 
     let directory = tempfile::tempdir().unwrap();
     let options = common::client_options(
@@ -89,7 +89,7 @@ async fn a_database_that_comes_later_is_found() {
         .expect("the database is found")
         .unwrap();
     store.shutdown().await;
-    node.stop(Duration::from_secs(1)).await;
+    node.stop(Duration::from_secs(10)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -123,6 +123,9 @@ fn literal(cql_type: &CqlType, number: &str) -> Option<Literal> {
 }
 
 fn from_string(cql_type: &CqlType, text: String) -> Result<Bytes, ValueError> {
+    if text.is_empty() && is_empty_of(cql_type) {
+        return Ok(Bytes::new());
+    }
     let wrong = || unexpected(cql_type, &Json::String(text.clone()));
     let literal = match cql_type {
         CqlType::Blob => match text.strip_prefix("0x") {
@@ -170,6 +173,23 @@ fn from_string(cql_type: &CqlType, text: String) -> Result<Bytes, ValueError> {
         _ => Literal::String(text),
     };
     from_literal(cql_type, &literal)
+}
+
+/// Whether an empty string is the empty value of the type, as in Cassandra.
+fn is_empty_of(cql_type: &CqlType) -> bool {
+    matches!(
+        cql_type,
+        CqlType::Tinyint
+            | CqlType::Smallint
+            | CqlType::Int
+            | CqlType::Bigint
+            | CqlType::Decimal
+            | CqlType::Float
+            | CqlType::Double
+            | CqlType::Boolean
+            | CqlType::Uuid
+            | CqlType::Timeuuid
+    )
 }
 
 fn hexadecimal(digits: &str) -> Option<Bytes> {
@@ -246,6 +266,9 @@ fn vector(element: &CqlType, dimensions: u16, text: &str) -> Result<Bytes, Value
         count += 1;
         if count <= wanted {
             let bytes = part(element, json, || "element in vector".to_owned())?;
+            if bytes.is_empty() && element.fixed_length().is_some() {
+                return Err(ValueError("Invalid empty element in vector".to_owned()));
+            }
             values.push(Value::deserialize(element, &bytes)?);
         }
         Ok(())

@@ -108,12 +108,15 @@ async fn a_stall_delays_all_that_were_due_in_an_open_loop_only() {
     let open = plan(Some(200.0), Length::Requests(150));
     let workers = sleepers(1, stall);
     let measured = run(&open, workers, &ProgressBar::hidden()).await.unwrap();
-    assert!(slow(&measured) > 40, "{}", slow(&measured));
+    let delayed = slow(&measured);
+    assert!(delayed > 40, "{delayed}");
 
     let closed = plan(None, Length::Requests(150));
     let workers = sleepers(1, stall);
     let measured = run(&closed, workers, &ProgressBar::hidden()).await.unwrap();
-    assert_eq!(slow(&measured), 1);
+    // One, and some more if the machine stops now and then.
+    let stalled = slow(&measured);
+    assert!((1..delayed / 4).contains(&stalled), "{stalled}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

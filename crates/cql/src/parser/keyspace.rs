@@ -8,11 +8,8 @@ impl Cursor<'_> {
     pub(super) fn create_keyspace(&mut self) -> Parse<Statement> {
         let if_not_exists = self.if_not_exists()?;
         let name = self.keyspace_name()?;
-        let options = if self.eat_word("WITH")? {
-            self.options()?
-        } else {
-            Vec::new()
-        };
+        self.expect_word("WITH")?;
+        let options = self.options()?;
         Ok(Statement::CreateKeyspace(CreateKeyspace {
             name,
             if_not_exists,

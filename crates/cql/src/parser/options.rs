@@ -1,6 +1,6 @@
 //! `WITH name = value AND ..`.
 
-use super::cursor::{Cursor, Parse, is_symbol};
+use super::cursor::{Cursor, Parse, is_symbol, is_word};
 use super::lexer::Kind;
 use super::names::unquoted;
 use crate::ast::OptionValue;
@@ -8,6 +8,9 @@ use crate::ast::OptionValue;
 /// The most options of a statement, more than any table has. The limit bounds the time of the check
 /// for repeats, which compares each option with all before it.
 const MAX_OPTIONS: usize = 256;
+
+/// The words that are constants, which may be values in a map without quotes.
+const CONSTANTS: [&str; 4] = ["TRUE", "FALSE", "NAN", "INFINITY"];
 
 impl Cursor<'_> {
     /// Parses what follows the word `WITH`: one or more options with `AND` between them.
@@ -47,6 +50,11 @@ impl Cursor<'_> {
         let entries = self.separated_until("}", |cursor| {
             let key = cursor.option_scalar()?;
             cursor.expect_symbol(":")?;
+            let value = cursor.current();
+            let is_bare = value.kind == Kind::Word;
+            if is_bare && !CONSTANTS.iter().any(|word| is_word(&value, word)) {
+                return Err(cursor.expected("a string, number or boolean"));
+            }
             Ok((key, cursor.option_scalar()?))
         })?;
         Ok(entries)

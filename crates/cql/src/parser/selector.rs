@@ -5,7 +5,7 @@ use super::cursor::{Cursor, Parse, is_symbol, is_word};
 use super::lexer::Kind;
 use super::terms::is_constant;
 use crate::ast::{
-    FunctionCall, Operand, Part, Projection, SelectItem, Selector, Term, TimeFunction,
+    DataType, FunctionCall, Operand, Part, Projection, SelectItem, Selector, Term, TimeFunction,
 };
 
 /// The functions whose argument is a column or a part of one.
@@ -108,16 +108,7 @@ impl Cursor<'_> {
         self.expect_symbol("(")?;
         let data_type = self.data_type()?;
         self.expect_symbol(")")?;
-        Ok(match self.nested(Self::signed_selector)? {
-            Selector::Term(term) => Selector::Term(Term::TypeHint {
-                data_type,
-                term: Box::new(term),
-            }),
-            selector => Selector::Hint {
-                data_type,
-                selector: Box::new(selector),
-            },
-        })
+        Ok(hinted(data_type, self.nested(Self::signed_selector)?))
     }
 
     /// Parses `[a, b]`.
@@ -284,6 +275,49 @@ impl Cursor<'_> {
             name,
             arguments: self.separated_until(")", Self::selector)?,
         })
+    }
+}
+
+/// `(type) selector`. The hint is of the value, and the parts behind are of what it makes:
+/// `(map<text, int>){'a': 1}['a']`.
+fn hinted(data_type: DataType, selector: Selector) -> Selector {
+    match selector {
+        Selector::Term(term) => Selector::Term(Term::TypeHint {
+            data_type,
+            term: Box::new(term),
+        }),
+        Selector::Field { selector, field } if is_written_out(&selector) => Selector::Field {
+            selector: Box::new(hinted(data_type, *selector)),
+            field,
+        },
+        Selector::Element { selector, key } if is_written_out(&selector) => Selector::Element {
+            selector: Box::new(hinted(data_type, *selector)),
+            key,
+        },
+        Selector::Slice { selector, from, to } if is_written_out(&selector) => Selector::Slice {
+            selector: Box::new(hinted(data_type, *selector)),
+            from,
+            to,
+        },
+        selector => Selector::Hint {
+            data_type,
+            selector: Box::new(selector),
+        },
+    }
+}
+
+/// Whether a selector is a value that is written out, or parts of one.
+fn is_written_out(selector: &Selector) -> bool {
+    match selector {
+        Selector::Field { selector, .. }
+        | Selector::Element { selector, .. }
+        | Selector::Slice { selector, .. } => is_written_out(selector),
+        Selector::Term(_)
+        | Selector::Tuple(_)
+        | Selector::List(_)
+        | Selector::Set(_)
+        | Selector::Entries(_) => true,
+        _ => false,
     }
 }
 

@@ -154,6 +154,8 @@ impl Cursor<'_> {
             }
             self.drop_columns()?
         } else if self.eat_word("RENAME")? {
+            // It changes nothing: to Cassandra, too, a column that is not there is a mistake.
+            self.if_exists()?;
             AlterTableChange::RenameColumns(self.renames(Self::column_name)?)
         } else if self.eat_word("ALTER")? {
             if self.at_word("IF") {

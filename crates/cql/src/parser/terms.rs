@@ -67,6 +67,7 @@ impl Cursor<'_> {
         match token.kind {
             Kind::Symbol => self.symbol_term(&token),
             Kind::Word if is_constant(&token) => self.constant(),
+            Kind::Word if self.at_cast() => self.cast_term(),
             Kind::Word | Kind::QuotedName if self.at_function() => {
                 let (keyspace, name) = self.function_name()?;
                 Ok(Term::Function(FunctionCall {
@@ -90,6 +91,25 @@ impl Cursor<'_> {
             Kind::End => Err(self.expected("a value")),
             _ => self.literal(false).map(Term::Literal),
         }
+    }
+
+    fn at_cast(&self) -> bool {
+        is_word(&self.current(), "CAST") && self.second().is_some_and(|next| is_symbol(&next, "("))
+    }
+
+    /// Parses `CAST(term AS type)`: a call of the function that casts to the type.
+    fn cast_term(&mut self) -> Parse<Term> {
+        self.take()?;
+        self.expect_symbol("(")?;
+        let argument = self.nested(Self::term)?;
+        self.expect_word("AS")?;
+        let data_type = self.data_type()?;
+        self.expect_symbol(")")?;
+        Ok(Term::Function(FunctionCall {
+            keyspace: None,
+            name: format!("cast_as_{data_type}"),
+            arguments: vec![argument],
+        }))
     }
 
     fn symbol_term(&mut self, token: &Token<'_>) -> Parse<Term> {

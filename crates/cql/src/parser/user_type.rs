@@ -10,8 +10,19 @@ impl Cursor<'_> {
         Ok(Statement::CreateType(CreateType {
             if_not_exists,
             name: self.type_name()?,
-            fields: self.parenthesised(Self::field_definition)?,
+            fields: self.field_definitions()?,
         }))
+    }
+
+    /// Parses one or more fields in parentheses. As in Cassandra, a comma may follow the last.
+    fn field_definitions(&mut self) -> Parse<Vec<FieldDefinition>> {
+        self.expect_symbol("(")?;
+        let mut fields = vec![self.field_definition()?];
+        while self.eat_symbol(",")? && !self.at_symbol(")") {
+            fields.push(self.field_definition()?);
+        }
+        self.expect_symbol(")")?;
+        Ok(fields)
     }
 
     /// Parses what follows `ALTER TYPE`.

@@ -86,7 +86,7 @@ async fn the_time_is_over_for_a_stranger(setup: &Setup) {
 
 #[tokio::test]
 async fn a_client_that_does_not_log_in_is_closed() {
-    let setup = Setup::with(|options| options.handshake_timeout = Duration::from_millis(400)).await;
+    let setup = Setup::with(|options| options.handshake_timeout = Duration::from_secs(2)).await;
     let (mut client, mut node) = setup.connect_stranger().await;
     client.send(&[4, 0]).await;
     assert_eq!(client.rest().await, "");
@@ -112,7 +112,7 @@ async fn a_client_that_does_not_log_in_is_closed() {
 
 #[tokio::test]
 async fn a_startup_that_the_node_does_not_answer_ends_its_connection() {
-    let setup = Setup::with(|options| options.handshake_timeout = Duration::from_millis(400)).await;
+    let setup = Setup::with(|options| options.handshake_timeout = Duration::from_secs(2)).await;
     let startup = request_bytes(&Request::Startup(Startup::default()), 1, None);
     let options = request_bytes(&Request::Options, 2, None);
     // The node leaves the STARTUP unanswered, or a request before it, for which it waits.

@@ -141,7 +141,11 @@ fn read_timestamp(bytes: &Bytes) -> Result<i64, CqlError> {
     checked_timestamp(i64::from_be_bytes(bytes))
 }
 
+/// Empty bytes are no time to live, as in Cassandra.
 fn read_ttl(bytes: &Bytes) -> Result<u32, CqlError> {
+    if bytes.is_empty() {
+        return Ok(0);
+    }
     let bytes: [u8; 4] = bytes
         .as_ref()
         .try_into()

@@ -7,13 +7,12 @@ use cql::error::CqlError;
 use index::target::StoredTarget;
 use schema::{Catalog, Column, ColumnId, ColumnKind, DroppedColumn, Index, Keyspace, Table};
 use storage::clock::ServerClock;
-use value::CqlType;
 use value::identifier::Identifier;
 
 use super::column_type::check_column_type;
 use super::create_table::{check_column_count, useless_static};
 use super::table_options::TableOptions;
-use super::{Applied, cdc, counters, names, row_ttl, user_type};
+use super::{Applied, added_again, cdc, counters, names, row_ttl, user_type};
 use crate::answer::SchemaChangeKind;
 
 /// A prepared ALTER TABLE.
@@ -221,10 +220,10 @@ fn add_column(
                 kind(dropped.is_static)
             )));
         }
-        if !is_read_as(&dropped.cql_type, &cql_type) {
+        if !added_again::is_read_as(&dropped.cql_type, &cql_type) {
             return Err(CqlError::invalid(format!(
-                "Cannot re-add previously dropped column '{name}' of type {cql_type}, \
-                 incompatible with previous type {}",
+                "Cannot add a column '{name}' of type {cql_type}, incompatible with previously \
+                 dropped column '{name}' of type {}",
                 dropped.cql_type
             )));
         }
@@ -252,19 +251,6 @@ fn add_column(
         cql_type,
     });
     Ok(())
-}
-
-/// Whether values of a dropped column can be read as values of the type with which it is added
-/// again. Cassandra requires this, so every schema that Cassandra accepts is accepted here.
-fn is_read_as(dropped: &CqlType, added: &CqlType) -> bool {
-    dropped == added
-        || !dropped.is_multi_cell() && *added == CqlType::Blob
-        || matches!(
-            (dropped, added),
-            (CqlType::Ascii, CqlType::Text)
-                | (CqlType::Timeuuid, CqlType::Uuid)
-                | (CqlType::Int | CqlType::Bigint, CqlType::Varint)
-        )
 }
 
 fn drop_column(

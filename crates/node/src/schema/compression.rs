@@ -11,6 +11,7 @@ use super::properties;
 
 const NAME: &str = "compression";
 const PACKAGE: &str = "org.apache.cassandra.io.compress.";
+const MIN_RATIO: &str = "min_compress_ratio";
 const DEFAULT_CHUNK_KB: &str = "16";
 
 /// A compressor class, and the options that it has beside the options of all classes.
@@ -85,6 +86,11 @@ fn of_class(compressor: &Compressor, entries: &[(String, String)]) -> Result<Str
         match key.as_str() {
             "class" | "enabled" => {}
             "chunk_length_in_kb" => kept[0].1.clone_from(value),
+            // Shown as Cassandra does: as a number with a fraction, and not at all if it is 0.
+            MIN_RATIO => match number(key, value)? {
+                0.0 => {}
+                ratio => kept.push((key.clone(), format!("{ratio:?}"))),
+            },
             _ => kept.push((key.clone(), value.clone())),
         }
     }
@@ -144,7 +150,8 @@ fn check(compressor: &Compressor, key: &str, value: &str) -> Result<(), CqlError
                 _ => Ok(()),
             }
         }
-        "min_compress_ratio" => match number(key, value)? {
+        MIN_RATIO => match number(key, value)? {
+            ratio if ratio < 0.0 => refused("Invalid negative min_compress_ratio"),
             ratio if ratio == 0.0 || ratio >= 1.0 => Ok(()),
             _ => refused("min_compress_ratio can either be 0 or greater than or equal to 1"),
         },

@@ -4,6 +4,7 @@
 //! when the plan is applied to the catalog, in one step of the storage. So of two statements at the
 //! same time, each sees all of the other's changes or none.
 
+mod added_again;
 mod alter_table;
 mod cdc;
 mod column_type;

@@ -36,12 +36,12 @@ pub(super) fn parse(
     match class {
         // Drivers read the factors of SimpleStrategy and NetworkTopologyStrategy, and drop a
         // keyspace whose factors they can't read.
-        "SimpleStrategy" if !given.contains_key(FACTOR) => {
-            return Err(CqlError::config(
-                "SimpleStrategy requires a replication_factor strategy option.",
-            ));
+        "SimpleStrategy" => {
+            known_only(&given, class, keyspace, &[FACTOR], "")?;
+            given
+                .entry(FACTOR.to_owned())
+                .or_insert_with(|| DEFAULT_FACTOR.to_owned());
         }
-        "SimpleStrategy" => known_only(&given, class, keyspace, &[FACTOR], "")?,
         "NetworkTopologyStrategy" => {
             let remedy = format!(
                 ": the one data centre here is '{data_center}', and annulus serve --datacenter \

@@ -20,6 +20,9 @@ pub(super) fn selector_name(selector: &Selector) -> String {
             if let Some(name) = operator_name(call, &arguments) {
                 return name;
             }
+            if let ([argument], Some(to)) = (&*arguments, call.name.strip_prefix("cast_as_")) {
+                return format!("cast({argument} as {to})");
+            }
             // Cassandra shows this function by its older name alone.
             let name = match call.name.as_str() {
                 "to_json" => "tojson",

@@ -23,7 +23,9 @@ use crate::audit::Subject;
 use crate::query::{self, ColumnSpec, Database, StatementPlan};
 
 /// The id of a prepared statement: a hash of its keyspace, its text and the types of its bind
-/// markers. Every node gives the same id, also after a restart.
+/// markers. Every node gives the same id, also after a restart. As in Cassandra, the keyspace in use
+/// is no part of the id where each table has its own: drivers prepare a statement again on
+/// connections that use another keyspace, and expect the id that they know.
 ///
 /// The types are part of the id so that values serialised for other types cannot come with it. A
 /// driver that prepares the statement again with other types gets another id, and does not send the
@@ -57,7 +59,7 @@ pub(super) struct Prepared {
     /// The text of the statement, which traces show.
     pub text: Box<str>,
     pub parsed: Parsed,
-    /// The keyspace that was in use when the statement was prepared.
+    /// The keyspace that was in use when the statement was prepared, unless it names its own.
     pub keyspace: Option<String>,
     /// The subject of its executions, for the audit log.
     pub subject: Subject,
@@ -131,6 +133,7 @@ impl Prepared {
         text: &str,
         parsed: Parsed,
     ) -> Result<Prepared, CqlError> {
+        let keyspace = keyspace.filter(|_| !parsed.statement.is_qualified());
         let resolved = Resolved::new(database, keyspace, &parsed)?;
         Ok(Prepared {
             id: PreparedId::of(keyspace, text, resolved.plan.variables()),

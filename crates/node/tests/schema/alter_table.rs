@@ -125,8 +125,8 @@ fn mistakes_are_explained() {
             ),
             (
                 "ALTER TABLE t ADD gone text",
-                "Cannot re-add previously dropped column 'gone' of type text, incompatible with \
-                 previous type int",
+                "Cannot add a column 'gone' of type text, incompatible with previously dropped \
+                 column 'gone' of type int",
             ),
             (
                 "ALTER TABLE t ADD gone int static",

@@ -173,11 +173,6 @@ fn wrong_replication_is_explained() {
             "Missing replication strategy class",
         ),
         (
-            "CREATE KEYSPACE a WITH replication = {'class': 'SimpleStrategy'}",
-            ErrorKind::ConfigError,
-            "SimpleStrategy requires a replication_factor strategy option.",
-        ),
-        (
             "CREATE KEYSPACE a WITH replication = {'class': 'NetworkTopologyStrategy', 'datacenter1': \
              'x'}",
             ErrorKind::ConfigError,

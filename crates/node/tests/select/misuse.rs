@@ -119,8 +119,12 @@ fn relations_on_one_column_have_to_agree() {
 fn wrong_relations_of_several_columns_are_explained() {
     refuses_restrictions(&[
         (
-            "p = 1 AND q = 1 AND (a, b) > (1, 1) AND a < 5",
-            "Mixing single column relations and multi column relations on clustering columns is not allowed",
+            "p = 1 AND q = 1 AND (a, b) > (1, 1) AND a > 5",
+            "More than one restriction was found for the start bound on a",
+        ),
+        (
+            "p = 1 AND q = 1 AND (a, b) > (1, 1) AND b < 5",
+            "Column \"b\" cannot be restricted by two inequalities not starting with the same column",
         ),
         (
             "p = 1 AND q = 1 AND (a, b) > (1, 1) AND (b, c) < (5, 5)",

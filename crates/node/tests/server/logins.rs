@@ -39,7 +39,7 @@ async fn begun(server: &TestServer) -> Client {
 #[tokio::test]
 async fn who_has_logged_in_may_be_silent_beyond_the_deadline_of_the_handshake() {
     let server = start_with_login(|options| {
-        options.connection.handshake_timeout = Duration::from_secs(1);
+        options.connection.handshake_timeout = Duration::from_secs(3);
     })
     .await;
     let mut client = begun(&server).await;

@@ -153,6 +153,21 @@ fn elements_may_be_bound() {
 }
 
 #[test]
+fn operations_on_a_list_see_those_before_them() {
+    steps(
+        "l",
+        &[
+            ("l = l + [7, 8], l[2] = 9", "[1, 2, 9, 8]"),
+            ("DELETE l[0], l[0]", "[9, 8]"),
+            ("l[0] = null, l[0] = 5", "[5]"),
+            ("l = [3] + l, l = l - [5], l = l + [4]", "[3, 4]"),
+            // Of two values for one element the greater one stands.
+            ("l = [6] + l, l[0] = 5", "[6, 3, 4]"),
+        ],
+    );
+}
+
+#[test]
 fn wrong_bound_elements_are_explained() {
     let f = fixture();
     for (statement, value, message) in [

@@ -15,11 +15,22 @@ use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512};
 pub(super) fn hash(value: &[u8], algorithm: Option<&str>) -> Result<Bytes, CqlError> {
     let mut hasher = match algorithm {
         None => Box::<Sha256>::default(),
-        Some(name) => by_name(name)
-            .ok_or_else(|| CqlError::invalid(format!("Hash algorithm not found: {name}")))?,
+        Some(name) => by_name(name).ok_or_else(|| unknown(name))?,
     };
     hasher.update(value);
     Ok(hasher.finalize().into_vec().into())
+}
+
+/// Checks the name of an algorithm.
+///
+/// # Errors
+/// As [`hash`].
+pub(super) fn check(name: &str) -> Result<(), CqlError> {
+    by_name(name).map(drop).ok_or_else(|| unknown(name))
+}
+
+fn unknown(name: &str) -> CqlError {
+    CqlError::invalid(format!("Hash algorithm not found: {name}"))
 }
 
 fn by_name(name: &str) -> Option<Box<dyn DynDigest>> {

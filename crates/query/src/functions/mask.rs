@@ -83,6 +83,19 @@ impl Mask {
         Some(types)
     }
 
+    /// Checks an argument that is written out as a string. A statement with a wrong one is refused
+    /// even if it reads nothing.
+    ///
+    /// # Errors
+    /// A padding that is not one character, and an unknown hash.
+    pub(super) fn check(self, at: usize, text: &str) -> Result<(), CqlError> {
+        match (self, at) {
+            (Mask::Hash, 1) => hash::check(text),
+            (Mask::Inner | Mask::Outer, 3) => self.padding(text).map(drop),
+            _ => Ok(()),
+        }
+    }
+
     /// Masks a value of the type; `None` for null.
     ///
     /// # Errors

@@ -5,8 +5,9 @@
 //! function that a call means, by the name and by the known types of its arguments, and settles the
 //! types. Terms are judged by [`assignability`], which needs the types of the functions that they
 //! call. The resulting [`ScalarFunction`] evaluates serialised values. `token()` takes the key of
-//! the table for which it is called ([`TokenKey`]). `cast` is not a function in the grammar, so the
-//! selection handles it; [`Cast`] does the conversion.
+//! the table for which it is called ([`TokenKey`]). `CAST(x AS type)` is no call in the grammar: in a
+//! term the parser makes it one of `cast_as_type`, and the selection handles its own; [`Cast`] does
+//! the conversion.
 
 mod blob;
 mod cast;
@@ -92,6 +93,8 @@ enum Body {
     Operation(Operation),
     /// The sign before a number.
     Negation,
+    /// A cast of the argument to the type of the result.
+    Cast,
     /// The token of a partition key.
     Token(Partitioner),
 }
@@ -145,6 +148,14 @@ impl ScalarFunction {
             Body::Negation => {
                 let argument = arguments.first().and_then(Option::as_ref);
                 return operation::negate(&self.return_type, argument);
+            }
+            Body::Cast => {
+                return match arguments.first().and_then(Option::as_ref) {
+                    Some(value) => {
+                        Cast::new(&self.argument_types[0], &self.return_type)?.apply(value)
+                    }
+                    None => Ok(None),
+                };
             }
             Body::Token(partitioner) => return Ok(token::of_key(partitioner, arguments)),
             Body::ToJson => {

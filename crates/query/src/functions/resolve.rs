@@ -1,6 +1,7 @@
 //! Finds the function that a call means.
 
 mod assign;
+mod cast;
 mod generic;
 mod operation;
 
@@ -38,6 +39,9 @@ pub fn resolve(
         return resolved;
     }
     if let Some(resolved) = generic::resolve(name, arguments) {
+        return resolved;
+    }
+    if let Some(resolved) = cast::resolve(name, arguments, receiver) {
         return resolved;
     }
     let candidates: Vec<&'static Declaration> = overloads(name).collect();
@@ -152,17 +156,21 @@ fn choose(
     }
     match fitting.as_slice() {
         [only] => Ok(only),
-        [] => Err(CqlError::invalid(format!(
-            "Invalid call to function system.{}, none of its type signatures match (known type signatures: {})",
-            candidates[0].name,
-            signatures(candidates)
-        ))),
-        several => Err(CqlError::invalid(format!(
-            "Ambiguous call to function system.{} (can be matched by following signatures: {}): use type casts to disambiguate",
-            candidates[0].name,
-            signatures(several)
-        ))),
+        [] => Err(no_overload(candidates[0].name, &signatures(candidates))),
+        several => Err(of_several(candidates[0].name, &signatures(several))),
     }
+}
+
+fn no_overload(name: &str, signatures: &str) -> CqlError {
+    CqlError::invalid(format!(
+        "Invalid call to function system.{name}, none of its type signatures match (known type signatures: {signatures})"
+    ))
+}
+
+fn of_several(name: &str, signatures: &str) -> CqlError {
+    CqlError::invalid(format!(
+        "Ambiguous call to function system.{name} (can be matched by following signatures: {signatures}): use type casts to disambiguate"
+    ))
 }
 
 fn signatures(declarations: &[&Declaration]) -> String {

@@ -4,7 +4,8 @@ use cql::error::CqlError;
 use schema::Column;
 use value::predicate::Comparison;
 
-use super::{Relation, RelationKind, Test, TupleTest};
+use super::{Relation, RelationKind, Test, TupleList, TupleTest};
+use crate::bind::PreparedInList;
 
 /// The way in which a relation narrows its columns down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,10 +46,6 @@ fn check_pair(earlier: &Relation, later: &Relation) -> Result<(), CqlError> {
         }
         (Narrowing::In, _) | (_, Narrowing::In) => {
             format!("{name} cannot be restricted by more than one relation if it includes a IN")
-        }
-        _ if is_tuple(earlier) != is_tuple(later) => {
-            "Mixing single column relations and multi column relations on clustering columns is not allowed"
-                .to_owned()
         }
         _ if first_name(earlier) != first_name(later) => format!(
             "Column \"{}\" cannot be restricted by two inequalities not starting with the same column",
@@ -95,10 +92,6 @@ fn first_name(relation: &Relation) -> Option<&str> {
     relation.first_column().map(|column| column.name.as_str())
 }
 
-fn is_tuple(relation: &Relation) -> bool {
-    matches!(relation.kind, RelationKind::Tuple { .. })
-}
-
 fn narrowing(relation: &Relation) -> Narrowing {
     match &relation.kind {
         RelationKind::Column {
@@ -114,6 +107,15 @@ fn narrowing(relation: &Relation) -> Narrowing {
             Comparison::Gt | Comparison::GtEq => Narrowing::Lower,
             Comparison::Lt | Comparison::LtEq => Narrowing::Upper,
         },
+        // To Cassandra, a list of one value is an equality.
+        RelationKind::Column {
+            test: Test::In(PreparedInList::Terms(terms)),
+            ..
+        } if terms.len() == 1 => Narrowing::Equal,
+        RelationKind::Tuple {
+            test: TupleTest::In(TupleList::Terms(terms)),
+            ..
+        } if terms.len() == 1 => Narrowing::Equal,
         RelationKind::Column {
             test: Test::In(_), ..
         }

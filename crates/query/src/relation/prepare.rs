@@ -42,7 +42,7 @@ pub fn prepare(
         Subject::Tuple(names) => tuple::prepare(table, names, relation, &text, ctx)?,
         Subject::Token(names) => token::prepare(table, names, relation, ctx)?,
         Subject::Function(call) => {
-            return Err(CqlError::invalid(format!(
+            return Err(CqlError::syntax(format!(
                 "Unsupported restriction: {text}: function {} is not supported in WHERE",
                 call.name
             )));

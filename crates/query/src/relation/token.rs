@@ -40,7 +40,7 @@ pub(super) fn prepare(
         )));
     }
     let Some(comparison) = relation.operator.comparison() else {
-        return Err(CqlError::invalid(format!(
+        return Err(CqlError::syntax(format!(
             "{} cannot be used with the token function",
             relation.operator.as_str()
         )));

@@ -32,7 +32,7 @@ impl Moment {
         }
     }
 
-    fn lifetime(self, ttl_s: Option<u32>) -> Lifetime {
+    pub(super) fn lifetime(self, ttl_s: Option<u32>) -> Lifetime {
         ttl_s.filter(|ttl| *ttl > 0).map(|ttl_s| Expiry {
             ttl_s,
             at_s: self.told_s.saturating_add(i64::from(ttl_s)),
@@ -242,7 +242,7 @@ fn merge_row(
 }
 
 /// The cells of a change. Columns that were dropped meanwhile are left out.
-fn cells_record(
+pub(super) fn cells_record(
     table: &TableSchema,
     kind: ColumnKind,
     cells: &[CellChange],

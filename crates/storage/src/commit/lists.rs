@@ -1,9 +1,10 @@
 //! Turns list operations by position or value into operations by path. Their meaning depends on the
-//! list as it stands when the write commits.
+//! list as it stands when the write commits, and on the operations before them.
 
 use bytes::Bytes;
-use schema::{Column, ColumnId};
+use schema::{Column, ColumnId, ColumnKind};
 
+use super::apply::{Moment, cells_record};
 use super::overlay::Overlay;
 use crate::StorageError;
 use crate::layout::TableSchema;
@@ -12,58 +13,85 @@ use crate::read::{Cell, LiveCell};
 use crate::record::{Liveness, Record};
 
 /// A row or head as the write finds it.
-pub(super) struct Found<'a> {
-    pub record: &'a Record,
+pub(super) struct Found {
+    pub record: Record,
     pub liveness: Liveness,
-    pub is_static: bool,
+    pub kind: ColumnKind,
+}
+
+/// The times of a change.
+#[derive(Clone, Copy)]
+pub(super) struct Times {
+    pub timestamp: i64,
+    pub ttl_s: Option<u32>,
+    pub moment: Moment,
 }
 
 pub(super) fn needs_list(cells: &[CellChange]) -> bool {
-    cells.iter().any(|cell| {
-        matches!(
-            cell.change,
-            CellOperation::SetListIndex { .. }
-                | CellOperation::DeleteListIndex { .. }
-                | CellOperation::RemoveListValues(_)
-        )
-    })
+    cells.iter().any(is_by_list)
 }
 
-/// Turns every operation into its form by path.
+fn is_by_list(cell: &CellChange) -> bool {
+    matches!(
+        cell.change,
+        CellOperation::SetListIndex { .. }
+            | CellOperation::DeleteListIndex { .. }
+            | CellOperation::RemoveListValues(_)
+    )
+}
+
+/// Turns every operation into its form by path. As in Cassandra, each finds the list as those
+/// before it leave it.
 pub(super) fn resolve(
     table: &TableSchema,
-    found: &Found<'_>,
-    cells: Vec<CellChange>,
+    mut found: Found,
+    mut cells: Vec<CellChange>,
+    times: Times,
 ) -> Result<Vec<CellChange>, StorageError> {
-    cells
-        .into_iter()
-        .map(|CellChange { column, change }| {
-            let change = match change {
-                CellOperation::SetListIndex { index, value } => {
-                    let path = path_at(table, found, column, index, "set an element on")?;
-                    CellOperation::PutElements(vec![(path, value)])
-                }
-                CellOperation::DeleteListIndex { index } => {
-                    let path = path_at(table, found, column, index, "delete an element from")?;
-                    CellOperation::DeleteElements(vec![path])
-                }
-                CellOperation::RemoveListValues(values) => CellOperation::DeleteElements(
-                    elements(table, found, column)
-                        .into_iter()
-                        .filter(|(_, cell)| values.contains(&cell.value))
-                        .map(|(path, _)| path)
-                        .collect(),
-                ),
-                by_path => by_path,
-            };
-            Ok(CellChange { column, change })
-        })
-        .collect()
+    let lifetime = times.moment.lifetime(times.ttl_s);
+    for at in 0..cells.len() {
+        let (done, next) = cells.split_at_mut(at + 1);
+        let cell = &mut done[at];
+        by_path(table, &found, cell)?;
+        let mut next = next.iter();
+        if next.any(|next| next.column == cell.column && is_by_list(next)) {
+            let one = std::slice::from_ref(&*cell);
+            let Times {
+                timestamp, moment, ..
+            } = times;
+            let change = cells_record(table, found.kind, one, timestamp, lifetime, moment)?;
+            found.record.merge(change, |id| table.type_of(id));
+        }
+    }
+    Ok(cells)
+}
+
+fn by_path(table: &TableSchema, found: &Found, cell: &mut CellChange) -> Result<(), StorageError> {
+    let column = cell.column;
+    cell.change = match &cell.change {
+        CellOperation::SetListIndex { index, value } => {
+            let path = path_at(table, found, column, *index, "set an element on")?;
+            CellOperation::PutElements(vec![(path, value.clone())])
+        }
+        CellOperation::DeleteListIndex { index } => {
+            let path = path_at(table, found, column, *index, "delete an element from")?;
+            CellOperation::DeleteElements(vec![path])
+        }
+        CellOperation::RemoveListValues(values) => CellOperation::DeleteElements(
+            elements(table, found, column)
+                .into_iter()
+                .filter(|(_, cell)| values.contains(&cell.value))
+                .map(|(path, _)| path)
+                .collect(),
+        ),
+        _ => return Ok(()),
+    };
+    Ok(())
 }
 
 fn path_at(
     table: &TableSchema,
-    found: &Found<'_>,
+    found: &Found,
     column: ColumnId,
     index: u32,
     doing: &str,
@@ -86,14 +114,13 @@ fn path_at(
     Ok(elements.swap_remove(index as usize).0)
 }
 
-fn elements(table: &TableSchema, found: &Found<'_>, column: ColumnId) -> Vec<(Bytes, LiveCell)> {
-    let live = if found.is_static {
-        found.liveness.statics(found.record, &table.live)
-    } else {
-        found
-            .liveness
-            .row(found.record, &table.live)
-            .unwrap_or_default()
+fn elements(table: &TableSchema, found: &Found, column: ColumnId) -> Vec<(Bytes, LiveCell)> {
+    let live = match found.kind {
+        ColumnKind::Static => found.liveness.statics(&found.record, &table.live),
+        _ => {
+            let row = found.liveness.row(&found.record, &table.live);
+            row.unwrap_or_default()
+        }
     };
     live.into_iter()
         .find_map(|(id, cell)| match cell {

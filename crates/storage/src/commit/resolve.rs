@@ -1,10 +1,11 @@
 //! Resolves the mutations of a write against the state before it.
 
 use bytes::Bytes;
+use schema::ColumnKind;
 use value::token::Token;
 
 use super::apply::Moment;
-use super::lists::{self, Found};
+use super::lists::{self, Found, Times};
 use super::overlay::Overlay;
 use crate::StorageError;
 use crate::layout::{Schema, TableSchema};
@@ -24,7 +25,8 @@ pub(super) struct ResolvedMutation<'s> {
 }
 
 /// Finds the table, sets the timestamps of a conditional write, and turns list operations into
-/// operations by path, according to the state before the write.
+/// operations by path, according to the state before the write and the operations before them in
+/// the same change.
 ///
 /// Timestamps of a conditional write are raised to at least `floor`, which is `None` for other
 /// writes. As in Cassandra, its deletions of partitions and ranges lie just below: they cover all
@@ -39,6 +41,11 @@ pub(super) fn resolve<'s>(
     let table = schema.table(mutation.table)?;
     let (token, partition) = table.keys.partition(&mutation.partition_key)?;
     let raised = |timestamp: i64| floor.unwrap_or(timestamp).max(timestamp);
+    let times = |timestamp: i64, ttl_s: Option<u32>| Times {
+        timestamp,
+        ttl_s,
+        moment,
+    };
     let mut changes = mutation.changes;
     for change in &mut changes {
         match change {
@@ -46,6 +53,7 @@ pub(super) fn resolve<'s>(
                 clustering,
                 cells,
                 timestamp,
+                ttl_s,
                 ..
             } => {
                 *timestamp = raised(*timestamp);
@@ -54,28 +62,32 @@ pub(super) fn resolve<'s>(
                     let (record, liveness) =
                         lists::find_row(overlay, table, &partition, &suffix, moment.told_s)?;
                     let found = Found {
-                        record: &record,
+                        record,
                         liveness,
-                        is_static: false,
+                        kind: ColumnKind::Regular,
                     };
-                    *cells = lists::resolve(table, &found, std::mem::take(cells))?;
+                    let times = times(*timestamp, *ttl_s);
+                    *cells = lists::resolve(table, found, std::mem::take(cells), times)?;
                 }
             }
             Change::Static {
-                cells, timestamp, ..
+                cells,
+                timestamp,
+                ttl_s,
             } => {
                 *timestamp = raised(*timestamp);
                 if lists::needs_list(cells) {
                     let head = overlay.head(table, &partition)?;
                     let found = Found {
-                        record: &head,
+                        record: head,
                         liveness: Liveness {
                             deleted_to: i64::MIN,
                             now_s: moment.told_s,
                         },
-                        is_static: true,
+                        kind: ColumnKind::Static,
                     };
-                    *cells = lists::resolve(table, &found, std::mem::take(cells))?;
+                    let times = times(*timestamp, *ttl_s);
+                    *cells = lists::resolve(table, found, std::mem::take(cells), times)?;
                 }
             }
             Change::DeleteRow { timestamp, .. } => *timestamp = raised(*timestamp),

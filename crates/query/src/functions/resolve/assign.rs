@@ -125,7 +125,9 @@ pub fn type_assignability(from: &CqlType, to: &CqlType) -> Assignability {
         | (CqlType::Timestamp, CqlType::Bigint)
         | (CqlType::Int, CqlType::Date)
         | (CqlType::Bigint, CqlType::Time)
-        | (CqlType::Int | CqlType::Bigint, CqlType::Varint) => Assignability::Weak,
+        | (CqlType::Int | CqlType::Bigint | CqlType::Timestamp, CqlType::Varint) => {
+            Assignability::Weak
+        }
         _ => Assignability::No,
     }
 }

@@ -2,7 +2,7 @@
 
 use cql::ast::Term;
 use cql::error::CqlError;
-use value::CqlType;
+use value::{CqlType, Literal};
 
 use super::{Assignability, no_type, own_type};
 use crate::functions::collections::CollectionFunction;
@@ -84,6 +84,9 @@ fn masking(
                  type {wanted}",
                 argument.text()
             )));
+        }
+        if let Argument::Term(Term::Literal(Literal::String(text))) = argument {
+            mask.check(index, text)?;
         }
     }
     Ok(ScalarFunction {

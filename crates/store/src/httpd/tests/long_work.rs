@@ -111,7 +111,7 @@ async fn who_waits_for_a_task_does_not_hold_up_the_end() {
     let wait = format!("{}/wait?timeout=600", path(&task));
     let stop = async {
         // Nothing tells from outside that the request waits.
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        tokio::time::sleep(Duration::from_millis(500)).await;
         service.listening.stop();
     };
     let both = async { tokio::join!(service.get(&wait), stop) };

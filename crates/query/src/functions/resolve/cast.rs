@@ -1,0 +1,105 @@
+//! Casts as functions, `cast_as_int` and others, which `CAST(term AS type)` calls.
+
+use cql::error::CqlError;
+use value::CqlType;
+
+use super::{Assignability, no_overload, of_several, type_assignability};
+use crate::functions::{Argument, Body, Cast, ScalarFunction};
+
+/// The functions, each with the type to which it casts.
+const CASTS: [(&str, CqlType); 12] = [
+    ("cast_as_ascii", CqlType::Ascii),
+    ("cast_as_bigint", CqlType::Bigint),
+    ("cast_as_date", CqlType::Date),
+    ("cast_as_decimal", CqlType::Decimal),
+    ("cast_as_double", CqlType::Double),
+    ("cast_as_float", CqlType::Float),
+    ("cast_as_int", CqlType::Int),
+    ("cast_as_smallint", CqlType::Smallint),
+    ("cast_as_text", CqlType::Text),
+    ("cast_as_timestamp", CqlType::Timestamp),
+    ("cast_as_tinyint", CqlType::Tinyint),
+    ("cast_as_varint", CqlType::Varint),
+];
+
+/// The types from which there are casts.
+const FROM: [CqlType; 17] = [
+    CqlType::Ascii,
+    CqlType::Bigint,
+    CqlType::Boolean,
+    CqlType::Counter,
+    CqlType::Date,
+    CqlType::Decimal,
+    CqlType::Double,
+    CqlType::Float,
+    CqlType::Inet,
+    CqlType::Int,
+    CqlType::Smallint,
+    CqlType::Time,
+    CqlType::Timestamp,
+    CqlType::Timeuuid,
+    CqlType::Tinyint,
+    CqlType::Uuid,
+    CqlType::Varint,
+];
+
+/// The function, if `name` is one, from the type that the argument has or takes.
+///
+/// # Errors
+/// Not one argument, one for which there is no cast, one that may be of several types, and a
+/// result of another type than `receiver`.
+pub(super) fn resolve(
+    name: &str,
+    arguments: &[Argument<'_>],
+    receiver: Option<&CqlType>,
+) -> Option<Result<ScalarFunction, CqlError>> {
+    let (name, to) = CASTS.iter().find(|(cast, _)| *cast == name)?;
+    let result_fits =
+        receiver.is_none_or(|receiver| type_assignability(to, receiver) != Assignability::No);
+    let argument = match arguments {
+        [argument] if result_fits => argument,
+        _ => return Some(Err(no_overload(name, &signatures(name, to, &all(to))))),
+    };
+    Some(from_type(name, to, argument).map(|from| ScalarFunction {
+        name,
+        argument_types: vec![from],
+        return_type: to.clone(),
+        is_foldable: true,
+        body: Body::Cast,
+    }))
+}
+
+/// The one type that fits exactly, else the only one that fits at all.
+fn from_type(name: &str, to: &CqlType, argument: &Argument<'_>) -> Result<CqlType, CqlError> {
+    let others = all(to);
+    let fits = |from: &&CqlType| argument.fits(from);
+    let mut exact = others.iter().chain([to]);
+    if let Some(exact) = exact.find(|from| fits(from) == Assignability::Exact) {
+        return Ok(exact.clone());
+    }
+    let fitting: Vec<CqlType> = (others.iter())
+        .filter(|from| fits(from) != Assignability::No)
+        .cloned()
+        .collect();
+    match fitting.as_slice() {
+        [only] => Ok(only.clone()),
+        [] => Err(no_overload(name, &signatures(name, to, &others))),
+        several => Err(of_several(name, &signatures(name, to, several))),
+    }
+}
+
+/// The types from which there is a cast to this one, without itself.
+fn all(to: &CqlType) -> Vec<CqlType> {
+    FROM.iter()
+        .filter(|from| *from != to && Cast::new(from, to).is_ok())
+        .cloned()
+        .collect()
+}
+
+fn signatures(name: &str, to: &CqlType, from: &[CqlType]) -> String {
+    let texts: Vec<String> = from
+        .iter()
+        .map(|from| format!("system.{name} : ({from}) -> {to}"))
+        .collect();
+    texts.join(", ")
+}
