@@ -9,9 +9,10 @@ use storage::StorageError;
 pub fn storage_error(error: StorageError) -> CqlError {
     match error {
         StorageError::Invalid(message) => CqlError::invalid(message),
-        StorageError::NoSuchTable(_) | StorageError::NoSuchIndex(_) => {
-            CqlError::invalid(error.to_string())
-        }
+        StorageError::NoSuchTable(id) => CqlError::invalid(format!(
+            "the table (id {id}) was dropped while the statement was carried out"
+        )),
+        StorageError::NoSuchIndex(_) => CqlError::invalid(error.to_string()),
         StorageError::TooManyTombstones(_) => CqlError::new(
             ErrorKind::ReadFailure {
                 consistency: Consistency::One.code(),

@@ -23,8 +23,8 @@ use crate::audit::Subject;
 use crate::query::{self, ColumnSpec, Database, StatementPlan};
 
 /// The id of a prepared statement: a hash of its keyspace, its text and the types of its bind
-/// markers. Every node gives the same id, also after a restart. As in Cassandra, the keyspace in use
-/// is no part of the id where each table has its own: drivers prepare a statement again on
+/// markers. Every node gives the same id, also after a restart. As in Cassandra, the keyspace in
+/// use is no part of the id where each table has its own: drivers prepare a statement again on
 /// connections that use another keyspace, and expect the id that they know.
 ///
 /// The types are part of the id so that values serialised for other types cannot come with it. A

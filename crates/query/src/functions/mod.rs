@@ -5,9 +5,9 @@
 //! function that a call means, by the name and by the known types of its arguments, and settles the
 //! types. Terms are judged by [`assignability`], which needs the types of the functions that they
 //! call. The resulting [`ScalarFunction`] evaluates serialised values. `token()` takes the key of
-//! the table for which it is called ([`TokenKey`]). `CAST(x AS type)` is no call in the grammar: in a
-//! term the parser makes it one of `cast_as_type`, and the selection handles its own; [`Cast`] does
-//! the conversion.
+//! the table for which it is called ([`TokenKey`]). `CAST(x AS type)` is no call in the grammar: in
+//! a term the parser makes it one of `cast_as_type`, and the selection handles its own; [`Cast`]
+//! does the conversion.
 
 mod blob;
 mod cast;

@@ -421,20 +421,27 @@ impl World {
         }
     }
 
-    /// Turns list operations into operations by path; `None` if a list index is out of bounds.
+    /// Turns list operations into operations by path, each on the list that those before it leave;
+    /// `None` if a list index is out of bounds.
     fn resolve(&self, partition: &Bytes, mut change: Change) -> Option<Change> {
         let Change::Row {
-            clustering, cells, ..
+            clustering,
+            cells,
+            timestamp,
+            ttl_s,
+            ..
         } = &mut change
         else {
             return Some(change);
         };
-        let row = self.oracle.row(partition, clustering, self.now_s());
-        let list = match row.and_then(|mut row| row.cells.remove(&LIST.0)) {
-            Some(ShownColumn::Many(list)) => list,
-            _ => Vec::new(),
-        };
+        let now_s = self.now_s();
+        let mut oracle = self.oracle.clone();
         for cell in cells {
+            let row = oracle.row(partition, clustering, now_s);
+            let list = match row.and_then(|mut row| row.cells.remove(&LIST.0)) {
+                Some(ShownColumn::Many(list)) => list,
+                _ => Vec::new(),
+            };
             let path_at = |index: u32| list.get(index as usize).map(|(path, _)| path.clone());
             cell.change = match &cell.change {
                 CellOperation::SetListIndex { index, value } => {
@@ -451,6 +458,14 @@ impl World {
                 ),
                 other => other.clone(),
             };
+            let one = Change::Row {
+                clustering: clustering.clone(),
+                cells: vec![cell.clone()],
+                timestamp: *timestamp,
+                ttl_s: *ttl_s,
+                marker: false,
+            };
+            oracle.apply(partition, one, now_s);
         }
         Some(change)
     }

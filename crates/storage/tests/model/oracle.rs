@@ -30,6 +30,7 @@ pub struct ShownRow {
     pub cells: BTreeMap<u32, ShownColumn>,
 }
 
+#[derive(Clone)]
 pub struct Oracle {
     table: Table,
     /// Each change with the second in which it was made.
