@@ -175,13 +175,12 @@ fn from_string(cql_type: &CqlType, text: String) -> Result<Bytes, ValueError> {
     from_literal(cql_type, &literal)
 }
 
-/// Whether an empty string is the empty value of the type, as in Cassandra.
+/// Whether an empty string is the empty value of the type, as in Cassandra. There it is one of a
+/// tinyint, smallint and duration, too, for which empty bytes are refused everywhere else.
 fn is_empty_of(cql_type: &CqlType) -> bool {
     matches!(
         cql_type,
-        CqlType::Tinyint
-            | CqlType::Smallint
-            | CqlType::Int
+        CqlType::Int
             | CqlType::Bigint
             | CqlType::Decimal
             | CqlType::Float

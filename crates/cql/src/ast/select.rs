@@ -157,6 +157,13 @@ pub enum Part {
         /// The last key or element.
         to: Option<Term>,
     },
+    /// Several of them behind each other, `.field[key]`.
+    Nested {
+        /// The first of them.
+        first: Box<Part>,
+        /// The column with all of them.
+        whole: Box<Selector>,
+    },
 }
 
 /// One entry of `ORDER BY`.

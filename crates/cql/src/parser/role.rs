@@ -213,8 +213,8 @@ impl Cursor<'_> {
         }
     }
 
-    /// Parses `ALL [PERMISSIONS]`, or permissions with commas between them and `PERMISSION[S]`
-    /// behind them.
+    /// Parses `ALL [PERMISSIONS]`, or permissions with commas between them, each with `PERMISSION`
+    /// behind it or not, or `PERMISSIONS` behind all.
     fn permissions(&mut self) -> Parse<PermissionNames> {
         let names = match self.eat_word("ALL")? {
             true => PermissionNames::All,
@@ -224,6 +224,7 @@ impl Cursor<'_> {
                     return Err(cursor.expected("a permission"));
                 }
                 cursor.take()?;
+                cursor.eat_word("PERMISSION")?;
                 Ok(token.text.to_ascii_uppercase())
             })?),
         };
@@ -402,7 +403,7 @@ impl Cursor<'_> {
     /// A name of a role: unquoted in lower case, in double or single quotes as written.
     fn role_name(&mut self) -> Parse<String> {
         match self.current().kind {
-            Kind::String => self.string("a role"),
+            Kind::String | Kind::DollarString => self.string("a role"),
             _ => self.name("a role"),
         }
     }
@@ -414,7 +415,7 @@ impl Cursor<'_> {
         }
         let token = self.current();
         match token.kind {
-            Kind::String => self.string("a user name"),
+            Kind::String | Kind::DollarString => self.string("a user name"),
             Kind::QuotedName => Err(self.error_here(
                 "double quotes can't stand around user names: use single quotes, or CREATE ROLE",
             )),

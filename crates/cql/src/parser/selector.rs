@@ -80,25 +80,14 @@ impl Cursor<'_> {
     /// Parses the fields and brackets behind a selector: `.field`, `[key]`, `[from..to]`.
     fn parts_of(&mut self, mut selector: Selector) -> Parse<Selector> {
         loop {
-            let whole = Box::new(selector);
-            selector = match self.field_name()? {
-                Some(field) => Selector::Field {
-                    selector: whole,
-                    field,
-                },
-                None => match self.elements()? {
-                    Part::Element(key) => Selector::Element {
-                        selector: whole,
-                        key,
-                    },
-                    Part::Slice { from, to } => Selector::Slice {
-                        selector: whole,
-                        from: from.map(Box::new),
-                        to: to.map(Box::new),
-                    },
-                    Part::Whole | Part::Field(_) => return Ok(*whole),
-                },
+            let part = match self.field_name()? {
+                Some(field) => Part::Field(field),
+                None => self.elements()?,
             };
+            if part == Part::Whole {
+                return Ok(selector);
+            }
+            selector = part_of(selector, part);
             self.note_part()?;
         }
     }
@@ -218,9 +207,17 @@ impl Cursor<'_> {
         self.take()?;
         self.expect_symbol("(")?;
         let column = self.column_name()?;
-        let part = match self.field_name()? {
+        let first = match self.field_name()? {
             Some(field) => Part::Field(field),
             None => self.elements()?,
+        };
+        let is_nested = self.at_symbol(".") || self.at_symbol("[");
+        let part = match is_nested {
+            false => first,
+            true => Part::Nested {
+                first: Box::new(first.clone()),
+                whole: Box::new(self.parts_of(part_of(Selector::Column(column.clone()), first))?),
+            },
         };
         self.expect_symbol(")")?;
         Ok(Selector::Time {
@@ -275,6 +272,28 @@ impl Cursor<'_> {
             name,
             arguments: self.separated_until(")", Self::selector)?,
         })
+    }
+}
+
+/// A part of a selector.
+fn part_of(selector: Selector, part: Part) -> Selector {
+    let whole = Box::new(selector);
+    match part {
+        Part::Whole => *whole,
+        Part::Field(field) => Selector::Field {
+            selector: whole,
+            field,
+        },
+        Part::Element(key) => Selector::Element {
+            selector: whole,
+            key,
+        },
+        Part::Slice { from, to } => Selector::Slice {
+            selector: whole,
+            from: from.map(Box::new),
+            to: to.map(Box::new),
+        },
+        Part::Nested { whole, .. } => *whole,
     }
 }
 

@@ -35,6 +35,11 @@ pub(super) enum Expression {
     WriteTime(TimedCells),
     /// The time that cells have left to live.
     Ttl(TimedCells),
+    /// The time of a cell, or null if a part deep within its value is null.
+    IfPresent {
+        part: Box<Expression>,
+        time: Box<Expression>,
+    },
     /// A term, by its position in [`super::projection::Projection::terms`].
     Term(usize),
     /// A call of a scalar function.
@@ -143,6 +148,10 @@ impl Expression {
             },
             Expression::Ttl(cells) => match scope.row {
                 Some(row) => cells.left(row, scope, scope.clock),
+                None => Ok(None),
+            },
+            Expression::IfPresent { part, time } => match part.evaluate(scope)? {
+                Some(_) => time.evaluate(scope),
                 None => Ok(None),
             },
             Expression::Term(position) => Ok(scope.terms[*position].clone()),

@@ -13,7 +13,10 @@ pub(super) fn selector_name(selector: &Selector) -> String {
             function,
             column,
             part,
-        } => format!("{}({column}{})", function.name(), part_text(part)),
+        } => match &**part {
+            Part::Nested { whole, .. } => format!("{}({})", function.name(), selector_name(whole)),
+            part => format!("{}({column}{})", function.name(), part_text(part)),
+        },
         Selector::Function(call) => {
             let keyspace = call.keyspace.as_deref().unwrap_or("system");
             let arguments: Vec<String> = call.arguments.iter().map(selector_name).collect();
@@ -110,7 +113,7 @@ fn operator_name(call: &FunctionCall<Selector>, arguments: &[String]) -> Option<
 
 fn part_text(part: &Part) -> String {
     match part {
-        Part::Whole => String::new(),
+        Part::Whole | Part::Nested { .. } => String::new(),
         Part::Field(field) => format!(".{field}"),
         Part::Element(key) => format!("[{}]", term_text(key)),
         Part::Slice { from, to } => slice_text(from.as_ref(), to.as_ref()),

@@ -92,7 +92,7 @@ impl Builder<'_> {
                 from.as_ref().map(&mut term).transpose()?,
                 to.as_ref().map(&mut term).transpose()?,
             ),
-            Part::Whole | Part::Field(_) => Brackets::Slice(None, None),
+            Part::Whole | Part::Field(_) | Part::Nested { .. } => Brackets::Slice(None, None),
         };
         Ok(Elements {
             text,
@@ -133,6 +133,7 @@ impl Builder<'_> {
                     false => TimedPart::FrozenField(definition.clone(), position),
                 }
             }
+            Part::Nested { first, .. } => return self.cells(function, name, first),
             Part::Element(_) | Part::Slice { .. } => {
                 let of = Of::Column(Place::of(column));
                 let name = column.name.clone();

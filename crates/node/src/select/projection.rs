@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cql::ast::{self, FunctionCall, Selector, Term, TimeFunction};
+use cql::ast::{self, FunctionCall, Part, Selector, Term, TimeFunction};
 use cql::error::CqlError;
 use query::bind::{PrepareContext, PreparedTerm, prepare_term};
 use query::functions::{self, Argument, Cast, own_type, term_excerpt};
@@ -244,6 +244,26 @@ impl Builder<'_> {
         )
     }
 
+    /// The times of a column's cells, or of those of a part of it.
+    fn time(
+        &mut self,
+        function: TimeFunction,
+        column: &str,
+        part: &Part,
+    ) -> Result<(Expression, CqlType), CqlError> {
+        let cells = self.cells(function, column, part)?;
+        Ok(match function {
+            TimeFunction::Ttl => {
+                let cql_type = cells.result_type(CqlType::Int);
+                (Expression::Ttl(cells), cql_type)
+            }
+            TimeFunction::WriteTime | TimeFunction::MaxWriteTime => {
+                let cql_type = cells.result_type(CqlType::Bigint);
+                (Expression::WriteTime(cells), cql_type)
+            }
+        })
+    }
+
     pub(super) fn selector(
         &mut self,
         selector: &Selector,
@@ -259,13 +279,13 @@ impl Builder<'_> {
                 column,
                 part,
             } => {
-                let cells = self.cells(*function, column, part)?;
-                if *function == TimeFunction::Ttl {
-                    let cql_type = cells.result_type(CqlType::Int);
-                    return Ok((Expression::Ttl(cells), cql_type));
-                }
-                let cql_type = cells.result_type(CqlType::Bigint);
-                Ok((Expression::WriteTime(cells), cql_type))
+                let Part::Nested { first, whole } = &**part else {
+                    return self.time(*function, column, part);
+                };
+                let (time, cql_type) = self.time(*function, column, first)?;
+                let (part, _) = self.selector(whole)?;
+                let (part, time) = (Box::new(part), Box::new(time));
+                Ok((Expression::IfPresent { part, time }, cql_type))
             }
             Selector::Function(call) => self.function(call),
             Selector::Cast { selector, cql_type } => {
