@@ -129,6 +129,30 @@ fn operations_that_do_not_fit_their_column_are_refused() {
 }
 
 #[test]
+fn operations_on_a_long_list_are_bounded_together() {
+    let (_directory, storage, table) = world();
+    let path = |at: u32| {
+        let mut path = [0, 0, 0, 1, 0, 0, 0x10, 0, 0x80, 0, 0, 0, 0, 0, 0, 0];
+        path[..4].copy_from_slice(&at.to_be_bytes());
+        Bytes::copy_from_slice(&path)
+    };
+    let change = |cells| vec![update(vec![bytes(1)], cells, 1)];
+    let elements = (0..8_192).map(|at| (path(at), int(0))).collect();
+    let list = cell(LIST, CellOperation::PutElements(elements));
+    write(&storage, &table, vec![bytes(1)], change(vec![list]));
+    let sets = |count| {
+        let set = || CellOperation::SetListIndex {
+            index: 8_191,
+            value: int(1),
+        };
+        change((0..count).map(|_| cell(LIST, set())).collect())
+    };
+    write(&storage, &table, vec![bytes(1)], sets(16));
+    let refused = refusal(try_write(&storage, &table, vec![bytes(1)], sets(513)));
+    assert!(refused.contains("more than 4194304 elements"), "{refused}");
+}
+
+#[test]
 fn a_refused_write_leaves_the_others_of_its_batch_alone() {
     let (_directory, storage, table) = world();
     let good = |n: u8| {

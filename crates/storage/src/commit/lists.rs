@@ -19,6 +19,13 @@ pub(super) struct Found {
     pub kind: ColumnKind,
 }
 
+/// The elements that the operations of a write have looked at. Other writes wait meanwhile.
+#[derive(Default)]
+pub(super) struct Looks(usize);
+
+/// The most elements that the operations of a write look at. It takes a few tenths of a second.
+const LOOKS_MAX: usize = 4 << 20;
+
 /// The times of a change.
 #[derive(Clone, Copy)]
 pub(super) struct Times {
@@ -47,12 +54,13 @@ pub(super) fn resolve(
     mut found: Found,
     mut cells: Vec<CellChange>,
     times: Times,
+    looks: &mut Looks,
 ) -> Result<Vec<CellChange>, StorageError> {
     let lifetime = times.moment.lifetime(times.ttl_s);
     for at in 0..cells.len() {
         let (done, next) = cells.split_at_mut(at + 1);
         let cell = &mut done[at];
-        by_path(table, &found, cell)?;
+        by_path(table, &found, cell, looks)?;
         let mut next = next.iter();
         if next.any(|next| next.column == cell.column && is_by_list(next)) {
             let one = std::slice::from_ref(&*cell);
@@ -66,19 +74,31 @@ pub(super) fn resolve(
     Ok(cells)
 }
 
-fn by_path(table: &TableSchema, found: &Found, cell: &mut CellChange) -> Result<(), StorageError> {
+fn by_path(
+    table: &TableSchema,
+    found: &Found,
+    cell: &mut CellChange,
+    looks: &mut Looks,
+) -> Result<(), StorageError> {
     let column = cell.column;
     cell.change = match &cell.change {
         CellOperation::SetListIndex { index, value } => {
-            let path = path_at(table, found, column, *index, "set an element on")?;
+            let path = path_at(table, found, column, *index, "set an element on", looks)?;
             CellOperation::PutElements(vec![(path, value.clone())])
         }
         CellOperation::DeleteListIndex { index } => {
-            let path = path_at(table, found, column, *index, "delete an element from")?;
+            let path = path_at(
+                table,
+                found,
+                column,
+                *index,
+                "delete an element from",
+                looks,
+            )?;
             CellOperation::DeleteElements(vec![path])
         }
         CellOperation::RemoveListValues(values) => CellOperation::DeleteElements(
-            elements(table, found, column)
+            elements(table, found, column, looks)?
                 .into_iter()
                 .filter(|(_, cell)| values.contains(&cell.value))
                 .map(|(path, _)| path)
@@ -95,8 +115,9 @@ fn path_at(
     column: ColumnId,
     index: u32,
     doing: &str,
+    looks: &mut Looks,
 ) -> Result<Bytes, StorageError> {
-    let mut elements = elements(table, found, column);
+    let mut elements = elements(table, found, column, looks)?;
     let size = elements.len();
     if size == 0 {
         let name = table
@@ -114,7 +135,12 @@ fn path_at(
     Ok(elements.swap_remove(index as usize).0)
 }
 
-fn elements(table: &TableSchema, found: &Found, column: ColumnId) -> Vec<(Bytes, LiveCell)> {
+fn elements(
+    table: &TableSchema,
+    found: &Found,
+    column: ColumnId,
+    looks: &mut Looks,
+) -> Result<Vec<(Bytes, LiveCell)>, StorageError> {
     let live = match found.kind {
         ColumnKind::Static => found.liveness.statics(&found.record, &table.live),
         _ => {
@@ -122,12 +148,20 @@ fn elements(table: &TableSchema, found: &Found, column: ColumnId) -> Vec<(Bytes,
             row.unwrap_or_default()
         }
     };
-    live.into_iter()
-        .find_map(|(id, cell)| match cell {
-            Cell::Elements(elements) if id == column => Some(elements),
-            _ => None,
-        })
-        .unwrap_or_default()
+    let mut lists = live.into_iter().filter_map(|(id, cell)| match cell {
+        Cell::Elements(elements) => {
+            looks.0 += elements.len();
+            (id == column).then_some(elements)
+        }
+        _ => None,
+    });
+    let elements = lists.next().unwrap_or_default();
+    if looks.0 > LOOKS_MAX {
+        return Err(StorageError::Invalid(format!(
+            "the operations on lists by position or value look at more than {LOOKS_MAX} elements: use fewer in a statement"
+        )));
+    }
+    Ok(elements)
 }
 
 /// The state of a row as the write finds it.

@@ -5,7 +5,7 @@ use schema::ColumnKind;
 use value::token::Token;
 
 use super::apply::Moment;
-use super::lists::{self, Found, Times};
+use super::lists::{self, Found, Looks, Times};
 use super::overlay::Overlay;
 use crate::StorageError;
 use crate::layout::{Schema, TableSchema};
@@ -37,6 +37,7 @@ pub(super) fn resolve<'s>(
     mutation: PartitionMutation,
     floor: Option<i64>,
     moment: Moment,
+    looks: &mut Looks,
 ) -> Result<ResolvedMutation<'s>, StorageError> {
     let table = schema.table(mutation.table)?;
     let (token, partition) = table.keys.partition(&mutation.partition_key)?;
@@ -67,7 +68,7 @@ pub(super) fn resolve<'s>(
                         kind: ColumnKind::Regular,
                     };
                     let times = times(*timestamp, *ttl_s);
-                    *cells = lists::resolve(table, found, std::mem::take(cells), times)?;
+                    *cells = lists::resolve(table, found, std::mem::take(cells), times, looks)?;
                 }
             }
             Change::Static {
@@ -87,7 +88,7 @@ pub(super) fn resolve<'s>(
                         kind: ColumnKind::Static,
                     };
                     let times = times(*timestamp, *ttl_s);
-                    *cells = lists::resolve(table, found, std::mem::take(cells), times)?;
+                    *cells = lists::resolve(table, found, std::mem::take(cells), times, looks)?;
                 }
             }
             Change::DeleteRow { timestamp, .. } => *timestamp = raised(*timestamp),

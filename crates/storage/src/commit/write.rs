@@ -5,6 +5,7 @@ use super::apply::{self, Moment};
 use super::condition::{self, Checked};
 use super::counters;
 use super::derived::{Derivation, DerivedRows, Grown};
+use super::lists::Looks;
 use super::overlay::{Changes, Overlay};
 use super::resolve::{ResolvedMutation, resolve};
 use crate::StorageError;
@@ -48,10 +49,11 @@ pub(super) fn prepare(
         },
         None => None,
     };
+    let mut looks = Looks::default();
     let mutations = write
         .mutations
         .into_iter()
-        .map(|mutation| resolve(&overlay, schema, mutation, floor, moment))
+        .map(|mutation| resolve(&overlay, schema, mutation, floor, moment, &mut looks))
         .collect::<Result<Vec<_>, _>>()?;
     carry_out(overlay, schema, gate, &mutations, Origin::Client, moment)
 }
