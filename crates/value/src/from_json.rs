@@ -139,7 +139,8 @@ fn from_string(cql_type: &CqlType, text: String) -> Result<Bytes, ValueError> {
         },
         CqlType::Boolean => match text.to_ascii_lowercase().as_str() {
             "true" => Literal::Boolean(true),
-            "false" => Literal::Boolean(false),
+            // To Cassandra, an empty text is one that is not true.
+            "false" | "" => Literal::Boolean(false),
             _ => return Err(wrong()),
         },
         CqlType::Uuid | CqlType::Timeuuid => {
@@ -185,7 +186,6 @@ fn is_empty_of(cql_type: &CqlType) -> bool {
             | CqlType::Decimal
             | CqlType::Float
             | CqlType::Double
-            | CqlType::Boolean
             | CqlType::Uuid
             | CqlType::Timeuuid
     )

@@ -1,6 +1,8 @@
 //! Turns list operations by position or value into operations by path. Their meaning depends on the
 //! list as it stands when the write commits, and on the operations before them.
 
+use std::collections::{HashMap, HashSet};
+
 use bytes::Bytes;
 use schema::{Column, ColumnId, ColumnKind};
 
@@ -10,7 +12,7 @@ use crate::StorageError;
 use crate::layout::TableSchema;
 use crate::mutation::{CellChange, CellOperation};
 use crate::read::{Cell, LiveCell};
-use crate::record::{Liveness, Record};
+use crate::record::{ColumnRecord, Liveness, Record};
 
 /// A row or head as the write finds it.
 pub(super) struct Found {
@@ -49,6 +51,9 @@ fn is_by_list(cell: &CellChange) -> bool {
 
 /// Turns every operation into its form by path. As in Cassandra, each finds the list as those
 /// before it leave it.
+///
+/// # Errors
+/// A position that the list does not have, and too many looks.
 pub(super) fn resolve(
     table: &TableSchema,
     mut found: Found,
@@ -56,112 +61,131 @@ pub(super) fn resolve(
     times: Times,
     looks: &mut Looks,
 ) -> Result<Vec<CellChange>, StorageError> {
-    let lifetime = times.moment.lifetime(times.ttl_s);
-    for at in 0..cells.len() {
-        let (done, next) = cells.split_at_mut(at + 1);
-        let cell = &mut done[at];
-        by_path(table, &found, cell, looks)?;
-        let mut next = next.iter();
-        if next.any(|next| next.column == cell.column && is_by_list(next)) {
-            let one = std::slice::from_ref(&*cell);
-            let Times {
-                timestamp, moment, ..
-            } = times;
-            let change = cells_record(table, found.kind, one, timestamp, lifetime, moment)?;
-            found.record.merge(change, |id| table.type_of(id));
+    // The place of the last operation on each column that has to see the list.
+    let last: HashMap<ColumnId, usize> = (cells.iter().enumerate())
+        .filter(|(_, cell)| is_by_list(cell))
+        .map(|(at, cell)| (cell.column, at))
+        .collect();
+    // A row with elements is alive by them, whatever else it has.
+    found.record.cells.retain(|(id, _)| last.contains_key(id));
+    let mut lists = Lists {
+        table,
+        found,
+        looks,
+    };
+    for (at, cell) in cells.iter_mut().enumerate() {
+        lists.turn_to_paths(cell)?;
+        if last.get(&cell.column).is_some_and(|last| *last > at) {
+            lists.carry_out(cell, times)?;
         }
     }
     Ok(cells)
 }
 
-fn by_path(
-    table: &TableSchema,
-    found: &Found,
-    cell: &mut CellChange,
-    looks: &mut Looks,
-) -> Result<(), StorageError> {
-    let column = cell.column;
-    cell.change = match &cell.change {
-        CellOperation::SetListIndex { index, value } => {
-            let path = path_at(table, found, column, *index, "set an element on", looks)?;
-            CellOperation::PutElements(vec![(path, value.clone())])
-        }
-        CellOperation::DeleteListIndex { index } => {
-            let path = path_at(
-                table,
-                found,
-                column,
-                *index,
-                "delete an element from",
-                looks,
-            )?;
-            CellOperation::DeleteElements(vec![path])
-        }
-        CellOperation::RemoveListValues(values) => CellOperation::DeleteElements(
-            elements(table, found, column, looks)?
-                .into_iter()
-                .filter(|(_, cell)| values.contains(&cell.value))
-                .map(|(path, _)| path)
-                .collect(),
-        ),
-        _ => return Ok(()),
-    };
-    Ok(())
+/// The lists of a row or head, as the operations so far leave them.
+struct Lists<'a> {
+    table: &'a TableSchema,
+    found: Found,
+    looks: &'a mut Looks,
 }
 
-fn path_at(
-    table: &TableSchema,
-    found: &Found,
-    column: ColumnId,
-    index: u32,
-    doing: &str,
-    looks: &mut Looks,
-) -> Result<Bytes, StorageError> {
-    let mut elements = elements(table, found, column, looks)?;
-    let size = elements.len();
-    if size == 0 {
-        let name = table
-            .column(column)
-            .map_or("", |column: &Column| &column.name);
-        return Err(StorageError::Invalid(format!(
-            "Attempted to {doing} a list which is null (column {name})"
-        )));
+impl Lists<'_> {
+    fn turn_to_paths(&mut self, cell: &mut CellChange) -> Result<(), StorageError> {
+        let column = cell.column;
+        cell.change = match &cell.change {
+            CellOperation::SetListIndex { index, value } => {
+                let path = self.path_at(column, *index, "set an element on")?;
+                CellOperation::PutElements(vec![(path, value.clone())])
+            }
+            CellOperation::DeleteListIndex { index } => {
+                let path = self.path_at(column, *index, "delete an element from")?;
+                CellOperation::DeleteElements(vec![path])
+            }
+            CellOperation::RemoveListValues(values) => {
+                let values: HashSet<&Bytes> = values.iter().collect();
+                let elements = self.elements(column)?.into_iter();
+                let removed = elements.filter(|(_, cell)| values.contains(&cell.value));
+                CellOperation::DeleteElements(removed.map(|(path, _)| path).collect())
+            }
+            _ => return Ok(()),
+        };
+        Ok(())
     }
-    if index as usize >= size {
-        return Err(StorageError::Invalid(format!(
-            "List index {index} out of bound, list has size {size}"
-        )));
-    }
-    Ok(elements.swap_remove(index as usize).0)
-}
 
-fn elements(
-    table: &TableSchema,
-    found: &Found,
-    column: ColumnId,
-    looks: &mut Looks,
-) -> Result<Vec<(Bytes, LiveCell)>, StorageError> {
-    let live = match found.kind {
-        ColumnKind::Static => found.liveness.statics(&found.record, &table.live),
-        _ => {
-            let row = found.liveness.row(&found.record, &table.live);
-            row.unwrap_or_default()
-        }
-    };
-    let mut lists = live.into_iter().filter_map(|(id, cell)| match cell {
-        Cell::Elements(elements) => {
-            looks.0 += elements.len();
-            (id == column).then_some(elements)
-        }
-        _ => None,
-    });
-    let elements = lists.next().unwrap_or_default();
-    if looks.0 > LOOKS_MAX {
-        return Err(StorageError::Invalid(format!(
-            "the operations on lists by position or value look at more than {LOOKS_MAX} elements: use fewer in a statement"
-        )));
+    fn carry_out(&mut self, cell: &CellChange, times: Times) -> Result<(), StorageError> {
+        self.look()?;
+        let Times {
+            timestamp,
+            ttl_s,
+            moment,
+        } = times;
+        let (kind, lifetime) = (self.found.kind, moment.lifetime(ttl_s));
+        let one = std::slice::from_ref(cell);
+        let change = cells_record(self.table, kind, one, timestamp, lifetime, moment)?;
+        (self.found.record).merge(change, |id| self.table.type_of(id));
+        Ok(())
     }
-    Ok(elements)
+
+    fn path_at(
+        &mut self,
+        column: ColumnId,
+        index: u32,
+        doing: &str,
+    ) -> Result<Bytes, StorageError> {
+        let mut elements = self.elements(column)?;
+        let size = elements.len();
+        if size == 0 {
+            let column = self.table.column(column);
+            let name = column.map_or("", |column: &Column| &column.name);
+            return Err(StorageError::Invalid(format!(
+                "Attempted to {doing} a list which is null (column {name})"
+            )));
+        }
+        if index as usize >= size {
+            return Err(StorageError::Invalid(format!(
+                "List index {index} out of bound, list has size {size}"
+            )));
+        }
+        Ok(elements.swap_remove(index as usize).0)
+    }
+
+    fn elements(&mut self, column: ColumnId) -> Result<Vec<(Bytes, LiveCell)>, StorageError> {
+        self.look()?;
+        let Found {
+            record,
+            liveness,
+            kind,
+        } = &self.found;
+        let live = match kind {
+            ColumnKind::Static => liveness.statics(record, &self.table.live),
+            _ => (liveness.row(record, &self.table.live)).unwrap_or_default(),
+        };
+        let mut lists = live.into_iter().filter_map(|(id, cell)| match cell {
+            Cell::Elements(elements) if id == column => Some(elements),
+            _ => None,
+        });
+        Ok(lists.next().unwrap_or_default())
+    }
+
+    /// Counts the cells of the lists, dead ones as well, which one step goes over.
+    fn look(&mut self) -> Result<(), StorageError> {
+        let cells = self
+            .found
+            .record
+            .cells
+            .iter()
+            .map(|(_, cells)| match cells {
+                ColumnRecord::Simple(_) => 1,
+                ColumnRecord::Elements { cells, .. } => cells.len(),
+            });
+        self.looks.0 += 1 + cells.sum::<usize>();
+        match self.looks.0 > LOOKS_MAX {
+            true => Err(StorageError::Invalid(format!(
+                "the operations on lists by position or value look at more than {LOOKS_MAX} elements: use fewer in a statement"
+            ))),
+            false => Ok(()),
+        }
+    }
 }
 
 /// The state of a row as the write finds it.

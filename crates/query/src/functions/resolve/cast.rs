@@ -3,6 +3,7 @@
 use cql::error::CqlError;
 use value::CqlType;
 
+use super::operation::Fits;
 use super::{Assignability, no_overload, of_several, type_assignability};
 use crate::functions::{Argument, Body, Cast, ScalarFunction};
 
@@ -72,7 +73,8 @@ pub(super) fn resolve(
 /// The one type that fits exactly, else the only one that fits at all.
 fn from_type(name: &str, to: &CqlType, argument: &Argument<'_>) -> Result<CqlType, CqlError> {
     let others = all(to);
-    let fits = |from: &&CqlType| argument.fits(from);
+    let argument = Fits::of(argument);
+    let fits = |from: &&CqlType| argument.fit(from);
     let mut exact = others.iter().chain([to]);
     if let Some(exact) = exact.find(|from| fits(from) == Assignability::Exact) {
         return Ok(exact.clone());
@@ -102,4 +104,54 @@ fn signatures(name: &str, to: &CqlType, from: &[CqlType]) -> String {
         .map(|from| format!("system.{name} : ({from}) -> {to}"))
         .collect();
     texts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use cql::ast::{FunctionCall, Term};
+    use value::Literal;
+
+    use super::*;
+
+    fn cast(to: &str, term: Term) -> Term {
+        Term::Function(FunctionCall {
+            keyspace: None,
+            name: format!("cast_as_{to}"),
+            arguments: vec![term],
+        })
+    }
+
+    fn resolved(name: &str, argument: &Term) -> Result<ScalarFunction, CqlError> {
+        resolve(name, &[Argument::Term(argument)], None).expect("a cast")
+    }
+
+    #[test]
+    fn an_argument_has_one_type() {
+        let number = |digits: &str| Term::Literal(Literal::Float(digits.to_owned()));
+        let of_double = resolved("cast_as_int", &number("1.5")).unwrap();
+        assert_eq!(of_double.argument_types, [CqlType::Double]);
+        let whole = Term::Literal(Literal::Integer("1".to_owned()));
+        let of_itself = resolved("cast_as_int", &whole).unwrap();
+        assert_eq!(of_itself.argument_types, [CqlType::Int]);
+        let refused = resolved("cast_as_int", &Term::Null).unwrap_err().message;
+        assert!(refused.starts_with("Ambiguous call"), "{refused}");
+        let text = Term::Literal(Literal::String("4".to_owned()));
+        let refused = resolved("cast_as_int", &text).unwrap_err().message;
+        assert!(
+            refused.contains("none of its type signatures match"),
+            "{refused}"
+        );
+        assert!(resolve("cast_as_blob", &[], None).is_none());
+    }
+
+    /// If each cast asked its argument for each type anew, this would take for ever.
+    #[test]
+    fn casts_in_casts_are_resolved_once() {
+        let mut term = Term::Literal(Literal::Float("2.5".to_owned()));
+        for level in 0..40 {
+            term = cast(if level % 2 == 0 { "float" } else { "int" }, term);
+        }
+        let outermost = resolved("cast_as_text", &term).unwrap();
+        assert_eq!(outermost.argument_types, [CqlType::Int]);
+    }
 }
