@@ -66,11 +66,12 @@ test-rust:
 test-programs:
 	cargo test --workspace --locked --no-run --quiet
 
-# Every driver's suite, also those that are too long for `make test`. The last two take a fixed address.
-DRIVER_PARTS := $(DRIVERS:%=test-driver-%) test-cqlsh-all test-clients-all test-node test-acsylla test-python-driver test-cqlengine
+# Every driver's suite, also those that are too long for `make test`. The last three take a fixed address.
+DRIVER_PARTS := $(DRIVERS:%=test-driver-%) test-cqlsh-all test-clients-all test-node test-acsylla test-python-driver test-cqlengine \
+	$(if $(WITHOUT_JAVA),,test-java-driver)
 
 .PHONY: test-drivers
-test-drivers: ## Every driver's suite: Python, cqlsh, Rust, Go, Java, Node, C++, and the Python driver's own tests (WITHOUT_GO=1, WITHOUT_JAVA=1)
+test-drivers: ## Every driver's suite: Python, cqlsh, Rust, Go, Java, Node, C++, and the own tests of the Python and Java drivers (WITHOUT_GO=1, WITHOUT_JAVA=1)
 	$(call run_parts,$@,$(DRIVER_PARTS))
 
 .PHONY: $(DRIVERS:%=test-driver-%)
@@ -200,7 +201,7 @@ $(VENVS)/acsylla/.installed: tests/clients/acsylla/requirements.txt
 	$(VENVS)/acsylla/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
 	touch $@
 
-# Both take a fixed address of loopback, so that they can't run side by side.
+# These take a fixed address of loopback, so that they can't run side by side.
 .PHONY: test-cqlengine
 test-cqlengine: $(VENVS)/python-driver/.installed test-programs ## The tests of cqlengine themselves, from the repository of the Python driver (tests/python_driver)
 	$(VENVS)/python-driver/bin/python tests/python_driver/run.py cqlengine
@@ -208,6 +209,10 @@ test-cqlengine: $(VENVS)/python-driver/.installed test-programs ## The tests of 
 .PHONY: test-python-driver
 test-python-driver: $(VENVS)/python-driver/.installed test-programs ## The Python driver's own integration tests, from its repository (tests/python_driver)
 	$(VENVS)/python-driver/bin/python tests/python_driver/run.py driver
+
+.PHONY: test-java-driver
+test-java-driver: $(VENVS)/cassandra/.installed test-programs ## The Java driver's own integration tests, from its repository (tests/java_driver; needs Java 17 and Maven)
+	$(VENVS)/cassandra/bin/python tests/java_driver/run.py
 
 $(VENVS)/python-driver/.installed: tests/python_driver/requirements.txt
 	$(PYTHON) -m venv $(VENVS)/python-driver
