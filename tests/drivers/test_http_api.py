@@ -222,7 +222,7 @@ def test_a_slow_sender_gets_the_answer_to_a_long_body(server, index):
         connection.endheaders()
         connection.send(b" " * (whole - 1))
         # A server that answers now closes with the rest unread.
-        select.select([connection.sock], [], [], 0.2)
+        select.select([connection.sock], [], [], 0.05)
         connection.send(b" ")
         assert connection.getresponse().status == 413
     finally:

@@ -117,6 +117,14 @@ def test_the_same_text_in_two_keyspaces_is_two_statements(server, session):
             each.execute("CREATE TABLE t (k int PRIMARY KEY, v int)")
             prepared.append(each.prepare(text))
         assert prepared[0].query_id != prepared[1].query_id
+        # One that names its keyspace is one statement, whatever keyspace is in use.
+        named = f"INSERT INTO {keyspace}.t (k, v) VALUES (?, ?)"
+        first, second = (each.prepare(named) for each in (session, other))
+        assert first.query_id == second.query_id
+        for n, each in enumerate((session, other)):
+            each.execute(first, (10 + n, n))
+        assert {row.k for row in other.execute("SELECT k FROM t")} == {10, 11}
+        other.execute("TRUNCATE t")
         for n, each in enumerate((session, other)):
             each.execute(prepared[n], (1, n))
         for n, each in enumerate((session, other)):

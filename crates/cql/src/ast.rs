@@ -131,6 +131,7 @@ impl Statement {
             Statement::Insert(insert) => insert.table.keyspace.is_some(),
             Statement::Update(update) => update.table.keyspace.is_some(),
             Statement::Delete(delete) => delete.table.keyspace.is_some(),
+            Statement::Truncate(truncate) => truncate.table.keyspace.is_some(),
             Statement::Batch(batch) => batch.statements.iter().all(|entry| {
                 let table = match entry {
                     BatchEntry::Insert(insert) => &insert.table,

@@ -159,8 +159,8 @@ pub enum Part {
     },
     /// Several of them behind each other, `.field[key]`.
     Nested {
-        /// The first of them.
-        first: Box<Part>,
+        /// The part of the column whose cell has the time: the first that is no slice.
+        timed: Box<Part>,
         /// The column with all of them.
         whole: Box<Selector>,
     },

@@ -5,7 +5,7 @@ use super::cursor::{Cursor, Parse, is_symbol, is_word};
 use super::lexer::Kind;
 use super::terms::is_constant;
 use crate::ast::{
-    DataType, FunctionCall, Operand, Part, Projection, SelectItem, Selector, Term, TimeFunction,
+    FunctionCall, Operand, Part, Projection, SelectItem, Selector, Term, TimeFunction,
 };
 
 /// The functions whose argument is a column or a part of one.
@@ -49,6 +49,12 @@ impl Cursor<'_> {
     }
 
     fn selector_here(&mut self) -> Parse<Selector> {
+        let selector = self.whole_selector()?;
+        self.parts_of(selector)
+    }
+
+    /// Parses a selector without the parts behind it.
+    fn whole_selector(&mut self) -> Parse<Selector> {
         let token = self.current();
         let may_be_named = match token.kind {
             Kind::Word => !is_constant(&token),
@@ -56,34 +62,29 @@ impl Cursor<'_> {
             _ => false,
         };
         if may_be_named {
-            let selector = match self.at_function() {
-                true => self.function_selector()?,
-                false => Selector::Column(self.column_name()?),
+            return match self.at_function() {
+                true => self.function_selector(),
+                false => self.column_name().map(Selector::Column),
             };
-            return self.parts_of(selector);
         }
-        let composed = match token.kind {
+        match token.kind {
             Kind::Symbol => match token.text {
-                "(" if self.at_hint() => self.nested(Self::hinted_selector)?,
-                "(" => self.parenthesised_selector()?,
-                "[" => self.nested(Self::list_selector)?,
-                "{" => self.nested(Self::braced_selector)?,
-                "*" => return Err(self.expected("a column, function or value")),
-                _ => return self.signed_term().map(Selector::Term),
+                "(" if self.at_hint() => self.nested(Self::hinted_selector),
+                "(" => self.parenthesised_selector(),
+                "[" => self.nested(Self::list_selector),
+                "{" => self.nested(Self::braced_selector),
+                "*" => Err(self.expected("a column, function or value")),
+                _ => self.signed_term().map(Selector::Term),
             },
-            Kind::End => return Err(self.expected("a column, function or value")),
-            _ => return self.signed_term().map(Selector::Term),
-        };
-        self.parts_of(composed)
+            Kind::End => Err(self.expected("a column, function or value")),
+            _ => self.signed_term().map(Selector::Term),
+        }
     }
 
     /// Parses the fields and brackets behind a selector: `.field`, `[key]`, `[from..to]`.
     fn parts_of(&mut self, mut selector: Selector) -> Parse<Selector> {
         loop {
-            let part = match self.field_name()? {
-                Some(field) => Part::Field(field),
-                None => self.elements()?,
-            };
+            let part = self.part()?;
             if part == Part::Whole {
                 return Ok(selector);
             }
@@ -92,12 +93,29 @@ impl Cursor<'_> {
         }
     }
 
-    /// Parses `(type) selector`.
+    /// Parses `(type) selector`. The hint is of the selector without its parts, as in Cassandra:
+    /// `(map<text, int>){'a': 1}['a']`.
     fn hinted_selector(&mut self) -> Parse<Selector> {
         self.expect_symbol("(")?;
         let data_type = self.data_type()?;
         self.expect_symbol(")")?;
-        Ok(hinted(data_type, self.nested(Self::signed_selector)?))
+        let selector = self.nested(|cursor| match cursor.negated()? {
+            true => {
+                let selector = cursor.nested(Self::signed_selector)?;
+                Ok(Selector::negated(selector))
+            }
+            false => cursor.whole_selector(),
+        })?;
+        Ok(match selector {
+            Selector::Term(term) => Selector::Term(Term::TypeHint {
+                data_type,
+                term: Box::new(term),
+            }),
+            selector => Selector::Hint {
+                data_type,
+                selector: Box::new(selector),
+            },
+        })
     }
 
     /// Parses `[a, b]`.
@@ -207,24 +225,45 @@ impl Cursor<'_> {
         self.take()?;
         self.expect_symbol("(")?;
         let column = self.column_name()?;
-        let first = match self.field_name()? {
-            Some(field) => Part::Field(field),
-            None => self.elements()?,
-        };
-        let is_nested = self.at_symbol(".") || self.at_symbol("[");
-        let part = match is_nested {
-            false => first,
-            true => Part::Nested {
-                first: Box::new(first.clone()),
-                whole: Box::new(self.parts_of(part_of(Selector::Column(column.clone()), first))?),
-            },
-        };
+        let first = self.part()?;
+        let part = self.nested_part(&column, first)?;
         self.expect_symbol(")")?;
         Ok(Selector::Time {
             function,
             column,
             part: Box::new(part),
         })
+    }
+
+    /// Parses the parts behind the first of a column.
+    fn nested_part(&mut self, column: &str, first: Part) -> Parse<Part> {
+        let mut timed = first.clone();
+        let mut whole = part_of(Selector::Column(column.to_owned()), first.clone());
+        let mut is_nested = false;
+        while let next @ (Part::Field(_) | Part::Element(_) | Part::Slice { .. }) = self.part()? {
+            // A part of a slice is one of the column, too, if the slice has it.
+            if matches!(timed, Part::Slice { .. }) {
+                timed = next.clone();
+            }
+            whole = part_of(whole, next);
+            is_nested = true;
+            self.note_part()?;
+        }
+        Ok(match is_nested {
+            false => first,
+            true => Part::Nested {
+                timed: Box::new(timed),
+                whole: Box::new(whole),
+            },
+        })
+    }
+
+    /// Parses `.field`, or what [`Self::elements`] parses.
+    fn part(&mut self) -> Parse<Part> {
+        match self.field_name()? {
+            Some(field) => Ok(Part::Field(field)),
+            None => self.elements(),
+        }
     }
 
     /// Parses `[key]`, `[from..to]`, `[from..]` or `[..to]` after a column; [`Part::Whole`] if none
@@ -294,49 +333,6 @@ fn part_of(selector: Selector, part: Part) -> Selector {
             to: to.map(Box::new),
         },
         Part::Nested { whole, .. } => *whole,
-    }
-}
-
-/// `(type) selector`. The hint is of the value, and the parts behind are of what it makes:
-/// `(map<text, int>){'a': 1}['a']`.
-fn hinted(data_type: DataType, selector: Selector) -> Selector {
-    match selector {
-        Selector::Term(term) => Selector::Term(Term::TypeHint {
-            data_type,
-            term: Box::new(term),
-        }),
-        Selector::Field { selector, field } if is_written_out(&selector) => Selector::Field {
-            selector: Box::new(hinted(data_type, *selector)),
-            field,
-        },
-        Selector::Element { selector, key } if is_written_out(&selector) => Selector::Element {
-            selector: Box::new(hinted(data_type, *selector)),
-            key,
-        },
-        Selector::Slice { selector, from, to } if is_written_out(&selector) => Selector::Slice {
-            selector: Box::new(hinted(data_type, *selector)),
-            from,
-            to,
-        },
-        selector => Selector::Hint {
-            data_type,
-            selector: Box::new(selector),
-        },
-    }
-}
-
-/// Whether a selector is a value that is written out, or parts of one.
-fn is_written_out(selector: &Selector) -> bool {
-    match selector {
-        Selector::Field { selector, .. }
-        | Selector::Element { selector, .. }
-        | Selector::Slice { selector, .. } => is_written_out(selector),
-        Selector::Term(_)
-        | Selector::Tuple(_)
-        | Selector::List(_)
-        | Selector::Set(_)
-        | Selector::Entries(_) => true,
-        _ => false,
     }
 }
 

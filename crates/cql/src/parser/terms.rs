@@ -6,7 +6,7 @@ use value::{Literal, NoDuration, parse_duration};
 use super::cursor::{Cursor, Parse, is_symbol, is_word};
 use super::lexer::{Kind, Token};
 use super::names::{is_reserved, unquoted};
-use crate::ast::{FunctionCall, Operand, Term};
+use crate::ast::{DataType, FunctionCall, Operand, Term};
 use crate::error::CqlError;
 
 /// The words that are constants.
@@ -103,11 +103,14 @@ impl Cursor<'_> {
         self.expect_symbol("(")?;
         let argument = self.nested(Self::term)?;
         self.expect_word("AS")?;
-        let data_type = self.data_type()?;
+        let token = self.current();
+        let DataType::Simple(to) = self.data_type()? else {
+            return Err(self.error_at(&token, "a value is cast to a type without parts alone"));
+        };
         self.expect_symbol(")")?;
         Ok(Term::Function(FunctionCall {
             keyspace: None,
-            name: format!("cast_as_{data_type}"),
+            name: format!("cast_as_{to}"),
             arguments: vec![argument],
         }))
     }

@@ -64,6 +64,7 @@ pub(crate) fn read(
         ),
         ..error
     })?;
+    let is_qualified = parsed.statement.is_qualified();
     let (entries, is_batch) = match parsed.statement {
         Statement::Insert(insert) => (vec![BatchEntry::Insert(insert)], false),
         Statement::Update(update) => (vec![BatchEntry::Update(update)], false),
@@ -71,14 +72,6 @@ pub(crate) fn read(
         Statement::Batch(batch) => (batch.statements, true),
         _ => return Ok(None),
     };
-    let is_qualified = entries.iter().all(|entry| {
-        let table = match entry {
-            BatchEntry::Insert(insert) => &insert.table,
-            BatchEntry::Update(update) => &update.table,
-            BatchEntry::Delete(delete) => &delete.table,
-        };
-        table.keyspace.is_some()
-    });
     let mut plans = Vec::new();
     for entry in &entries {
         let plan = match entry {

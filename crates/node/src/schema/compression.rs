@@ -151,8 +151,8 @@ fn check(compressor: &Compressor, key: &str, value: &str) -> Result<(), CqlError
             }
         }
         MIN_RATIO => match number(key, value)? {
-            ratio if ratio < 0.0 => refused("Invalid negative min_compress_ratio"),
-            ratio if ratio == 0.0 || ratio >= 1.0 => Ok(()),
+            ratio if ratio.is_sign_negative() => refused("Invalid negative min_compress_ratio"),
+            ratio if ratio == 0.0 || (1.0..f64::INFINITY).contains(&ratio) => Ok(()),
             _ => refused("min_compress_ratio can either be 0 or greater than or equal to 1"),
         },
         // An option of ScyllaDB.

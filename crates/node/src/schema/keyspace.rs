@@ -44,9 +44,10 @@ impl CreateKeyspacePlan {
     pub fn prepare(create: &CreateKeyspace, data_center: &str) -> Result<Self, CqlError> {
         names::check_keyspace(&create.name)?;
         let properties = KeyspaceProperties::parse(&create.options, &create.name, data_center)?;
-        let replication = properties
+        let mut replication = properties
             .replication
             .ok_or_else(|| CqlError::invalid("Missing mandatory option 'replication'"))?;
+        replication::complete(&mut replication, None);
         Ok(CreateKeyspacePlan {
             keyspace: Keyspace {
                 name: create.name.clone(),
@@ -138,7 +139,9 @@ impl AlterKeyspacePlan {
         }
         let keyspace = Arc::make_mut(keyspace);
         if let Some(replication) = &self.properties.replication {
-            keyspace.replication.clone_from(replication);
+            let mut replication = replication.clone();
+            replication::complete(&mut replication, Some(&keyspace.replication));
+            keyspace.replication = replication;
         }
         if let Some(durable_writes) = self.properties.durable_writes {
             keyspace.durable_writes = durable_writes;

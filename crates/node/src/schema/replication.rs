@@ -13,8 +13,8 @@ const FACTOR: &str = "replication_factor";
 /// The factor that is filled in where none is given, as in Cassandra.
 const DEFAULT_FACTOR: &str = "1";
 
-/// Checks the option and returns it in the form in which it is kept: the class by its short name,
-/// and with a factor if the class needs one. `replication_factor` keeps its name, so that it holds
+/// Checks the option and returns it in the form in which it is kept: the class by its short name.
+/// [`complete`] adds a factor where one is needed. `replication_factor` keeps its name, so that it holds
 /// for the data centre under any name.
 ///
 /// # Errors
@@ -34,14 +34,7 @@ pub(super) fn parse(
         .ok_or_else(|| CqlError::config("Missing replication strategy class"))?;
     let class = class.strip_prefix(PACKAGE).unwrap_or(&class);
     match class {
-        // Drivers read the factors of SimpleStrategy and NetworkTopologyStrategy, and drop a
-        // keyspace whose factors they can't read.
-        "SimpleStrategy" => {
-            known_only(&given, class, keyspace, &[FACTOR], "")?;
-            given
-                .entry(FACTOR.to_owned())
-                .or_insert_with(|| DEFAULT_FACTOR.to_owned());
-        }
+        "SimpleStrategy" => known_only(&given, class, keyspace, &[FACTOR], "")?,
         "NetworkTopologyStrategy" => {
             let remedy = format!(
                 ": the one data centre here is '{data_center}', and annulus serve --datacenter \
@@ -70,6 +63,23 @@ pub(super) fn parse(
     }
     given.insert("class".to_owned(), class.to_owned());
     Ok(given)
+}
+
+/// Gives a factor to the option if the class needs one and none is given: the earlier one of the
+/// keyspace, or the default. Drivers drop a keyspace whose factor they can't read.
+pub(super) fn complete(
+    replication: &mut BTreeMap<String, String>,
+    before: Option<&BTreeMap<String, String>>,
+) {
+    if replication
+        .get("class")
+        .is_some_and(|class| class == "SimpleStrategy")
+    {
+        let earlier = before.and_then(|before| before.get(FACTOR)).cloned();
+        replication
+            .entry(FACTOR.to_owned())
+            .or_insert_with(|| earlier.unwrap_or_else(|| DEFAULT_FACTOR.to_owned()));
+    }
 }
 
 /// The warning for a replication factor that one node cannot provide; `None` if it can.

@@ -133,7 +133,7 @@ impl Builder<'_> {
                     false => TimedPart::FrozenField(definition.clone(), position),
                 }
             }
-            Part::Nested { first, .. } => return self.cells(function, name, first),
+            Part::Nested { timed, .. } => return self.cells(function, name, timed),
             Part::Element(_) | Part::Slice { .. } => {
                 let of = Of::Column(Place::of(column));
                 let name = column.name.clone();

@@ -279,10 +279,10 @@ impl Builder<'_> {
                 column,
                 part,
             } => {
-                let Part::Nested { first, whole } = &**part else {
+                let Part::Nested { timed, whole } = &**part else {
                     return self.time(*function, column, part);
                 };
-                let (time, cql_type) = self.time(*function, column, first)?;
+                let (time, cql_type) = self.time(*function, column, timed)?;
                 let (part, _) = self.selector(whole)?;
                 let (part, time) = (Box::new(part), Box::new(time));
                 Ok((Expression::IfPresent { part, time }, cql_type))

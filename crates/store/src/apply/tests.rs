@@ -556,11 +556,14 @@ async fn fresh_changes_are_bounded_and_writers_are_slowed_before() {
         let batch = world.batch(&issue, &[(name, vector(1.0))]);
         let mut send = pin!(world.rereads.send(Message::Rows(batch)));
         let within = Duration::from_millis(200);
+        let mut waited = 0;
         while tokio::time::timeout(within, send.as_mut()).await.is_err() {
             // The applier may just be slow.
             if is_slowed() && world.index.vectors.fresh_bytes() >= 4000 {
                 break 'rows;
             }
+            waited += 1;
+            assert!(waited < 300, "{sent} rows are taken, and writers are not slowed");
         }
         sent += 1;
     }
