@@ -179,6 +179,11 @@ def test_tombstones(ks):
     assert warning.startswith("Read 1 live rows and 20 tombstone cells for query SELECT v FROM g.dead WHERE p = 2; token ")
     assert warning.endswith(" (see tombstone_warn_threshold)")
     assert "tombstone_failure_threshold" in refused(ks, "SELECT v FROM dead", ReadFailure)
+    with pytest.raises(ReadFailure) as failed:
+        ks.execute("SELECT v FROM dead")
+    # Version 5 tells the reason of each node's failure, version 4 their number.
+    reasons = failed.value.error_code_map
+    assert list(reasons.values()) == [1] if reasons is not None else failed.value.failures == 1
     assert ks.execute("SELECT count(*) FROM dead").one()[0] == 1
     # What the deletion of a partition covers is no tombstone.
     for c in range(60):

@@ -69,6 +69,21 @@ impl Scan<'_> {
         self.eat(text).then_some(())
     }
 
+    /// Takes a year: four digits, or a sign and at least five, or four after a minus.
+    fn year(&mut self) -> Option<i64> {
+        const DIGITS_MAX: usize = 9;
+        if self.eat("-") {
+            return self
+                .number(4, DIGITS_MAX)
+                .filter(|year| *year != 0)
+                .map(|year| -year);
+        }
+        match self.eat("+") {
+            true => self.number(5, DIGITS_MAX),
+            false => self.number(4, 4),
+        }
+    }
+
     /// Takes `-mm-dd` after a year, and gives the days from 1970-01-01 to the date.
     fn month_and_day(&mut self, year: i64) -> Option<i64> {
         self.expect("-")?;
@@ -140,7 +155,8 @@ fn all_digits(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Reads `yyyy-mm-dd`, or digits as the serialised day (1970-01-01 is 2^31).
+/// Reads `yyyy-mm-dd`, or digits as the serialised day (1970-01-01 is 2^31). A year beyond four digits
+/// has a sign, as [`date_text`] writes it.
 pub(crate) fn parse_date(text: &str) -> Result<u32, ValueError> {
     if all_digits(text) {
         return text.parse().map_err(|_| {
@@ -151,10 +167,9 @@ pub(crate) fn parse_date(text: &str) -> Result<u32, ValueError> {
         });
     }
     let mut scan = Scan(text);
-    let negative = scan.eat("-");
     let days = (|| {
-        let year = scan.number(1, 7)?;
-        let days = scan.month_and_day(if negative { -year } else { year })?;
+        let year = scan.year()?;
+        let days = scan.month_and_day(year)?;
         scan.0.is_empty().then_some(days)
     })();
     let days = days.ok_or_else(|| {
@@ -315,7 +330,8 @@ mod tests {
         assert_eq!(parse_date("1969-12-31"), Ok((1 << 31) - 1));
         assert_eq!(parse_date("2024-2-29"), Ok((1 << 31) + 19_782));
         assert_eq!(parse_date("-5877641-06-23"), Ok(0));
-        assert_eq!(parse_date("5881580-07-11"), Ok(u32::MAX));
+        assert_eq!(parse_date("+5881580-07-11"), Ok(u32::MAX));
+        assert_eq!(parse_date("-0001-01-01"), Ok((1 << 31) - 719_893));
         assert_eq!(parse_date("2147483648"), Ok(1 << 31));
         for text in [
             "",
@@ -327,7 +343,13 @@ mod tests {
             "2023-01-01 ",
             "-1",
             "4294967296",
-            "5881580-07-12",
+            "+5881580-07-12",
+            "5881580-07-11",
+            "10000-01-01",
+            "+2020-01-01",
+            "20-01-01",
+            "-20-01-01",
+            "-0000-01-01",
             "2023-1-1-1",
             "2023-001-01",
         ] {
@@ -415,6 +437,7 @@ mod tests {
             millis in prop_oneof![any::<i64>(), -62_167_219_200_000..253_402_300_800_000_i64],
         ) {
             prop_assert_eq!(parse_date(date_literal(days).trim_matches('\'')), Ok(days));
+            prop_assert_eq!(parse_date(&date_text(days)), Ok(days));
             prop_assert_eq!(parse_time(time_literal(nanoseconds).trim_matches('\'')), Ok(nanoseconds));
             prop_assert_eq!(parse_timestamp(timestamp_literal(millis).trim_matches('\'')), Ok(millis));
         }

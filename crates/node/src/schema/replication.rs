@@ -14,8 +14,8 @@ const FACTOR: &str = "replication_factor";
 const DEFAULT_FACTOR: &str = "1";
 
 /// Checks the option and returns it in the form in which it is kept: the class by its short name.
-/// [`complete`] adds a factor where one is needed. `replication_factor` keeps its name, so that it holds
-/// for the data centre under any name.
+/// [`complete`] adds a factor where one is needed. `replication_factor` keeps its name, so that it
+/// holds for the data centre under any name.
 ///
 /// # Errors
 /// A class or an option that neither Cassandra nor ScyllaDB knows, a data centre that does not

@@ -1,11 +1,12 @@
 //! The guardrails of SELECT: of the question before it is asked, and of what was read for a page.
 
-use cql::error::{CqlError, ErrorKind, Failures};
+use cql::error::{CqlError, ErrorKind};
 use storage::read::ClusteringSlice;
 
 use super::access::PartitionAccess;
 use super::partitions::WantedPartitions;
 use super::plan::Resolved;
+use crate::failure::{READ_SIZE, TOO_MANY_TOMBSTONES, read_failure};
 use crate::guardrails::{Guardrail, Guardrails, Outcome, Place, Violation, warn};
 use crate::parameters::Parameters;
 
@@ -161,7 +162,7 @@ impl Guard<'_> {
                 warn(warnings, warning);
                 Ok(())
             }
-            Some(Outcome::Refused(error)) => Err(self.failed(error)),
+            Some(Outcome::Refused(error)) => Err(read_failure(self.parameters, READ_SIZE, error)),
         }
     }
 
@@ -179,18 +180,7 @@ impl Guard<'_> {
             )
         };
         self.judge(Guardrail::Tombstones, above, message);
-        self.failed(error.message)
-    }
-
-    fn failed(&self, message: String) -> CqlError {
-        let kind = ErrorKind::ReadFailure {
-            consistency: self.parameters.consistency.code(),
-            received: 0,
-            block_for: 1,
-            failures: Failures::Count(1),
-            data_present: false,
-        };
-        CqlError::new(kind, message)
+        read_failure(self.parameters, TOO_MANY_TOMBSTONES, error.message)
     }
 
     fn check(

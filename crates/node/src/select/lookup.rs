@@ -1,12 +1,11 @@
 //! Lookups: what the secondary indexes of a query are asked for, once the values are known.
 
 use std::cmp::Ordering;
-use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cql::error::{CqlError, ErrorKind, Failures};
+use cql::error::CqlError;
 use query::relation::Relation;
 use query::row_filter::RowFilter;
 use schema::{ColumnKind, SecondaryIndex};
@@ -16,7 +15,7 @@ use value::{CqlType, compare};
 
 use super::access::IndexUse;
 use super::filter::Filter;
-use crate::failure::storage_error;
+use crate::failure::{INDEX_NOT_AVAILABLE, read_failure, storage_error};
 use crate::parameters::Parameters;
 
 /// The values that an index is asked for.
@@ -91,21 +90,9 @@ pub(super) fn ready(
     Ok(lookups)
 }
 
-/// The reason of a failure in version 5 of the protocol: the index is being built.
-const INDEX_NOT_AVAILABLE: u16 = 6;
-
 fn not_available(index: &str, parameters: &Parameters) -> CqlError {
-    let node = parameters.server_address.map(|address| address.ip());
-    let node = node.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    let kind = ErrorKind::ReadFailure {
-        consistency: parameters.consistency as u16,
-        received: 0,
-        block_for: 1,
-        failures: Failures::Reasons(vec![(node, INDEX_NOT_AVAILABLE)]),
-        data_present: false,
-    };
     let message = format!("The secondary index '{index}' is not yet available as it is building");
-    CqlError::new(kind, message)
+    read_failure(parameters, INDEX_NOT_AVAILABLE, message)
 }
 
 /// The value of each column that the filter is on.

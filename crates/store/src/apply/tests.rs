@@ -563,7 +563,10 @@ async fn fresh_changes_are_bounded_and_writers_are_slowed_before() {
                 break 'rows;
             }
             waited += 1;
-            assert!(waited < 300, "{sent} rows are taken, and writers are not slowed");
+            assert!(
+                waited < 300,
+                "{sent} rows are taken, and writers are not slowed"
+            );
         }
         sent += 1;
     }
