@@ -92,9 +92,9 @@ def _fault_of_build(case):
     return " INDEX " in case.statement and case.their_error("1300", "was not built") and not is_refused(case.ours)
 
 
-@meant("A field that a value does not have yet is null; Cassandra fails within.")
+@meant("A field of null, or one that a value does not have yet, is null; Cassandra fails within.")
 def _fault_of_field(case):
-    fails = case.their_error("0000", "ArrayIndexOutOfBoundsException")
+    fails = case.their_error("0000", "ArrayIndexOutOfBoundsException|NullPointerException: .*buffer1")
     return bool(re.search(r" IF .*[sv]\d+\.f\d", case.statement)) and fails and not is_refused(case.ours)
 
 

@@ -1,33 +1,8 @@
 //! Errors of the storage in the form that clients see.
 
-use std::net::{IpAddr, Ipv4Addr};
-
 use cql::error::{CqlError, ErrorKind, Failures};
 use cql::wire::Consistency;
 use storage::StorageError;
-
-use crate::parameters::Parameters;
-
-/// The reason of a failed read in version 5 of the protocol: too many tombstones.
-pub(crate) const TOO_MANY_TOMBSTONES: u16 = 1;
-/// The reason: the read is too large.
-pub(crate) const READ_SIZE: u16 = 4;
-/// The reason: the index is being built.
-pub(crate) const INDEX_NOT_AVAILABLE: u16 = 6;
-
-/// The error of a read that this node could not carry out.
-pub(crate) fn read_failure(parameters: &Parameters, reason: u16, message: String) -> CqlError {
-    let node = parameters.server_address.map(|address| address.ip());
-    let node = node.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    let kind = ErrorKind::ReadFailure {
-        consistency: parameters.consistency.code(),
-        received: 0,
-        block_for: 1,
-        failures: Failures::Reasons(vec![(node, reason)]),
-        data_present: false,
-    };
-    CqlError::new(kind, message)
-}
 
 /// Converts an error of the storage to an error for the client. It is `Invalid` if the client is at
 /// fault.

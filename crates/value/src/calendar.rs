@@ -155,8 +155,8 @@ fn all_digits(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Reads `yyyy-mm-dd`, or digits as the serialised day (1970-01-01 is 2^31). A year beyond four digits
-/// has a sign, as [`date_text`] writes it.
+/// Reads `yyyy-mm-dd`, or digits as the serialised day (1970-01-01 is 2^31). A year beyond four
+/// digits has a sign, as [`date_text`] writes it.
 pub(crate) fn parse_date(text: &str) -> Result<u32, ValueError> {
     if all_digits(text) {
         return text.parse().map_err(|_| {

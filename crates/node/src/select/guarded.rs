@@ -4,9 +4,9 @@ use cql::error::{CqlError, ErrorKind};
 use storage::read::ClusteringSlice;
 
 use super::access::PartitionAccess;
+use super::failed::{READ_SIZE, TOO_MANY_TOMBSTONES, read_failure};
 use super::partitions::WantedPartitions;
 use super::plan::Resolved;
-use crate::failure::{READ_SIZE, TOO_MANY_TOMBSTONES, read_failure};
 use crate::guardrails::{Guardrail, Guardrails, Outcome, Place, Violation, warn};
 use crate::parameters::Parameters;
 

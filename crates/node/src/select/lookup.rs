@@ -14,8 +14,9 @@ use value::predicate::{Comparison, Predicate, TuplePredicate};
 use value::{CqlType, compare};
 
 use super::access::IndexUse;
+use super::failed::{INDEX_NOT_AVAILABLE, read_failure};
 use super::filter::Filter;
-use crate::failure::{INDEX_NOT_AVAILABLE, read_failure, storage_error};
+use crate::failure::storage_error;
 use crate::parameters::Parameters;
 
 /// The values that an index is asked for.

@@ -23,6 +23,7 @@ mod composed;
 mod cursor;
 mod execute;
 mod expression;
+mod failed;
 mod filter;
 mod group;
 mod group_order;
