@@ -214,6 +214,10 @@ test-python-driver: $(VENVS)/python-driver/.installed test-programs ## The Pytho
 test-java-driver: $(VENVS)/cassandra/.installed test-programs ## The Java driver's own integration tests, from its repository (tests/java_driver; needs Java 17 and Maven)
 	$(VENVS)/cassandra/bin/python tests/java_driver/run.py
 
+.PHONY: test-cassandra-cql
+test-cassandra-cql: test-programs ## Cassandra's own unit tests of CQL, over the wire, from its repository (tests/cassandra_cql)
+	$(PYTHON) tests/cassandra_cql/run.py
+
 $(VENVS)/python-driver/.installed: tests/python_driver/requirements.txt
 	$(PYTHON) -m venv $(VENVS)/python-driver
 	$(VENVS)/python-driver/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
