@@ -223,6 +223,15 @@ $(VENVS)/python-driver/.installed: tests/python_driver/requirements.txt
 	$(VENVS)/python-driver/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
 	touch $@
 
+.PHONY: test-dtest
+test-dtest: $(VENVS)/dtest/.installed test-programs ## Cassandra's own distributed tests that make sense on one node, from their repository (tests/dtest)
+	$(VENVS)/dtest/bin/python tests/dtest/run.py
+
+$(VENVS)/dtest/.installed: tests/dtest/requirements.txt
+	$(PYTHON) -m venv $(VENVS)/dtest
+	$(VENVS)/dtest/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
+	touch $@
+
 # The tool keeps one version, so that its verdict changes with the tree alone.
 CARGO_DENY_VERSION := 0.20.2
 CARGO_DENY_ROOT := target/tools/cargo-deny-$(CARGO_DENY_VERSION)

@@ -1,0 +1,3 @@
+"""Stands in for a package that the tests use on macOS alone."""
+
+AF_INET = 2
