@@ -108,7 +108,7 @@ def main(*arguments):
         "PYTHONPATH": os.pathsep.join([str(HERE / "shim"), str(ROOT / "tests" / "python_driver" / "shim")]),
     }
     command = [sys.executable, "-m", "pytest", "-q", "-rfE", "-p", "one_node", "-p", "expected_failures"]
-    command += ["-p", "no:cacheprovider", f"--cassandra-dir={directory}", "--delete-logs", "--no-flaky-report"]
+    command += ["-p", "no:cacheprovider", f"--cassandra-dir={directory}", "--delete-logs", "-p", "no:flaky"]
     command += ["--disable-active-log-watching", "--timeout=60", "--tb=short", "--show-capture=no"]
     command += ["--disable-warnings", *(f"--deselect={test}" for test in TESTS_LEFT_OUT), *(arguments or TESTS)]
     return subprocess.run(command, cwd=SOURCE, env=os.environ | environment, timeout=SECONDS).returncode
