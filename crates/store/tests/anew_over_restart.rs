@@ -8,7 +8,7 @@ use common::refusing::Refusing;
 use common::{Way, World, eventually};
 use serde_json::Value;
 use store_api::ClientError;
-use store_api::types::{AnnRequest, Filter, Restriction};
+use store_api::types::{AnnRequest, Filter, NodeStatus, Restriction};
 
 /// The words of a statement that reads a part of the table.
 const SCAN: &str = "token(";
@@ -16,6 +16,15 @@ const SCAN: &str = "token(";
 async fn found(world: &World, search: &AnnRequest) -> Result<Vec<Vec<Value>>, ClientError> {
     let found = world.client.ann("ks", "i", search, &["k"]).await;
     found.map(common::keys)
+}
+
+/// Waits until the service serves, and with it the index. Before that, a search that only the new
+/// index could answer has its client leave the service alone for a while.
+async fn wait_serving(world: &World) {
+    let mut status = world.store.status();
+    let serves = status.wait_for(|status| *status == NodeStatus::Serving);
+    serves.await.expect("the service is there");
+    world.wait_serving("i").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -30,7 +39,7 @@ async fn the_present_index_serves_until_the_new_one_does() {
         world.execute(insert, values).await;
     }
     world.create_index("i", "t").await;
-    world.wait_serving("i").await;
+    wait_serving(&world).await;
     let near = AnnRequest::new(vec![0.0, 1.0], 3);
     let by_n = AnnRequest {
         filter: Some(Filter {
@@ -53,7 +62,7 @@ async fn the_present_index_serves_until_the_new_one_does() {
             |options| options.database.contact_points = vec![address],
         )
         .await;
-    world.wait_serving("i").await;
+    wait_serving(&world).await;
     // Two starts find a snapshot without the column, and can't read the table.
     for key in [100, 101] {
         assert_eq!(found(&world, &near).await.unwrap(), [[0], [1], [2]]);
@@ -75,7 +84,7 @@ async fn the_present_index_serves_until_the_new_one_does() {
         })
         .await;
         world = world.restart(async |_| {}).await;
-        world.wait_serving("i").await;
+        wait_serving(&world).await;
     }
     refusing.stop();
     eventually("the new index serves", async || {
@@ -86,7 +95,7 @@ async fn the_present_index_serves_until_the_new_one_does() {
     })
     .await;
     let world = world.restart(async |_| {}).await;
-    world.wait_serving("i").await;
+    wait_serving(&world).await;
     assert_eq!(found(&world, &by_n).await.unwrap(), [[2], [5], [8]]);
     assert_eq!(world.metric("index_scans_total", "i").await, Some(0.0));
     world.store.shutdown().await;
