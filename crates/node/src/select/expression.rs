@@ -35,9 +35,11 @@ pub(super) enum Expression {
     WriteTime(TimedCells),
     /// The time that cells have left to live.
     Ttl(TimedCells),
-    /// The time of a cell, or null if a part deep within its value is null.
+    /// The time of a cell, or null if a part deep within its value is null, or a slice without
+    /// elements.
     IfPresent {
         part: Box<Expression>,
+        is_slice: bool,
         time: Box<Expression>,
     },
     /// A term, by its position in [`super::projection::Projection::terms`].
@@ -150,10 +152,18 @@ impl Expression {
                 Some(row) => cells.left(row, scope, scope.clock),
                 None => Ok(None),
             },
-            Expression::IfPresent { part, time } => match part.evaluate(scope)? {
-                Some(_) => time.evaluate(scope),
-                None => Ok(None),
-            },
+            Expression::IfPresent {
+                part,
+                is_slice,
+                time,
+            } => {
+                // A collection begins with the number of its elements.
+                let is_present = |value: &Bytes| !is_slice || !value.starts_with(&[0; 4]);
+                match part.evaluate(scope)?.filter(is_present) {
+                    Some(_) => time.evaluate(scope),
+                    None => Ok(None),
+                }
+            }
             Expression::Term(position) => Ok(scope.terms[*position].clone()),
             Expression::Function {
                 function,

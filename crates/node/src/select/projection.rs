@@ -284,8 +284,12 @@ impl Builder<'_> {
                 };
                 let (time, cql_type) = self.time(*function, column, timed)?;
                 let (part, _) = self.selector(whole)?;
-                let (part, time) = (Box::new(part), Box::new(time));
-                Ok((Expression::IfPresent { part, time }, cql_type))
+                let time = Expression::IfPresent {
+                    part: Box::new(part),
+                    is_slice: matches!(**whole, Selector::Slice { .. }),
+                    time: Box::new(time),
+                };
+                Ok((time, cql_type))
             }
             Selector::Function(call) => self.function(call),
             Selector::Cast { selector, cql_type } => {
