@@ -58,6 +58,7 @@ TESTS_LEFT_OUT = [
     "secondary_indexes_test.py::TestSecondaryIndexesOnCollections::test_list_indexes",
     "secondary_indexes_test.py::TestSecondaryIndexesOnCollections::test_map_indexes",
     "secondary_indexes_test.py::TestSecondaryIndexesOnCollections::test_set_indexes",
+    "wide_rows_test.py::TestWideRows::test_column_index_stress",
     "wide_rows_test.py::TestWideRows::test_wide_rows",
 ]
 
