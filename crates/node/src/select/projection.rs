@@ -251,6 +251,16 @@ impl Builder<'_> {
         column: &str,
         part: &Part,
     ) -> Result<(Expression, CqlType), CqlError> {
+        if let Part::Nested { timed, whole } = part {
+            let (time, cql_type) = self.time(function, column, timed)?;
+            let (part, _) = self.selector(whole)?;
+            let time = Expression::IfPresent {
+                part: Box::new(part),
+                is_slice: matches!(**whole, Selector::Slice { .. }),
+                time: Box::new(time),
+            };
+            return Ok((time, cql_type));
+        }
         let cells = self.cells(function, column, part)?;
         Ok(match function {
             TimeFunction::Ttl => {
@@ -278,19 +288,7 @@ impl Builder<'_> {
                 function,
                 column,
                 part,
-            } => {
-                let Part::Nested { timed, whole } = &**part else {
-                    return self.time(*function, column, part);
-                };
-                let (time, cql_type) = self.time(*function, column, timed)?;
-                let (part, _) = self.selector(whole)?;
-                let time = Expression::IfPresent {
-                    part: Box::new(part),
-                    is_slice: matches!(**whole, Selector::Slice { .. }),
-                    time: Box::new(time),
-                };
-                Ok((time, cql_type))
-            }
+            } => self.time(*function, column, part),
             Selector::Function(call) => self.function(call),
             Selector::Cast { selector, cql_type } => {
                 let (argument, from) = self.selector(selector)?;
