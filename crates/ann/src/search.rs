@@ -17,6 +17,10 @@ pub struct SearchOptions<'a> {
     /// Number of candidates measured exactly, of which the `k` nearest are the answer; at least
     /// `k`. None measures those that may be in the answer, as far as the codes' precision tells.
     pub rescored: Option<usize>,
+    /// Whether the answer is to be the true `k` nearest for sure, whatever it takes: every vector
+    /// that may be among them, for all that the codes tell, is measured. The width and the number
+    /// of candidates have no meaning then.
+    pub exact: bool,
     /// The ids that may be in the answer; None for all.
     pub filter: Option<Filter<'a>>,
 }
@@ -28,6 +32,7 @@ impl SearchOptions<'_> {
             k,
             beam: None,
             rescored: None,
+            exact: false,
             filter: None,
         }
     }
