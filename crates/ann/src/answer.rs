@@ -180,10 +180,18 @@ impl<'a> Contents<'a> {
     pub(crate) unsafe fn nearest(
         &self,
         mut ranked: &mut [Ranked],
-        k: usize,
+        search: &SearchOptions<'_>,
         scorer: &mut Scorer<'_>,
     ) -> Vec<Neighbour> {
-        if ranked.len() > k {
+        let k = search.k;
+        if ranked.len() > k && search.exact {
+            // Ranks that sums of `f32` can't tell apart are all measured.
+            ranked.sort_unstable_by(Ranked::compare);
+            let last = ranked[k - 1].rank;
+            let limit = last + scorer.rounding(last, true);
+            let end = ranked.partition_point(|ranked| ranked.rank <= limit);
+            ranked = &mut ranked[..end];
+        } else if ranked.len() > k {
             ranked.select_nth_unstable_by(k, Ranked::compare);
             ranked = &mut ranked[..k];
         }
@@ -256,10 +264,6 @@ impl Ranked {
         let last = k.checked_sub(1).filter(|last| *last < ranked.len())?;
         let (_, last, _) = ranked.select_nth_unstable_by(last, Ranked::compare);
         Some(last.rank)
-    }
-
-    pub(crate) fn rank(&self) -> f32 {
-        self.rank
     }
 
     fn compare(a: &Ranked, b: &Ranked) -> std::cmp::Ordering {

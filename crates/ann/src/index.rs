@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use parking_lot::{Mutex, RwLock};
 
 use crate::answer::{Contents, Ranked};
-use crate::codes::{Codebook, Kind};
+use crate::calibration::{Calibration, Samples};
+use crate::codes::{Codebook, Kind, ORIGIN};
 use crate::epoch::{Epochs, Participant};
 use crate::form::{Form, Kept, first_not_finite};
-use crate::graph::{Graph, Space};
+use crate::graph::{Graph, NewSlot, Space};
 use crate::ids::{Entry, Ids};
 use crate::memory::Place;
 use crate::moves::Moves;
@@ -25,6 +26,12 @@ use crate::{Error, IdSet, Options, Placement};
 /// Number of vectors at which an index trains its codes and builds its graph. Below it, a search
 /// measures every vector.
 const TRAINED_AT: usize = 512;
+
+/// Number of vectors that get a code from a nearer centre with every change, while there are any.
+const RENEWED_PER_CHANGE: usize = 2;
+
+/// Number of ids tried to find one that is held.
+const HELD_TRIED: usize = 16;
 
 /// Links of a slot for each of [`Options::max_connections`], as on the lowest level of HNSW.
 const LINKS_PER_CONNECTION: usize = 2;
@@ -57,6 +64,7 @@ pub struct Index {
     pub(crate) len: AtomicUsize,
     pub(crate) moves: Moves,
     pub(crate) pace: Pace,
+    pub(crate) samples: Samples,
     pub(crate) sharers: Sharers,
     /// The snapshot that was saved or opened last. The lock is held while the index is saved.
     pub(crate) generation: Mutex<Option<Arc<Generation>>>,
@@ -132,6 +140,7 @@ impl Index {
             len: AtomicUsize::new(0),
             moves: Moves::default(),
             pace: Pace::default(),
+            samples: Samples::default(),
             sharers: Sharers::default(),
             generation: Mutex::default(),
             verification: verification.unwrap_or_default(),
@@ -179,6 +188,9 @@ impl Index {
         self.change(|tools| {
             let directed = keep(&mut tools.kept);
             self.reserve(id)?;
+            if directed {
+                self.sample(|| tools.kept.floats.clone());
+            }
             let entered = match directed {
                 // SAFETY: changes run with the epoch pinned.
                 true => unsafe { self.place(id, tools) }.map(Entry::Slot),
@@ -228,6 +240,9 @@ impl Index {
                 // Rows are often written again with the vector they had.
                 return Ok(());
             }
+            if directed {
+                self.sample(|| tools.kept.floats.clone());
+            }
             let _moving = self.moves.begin();
             let after = match directed {
                 // SAFETY: as above.
@@ -265,7 +280,12 @@ impl Index {
                 if self.enter(id, before, Entry::Vacant).is_ok() {
                     self.len.fetch_sub(1, Ordering::AcqRel);
                     // SAFETY: changes run with the epoch pinned.
-                    unsafe { self.abandon(id, before) };
+                    unsafe {
+                        self.abandon(id, before);
+                        if let Entry::Slot(slot) = before {
+                            self.sample(|| self.coded(slot));
+                        }
+                    }
                     return Ok(());
                 }
             }
@@ -282,6 +302,55 @@ impl Index {
             Some(position) => Err(Error::NotFinite { position }),
             None => Ok(()),
         }
+    }
+
+    /// What samples have found of the width that walks for `k` neighbours need.
+    pub fn calibration(&self, k: usize) -> Calibration {
+        self.samples.calibration(k)
+    }
+
+    /// Takes a sample, if it is time for one: of the vector of a change, which is not held, or of
+    /// one that is held.
+    fn sample(&self, changed: impl FnOnce() -> Vec<f32>) {
+        if !self.linked.load(Ordering::Acquire) {
+            return;
+        }
+        let Some(sample) = self.samples.count(self.len()) else {
+            return;
+        };
+        let vector = match sample.is_held {
+            false => changed(),
+            true => match self.any_held() {
+                Some(vector) => vector,
+                None => return,
+            },
+        };
+        self.with_workspace(|workspace| {
+            let k = sample.k();
+            let nearest = self.scan_for_sample(&vector, k, workspace);
+            let Some(farthest) = nearest.last().map(|last| last.distance) else {
+                return;
+            };
+            sample.take(|width| {
+                let found = self.walk_for_sample(&vector, k, width, workspace);
+                let near = found.iter().filter(|found| found.distance <= farthest);
+                near.count().min(k) as f32 / k as f32
+            });
+        });
+    }
+
+    /// The vector of some id that is held, another one with each call; None if none was found.
+    fn any_held(&self) -> Option<Vec<f32>> {
+        let end = self.ids.end();
+        (0..HELD_TRIED).find_map(|_| {
+            let turn = self.samples.turn();
+            let id = (turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) * end >> 32;
+            match self.ids.get(id as u32) {
+                // SAFETY: changes run with the epoch pinned.
+                Entry::Slot(slot) => Some(unsafe { self.coded(slot) }),
+                _ => None,
+            }
+        })
     }
 
     /// Lends working memory for one call.
@@ -313,9 +382,47 @@ impl Index {
             let _pin = participant.pin();
             let result = change(tools);
             // SAFETY: the epoch is pinned.
-            unsafe { self.graph.mend(&self.epochs, &mut tools.space) };
+            unsafe {
+                self.graph.mend(&self.epochs, &mut tools.space);
+                self.renew_outdated(tools);
+            }
             result
         })
+    }
+
+    /// Gives some vectors whose codes are out of date another slot, with a code from a nearer
+    /// centre.
+    ///
+    /// # Safety
+    /// The epoch is pinned.
+    unsafe fn renew_outdated(&self, tools: &mut Tools) {
+        for _ in 0..RENEWED_PER_CHANGE {
+            let Some(slot) = self.graph.outdated().take() else {
+                return;
+            };
+            let block = self.graph.block(slot);
+            let (id, before) = (block.id(), Entry::Slot(slot));
+            if block.is_dead() || block.is_shared() || self.ids.get(id) != before {
+                continue;
+            }
+            // SAFETY: the caller's promise; the table names filled slots.
+            unsafe {
+                tools.kept.bytes.clear();
+                let bytes = self.contents().kept(slot);
+                tools.kept.bytes.extend_from_slice(bytes);
+                tools.kept.floats = self.coded(slot);
+                let _moving = self.moves.begin();
+                // Without room the code stays as it is.
+                let Ok(after) = self.place(id, tools) else {
+                    return;
+                };
+                let after = Entry::Slot(after);
+                match self.enter(id, before, after) {
+                    Ok(()) => self.abandon(id, before),
+                    Err(_) => self.abandon(id, after),
+                }
+            }
+        }
     }
 
     /// Waits until no other change has the id reserved, and returns its entry.
@@ -381,30 +488,53 @@ impl Index {
             if let Some(vectors) = vectors {
                 vectors.write(slot, &kept.bytes);
             }
-            self.graph.fill(slot, id, &kept.floats, space);
-            if self.linked.load(Ordering::Acquire)
-                && let Some(codebook) = self.graph.codebook()
-            {
-                let joins = |other| self.joins(id, slot, other);
-                let joined = self.graph.link(codebook, slot, &kept.floats, space, joins);
-                if let Some(other) = joined {
-                    slots.give_back([slot]);
-                    return Ok(other);
+            match self.graph.codebook() {
+                Some(codebook) if self.linked.load(Ordering::Acquire) => {
+                    let new = self.new_slot(slot, id, kept);
+                    if let Some(other) = self.graph.link(codebook, new, space) {
+                        slots.give_back([slot]);
+                        return Ok(other);
+                    }
                 }
+                _ => self.graph.fill(slot, id, (&kept.floats, ORIGIN), space),
             }
         }
         Ok(slot)
     }
 
-    /// Lets an id share the slot `other` if that has the same vector as `own`; false if it does
+    /// A slot on its way into the graph, for a vector of an id.
+    ///
+    /// # Safety
+    /// The epoch is pinned as long as the result is in use, and the vector has been written.
+    unsafe fn new_slot<'a>(
+        &'a self,
+        slot: u32,
+        id: u32,
+        kept: &'a Kept,
+    ) -> NewSlot<'a, impl Fn(u32) -> bool + 'a, impl Fn(u32) -> Vec<f32> + 'a> {
+        NewSlot {
+            slot,
+            id,
+            vector: &kept.floats,
+            // SAFETY: the caller's promise; the graph asks for slots that it has reached.
+            joins: move |other| unsafe { self.joins(id, &kept.bytes, other) },
+            // SAFETY: as above.
+            read: move |other| unsafe { self.coded(other) },
+        }
+    }
+
+    /// Lets an id share the slot `other` if that has the vector of these bytes; false if it does
     /// not.
     ///
     /// # Safety
-    /// Both slots are filled, and the epoch is pinned since they could be reached.
-    unsafe fn joins(&self, id: u32, own: u32, other: u32) -> bool {
-        let contents = self.contents();
+    /// The slot is filled, and the epoch is pinned since it could be reached.
+    unsafe fn joins(&self, id: u32, bytes: &[u8], other: u32) -> bool {
+        if self.ids.get(id) == Entry::Slot(other) {
+            // The vector is to have another slot than it has.
+            return false;
+        }
         // SAFETY: the caller's promise.
-        let equal = unsafe { contents.kept(own) == contents.kept(other) };
+        let equal = unsafe { self.contents().kept(other) } == bytes;
         let joined = equal && self.sharers.join(&self.graph, other, id);
         if joined && let Some(vectors) = &self.vectors {
             // A save that has already read the ids of the other slot has left its vector out.
@@ -479,17 +609,15 @@ impl Index {
                 return;
             };
             let space = &mut tools.space;
+            let mut kept = Kept::default();
             // SAFETY: the epoch is pinned; nobody makes changes, and searches look at no code
             // before everything is linked.
             unsafe {
-                if untrained {
-                    for (&(id, slot), vector) in held.iter().zip(&vectors) {
-                        self.graph.fill(slot, id, vector, space);
-                    }
-                }
-                for (&(id, slot), vector) in held.iter().zip(&vectors) {
-                    let joins = |other| self.joins(id, slot, other);
-                    if let Some(other) = self.graph.link(codebook, slot, vector, space, joins) {
+                for (&(id, slot), vector) in held.iter().zip(vectors) {
+                    kept.bytes = self.contents().kept(slot).to_vec();
+                    kept.floats = vector;
+                    let new = self.new_slot(slot, id, &kept);
+                    if let Some(other) = self.graph.link(codebook, new, space) {
                         let entered = self.enter(id, Entry::Slot(slot), Entry::Slot(other));
                         debug_assert_eq!(entered, Ok(()), "nobody makes changes");
                         // Searches may still read the slot.

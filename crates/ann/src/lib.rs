@@ -81,6 +81,7 @@
 mod answer;
 #[cfg(test)]
 mod baseline;
+mod calibration;
 mod codes;
 mod epoch;
 mod error;
@@ -111,6 +112,7 @@ mod vectors;
 mod verification;
 mod written;
 
+pub use calibration::Calibration;
 pub use error::Error;
 pub use form::first_not_finite;
 pub use id_set::IdSet;

@@ -85,6 +85,8 @@ pub(crate) struct Question<'a> {
     pub kind: Kind,
     /// Number of hops of a walk for each unit of its width, as [`Pace`] has learned it.
     pub pace: f64,
+    /// The width that the data need, as a multiple of the default one.
+    pub width: f64,
     /// Number of vectors held.
     pub held: usize,
     /// About how many of the vectors held the filter admits; all if there is no filter.
@@ -120,20 +122,13 @@ impl Pace {
 }
 
 impl Plan {
-    /// The number of candidates to measure; None if all are measured.
-    pub(crate) fn rescored(&self) -> Option<usize> {
-        match *self {
-            Plan::Scan => None,
-            Plan::ScanOfCodes { rescored } | Plan::Walk(Walk { rescored, .. }) => Some(rescored),
-        }
-    }
-
     pub(crate) fn new(question: Question<'_>) -> Plan {
         let Question {
             search,
             options,
             kind,
             pace,
+            width,
             held,
             admitted,
         } = question;
@@ -141,12 +136,15 @@ impl Plan {
         if k >= admitted {
             return Plan::Scan;
         }
+        if search.exact {
+            return Plan::ScanOfCodes { rescored: k };
+        }
         // At least what the answer needs, at most what there is, whatever was asked for.
         let rescored = search
             .rescored
             .unwrap_or_else(|| rescored(kind, options.dimensions, k));
         let rescored = rescored.max(k).min(held);
-        let by_default = BEAM_MIN + (k as f64 * BEAM_PER_NEIGHBOUR) as usize;
+        let by_default = default_beam(k, width);
         let beam = search
             .beam
             .unwrap_or(by_default.max(options.search_beam_width))
@@ -165,9 +163,9 @@ impl Plan {
             };
             (candidates, hops * FILTERED_FACTOR)
         } else if beam > SORTED_BEAM_MAX {
-            (Candidates::Heaps, (beam * HEAPS_FACTOR) as f64)
+            (Candidates::Heaps, pace * (beam * HEAPS_FACTOR) as f64)
         } else {
-            (Candidates::Sorted, beam as f64)
+            (Candidates::Sorted, pace * beam as f64)
         };
         let asked_for_a_walk = search.beam.is_some() && search.filter.is_none();
         if asked_for_a_walk || walk * (SCANNED_PER_BEAM as f64) < scan_of_codes.min(scan) {
@@ -182,6 +180,12 @@ impl Plan {
             false => Plan::Scan,
         }
     }
+}
+
+/// The width of a walk for `k` neighbours if none is asked for. `width` is a multiple of that which
+/// most data need.
+pub(crate) fn default_beam(k: usize, width: f64) -> usize {
+    (width * (BEAM_MIN as f64 + k as f64 * BEAM_PER_NEIGHBOUR)) as usize
 }
 
 /// The most candidates to measure for `k` answers. They keep the error of the codes out of the

@@ -4,15 +4,15 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use crate::answer::{Contents, Ranked};
-use crate::codes::{Codebook, Query as Prepared};
+use crate::codes::Codebook;
 use crate::graph::{Bounds, Counts, Graph, Heaps, Reach, Sieve, Space};
 use crate::ids::Entry;
 use crate::index::{Index, Tools, Workspace};
 use crate::kernels::prefetch_bytes;
 use crate::nearest::Nearest;
-use crate::plan::{Candidates, Plan, Question, Walk};
+use crate::plan::{Candidates, Plan, Question, Walk, default_beam};
 use crate::vectors::{Scorer, UNDIRECTED};
-use crate::{Error, Explanation, Filter, Metric, Neighbour, SearchOptions, Way};
+use crate::{Error, Explanation, Filter, Neighbour, SearchOptions, Way};
 
 /// Number of codes that a scan measures in one go.
 const BATCH: usize = 64;
@@ -29,6 +29,12 @@ const KEPT: usize = 2;
 /// Number of deviations of an estimate by which a slot may seem farther than it is. One in a
 /// hundred and sixty does so by more.
 const DOUBTS: f32 = 2.5;
+
+/// The most candidates of a walk, whatever is in doubt.
+const WIDEST: usize = 2_048;
+
+/// The fewest candidates that are measured before the next look at what is still in doubt.
+const RANKED_AT_ONCE: usize = 4;
 
 /// Factor by which a scan keeps more slots if all those kept before had to be measured.
 const KEPT_GROWTH: usize = 16;
@@ -84,8 +90,46 @@ impl Index {
         Ok(answers)
     }
 
+    /// The neighbours of a sample by a scan of the codes.
+    pub(crate) fn scan_for_sample(
+        &self,
+        vector: &[f32],
+        k: usize,
+        workspace: &mut Workspace,
+    ) -> Vec<Neighbour> {
+        let search = SearchOptions::new(k);
+        let scan = Plan::ScanOfCodes { rescored: 2 * k };
+        self.answer_as(Some(scan), vector, &search, workspace).0
+    }
+
+    /// The neighbours of a sample by a walk of so many times the default width.
+    pub(crate) fn walk_for_sample(
+        &self,
+        vector: &[f32],
+        k: usize,
+        width: f64,
+        workspace: &mut Workspace,
+    ) -> Vec<Neighbour> {
+        let search = SearchOptions {
+            beam: Some(default_beam(k, width)),
+            ..SearchOptions::new(k)
+        };
+        self.answer_as(None, vector, &search, workspace).0
+    }
+
     fn answer(
         &self,
+        query: &[f32],
+        search: &SearchOptions<'_>,
+        workspace: &mut Workspace,
+    ) -> (Vec<Neighbour>, Explanation) {
+        self.answer_as(None, query, search, workspace)
+    }
+
+    /// Answers by a plan, or by the one that seems best.
+    fn answer_as(
+        &self,
+        plan: Option<Plan>,
         query: &[f32],
         search: &SearchOptions<'_>,
         Workspace { participant, tools }: &mut Workspace,
@@ -109,7 +153,7 @@ impl Index {
         let mut scorer = Scorer::new(self.form, self.options.metric, query, kept);
         let held = self.len();
         let plan = match self.linked.load(Ordering::Acquire) {
-            true => self.plan(held, search),
+            true => plan.unwrap_or_else(|| self.plan(held, search)),
             false => Plan::Scan,
         };
         let found = self.graph.codebook().and_then(|codebook| {
@@ -126,27 +170,20 @@ impl Index {
             };
             let found = (&mut *space, &mut *slots);
             // SAFETY: the epoch is pinned.
-            explanation.way = unsafe { self.find(plan, &find, search, scorer.squared(), found) }?;
+            explanation.way = unsafe { self.find(plan, &find, search, found) }?;
             ranked.clear();
-            explanation.rescored = match (explanation.way, search.filter, plan.rescored()) {
-                (Way::ScanOfCodes, Some(_), Some(first)) if search.rescored.is_none() => {
-                    let found = (&mut *space, &mut *slots);
-                    // SAFETY: the epoch has been pinned since before.
-                    unsafe { find.rank_doubtful(search, first, found, &mut scorer, ranked) }
-                }
-                _ => {
-                    // SAFETY: as above.
-                    unsafe { contents.rank(slots, search, &mut scorer, ranked) };
-                    slots.len()
-                }
-            } as u64;
+            let found = (&mut *space, &mut *slots);
+            // SAFETY: the epoch has been pinned since before.
+            let measured =
+                unsafe { find.rank_found(explanation.way, search, found, &mut scorer, ranked) };
+            explanation.rescored = measured as u64;
             let ranks = undirected.into_iter();
             ranked.extend(ranks.map(|id| Ranked::undirected(id, &scorer)));
             if self.moves.any_since(ended) {
                 Ranked::dedup(ranked);
             }
             // SAFETY: as above.
-            let nearest = unsafe { contents.nearest(ranked, search.k, &mut scorer) };
+            let nearest = unsafe { contents.nearest(ranked, search, &mut scorer) };
             // Vectors may have gone away meanwhile, or the graph may have come apart. Then a scan
             // follows.
             let enough = nearest.len() >= search.k;
@@ -168,8 +205,9 @@ impl Index {
         (nearest, explanation)
     }
 
-    /// Finds slots as planned, and leaves in `slots` those to measure. Returns the way, or `None`
-    /// if a scan of all vectors is better. `squared` is the query's squared length.
+    /// Finds slots as planned, and leaves them in `slots`, the nearest first, and in
+    /// `space.estimates` how near they may be. Returns the way, or `None` if a scan of all vectors
+    /// is better.
     ///
     /// # Safety
     /// The epoch is pinned until the last use of the slots.
@@ -178,7 +216,6 @@ impl Index {
         plan: Plan,
         find: &Find<'_>,
         search: &SearchOptions<'_>,
-        squared: f64,
         (space, slots): (&mut Space, &mut Vec<u32>),
     ) -> Option<Way> {
         match plan {
@@ -186,24 +223,24 @@ impl Index {
             Plan::ScanOfCodes { rescored } => {
                 let kept = find.kept(rescored, search);
                 // SAFETY: the caller's promise.
-                unsafe { find.scan_codes(kept, space, slots) };
+                unsafe { find.scan_codes(kept, search.exact, space, slots) };
                 Some(Way::ScanOfCodes)
             }
             Plan::Walk(walk) => {
                 // SAFETY: the caller's promise.
-                if unsafe { self.walk(walk, find, search, squared, (space, slots)) } {
+                if unsafe { self.walk(walk, find, search, (space, slots)) } {
                     return Some(Way::Walk);
                 }
                 let kept = find.kept(walk.rescored, search);
                 // SAFETY: as above.
-                unsafe { find.scan_codes(kept, space, slots) };
+                unsafe { find.scan_codes(kept, search.exact, space, slots) };
                 Some(Way::ScanOfCodes)
             }
         }
     }
 
-    /// Walks the graph as planned, and leaves in `slots` those to measure, the nearest first.
-    /// Returns false if the walk was given up. `squared` is the query's squared length.
+    /// Walks the graph as planned, and leaves what it finds as [`Index::find`] does. Returns false
+    /// if the walk was given up.
     ///
     /// # Safety
     /// The epoch is pinned until the last use of the slots.
@@ -212,7 +249,6 @@ impl Index {
         walk: Walk,
         find: &Find<'_>,
         search: &SearchOptions<'_>,
-        squared: f64,
         (space, slots): (&mut Space, &mut Vec<u32>),
     ) -> bool {
         let Walk {
@@ -220,27 +256,27 @@ impl Index {
             rescored,
             candidates,
         } = walk;
+        space.estimates.clear();
+        space.widths = beam as f64 / default_beam(search.k, 1.0) as f64;
         match candidates {
             // SAFETY: the caller's promise.
             Candidates::Heaps => unsafe { find.walk_heaps(beam.max(rescored), space, slots) },
             Candidates::Sorted => {
-                let wide = (search.k, beam);
-                let (width, reach) = self.reach(find.codebook, &space.query, wide, squared);
+                let (width, reach) = self.reach(search.k, beam);
                 let width = width.max(rescored);
+                let most = match search.rescored {
+                    None => width.max(WIDEST),
+                    Some(_) => width,
+                };
                 // SAFETY: the caller's promise.
-                unsafe { find.walk(reach, width, rescored, space, slots) };
+                unsafe { find.walk(reach, (width, most), rescored, space, slots) };
                 self.pace.learn(space.counts.hops, beam);
-                if search.rescored.is_none() {
-                    // Slots that seem much too far are not among the nearest.
-                    slots.truncate(space.in_doubt(reach));
-                }
             }
             Candidates::Sieved {
                 hops_max,
                 starved_max,
             } => {
-                let wide = (rescored, beam.max(rescored));
-                let (width, reach) = self.reach(find.codebook, &space.query, wide, squared);
+                let (width, reach) = self.reach(rescored, beam.max(rescored));
                 let bounds = Bounds {
                     wanted: rescored,
                     width,
@@ -249,10 +285,15 @@ impl Index {
                     starved_max,
                 };
                 // SAFETY: the caller's promise.
-                return unsafe { find.walk_sieved(bounds, space, slots) };
+                if !unsafe { find.walk_sieved(bounds, space, slots) } {
+                    return false;
+                }
             }
         }
-        slots.truncate(rescored);
+        if search.rescored.is_some() {
+            slots.truncate(rescored);
+            space.estimates.truncate(rescored);
+        }
         true
     }
 
@@ -262,6 +303,7 @@ impl Index {
             options: &self.options,
             kind: self.kind,
             pace: self.pace.get(),
+            width: self.samples.width(search.k),
             held,
             admitted: search
                 .filter
@@ -270,28 +312,12 @@ impl Index {
     }
 
     /// The number of candidates that a walk may keep, so that it is as wide as `beam` in the mean,
-    /// and how far it looks for `prepared`. `squared` is the query's squared length.
-    fn reach(
-        &self,
-        codebook: &Codebook,
-        prepared: &Prepared,
-        (k, beam): (usize, usize),
-        squared: f64,
-    ) -> (usize, Reach) {
-        let Some(reach) = self.graph.spread().reach(k, beam) else {
-            return (beam, Reach::UNLIMITED);
-        };
-        let reach = match self.options.metric {
-            Metric::DotProduct => {
-                // The query is made as long as the longest vector, see `codes::space`.
-                let lengths = (f64::from(self.graph.longest()) * squared).sqrt() as f32;
-                reach.lifted(2.0 * lengths).blurred(codebook.error(lengths))
-            }
-            Metric::Cosine | Metric::Euclidean | Metric::Hamming => {
-                reach.blurred(codebook.error(prepared.squared_length()))
-            }
-        };
-        ((HARD * beam as f64) as usize, reach)
+    /// and how far it looks.
+    fn reach(&self, k: usize, beam: usize) -> (usize, Reach) {
+        match self.graph.spread().reach(k, beam) {
+            Some(reach) => ((HARD * beam as f64) as usize, reach),
+            None => (beam, Reach::unlimited(k)),
+        }
     }
 
     /// Estimates how many of the vectors held a filter admits.
@@ -369,7 +395,7 @@ impl Find<'_> {
     unsafe fn walk(
         &self,
         reach: Reach,
-        width: usize,
+        widths: (usize, usize),
         rescored: usize,
         space: &mut Space,
         slots: &mut Vec<u32>,
@@ -377,9 +403,15 @@ impl Find<'_> {
         // SAFETY: the caller's promise.
         unsafe {
             self.graph
-                .walk(self.codebook, reach, width, rescored, space);
+                .walk(self.codebook, reach, widths, rescored, space);
         }
-        slots.extend(space.found().map(|(_, slot)| slot));
+        let Space {
+            pool, estimates, ..
+        } = space;
+        for (distance, slot) in pool.iter() {
+            slots.push(slot);
+            estimates.push(distance);
+        }
     }
 
     /// Walks the graph with heaps of candidates, and adds the slots found to `slots`.
@@ -390,7 +422,10 @@ impl Find<'_> {
         let mut heaps = Heaps::new(beam);
         // SAFETY: the caller's promise.
         unsafe { self.graph.walk_with(self.codebook, &mut heaps, space) };
-        slots.extend(heaps.into_found().map(|(_, slot)| slot));
+        for (distance, slot) in heaps.into_found() {
+            slots.push(slot);
+            space.estimates.push(distance);
+        }
     }
 
     /// Walks the graph for slots that the filter admits, and adds those found to `slots`; false if
@@ -411,89 +446,130 @@ impl Find<'_> {
         unsafe { self.graph.walk_with(self.codebook, &mut sieve, space) };
         let found = sieve.into_found();
         let ended = found.is_some();
-        slots.extend(found.into_iter().flatten());
+        for (distance, slot) in found.into_iter().flatten() {
+            slots.push(slot);
+            space.estimates.push(distance);
+        }
         ended
     }
 
     /// The number of slots that a scan of codes keeps, of which `rescored` are measured at first.
     fn kept(&self, rescored: usize, search: &SearchOptions<'_>) -> usize {
-        let in_doubt = search.filter.is_some() && search.rescored.is_none();
-        match in_doubt && self.codebook.error(1.0) > 0.0 {
+        match search.exact || search.rescored.is_none() && self.codebook.error(1.0) > 0.0 {
             true => rescored.saturating_mul(KEPT),
             false => rescored,
         }
     }
 
-    /// Adds to `ranked` the ids of the slots that a scan left in `slots`, as far as they may be
-    /// among the nearest for all that their estimates tell. Returns the number of slots measured.
+    /// Adds to `ranked` the ids of the slots that were found, as far as they may be among the
+    /// nearest for all that their estimates tell, or as many as the search names. Returns the
+    /// number of slots measured.
     ///
-    /// Matches of a filter may begin just where most vectors lie. Then thousands are about as near
-    /// as the nearest.
+    /// How many are in doubt depends on the data: near copies of one another all are, and so are
+    /// thousands where the matches of a filter begin just where most vectors are.
     ///
     /// # Safety
     /// The epoch is pinned since before the slots were found.
-    unsafe fn rank_doubtful(
+    unsafe fn rank_found(
         &self,
+        way: Way,
         search: &SearchOptions<'_>,
-        first: usize,
         (space, slots): (&mut Space, &mut Vec<u32>),
         scorer: &mut Scorer<'_>,
         ranked: &mut Vec<Ranked>,
     ) -> usize {
-        let error = DOUBTS * self.codebook.error(space.query.squared_length());
-        let mut room = self.kept(first, search);
-        let (mut measured, mut more) = (0, first);
-        loop {
-            let end = slots.len().min(measured + more);
-            let before = ranked.len();
-            let last = Ranked::last_of(search.k, ranked);
+        if search.rescored.is_some() && !search.exact {
             // SAFETY: the caller's promise.
-            unsafe {
-                self.contents
-                    .rank(&slots[measured..end], search, scorer, ranked);
-            }
-            let is_nearer = |new: &Ranked| last.is_none_or(|last| new.rank() < last);
-            let any_nearer = ranked[before..].iter().any(is_nearer);
-            let last = Ranked::last_of(search.k, ranked);
-            measured = end;
-            more = measured.div_ceil(2);
-            let is_over = match last.map(|last| scorer.squared_distance(last)) {
-                // Exact codes leave no doubt.
-                _ if error == 0.0 => true,
-                None => false,
-                Some(Some(last)) => space
-                    .estimates
-                    .get(measured)
-                    .is_some_and(|next| *next > last + error),
-                Some(None) => !any_nearer,
+            unsafe { self.contents.rank(slots, search, scorer, ranked) };
+            return slots.len();
+        }
+        let is_certain = self.codebook.error(1.0) == 0.0 && !search.exact;
+        if way == Way::Walk {
+            // SAFETY: as above.
+            unsafe { self.put_doubts(space, slots) };
+        }
+        let (mut room, mut measured) = (slots.len(), 0);
+        let mut rescanned = false;
+        loop {
+            let more = match measured {
+                0 => search.k.max(RANKED_AT_ONCE),
+                _ => RANKED_AT_ONCE.max(measured / 4),
             };
-            if is_over {
+            let end = slots.len().min(measured + more);
+            let last = Ranked::last_of(search.k, ranked);
+            let nearest_left = space.estimates.get(measured).copied();
+            let is_over = match (last, nearest_left) {
+                (Some(last), Some(nearest)) => {
+                    let last = last + scorer.rounding(last, search.exact);
+                    nearest > scorer.estimate(last)
+                }
+                (_, None) => true,
+                (None, Some(_)) => false,
+            };
+            if !is_over {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    self.contents
+                        .rank(&slots[measured..end], search, scorer, ranked);
+                }
+                measured = end;
+                continue;
+            }
+            if nearest_left.is_some() || way == Way::Walk || is_certain {
                 break;
             }
-            if measured == slots.len() {
-                if measured < room {
-                    break;
-                }
-                room = room.saturating_mul(KEPT_GROWTH);
-                slots.clear();
-                // SAFETY: as above.
-                unsafe { self.scan_codes(room, space, slots) };
-                measured = measured.min(slots.len());
+            if slots.len() < room {
+                // The scan has found no more.
+                break;
             }
+            room = room.saturating_mul(KEPT_GROWTH);
+            rescanned = true;
+            slots.clear();
+            // SAFETY: as above.
+            unsafe { self.scan_codes(room, search.exact, space, slots) };
+            measured = measured.min(slots.len());
         }
-        if room > self.kept(first, search) {
+        if rescanned {
             // Slots change places in the order while others write.
             Ranked::dedup(ranked);
         }
         measured
     }
 
-    /// Estimates the distances of all admitted vectors, and adds the nearest `kept` slots to
+    /// Makes of the estimates of a walk how near the slots may be, and puts them in that order.
+    ///
+    /// # Safety
+    /// The epoch is pinned since before the slots were found.
+    unsafe fn put_doubts(&self, space: &mut Space, slots: &mut [u32]) {
+        let Space {
+            query, estimates, ..
+        } = space;
+        if self.codebook.error(1.0) == 0.0 {
+            return;
+        }
+        let mut order: Vec<(f32, u32)> = estimates
+            .iter()
+            .zip(&*slots)
+            .map(|(&estimate, &slot)| {
+                // SAFETY: the caller's promise.
+                let meta = unsafe { self.graph.block(slot).meta() };
+                let deviation = self.codebook.deviation(query, &meta);
+                (estimate - DOUBTS * deviation, slot)
+            })
+            .collect();
+        order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let places = estimates.iter_mut().zip(slots);
+        for ((estimate, slot), (nearest, of)) in places.zip(order) {
+            (*estimate, *slot) = (nearest, of);
+        }
+    }
+
+    /// Estimates how near all admitted vectors may be, and adds the nearest `kept` slots to
     /// `slots`, the nearest first.
     ///
     /// # Safety
     /// The epoch is pinned until the last use of the slots.
-    unsafe fn scan_codes(&self, kept: usize, space: &mut Space, slots: &mut Vec<u32>) {
+    unsafe fn scan_codes(&self, kept: usize, exact: bool, space: &mut Space, slots: &mut Vec<u32>) {
         let mut nearest = Nearest::new(kept, kept.min(self.contents.ids.end() as usize));
         let Space {
             query,
@@ -502,6 +578,11 @@ impl Find<'_> {
             ..
         } = space;
         let mut shared = HashSet::new();
+        let doubts_each = self.codebook.centres().len() > 0;
+        let doubt = DOUBTS * self.codebook.error(query.squared_length());
+        if exact {
+            self.codebook.measure_rounding(query);
+        }
         let mut measure = |waiting: &mut Vec<u32>| {
             batch.clear();
             for slot in waiting.drain(..) {
@@ -513,7 +594,19 @@ impl Find<'_> {
             counts.distances += batch.len() as u64;
             // SAFETY: the table names filled slots, and the caller has pinned the epoch.
             for (slot, distance) in unsafe { batch.measure(self.codebook, query) } {
-                nearest.show(slot, distance);
+                // SAFETY: as above.
+                let meta = || unsafe { self.graph.block(slot).meta() };
+                if exact {
+                    let least = distance - self.codebook.bound(query, &meta());
+                    // What is beyond the floats may be anywhere.
+                    let least = if least.is_finite() { least } else { f32::MIN };
+                    nearest.show(slot, least);
+                } else if doubts_each {
+                    let doubt = DOUBTS * self.codebook.deviation(query, &meta());
+                    nearest.show(slot, distance - doubt);
+                } else {
+                    nearest.show(slot, distance - doubt);
+                }
             }
         };
         // Blocks are fetched while others are on their way.

@@ -18,6 +18,9 @@ use crate::written::Written;
 /// The distance of a vector without direction from every vector with one, under [`Metric::Cosine`].
 pub(crate) const UNDIRECTED: f32 = 1.0;
 
+/// A bound of the relative error of ranks, which are sums of `f32`.
+const RANK_ROUNDING: f32 = 1e-5;
+
 /// Vectors at least this long start on a cache line of their own.
 const LINE: usize = 64;
 
@@ -131,11 +134,6 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// The query's squared length.
-    pub(crate) fn squared(&self) -> f64 {
-        self.squared
-    }
-
     /// A number that orders vectors as [`Scorer::measure`] does, except those that sums of `f32`
     /// cannot tell apart.
     pub(crate) fn rank(&mut self, bytes: &[u8]) -> f32 {
@@ -165,15 +163,24 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// The squared distance that a [rank](Scorer::rank) stands for, of directions where only those
-    /// are kept; None for dot products, and for bits.
-    pub(crate) fn squared_distance(&self, rank: f32) -> Option<f32> {
+    /// The estimate that a [rank](Scorer::rank) is the true value of (see [`crate::codes`]): a
+    /// squared distance, of directions where only those are kept, a number of bits, or `-2 a.b`.
+    pub(crate) fn estimate(&self, rank: f32) -> f32 {
         match (self.form, self.metric) {
-            (_, Metric::DotProduct) | (Form::Bits, _) => None,
-            (Form::ByteDirection, _) => Some(2.0 * rank),
-            (Form::Direction(_), _) => Some(2.0 + 2.0 * rank),
-            (Form::Floats(_), Metric::Euclidean) => Some(rank),
-            (Form::Floats(_), _) => None,
+            (Form::Bits, _) | (_, Metric::Euclidean | Metric::Hamming) => rank,
+            (Form::ByteDirection, _) => 2.0 * rank,
+            (Form::Direction(_), _) => 2.0 + 2.0 * rank,
+            // Ranks are of half the product.
+            (Form::Floats(_), _) => 4.0 * rank,
+        }
+    }
+
+    /// A bound of the rounding of ranks about this one, if a search is exact; 0 otherwise.
+    pub(crate) fn rounding(&self, rank: f32, is_exact: bool) -> f32 {
+        match (is_exact, self.form) {
+            (false, _) | (_, Form::Bits) => 0.0,
+            (true, Form::Direction(_) | Form::ByteDirection) => RANK_ROUNDING,
+            (true, Form::Floats(_)) => RANK_ROUNDING * (rank.abs() + self.squared as f32),
         }
     }
 

@@ -13,7 +13,7 @@ pub(super) const BLOCK: usize = 64;
 /// of 256 levels for a Gaussian. Most vectors have no element as far out, and use a smaller range.
 const RANGE: f32 = 3.94;
 /// Number of levels on either side of zero.
-const LEVELS: f32 = 127.0;
+pub(super) const LEVELS: f32 = 127.0;
 /// Number of elements quantised at a time, on the stack.
 const BATCH: usize = 512;
 

@@ -41,9 +41,37 @@ impl Codebook {
         query.products.resize(blocks.len(), 0);
         // SAFETY: the caller's promise; the query is as long as the codes.
         unsafe { kernel(&query.levels, blocks, &mut query.products) };
+        if self.centres.len() == 0 {
+            let base = query.terms.base();
+            // SAFETY: the caller's promise.
+            return unsafe { self.estimate_from(query, blocks, out, |_| base) };
+        }
+        for &block in blocks {
+            // SAFETY: the caller's promise.
+            let centre = unsafe { self.meta(block) }.centre;
+            self.know_base(query, centre);
+        }
+        let base = |meta: &Meta| query.base_of(meta.centre);
+        // SAFETY: the caller's promise.
+        unsafe { self.estimate_from(query, blocks, out, base) };
+    }
+
+    /// Makes estimates of the products of levels. `base` gives the base of a code's centre.
+    ///
+    /// # Safety
+    /// As for [`Codebook::estimate`], with nibbles or bytes.
+    unsafe fn estimate_from(
+        &self,
+        query: &Query,
+        blocks: &[*const u8],
+        out: &mut [f32],
+        base: impl Fn(&Meta) -> f32 + Copy,
+    ) {
         let (terms, products) = (query.terms, &query.products);
         let estimate = |space: Space| {
-            move |product, meta: &Meta| space.finish(terms.estimate(product, meta), meta)
+            move |product, meta: &Meta| {
+                space.finish(terms.estimate(product, meta, base(meta)), meta)
+            }
         };
         // Each space has a loop of its own: asking for it at each code would take as long as the
         // estimate.
@@ -56,7 +84,7 @@ impl Codebook {
                 Space::Distance => {
                     self.for_each_block(products, blocks, out, estimate(Space::Distance));
                 }
-                space @ Space::Lifted { .. } => {
+                space @ Space::Inner { .. } => {
                     self.for_each_block(products, blocks, out, estimate(space));
                 }
             }

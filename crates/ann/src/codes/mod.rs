@@ -16,11 +16,14 @@
 //! | [`Kind::Floats`] | 32 | exact |
 //! | [`Kind::Bits`] | 1 | exact: the Hamming distance |
 //!
+//! Where vectors lie in clusters, codes are taken from [`centres`] within them instead of the mean.
+//!
 //! A code lies at the start of its node's block, its [`Meta`] a little behind it.
 //! [`Codebook::estimate`] takes many blocks at once, so that memory is asked for early.
 
 mod bits;
 mod bytes;
+mod centres;
 mod estimate;
 mod floats;
 mod nibbles;
@@ -32,6 +35,8 @@ mod tests;
 
 use crate::Metric;
 use crate::kernels::kernels;
+use centres::Centres;
+pub(crate) use centres::ORIGIN;
 pub(crate) use query::Query;
 use rotation::Rotation;
 
@@ -76,10 +81,15 @@ impl Kind {
 pub(crate) struct Meta {
     /// The value of a level's step; 0 for floats and bits.
     pub(crate) scale: f32,
-    /// `|x - mean|^2`; 0 for bits. The mean is 0 for floats.
+    /// `|r|^2 + 2 c.r'`, where `r` is the vector from its centre `c`, and `r'` is `r` as the code
+    /// has it. That is `|x - mean|^2` for the origin, and `|x|^2` for floats; 0 for bits.
     pub(crate) norm: f32,
     /// `|x|^2`; 0 for bits.
     pub(crate) raw_norm: f32,
+    /// The centre that the code is taken from.
+    pub(crate) centre: u32,
+    /// `|r' - r|`, the length of what the code leaves out; 0 for floats and bits.
+    pub(crate) error: f32,
 }
 
 /// The parts of a codebook, which are all that a snapshot keeps of it.
@@ -105,6 +115,9 @@ pub(crate) struct Codebook {
     parts: Parts,
     /// The rotation of nibbles and bytes.
     rotation: Option<Rotation>,
+    centres: Centres,
+    /// The length of the mean.
+    mean_length: f32,
     code_bytes: usize,
 }
 
@@ -145,9 +158,38 @@ impl Codebook {
         assert_eq!(parts.mean.len(), expected, "a mean of other dimensions");
         Codebook {
             rotation: centred.then(|| Rotation::new(dimensions, parts.seed)),
+            centres: Centres::new(padded_dimensions(parts.kind, code_bytes)),
+            mean_length: squared_norm(&parts.mean).sqrt(),
             parts,
             code_bytes,
         }
+    }
+
+    /// Whether codes are taken from centres.
+    pub(crate) fn has_centres(&self) -> bool {
+        self.parts.kind.is_trained()
+    }
+
+    /// Bytes of a centre.
+    pub(crate) fn centre_bytes(&self) -> usize {
+        self.padded_dimensions() * size_of::<f32>()
+    }
+
+    /// About the squared length of the vector that a code of nibbles or bytes describes, from its
+    /// centre.
+    pub(crate) fn squared_residual(&self, meta: &Meta) -> f32 {
+        let deviation = meta.scale * self.deviation_in_levels();
+        deviation * deviation * self.parts.dimensions as f32
+    }
+
+    /// Whether a code may be that of a vector of this squared length.
+    pub(crate) fn is_as_long(&self, meta: &Meta, raw_norm: f32) -> bool {
+        self.parts.kind == Kind::Bits || meta.raw_norm.to_bits() == raw_norm.to_bits()
+    }
+
+    /// The centres beside the mean.
+    pub(crate) fn centres(&self) -> &Centres {
+        &self.centres
     }
 
     /// The parts of this codebook.
@@ -156,7 +198,7 @@ impl Codebook {
     }
 
     /// The root mean square error of an estimated squared distance, if the product of the two
-    /// vectors' lengths is about `lengths`.
+    /// vectors' lengths from the centre of the code is about `lengths`.
     pub(crate) fn error(&self, lengths: f32) -> f32 {
         let of_product = match self.parts.kind {
             Kind::Nibbles => 0.11,
@@ -172,35 +214,104 @@ impl Codebook {
         self.code_bytes
     }
 
-    /// Writes the code of a vector, [`Codebook::code_bytes`] long, and returns its meta. `scratch`
-    /// is overwritten; it saves an allocation a call.
-    pub(crate) fn encode(&self, vector: &[f32], scratch: &mut Vec<f32>, code: &mut [u8]) -> Meta {
+    /// Writes the code of a vector from a centre, [`Codebook::code_bytes`] long, and returns its
+    /// meta. `scratch` is overwritten; it saves an allocation a call.
+    pub(crate) fn encode(
+        &self,
+        vector: &[f32],
+        centre: u32,
+        scratch: &mut Vec<f32>,
+        code: &mut [u8],
+    ) -> Meta {
         assert_eq!(vector.len(), self.parts.dimensions);
         assert_eq!(code.len(), self.code_bytes);
-        let encode = match self.parts.kind {
-            Kind::Nibbles => nibbles::encode,
-            Kind::Bytes => bytes::encode,
+        match self.parts.kind {
+            Kind::Nibbles | Kind::Bytes => {
+                self.centre_and_rotate(vector, scratch);
+                let raw_norm = squared_norm(vector);
+                self.encode_rotated(scratch, raw_norm, centre, code)
+            }
             Kind::Floats => {
                 floats::encode(vector, code);
                 let norm = squared_norm(vector);
-                return Meta {
-                    scale: 0.0,
+                Meta {
                     norm,
                     raw_norm: norm,
-                };
+                    ..Meta::default()
+                }
             }
             Kind::Bits => {
                 bits::encode(vector, code);
-                return Meta::default();
+                Meta::default()
             }
-        };
-        self.centre_and_rotate(vector, scratch);
-        let norm = squared_norm(scratch);
-        Meta {
-            scale: encode(scratch, vector.len(), norm, code),
-            norm,
-            raw_norm: squared_norm(vector),
         }
+    }
+
+    /// Writes the code of a vector that is centred, rotated and padded; it is overwritten.
+    fn encode_rotated(
+        &self,
+        vector: &mut [f32],
+        raw_norm: f32,
+        centre: u32,
+        code: &mut [u8],
+    ) -> Meta {
+        let (encode, middle): (fn(&[f32], usize, f32, &mut [u8]) -> f32, f32) =
+            match self.parts.kind {
+                Kind::Nibbles => (nibbles::encode, nibbles::CENTRE),
+                _ => (bytes::encode, bytes::CENTRE),
+            };
+        let point = self.centres.point(centre);
+        for (x, c) in vector.iter_mut().zip(point.unwrap_or_default()) {
+            *x -= c;
+        }
+        let norm = squared_norm(vector);
+        let scale = encode(vector, self.parts.dimensions, norm, code);
+        let mut levels = vec![0; vector.len()];
+        self.levels_of(code, &mut levels);
+        let (mut error, mut along) = (0.0, 0.0);
+        for (at, (x, level)) in vector.iter().zip(&levels).enumerate() {
+            let coded = scale * (f32::from(*level) - middle);
+            let (coded, off) = match at < self.parts.dimensions {
+                true => (coded, coded - x),
+                false => (0.0, 0.0),
+            };
+            error += off * off;
+            along += coded * point.map_or(0.0, |point| point[at]);
+        }
+        Meta {
+            scale,
+            norm: norm + 2.0 * along,
+            raw_norm,
+            centre: if point.is_some() { centre } else { ORIGIN },
+            error: f32::sqrt(error),
+        }
+    }
+
+    /// Writes the levels of a code of nibbles or bytes, as they are stored.
+    fn levels_of(&self, code: &[u8], levels: &mut [u8]) {
+        match self.parts.kind {
+            Kind::Nibbles => nibbles::levels(code, levels),
+            _ => levels[..code.len()].copy_from_slice(code),
+        }
+    }
+
+    /// Adds a centre in the middle of these vectors, if there are fewer than `max` and there is
+    /// memory for it.
+    pub(crate) fn add_centre<'a>(
+        &self,
+        vectors: impl Iterator<Item = &'a [f32]>,
+        max: usize,
+    ) -> Option<u32> {
+        let (mut sum, mut count) = (vec![0f64; self.parts.dimensions], 0);
+        for vector in vectors {
+            let sums = sum.iter_mut().zip(vector);
+            sums.for_each(|(sum, &x)| *sum += f64::from(x));
+            count += 1;
+        }
+        let middle: Vec<f32> = sum.iter().map(|x| (x / f64::from(count)) as f32).collect();
+        let mut point = Vec::new();
+        self.centre_and_rotate(&middle, &mut point);
+        self.centres.add(&point, max)
     }
 
     /// Centres and rotates a vector, as nibbles and bytes describe it, and adds zeros for the
@@ -224,12 +335,17 @@ impl Codebook {
 
     /// Number of dimensions that a code has room for.
     fn padded_dimensions(&self) -> usize {
-        match self.parts.kind {
-            Kind::Nibbles => 2 * self.code_bytes,
-            Kind::Bytes => self.code_bytes,
-            Kind::Floats => self.code_bytes / size_of::<f32>(),
-            Kind::Bits => 8 * self.code_bytes,
-        }
+        padded_dimensions(self.parts.kind, self.code_bytes)
+    }
+}
+
+/// Number of dimensions that a code of so many bytes has room for.
+fn padded_dimensions(kind: Kind, code_bytes: usize) -> usize {
+    match kind {
+        Kind::Nibbles => 2 * code_bytes,
+        Kind::Bytes => code_bytes,
+        Kind::Floats => code_bytes / size_of::<f32>(),
+        Kind::Bits => 8 * code_bytes,
     }
 }
 
@@ -253,6 +369,7 @@ fn mean<'a>(dimensions: usize, sample: impl Iterator<Item = &'a [f32]>) -> Vec<f
     (0..dimensions).map(mean).collect()
 }
 
-fn squared_norm(vector: &[f32]) -> f32 {
+/// The squared length of a vector.
+pub(crate) fn squared_norm(vector: &[f32]) -> f32 {
     (kernels().dot_f32)(vector, vector)
 }

@@ -17,7 +17,7 @@ pub(super) const CENTRE: f32 = 7.5;
 pub(super) const BLOCK: usize = 128;
 /// The step of the best uniform quantiser of 16 levels, in deviations of a Gaussian (Max,
 /// "Quantizing for minimum distortion", 1960).
-const STEP: f32 = 0.3352;
+pub(super) const STEP: f32 = 0.3352;
 /// The byte in the code of a vector without a direction: two levels next to zero.
 const NOTHING: u8 = 0x88;
 
@@ -37,6 +37,17 @@ pub(super) fn encode(residual: &[f32], dimensions: usize, norm: f32, code: &mut 
     }
     let product = (kernels().quantize_u4)(residual, factor, code);
     norm / product
+}
+
+/// Writes the levels of a code, 0 to 15, those of the padding included.
+pub(super) fn levels(code: &[u8], levels: &mut [u8]) {
+    let blocks = levels.chunks_exact_mut(BLOCK);
+    for (levels, bytes) in blocks.zip(code.chunks_exact(BLOCK / 2)) {
+        let (low, high) = levels.split_at_mut(BLOCK / 2);
+        for ((low, high), byte) in low.iter_mut().zip(high).zip(bytes) {
+            (*low, *high) = (byte & 15, byte >> 4);
+        }
+    }
 }
 
 /// Writes `2 * (c - CENTRE)`, an odd number of at most 15, for every dimension, and zeros behind

@@ -7,12 +7,16 @@
 //! base + norm_weight * norm - scale * (step * D - bias)
 //! ```
 //!
-//! where `norm` and `scale` are the code's and the rest is the query's.
+//! where `norm` and `scale` are the code's and the rest is the query's; `base` is that of the code's
+//! centre.
 
 use super::space::Space;
-use super::{Codebook, Kind, Meta, bits, bytes, floats, nibbles, squared_norm};
+use super::{Codebook, Kind, Meta, ORIGIN, bits, bytes, floats, nibbles, squared_norm};
 use crate::Metric;
 use crate::kernels::kernels;
+
+/// A bound of the relative error of sums of `f32` in codes and estimates.
+const ROUNDING: f32 = 1e-5;
 
 /// The largest level of a query.
 const LEVEL_MAX: f32 = 127.0;
@@ -27,12 +31,34 @@ pub(crate) struct Query {
     pub(super) levels: Vec<i8>,
     /// The vector's bits.
     pub(super) bits: Vec<u8>,
+    /// The levels of a code that becomes a query.
+    code: Vec<u8>,
+    /// The length of what the levels leave out of the vector, for [`Codebook::bound`].
+    rounded: f32,
     /// Products with the codes of one call.
     pub(super) products: Vec<i32>,
     /// Differing bits of the codes of one call.
     pub(super) differences: Vec<u32>,
     pub(super) terms: Terms,
     pub(super) space: Space,
+    /// The base of each centre, by its number; NaN if it is not known yet. Empty where there are no
+    /// centres but the origin.
+    pub(super) bases: Vec<f32>,
+    /// The length of each centre's point, as far as its base is known.
+    lengths: Vec<f32>,
+    /// How bases are computed.
+    basis: Basis,
+}
+
+/// How the base of a centre follows from `vector`.
+#[derive(Clone, Copy, Default)]
+struct Basis {
+    /// The squared length of `vector`.
+    squared: f32,
+    /// Whether the base is of a product: `-2 q.mean - 2 q.c`. Otherwise it is `|q - c|^2`.
+    is_product: bool,
+    /// A part of squared distances that is due to the error of a query's own code.
+    own_error: f32,
 }
 
 /// The terms of the formula above, by which a product of levels becomes an estimate.
@@ -58,9 +84,13 @@ impl Terms {
     }
 
     #[inline]
-    pub(super) fn estimate(&self, product: i32, meta: &Meta) -> f32 {
+    pub(super) fn estimate(&self, product: i32, meta: &Meta, base: f32) -> f32 {
         let product = self.step * product as f32 - self.bias;
-        self.base + self.norm_weight * meta.norm - meta.scale * product
+        base + self.norm_weight * meta.norm - meta.scale * product
+    }
+
+    pub(super) fn base(&self) -> f32 {
+        self.base
     }
 }
 
@@ -69,6 +99,12 @@ impl Query {
     /// and bits.
     pub(crate) fn squared_length(&self) -> f32 {
         self.terms.base
+    }
+
+    /// The base of a centre that is [known](Codebook::know_base).
+    #[inline(always)]
+    pub(super) fn base_of(&self, centre: u32) -> f32 {
+        self.bases.get(centre as usize).copied().unwrap_or(f32::NAN)
     }
 }
 
@@ -92,18 +128,21 @@ impl Codebook {
     }
 
     /// Makes a query that finds and chooses the neighbours of a new vector: estimates are of the
-    /// squared distance, for the dot product in the lifted space (see [`space`](super::space)), and
-    /// never below 0. `longest` is the largest [`Meta::raw_norm`] so far, this vector's included.
-    pub(crate) fn prepare_link(&self, vector: &[f32], longest: f32, query: &mut Query) {
+    /// squared distance and never below 0, or `-2 a.b` for the dot product.
+    pub(crate) fn prepare_link(&self, vector: &[f32], query: &mut Query) {
         self.prepare_distance(vector, query);
-        query.space = self.linking_space(longest, || squared_norm(vector));
+        query.space = self.linking_space(|| squared_norm(vector));
     }
 
     /// Makes a query like that of [`Codebook::prepare_link`] from a code instead of its vector.
     /// Both sides of an estimate are then rounded, so it is off by half as much again.
-    pub(crate) fn prepare_code(&self, code: &[u8], meta: &Meta, longest: f32, query: &mut Query) {
+    pub(crate) fn prepare_code(&self, code: &[u8], meta: &Meta, query: &mut Query) {
         assert_eq!(code.len(), self.code_bytes);
+        query.bases.clear();
         match self.parts.kind {
+            Kind::Nibbles | Kind::Bytes if self.centres.len() > 0 => {
+                self.prepare_decoded(code, meta, query);
+            }
             Kind::Nibbles => {
                 query.levels.resize(self.padded_dimensions(), 0);
                 let sum = nibbles::unpack(code, self.parts.dimensions, &mut query.levels);
@@ -124,7 +163,161 @@ impl Codebook {
                 query.bits.extend_from_slice(code);
             }
         }
-        query.space = self.linking_space(longest, || meta.raw_norm);
+        query.space = self.linking_space(|| meta.raw_norm);
+    }
+
+    /// Makes a query of distances of the vector that a code of nibbles or bytes describes.
+    fn prepare_decoded(&self, code: &[u8], meta: &Meta, query: &mut Query) {
+        let dimensions = self.parts.dimensions;
+        query.code.resize(self.padded_dimensions(), 0);
+        self.levels_of(code, &mut query.code);
+        let middle = self.middle();
+        let levels = query.code[..dimensions].iter();
+        query.vector.clear();
+        let coded = levels.map(|&level| meta.scale * (f32::from(level) - middle));
+        query.vector.extend(coded);
+        query.vector.resize(self.padded_dimensions(), 0.0);
+        if let Some(point) = self.centres.point(meta.centre) {
+            for (x, c) in query.vector.iter_mut().zip(point) {
+                *x += c;
+            }
+        }
+        let squared = squared_norm(&query.vector);
+        let own_error = meta.error * meta.error;
+        self.quantize(squared - own_error, 1.0, query);
+        query.basis = Basis {
+            squared,
+            is_product: false,
+            own_error,
+        };
+    }
+
+    /// The squared distance that the estimate of a code stands for. The query is one that finds
+    /// links.
+    pub(crate) fn squared_distance(&self, query: &Query, estimate: f32, meta: &Meta) -> f32 {
+        match query.space {
+            Space::Inner { own } => estimate + own + meta.raw_norm,
+            _ => estimate,
+        }
+    }
+
+    /// Whether links are chosen by products, which are no distances.
+    pub(crate) fn links_by_product(&self) -> bool {
+        self.parts.metric == Metric::DotProduct
+    }
+
+    /// Measures what the query's levels leave out of its vector, which [`Codebook::bound`] needs.
+    pub(crate) fn measure_rounding(&self, query: &mut Query) {
+        let level = query.terms.step / 2.0;
+        let elements = query.vector.iter().zip(&query.levels);
+        let off = elements.map(|(x, &l)| (f64::from(*x) - f64::from(level) * f64::from(l)).powi(2));
+        query.rounded = match self.parts.kind {
+            Kind::Nibbles | Kind::Bytes => off.sum::<f64>().sqrt() as f32,
+            Kind::Floats | Kind::Bits => 0.0,
+        };
+    }
+
+    /// Makes sure that the base of a centre is known, if the query is for codes that have centres.
+    #[inline(always)]
+    pub(super) fn know_base(&self, query: &mut Query, centre: u32) {
+        if query.base_of(centre).is_nan() {
+            self.compute_base(query, centre);
+        }
+    }
+
+    #[cold]
+    fn compute_base(&self, query: &mut Query, centre: u32) {
+        let all = self.centres.len() + 1;
+        if query.bases.len() < all {
+            query.bases.resize(all, f32::NAN);
+            query.lengths.resize(all, 0.0);
+        }
+        let Basis {
+            is_product,
+            own_error,
+            ..
+        } = query.basis;
+        let base = match self.centres.point(centre) {
+            None => query.terms.base,
+            Some(point) if is_product => {
+                query.terms.base - 2.0 * (kernels().dot_f32)(&query.vector, point)
+            }
+            Some(point) => (kernels().squared_l2_f32)(&query.vector, point) - own_error,
+        };
+        let at = centre as usize;
+        if let (Some(known), Some(length)) = (query.bases.get_mut(at), query.lengths.get_mut(at)) {
+            *known = base;
+            let point = self.centres.point(centre);
+            *length = point.map_or(0.0, |point| squared_norm(point).sqrt());
+        }
+    }
+
+    /// The squared length from a centre to a query whose base is known: that of the query itself
+    /// where products are estimated.
+    fn squared_to(&self, query: &mut Query, centre: u32) -> f32 {
+        let squared = self.squared_from(query, centre);
+        match query.basis.is_product {
+            true => query.basis.squared,
+            false => squared + query.basis.own_error,
+        }
+    }
+
+    /// The squared distance from a query's vector to a centre. The query is one of distances.
+    pub(crate) fn squared_from(&self, query: &mut Query, centre: u32) -> f32 {
+        if centre == ORIGIN {
+            return query.terms.base;
+        }
+        self.know_base(query, centre);
+        query.base_of(centre)
+    }
+
+    /// The standard deviation of the estimate of a code.
+    ///
+    /// What the code leaves out has the length `error`, in a direction that the rotation has made
+    /// random; the query's own rounding is spread evenly over each level.
+    pub(crate) fn deviation(&self, query: &mut Query, meta: &Meta) -> f32 {
+        if meta.error == 0.0 {
+            return 0.0;
+        }
+        let dimensions = self.parts.dimensions as f32;
+        let of_code = self.squared_to(query, meta.centre) * meta.error * meta.error / dimensions;
+        let level = query.terms.step / 2.0;
+        let length = meta.scale * self.deviation_in_levels();
+        let of_query = level * level / 12.0 * length * length * dimensions;
+        2.0 * (of_code + of_query).sqrt()
+    }
+
+    /// The most by which the estimate of a code can be off: what the code leaves out may point
+    /// straight at the query. The last term bounds the rounding of sums.
+    pub(crate) fn bound(&self, query: &mut Query, meta: &Meta) -> f32 {
+        if matches!(self.parts.kind, Kind::Bits) {
+            return 0.0;
+        }
+        let squared = self.squared_to(query, meta.centre).max(0.0);
+        let centre = query.lengths.get(meta.centre as usize).copied();
+        let length = meta.raw_norm.sqrt() + self.mean_length + centre.unwrap_or(0.0);
+        let rounding = (query.basis.squared.sqrt() + squared.sqrt() + length).powi(2);
+        if matches!(self.parts.kind, Kind::Floats) {
+            return ROUNDING * rounding;
+        }
+        2.0 * (squared.sqrt() * meta.error + query.rounded * (length + meta.error))
+            + ROUNDING * rounding
+    }
+
+    /// The level that stands for zero.
+    fn middle(&self) -> f32 {
+        match self.parts.kind {
+            Kind::Nibbles => nibbles::CENTRE,
+            _ => bytes::CENTRE,
+        }
+    }
+
+    /// The deviation of a vector's elements, in levels of its code: about that of all codes.
+    pub(super) fn deviation_in_levels(&self) -> f32 {
+        match self.parts.kind {
+            Kind::Nibbles => 1.0 / nibbles::STEP,
+            _ => bytes::LEVELS / 3.0,
+        }
     }
 
     /// Makes a query of squared distances, or of differing bits.
@@ -135,11 +328,19 @@ impl Codebook {
                 self.centre_and_rotate(vector, &mut query.vector);
                 let norm = squared_norm(&query.vector);
                 self.quantize(norm, 1.0, query);
+                query.basis = Basis {
+                    squared: norm,
+                    ..Basis::default()
+                };
             }
             Kind::Floats => {
                 query.vector.clear();
                 query.vector.extend_from_slice(vector);
                 query.vector.resize(self.padded_dimensions(), 0.0);
+                query.basis = Basis {
+                    squared: squared_norm(vector),
+                    ..Basis::default()
+                };
             }
             Kind::Bits => {
                 query.bits.resize(self.code_bytes, 0);
@@ -156,6 +357,11 @@ impl Codebook {
         query.vector.extend_from_slice(vector);
         self.rotate_and_pad(&mut query.vector);
         self.quantize(constant, 0.0, query);
+        query.basis = Basis {
+            squared: squared_norm(vector),
+            is_product: true,
+            own_error: 0.0,
+        };
     }
 
     /// Rounds the query's vector to signed bytes.
@@ -171,16 +377,13 @@ impl Codebook {
             query.levels.fill(0);
             0
         };
-        let centre = match self.parts.kind {
-            Kind::Nibbles => nibbles::CENTRE,
-            _ => bytes::CENTRE,
-        };
-        query.terms = Terms::new(base, norm_weight, level, sum, centre);
+        query.terms = Terms::new(base, norm_weight, level, sum, self.middle());
+        query.bases.clear();
     }
 
-    fn linking_space(&self, longest: f32, raw_norm: impl FnOnce() -> f32) -> Space {
+    fn linking_space(&self, raw_norm: impl FnOnce() -> f32) -> Space {
         match self.parts.metric {
-            Metric::DotProduct => Space::lifted(longest, raw_norm()),
+            Metric::DotProduct => Space::Inner { own: raw_norm() },
             Metric::Cosine | Metric::Euclidean | Metric::Hamming => Space::Distance,
         }
     }

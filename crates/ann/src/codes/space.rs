@@ -1,13 +1,8 @@
-//! The meaning of estimates: the metric itself for a search, a true distance for linking.
+//! The meaning of estimates: the metric itself for a search, a distance or a product for linking.
 //!
-//! # The lifted space
-//!
-//! The dot product is no distance, and a graph pruned by it falls apart. With one dimension more,
-//! of height `h = sqrt(longest - |x|^2)`, all vectors have the same length, and the nearest by
-//! the squared distance `|x - y|^2 + (h_x - h_y)^2` has the largest product (Bachrach et al.,
-//! "Speeding up the Xbox recommender system using a Euclidean transformation", 2014; Neyshabur and
-//! Srebro, "On symmetric and asymmetric LSHs for inner product search", 2015). Vectors are linked
-//! and pruned in that space; queries, of height 0, rank as the product does.
+//! Links are chosen by squared distances, and by products for the dot product: a walk then climbs to
+//! the vectors that have the largest products, wherever it starts (ip-NSW: Morozov and Babenko,
+//! "Non-metric similarity graphs for maximum inner product search", 2018).
 
 use super::Meta;
 
@@ -21,29 +16,18 @@ pub(super) enum Space {
     Product,
     /// A squared distance, not below zero.
     Distance,
-    /// A squared distance in the lifted space, not below zero; the height is the query's.
-    Lifted { longest: f32, height: f32 },
+    /// `-2 a.b`, made of the squared distance, for linking; `own` is the squared length of `a`.
+    Inner { own: f32 },
 }
 
 impl Space {
-    pub(super) fn lifted(longest: f32, raw_norm: f32) -> Space {
-        let height = height(longest, raw_norm);
-        Space::Lifted { longest, height }
-    }
-
     /// Turns what the formula or a kernel gives for a code into its estimate.
     #[inline]
     pub(super) fn finish(self, estimate: f32, meta: &Meta) -> f32 {
         let estimate = match self {
             Space::Metric | Space::Product => estimate,
             Space::Distance => floor(estimate),
-            Space::Lifted {
-                longest,
-                height: own,
-            } => {
-                let climb = height(longest, meta.raw_norm) - own;
-                floor(estimate) + climb * climb
-            }
+            Space::Inner { own } => estimate - own - meta.raw_norm,
         };
         if estimate.is_nan() {
             f32::INFINITY
@@ -57,9 +41,4 @@ impl Space {
 #[inline]
 fn floor(estimate: f32) -> f32 {
     if estimate < 0.0 { 0.0 } else { estimate }
-}
-
-#[inline]
-fn height(longest: f32, raw_norm: f32) -> f32 {
-    (longest - raw_norm).max(0.0).sqrt()
 }

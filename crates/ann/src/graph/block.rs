@@ -74,7 +74,6 @@ pub(crate) struct Header {
     meta: Meta,
     /// Number of links from other slots to this one. It keeps the last one from being taken away.
     in_degree: AtomicU32,
-    spare: [u32; 2],
 }
 
 /// Estimates find the meta of a code here: [`Header::meta`], behind the state and the id.
@@ -350,6 +349,7 @@ mod tests {
                 scale: 1.0,
                 norm: 2.0,
                 raw_norm: 3.0,
+                ..Meta::default()
             };
             // SAFETY: the block is this test's alone.
             unsafe {

@@ -3,38 +3,86 @@
 use super::Graph;
 use super::reach::Reach;
 use super::space::{Candidate, Space};
-use crate::codes::Codebook;
+use super::upper::LINK_WIDTHS;
+use crate::codes::{Codebook, squared_norm};
 
 /// The alpha of Vamana, for squared distances: a candidate gets no link of its own if it is nearer,
 /// by this factor, to a neighbour that is already chosen.
 const ALPHA: f32 = 1.2;
+
+/// One in so many links is taken at least, even if all lead in one direction: where a new cluster
+/// begins, its first slots are found by these links alone.
+const LEAST_SHARE: usize = 4;
 
 /// Number of neighbours that a slot's walk is to find for sure. The walk looks as much farther than
 /// the last of them as the build beam is wider than this, and no farther. Real data are built in
 /// three quarters of the time of a walk that always fills the beam, to as good a graph.
 const WANTED: usize = 32;
 
+/// Number of deviations by which the estimate of an equal vector may be off.
+const EQUALS_WITHIN: f32 = 4.0;
+
 /// Number of attempts to become part of a graph whose entry others change at the same time.
 const ATTEMPTS_MAX: usize = 16;
 
+/// A slot that is on its way into the graph.
+pub(crate) struct NewSlot<'a, J, R> {
+    pub slot: u32,
+    /// The id that the slot is for.
+    pub id: u32,
+    /// The vector that its code is made of.
+    pub vector: &'a [f32],
+    /// Lets the id have another slot instead, if that has the same vector; false if it has not.
+    pub joins: J,
+    /// Reads the vector of a slot.
+    pub read: R,
+}
+
 impl Graph {
-    /// Links a filled slot with its neighbours, so that walks find it. `vector` is what it was
-    /// filled with. The walk to its neighbours may meet a slot with the same code. If `joins`
-    /// accepts that one instead, it is returned, and this slot has not been linked.
+    /// Fills a slot and links it with its neighbours, so that walks find it. The walk to its
+    /// neighbours may meet a slot that seems to have the same vector. If `joins` accepts that one
+    /// instead, it is returned, and this slot has not been linked.
     ///
     /// # Safety
-    /// The epoch is pinned, the graph is trained, and the slot is filled and the caller's.
-    pub(crate) unsafe fn link(
+    /// The epoch is pinned, the graph is trained, and there is room for the slot, which is the
+    /// caller's.
+    pub(crate) unsafe fn link<J, R>(
         &self,
         codebook: &Codebook,
-        slot: u32,
-        vector: &[f32],
+        new: NewSlot<'_, J, R>,
         space: &mut Space,
-        joins: impl Fn(u32) -> bool,
-    ) -> Option<u32> {
-        codebook.prepare_link(vector, self.longest(), &mut space.query);
-        // SAFETY: the caller's promise.
-        unsafe { self.link_query(codebook, slot, space, joins) }
+    ) -> Option<u32>
+    where
+        J: Fn(u32) -> bool,
+        R: Fn(u32) -> Vec<f32>,
+    {
+        let NewSlot {
+            slot,
+            id,
+            vector,
+            joins,
+            read,
+        } = new;
+        let raw_norm = squared_norm(vector);
+        codebook.prepare_link(vector, &mut space.query);
+        // SAFETY: the caller's promise; what a walk finds has been reached since then.
+        unsafe {
+            self.walk_for_links(codebook, space);
+            if !codebook.links_by_product() {
+                self.spread.learn(&space.pool);
+            }
+            let equal = self.seemingly_equal(codebook, raw_norm, space);
+            if let Some(equal) = equal.into_iter().find(|equal| joins(*equal)) {
+                return Some(equal);
+            }
+            let centre = self.centre_for(codebook, space, read);
+            self.fill(slot, id, (vector, centre), space);
+            self.link_found(codebook, slot, space);
+            if let Some(upper) = &self.upper {
+                upper.link(codebook, slot, (vector, centre), space);
+            }
+        }
+        None
     }
 
     /// Links a slot anew by its code, after it has lost its last link.
@@ -45,34 +93,21 @@ impl Graph {
         // SAFETY: the caller's promise, for both.
         unsafe {
             self.query_of(codebook, slot, &mut space.query);
-            self.link_query(codebook, slot, space, |_| false);
+            self.walk_for_links(codebook, space);
+            self.link_found(codebook, slot, space);
         }
     }
 
-    /// Links a slot with what is near `space.query`, and makes sure that somebody links to it; or
-    /// returns an equal slot that `joins` accepts.
+    /// Links a slot with what its walk has found, and makes sure that some slot links to it.
     ///
     /// # Safety
     /// As for [`Graph::relink`].
-    unsafe fn link_query(
-        &self,
-        codebook: &Codebook,
-        slot: u32,
-        space: &mut Space,
-        joins: impl Fn(u32) -> bool,
-    ) -> Option<u32> {
+    pub(super) unsafe fn link_found(&self, codebook: &Codebook, slot: u32, space: &mut Space) {
         for attempt in 0..ATTEMPTS_MAX {
             let entry = self.entry();
-            // SAFETY: the caller's promise.
-            unsafe { self.walk_for_links(codebook, space) };
-            if attempt == 0 {
-                self.spread.learn(&space.pool);
-                // On later attempts, others may have come by the links of this slot already.
-                // SAFETY: as above; what a walk finds has been reached since then.
-                let equal = unsafe { self.equals(codebook, slot, space) };
-                if let Some(equal) = equal.into_iter().find(|equal| joins(*equal)) {
-                    return Some(equal);
-                }
+            if attempt > 0 {
+                // SAFETY: the caller's promise.
+                unsafe { self.walk_for_links(codebook, space) };
             }
             let found = space.pool.iter().filter(|(_, other)| *other != slot);
             let found = found.map(|(distance, slot)| Candidate { distance, slot });
@@ -88,31 +123,30 @@ impl Graph {
                         space.candidates.push(Candidate { distance, slot });
                     }
                     // The slot is the first, or the last that is left.
-                    _ if entry == Some(slot) || self.enter_by(entry, slot) => return None,
+                    _ if entry == Some(slot) || self.enter_by(entry, slot) => return,
                     _ => continue,
                 }
             }
             // SAFETY: the caller's promise; what a walk finds has been reached since then.
             unsafe { self.link_with_candidates(codebook, slot, space) };
             if !self.block(slot).is_orphan() {
-                return None;
+                return;
             }
         }
-        None
     }
 
     /// Walks to `space.query`, and leaves the slots that may become its links in `space.pool`.
     ///
     /// # Safety
     /// As for [`Graph::walk`].
-    unsafe fn walk_for_links(&self, codebook: &Codebook, space: &mut Space) {
+    pub(super) unsafe fn walk_for_links(&self, codebook: &Codebook, space: &mut Space) {
         let width = self.build_beam;
+        space.widths = LINK_WIDTHS;
         let wanted = WANTED.min(width);
-        let error = codebook.error(space.query.squared_length());
         let reach = self.spread.reach(wanted, width);
-        let reach = reach.unwrap_or(Reach::UNLIMITED).blurred(error);
+        let reach = reach.unwrap_or(Reach::unlimited(wanted));
         // SAFETY: the caller's promise.
-        unsafe { self.walk(codebook, reach, width, wanted, space) };
+        unsafe { self.walk(codebook, reach, (width, width), wanted, space) };
     }
 
     /// Makes a slot the entry if `before` still is.
@@ -124,31 +158,32 @@ impl Graph {
         entered
     }
 
-    /// The slots in `space.pool` whose codes are equal to that of a slot.
+    /// The slots in `space.pool` whose vectors may be equal to that of `space.query`, which has the
+    /// squared length `raw_norm`: no farther than estimates err, and as long.
     ///
     /// # Safety
-    /// The epoch is pinned since all of them could be reached, and they have codes.
-    unsafe fn equals(&self, codebook: &Codebook, slot: u32, space: &mut Space) -> Vec<u32> {
-        let Space {
-            query, batch, pool, ..
-        } = space;
-        // SAFETY: the caller's promise.
-        let own = unsafe { self.measure(codebook, std::iter::once(slot), query, batch) };
-        let Some((_, own)) = own.last() else {
-            return Vec::new();
-        };
-        // Equal codes are equally far from anything.
-        let as_far = pool.iter().filter(|&(distance, _)| distance == own);
-        let block = self.block(slot);
-        as_far
-            .map(|(_, other)| other)
-            .filter(|&other| other != slot)
+    /// The epoch is pinned since all of them could be reached.
+    unsafe fn seemingly_equal(
+        &self,
+        codebook: &Codebook,
+        raw_norm: f32,
+        space: &mut Space,
+    ) -> Vec<u32> {
+        let Space { query, pool, .. } = space;
+        let mut equal = Vec::new();
+        for (distance, slot) in pool.iter() {
             // SAFETY: the caller's promise.
-            .filter(|&other| unsafe {
-                let other = self.block(other);
-                other.meta() == block.meta() && other.code() == block.code()
-            })
-            .collect()
+            let meta = unsafe { self.block(slot).meta() };
+            let distance = codebook.squared_distance(query, distance, &meta);
+            let is_near = distance <= EQUALS_WITHIN * codebook.deviation(query, &meta);
+            if !is_near && !codebook.links_by_product() {
+                break;
+            }
+            if is_near && codebook.is_as_long(&meta, raw_norm) {
+                equal.push(slot);
+            }
+        }
+        equal
     }
 
     /// Links a slot with the best of `space.candidates`, which are sorted, and these with the slot.
@@ -249,8 +284,10 @@ impl Graph {
     }
 
     /// Chooses up to `degree` of `space.candidates`, which are sorted, and leaves them in
-    /// `space.chosen`. Each is nearer to the slot in question than, by [`ALPHA`], to any chosen
-    /// before it (the robust prune of Vamana). The candidates stay as they are.
+    /// `space.chosen`. First come those that are nearer to the slot in question than to any chosen
+    /// before them: they lead in all directions, out of a cluster too (the heuristic of HNSW). Then
+    /// the nearest of the others, as long as they are not nearer, by [`ALPHA`], to one of the first
+    /// (the robust prune of Vamana). The candidates stay as they are.
     ///
     /// # Safety
     /// The epoch is pinned since the candidates could be reached.
@@ -261,11 +298,16 @@ impl Graph {
             pair,
             batch,
             left,
+            spare,
+            pruned,
             ..
         } = space;
         chosen.clear();
+        spare.clear();
+        pruned.clear();
         left.clear();
         left.extend_from_slice(candidates);
+        let by_product = codebook.links_by_product();
         let mut next = 0;
         while chosen.len() < degree
             && let Some(&Candidate { slot, .. }) = left.get(next)
@@ -278,23 +320,52 @@ impl Graph {
             // SAFETY: the caller's promise.
             unsafe {
                 self.query_of(codebook, slot, pair);
-                let rest = left[next..].iter().map(|candidate| candidate.slot);
+                let rest = spare.iter().chain(&left[next..]);
+                let rest = rest.map(|candidate| candidate.slot);
                 let mut measured = self.measure(codebook, rest, pair, batch);
+                let mut stays = |candidate: &Candidate, alpha: f32| {
+                    let (_, between) = measured.next()?;
+                    let alpha = if by_product { 1.0 } else { alpha };
+                    Some((alpha * between > candidate.distance, between))
+                };
+                spare.retain(|candidate| {
+                    let stays = stays(candidate, ALPHA).is_some_and(|(stays, _)| stays);
+                    if !stays {
+                        pruned.push(*candidate);
+                    }
+                    stays
+                });
                 let mut kept = next;
                 for at in next..left.len() {
                     let candidate = left[at];
-                    let Some((_, between)) = measured.next() else {
-                        break;
-                    };
-                    if ALPHA * between > candidate.distance {
-                        left[kept] = candidate;
-                        kept += 1;
+                    match stays(&candidate, 1.0) {
+                        Some((true, _)) => {
+                            left[kept] = candidate;
+                            kept += 1;
+                        }
+                        Some((false, between))
+                            if !by_product && ALPHA * between > candidate.distance =>
+                        {
+                            spare.push(candidate);
+                        }
+                        _ => pruned.push(candidate),
                     }
                 }
-                drop(measured);
                 left.truncate(kept);
             }
         }
+        let mut fill = |others: &mut Vec<Candidate>, up_to: usize| {
+            others.sort_unstable_by(Candidate::compare);
+            let room = up_to.saturating_sub(chosen.len());
+            chosen.extend(others.iter().take(room).map(|candidate| candidate.slot));
+        };
+        // The upper level is all about ways from cluster to cluster.
+        if self.upper.is_some() {
+            fill(spare, degree);
+        } else {
+            pruned.append(spare);
+        }
+        fill(pruned, degree / LEAST_SHARE);
     }
 
     /// Whether a candidate is nearer to a slot than, by [`ALPHA`], to any that the slot links to.
@@ -312,7 +383,12 @@ impl Graph {
         unsafe {
             self.query_of(codebook, candidate.slot, &mut space.pair);
             let mut measured = self.measure(codebook, links, &mut space.pair, &mut space.batch);
-            measured.all(|(_, between)| ALPHA * between > candidate.distance)
+            let alpha = if codebook.links_by_product() {
+                1.0
+            } else {
+                ALPHA
+            };
+            measured.all(|(_, between)| alpha * between > candidate.distance)
         }
     }
 }

@@ -70,7 +70,8 @@ impl Graph {
     /// The epoch is pinned since the slot could be reached.
     pub(crate) unsafe fn kill(&self, slot: u32) {
         if self.block(slot).lock().kill() {
-            self.bury(slot);
+            // SAFETY: the caller's promise.
+            unsafe { self.bury(slot) };
         }
     }
 
@@ -86,7 +87,8 @@ impl Graph {
         let killed = links.kill();
         drop(links);
         if killed {
-            self.bury(slot);
+            // SAFETY: the caller's promise.
+            unsafe { self.bury(slot) };
         }
         true
     }
@@ -107,7 +109,14 @@ impl Graph {
     }
 
     /// Leaves a slot that has just died to the next sweep, and has walks start at another one.
-    fn bury(&self, slot: u32) {
+    ///
+    /// # Safety
+    /// The epoch is pinned since the slot could be reached.
+    unsafe fn bury(&self, slot: u32) {
+        if let Some(upper) = &self.upper {
+            // SAFETY: the caller's promise.
+            unsafe { upper.kill(slot) };
+        }
         if self.entry() == Some(slot) {
             self.leave_entry(slot);
         }
@@ -163,11 +172,30 @@ impl Graph {
     /// # Safety
     /// The epoch is pinned.
     pub(crate) unsafe fn mend(&self, epochs: &Epochs, space: &mut Space) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.mend_by(self.codebook(), epochs, space);
+            if let (Some(upper), Some(codebook)) = (&self.upper, self.codebook()) {
+                upper.mend(codebook, epochs, space);
+            }
+        }
+    }
+
+    /// Does a share of the mending of this level, unless somebody else is at it.
+    ///
+    /// # Safety
+    /// The epoch is pinned.
+    pub(super) unsafe fn mend_by(
+        &self,
+        codebook: Option<&Codebook>,
+        epochs: &Epochs,
+        space: &mut Space,
+    ) {
         let Some(mut mending) = self.mending.try_lock() else {
             return;
         };
         let mending = &mut *mending;
-        let Some(codebook) = self.codebook() else {
+        let Some(codebook) = codebook else {
             // Nothing is linked, so only those who found a dead slot in a table can read it.
             return self.mend_unlinked(epochs, mending);
         };

@@ -24,6 +24,7 @@
 //! to it.
 
 mod block;
+mod centre;
 mod link;
 mod mend;
 mod pool;
@@ -33,6 +34,7 @@ mod sieve;
 mod slots;
 mod space;
 mod starts;
+mod upper;
 mod visited;
 mod walk;
 
@@ -42,6 +44,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use parking_lot::Mutex;
 
 pub(crate) use block::{Block, Layout};
+pub(crate) use link::NewSlot;
 pub(crate) use pool::{Heaps, SLOTS_MAX};
 pub(crate) use reach::{Reach, Spread};
 pub(crate) use restore::{Captured, Defect};
@@ -49,9 +52,11 @@ pub(crate) use sieve::{BEAM_PER_PASSED, Bounds, Sieve};
 pub(crate) use slots::Slots;
 pub(crate) use space::{Counts, Space};
 
+use centre::Outdated;
 use mend::Mending;
+use upper::Upper;
 
-use crate::codes::{Codebook, Query};
+use crate::codes::{Codebook, Meta, Query};
 use crate::memory::{Array, GrowError, Place};
 
 /// The graph: slots with their links.
@@ -68,16 +73,25 @@ pub(crate) struct Graph {
     build_beam: usize,
     /// One above the slot where walks start; 0 if no slot is linked.
     entry: AtomicU32,
-    /// The bits of the largest squared length of a vector so far.
-    longest: AtomicU32,
     spread: Spread,
     /// Slots that have died and are in no batch yet.
     killed: Mutex<Vec<u32>>,
     mending: Mutex<Mending>,
+    /// Slots whose codes are worse than others from centres that there are now would be.
+    outdated: Outdated,
+    /// The level above; None for that level itself.
+    upper: Option<Box<Upper>>,
 }
 
 impl Graph {
     pub(crate) fn new(code_bytes: usize, degree: usize, build_beam: usize) -> Graph {
+        let level = Graph::level(code_bytes, degree, build_beam);
+        let upper = Some(Box::new(Upper::new(level.layout)));
+        Graph { upper, ..level }
+    }
+
+    /// A graph without a level above it.
+    fn level(code_bytes: usize, degree: usize, build_beam: usize) -> Graph {
         let layout = Layout::new(code_bytes, degree);
         Graph {
             layout,
@@ -87,10 +101,11 @@ impl Graph {
             degree,
             build_beam,
             entry: AtomicU32::new(0),
-            longest: AtomicU32::new(0),
             spread: Spread::default(),
             killed: Mutex::new(Vec::new()),
             mending: Mutex::new(Mending::default()),
+            outdated: Outdated::default(),
+            upper: None,
         }
     }
 
@@ -113,6 +128,11 @@ impl Graph {
         &self.slots
     }
 
+    /// The slots whose codes are out of date.
+    pub(crate) fn outdated(&self) -> &Outdated {
+        &self.outdated
+    }
+
     /// The array of the blocks.
     pub(crate) fn blocks(&self) -> &Array {
         &self.blocks
@@ -120,8 +140,17 @@ impl Graph {
 
     /// Bytes of the tables beside the blocks.
     pub(crate) fn tables_bytes(&self) -> usize {
+        let upper = self.upper.as_ref().map_or(0, |upper| upper.memory_bytes());
+        let centres = self.codebook().map(|codebook| codebook.centres());
+        let centres = centres.map_or(0, |centres| centres.memory_bytes());
+        self.own_tables_bytes() + upper + centres
+    }
+
+    /// Bytes of the tables of this level.
+    fn own_tables_bytes(&self) -> usize {
         let killed = self.killed.lock().capacity() * size_of::<u32>();
-        self.slots.memory_bytes() + killed + self.mending.lock().memory_bytes()
+        let outdated = self.outdated.memory_bytes();
+        self.slots.memory_bytes() + killed + outdated + self.mending.lock().memory_bytes()
     }
 
     /// Makes room for a slot that [`Slots::take`] has given out.
@@ -139,32 +168,41 @@ impl Graph {
         unsafe { Block::new(self.blocks.get_unchecked(slot), self.layout) }
     }
 
-    /// Fills a slot for `id`, with the code of `vector` if there is a codebook.
+    /// Fills a slot for `id`, with the code of `vector` from a centre if there is a codebook.
     ///
     /// # Safety
     /// The slot was given out by [`Slots::take`], there is room for it, and nobody else has it.
-    pub(crate) unsafe fn fill(&self, slot: u32, id: u32, vector: &[f32], space: &mut Space) {
-        let encode = |code: &mut [u8]| match self.codebook() {
-            Some(codebook) => codebook.encode(vector, &mut space.rotated, code),
-            None => Default::default(),
-        };
-        let block = self.block(slot);
+    pub(crate) unsafe fn fill(
+        &self,
+        slot: u32,
+        id: u32,
+        (vector, centre): (&[f32], u32),
+        space: &mut Space,
+    ) {
         // SAFETY: the caller's promise.
-        unsafe { block.write(id, encode) };
-        // SAFETY: as above, and it has just been filled.
-        self.raise_longest(unsafe { block.meta() }.raw_norm);
-    }
-
-    fn raise_longest(&self, raw_norm: f32) {
-        // Lengths are not negative, and such floats order as their bits do.
-        if raw_norm.is_finite() {
-            self.longest.fetch_max(raw_norm.to_bits(), Ordering::AcqRel);
+        unsafe {
+            match self.codebook() {
+                Some(codebook) => self.fill_with(codebook, slot, id, (vector, centre), space),
+                None => self.block(slot).write(id, |_| Meta::default()),
+            }
         }
     }
 
-    /// The largest squared length of a vector that was ever filled in.
-    pub(crate) fn longest(&self) -> f32 {
-        f32::from_bits(self.longest.load(Ordering::Acquire))
+    /// Fills a slot for `id` with the code of `vector` from a centre.
+    ///
+    /// # Safety
+    /// As for [`Graph::fill`].
+    unsafe fn fill_with(
+        &self,
+        codebook: &Codebook,
+        slot: u32,
+        id: u32,
+        (vector, centre): (&[f32], u32),
+        space: &mut Space,
+    ) {
+        let encode = |code: &mut [u8]| codebook.encode(vector, centre, &mut space.rotated, code);
+        // SAFETY: the caller's promise.
+        unsafe { self.block(slot).write(id, encode) };
     }
 
     /// The growth of distances from neighbour to neighbour.
@@ -198,6 +236,6 @@ impl Graph {
         let block = self.block(slot);
         // SAFETY: the caller's promise.
         let (code, meta) = unsafe { (block.code(), block.meta()) };
-        codebook.prepare_code(code, &meta, self.longest(), query);
+        codebook.prepare_code(code, &meta, query);
     }
 }

@@ -15,6 +15,10 @@ pub(crate) trait Frontier {
     fn offer(&mut self, distance: f32, slot: u32);
     /// Gives out the nearest slot that has not been given out; None when the walk is over.
     fn next(&mut self) -> Option<u32>;
+    /// The distance of the nearest slot that was offered; infinite if there is none.
+    fn nearest(&self) -> f32;
+    /// Sets the error that the estimates of near slots have.
+    fn blur(&mut self, error: f32);
 }
 
 /// A distance and a slot in one word, which orders by distance and then by slot. The lowest bit
@@ -54,6 +58,8 @@ impl Key {
 #[derive(Debug)]
 pub(crate) struct Pool {
     width: usize,
+    /// The most slots that are kept: more than the width as long as they are in doubt.
+    most: usize,
     keys: Vec<Key>,
     /// All keys before this index have been expanded.
     cursor: usize,
@@ -62,6 +68,8 @@ pub(crate) struct Pool {
     reach: Reach,
     /// The distance beyond which no slot is expanded.
     limit: f32,
+    /// The distance up to which slots are in doubt: they are kept and expanded whatever the width.
+    doubt: f32,
     /// The distance from which on no slot is kept.
     bound: f32,
 }
@@ -70,11 +78,13 @@ impl Default for Pool {
     fn default() -> Pool {
         Pool {
             width: 0,
+            most: 0,
             keys: Vec::new(),
             cursor: 0,
             kept: 0,
             reach: Reach::UNLIMITED,
             limit: f32::INFINITY,
+            doubt: f32::NEG_INFINITY,
             bound: f32::INFINITY,
         }
     }
@@ -83,19 +93,27 @@ impl Default for Pool {
 impl Pool {
     /// Empties the pool, and gives it room for `width` slots.
     pub(crate) fn reset(&mut self, width: usize) {
-        self.reset_within(Reach::UNLIMITED, width, width);
+        self.reset_within(Reach::UNLIMITED, (width, width), width);
     }
 
     /// Empties the pool for a walk that ends at a distance: slots beyond `reach` are not expanded,
-    /// and are kept only if they are among the nearest `kept` of all.
-    pub(crate) fn reset_within(&mut self, reach: Reach, width: usize, kept: usize) {
+    /// and are kept only if they are among the nearest `kept` of all. `width` slots are kept, or up
+    /// to `most` that are in doubt.
+    pub(crate) fn reset_within(
+        &mut self,
+        reach: Reach,
+        (width, most): (usize, usize),
+        kept: usize,
+    ) {
         self.width = width;
+        self.most = most.max(width);
         self.keys.clear();
         self.keys.reserve(width);
         self.cursor = 0;
         self.kept = kept;
         self.reach = reach;
         self.limit = f32::INFINITY;
+        self.doubt = f32::NEG_INFINITY;
         self.bound = f32::INFINITY;
     }
 
@@ -114,6 +132,13 @@ impl Pool {
             self.limit = self.reach.limit(last);
             if let Some(kept) = self.distance(self.kept) {
                 self.bound = farthest.min(kept.max(self.limit));
+            }
+            if self.most > self.width {
+                self.doubt = self.reach.doubt(last);
+                let full = self.keys.len() == self.most;
+                let last = self.keys.last().filter(|_| full);
+                let farthest = last.map_or(f32::INFINITY, |key| key.distance());
+                self.bound = self.bound.max(self.doubt).min(farthest);
             }
         }
     }
@@ -137,9 +162,19 @@ impl Frontier for Pool {
     #[inline(always)]
     fn offer(&mut self, distance: f32, slot: u32) {
         let key = Key::new(distance, slot);
-        if self.keys.len() == self.width {
+        // A slot that is in doubt takes no place of those that the width has room for.
+        let is_full = |keys: &Vec<Key>| match keys.last() {
+            Some(farthest) if farthest.distance() <= self.doubt => keys.len() == self.most,
+            _ => keys.len() >= self.width,
+        };
+        if is_full(&self.keys) {
             match self.keys.last() {
-                Some(farthest) if key < *farthest => self.keys.pop(),
+                Some(farthest) if key < *farthest => {
+                    self.keys.pop();
+                    if self.keys.len() > self.width && is_full(&self.keys) {
+                        self.keys.pop();
+                    }
+                }
                 _ => return,
             };
         }
@@ -149,10 +184,20 @@ impl Frontier for Pool {
         self.draw_near();
     }
 
+    fn nearest(&self) -> f32 {
+        self.distance(1).unwrap_or(f32::INFINITY)
+    }
+
+    fn blur(&mut self, error: f32) {
+        self.reach = self.reach.blurred(error);
+        self.draw_near();
+    }
+
     #[inline(always)]
     fn next(&mut self) -> Option<u32> {
         while let Some(key) = self.keys.get_mut(self.cursor) {
-            if key.distance() > self.limit {
+            let is_wide = self.cursor >= self.width && key.distance() > self.doubt;
+            if key.distance() > self.limit || is_wide {
                 return None;
             }
             self.cursor += 1;
@@ -218,6 +263,13 @@ impl Frontier for Heaps {
         }
         Some(nearest.slot())
     }
+
+    fn nearest(&self) -> f32 {
+        // The errors of codes have no part in how far such a walk looks.
+        f32::NEG_INFINITY
+    }
+
+    fn blur(&mut self, _: f32) {}
 }
 
 #[cfg(test)]
@@ -287,7 +339,7 @@ mod tests {
             let spread = Spread::of(spread);
             let reach = spread.reach(wanted, 2 * wanted).expect("a known spread");
             let mut pool = Pool::default();
-            pool.reset_within(reach, 64, wanted + more);
+            pool.reset_within(reach, (64, 64), wanted + more);
             let mut given = Vec::new();
             for (slot, &distance) in (0..).zip(&offers) {
                 pool.offer(distance, slot);
@@ -315,7 +367,7 @@ mod tests {
         let spread = Spread::of(1.0);
         let mut pool = Pool::default();
         // Twice as wide as wanted means 2^0.8 times as far.
-        pool.reset_within(spread.reach(2, 4).expect("a known spread"), 100, 3);
+        pool.reset_within(spread.reach(2, 4).expect("a known spread"), (100, 100), 3);
         for (slot, distance) in (0..).zip([1.0, 2.0, 3.0, 3.5, 9.0]) {
             assert_eq!(pool.bound() > distance, distance < 3.5, "{distance}");
             pool.offer(distance, slot);

@@ -24,12 +24,7 @@ use super::pool::Pool;
 const SHARE: f32 = 0.8;
 
 /// Number of deviations of an estimate by which a slot may seem farther than it is.
-const ERRORS: f32 = 2.0;
-
-/// Number of deviations of an estimate beyond which a slot that seems farther than another one is
-/// farther. Both estimates are off, and one in a hundred by this much. On real embeddings, not
-/// measuring the slots beyond costs one neighbour in ten thousand.
-const DOUBTS: f32 = 3.0;
+const ERRORS: f32 = 2.5;
 
 /// The two ranks whose distances are compared, counted from 1.
 const RANKS: (usize, usize) = (8, 32);
@@ -53,8 +48,6 @@ pub(crate) struct Reach {
     factor: f32,
     /// The growth of the factor with the width: that of distances with ranks.
     exponent: f32,
-    /// The addition that makes a distance of an estimate; 0 where estimates are distances.
-    lift: f32,
     /// The error that an estimate may have. Where neighbours are nearer together than that, as
     /// copies with small differences are, their order says nothing.
     error: f32,
@@ -66,16 +59,14 @@ impl Reach {
         wanted: usize::MAX,
         factor: f32::INFINITY,
         exponent: 0.0,
-        lift: 0.0,
         error: 0.0,
     };
 
-    /// The reach for estimates that are less by `lift` than squared distances. It has no limit if
-    /// that is beyond the floats.
-    pub(crate) fn lifted(self, lift: f32) -> Reach {
-        match lift.is_finite() {
-            true => Reach { lift, ..self },
-            false => Reach::UNLIMITED,
+    /// A reach without a limit for so many neighbours, at least 1.
+    pub(crate) fn unlimited(wanted: usize) -> Reach {
+        Reach {
+            wanted: wanted.max(1),
+            ..Reach::UNLIMITED
         }
     }
 
@@ -99,19 +90,20 @@ impl Reach {
         self.wanted
     }
 
-    /// The distance beyond which no slot is among the neighbours wanted, if the last of those seems
-    /// to be at `last`.
+    /// The distance up to which a slot may be among the neighbours wanted, if the last of those
+    /// seems to be at `last`.
     pub(super) fn doubt(&self, last: f32) -> f32 {
-        last + DOUBTS * self.error
+        last + ERRORS * self.error
     }
 
     /// The distance beyond which no slot is worth expanding, if the last neighbour wanted is at
     /// `last`. It is infinite if it lies beyond the floats.
     pub(super) fn limit(&self, last: f32) -> f32 {
+        if self.factor == f32::INFINITY {
+            return f32::INFINITY;
+        }
         // An estimate may come out below 0.
-        let distance = (last + self.lift).max(0.0);
-        let limit = (distance * self.factor).max(distance + ERRORS * self.error);
-        limit - self.lift
+        (last.max(0.0) * self.factor).max(self.doubt(last))
     }
 }
 
@@ -255,12 +247,10 @@ mod tests {
         };
         assert_eq!(reach.limit(2.0), 3.0);
         assert_eq!(reach.limit(-2.0), 0.0);
-        // A distance of 2 for an estimate of -6.
-        assert_eq!(reach.lifted(8.0).limit(-6.0), -5.0);
         assert_eq!(reach.blurred(0.4).limit(2.0), 3.0);
-        assert_eq!(reach.blurred(0.75).limit(2.0), 3.5);
+        assert_eq!(reach.blurred(0.8).limit(2.0), 4.0);
         assert_eq!(reach.limit(f32::INFINITY), f32::INFINITY);
-        assert_eq!(reach.lifted(f32::INFINITY), Reach::UNLIMITED);
-        assert_eq!(reach.blurred(0.5).doubt(2.0), 3.5);
+        assert_eq!(Reach::unlimited(3).limit(0.0), f32::INFINITY);
+        assert_eq!(reach.blurred(0.5).doubt(2.0), 3.25);
     }
 }

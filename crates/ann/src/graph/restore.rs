@@ -93,8 +93,7 @@ impl Graph {
             match block.is_dead() {
                 true if links == 0 && block.degree() == 0 => free.push(slot),
                 true => killed.push(slot),
-                // SAFETY: nobody else has the graph yet.
-                false => self.raise_longest(unsafe { block.meta() }.raw_norm),
+                false => {}
             }
         }
         // Slots are taken from the end.

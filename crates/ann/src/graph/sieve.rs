@@ -47,6 +47,7 @@ pub(crate) struct Sieve<A> {
     /// Number of hops up to the last one that was no farther than what was found.
     within: usize,
     given_up: bool,
+    nearest: f32,
 }
 
 impl<A: Fn(u32) -> bool> Sieve<A> {
@@ -60,13 +61,15 @@ impl<A: Fn(u32) -> bool> Sieve<A> {
             hops: 0,
             within: 0,
             given_up: false,
+            nearest: f32::INFINITY,
         }
     }
 
-    /// The admitted slots, nearest first; None if the walk was given up.
-    pub(crate) fn into_found(self) -> Option<impl Iterator<Item = u32>> {
+    /// The distances and slots of those admitted, nearest first; None if the walk was given up.
+    pub(crate) fn into_found(self) -> Option<impl Iterator<Item = (f32, u32)>> {
         let found = self.found.into_sorted_vec().into_iter();
-        (!self.given_up).then_some(found.map(Key::slot))
+        let found = found.map(|key| (key.distance(), key.slot()));
+        (!self.given_up).then_some(found)
     }
 
     /// Adds an admitted slot to those found.
@@ -95,6 +98,7 @@ impl<A: Fn(u32) -> bool> Frontier for Sieve<A> {
     fn offer(&mut self, distance: f32, slot: u32) {
         let key = Key::new(distance, slot);
         self.open.push(Reverse(key));
+        self.nearest = self.nearest.min(distance);
         if (self.admits)(slot) {
             self.admit(key);
         }
@@ -128,6 +132,14 @@ impl<A: Fn(u32) -> bool> Frontier for Sieve<A> {
         self.hops += 1;
         Some(nearest.slot())
     }
+
+    fn nearest(&self) -> f32 {
+        self.nearest
+    }
+
+    fn blur(&mut self, error: f32) {
+        self.bounds.reach = self.bounds.reach.blurred(error);
+    }
 }
 
 #[cfg(test)]
@@ -144,7 +156,12 @@ mod tests {
             hops += 1;
             sieve.offer((slot + 1) as f32, slot + 1);
         }
-        (hops, sieve.into_found().map(Iterator::collect))
+        (
+            hops,
+            sieve
+                .into_found()
+                .map(|found| found.map(|(_, slot)| slot).collect()),
+        )
     }
 
     const BOUNDS: Bounds = Bounds {

@@ -22,6 +22,10 @@ pub(crate) struct Space {
     /// The query that codes are compared with when links are chosen.
     pub pair: Query,
     pub pool: Pool,
+    /// The width of the walk, as a multiple of the default one.
+    pub widths: f64,
+    /// The candidates of the walk through the upper level.
+    pub above: Pool,
     pub visited: Visited,
     pub batch: Batch,
     /// Dead slots that the walk has come to and is to pass through.
@@ -29,6 +33,10 @@ pub(crate) struct Space {
     pub candidates: Vec<Candidate>,
     /// Candidates for which no chosen link stands in yet.
     pub left: Vec<Candidate>,
+    /// Candidates that are nearer to a chosen link than to the slot, but not by much.
+    pub spare: Vec<Candidate>,
+    /// Candidates that are much nearer to a chosen link than to the slot.
+    pub pruned: Vec<Candidate>,
     pub chosen: Vec<u32>,
     pub rotated: Vec<f32>,
     /// The estimates of the slots that a scan of codes has kept, in their order.

@@ -26,7 +26,11 @@ impl Graph {
     ///
     /// A caller that has pinned the epoch before may read the slots while it stays pinned.
     pub(super) fn landmarks(&self) -> impl Iterator<Item = u32> + '_ {
-        places(self.slots.end()).filter(|&slot| {
+        let slots = match &self.upper {
+            Some(_) => 0,
+            None => self.slots.end(),
+        };
+        places(slots).filter(|&slot| {
             // A slot that was given out just now may have no room yet.
             self.blocks.get(slot).is_some() && self.block(slot).is_linked()
         })
@@ -48,7 +52,7 @@ fn places(slots: u32) -> impl Iterator<Item = u32> {
 
 /// Maps numbers to others without a pattern (multiplicative hashing; the upper bits are the better
 /// ones).
-fn scattered(number: u32) -> u32 {
+pub(super) fn scattered(number: u32) -> u32 {
     number.wrapping_mul(0x9e37_79b1).rotate_left(16)
 }
 

@@ -1,6 +1,6 @@
 //! The walk: from its starts towards a query.
 
-use super::pool::{Frontier, Pool};
+use super::pool::Frontier;
 use super::reach::Reach;
 use super::space::{Batch, Space};
 use super::visited::Visited;
@@ -8,14 +8,10 @@ use super::{Counts, Graph};
 use crate::codes::{Codebook, Query};
 use crate::kernels::prefetch_bytes;
 
-/// Number of slots found that are measured beyond those wanted, however far they are, as some may
-/// be gone by then.
-const SPARE: usize = 2;
-
 impl Graph {
-    /// Walks towards `space.query` within `reach`, and leaves up to `width` of the nearest slots
-    /// found in `space.pool`, and at least `kept` if it comes to as many. None of them was dead
-    /// when it was found.
+    /// Walks towards `space.query` within `reach`, and leaves the nearest slots found in
+    /// `space.pool`: up to `width`, or up to `most` of those that are in doubt, and at least `kept`
+    /// if it comes to as many. None of them was dead when it was found.
     ///
     /// # Safety
     /// The epoch is pinned, from before until the last use of a slot found.
@@ -23,12 +19,12 @@ impl Graph {
         &self,
         codebook: &Codebook,
         reach: Reach,
-        width: usize,
+        (width, most): (usize, usize),
         kept: usize,
         space: &mut Space,
     ) {
         let mut pool = std::mem::take(&mut space.pool);
-        pool.reset_within(reach, width, kept);
+        pool.reset_within(reach, (width, most), kept);
         // SAFETY: the caller's promise.
         unsafe { self.walk_with(codebook, &mut pool, space) };
         space.pool = pool;
@@ -44,6 +40,11 @@ impl Graph {
         frontier: &mut impl Frontier,
         space: &mut Space,
     ) {
+        // SAFETY: the caller's promise.
+        let starts = self
+            .upper
+            .as_ref()
+            .map(|upper| unsafe { upper.starts(codebook, space) });
         let Space {
             query,
             visited,
@@ -56,7 +57,9 @@ impl Graph {
         bypassed.clear();
         let Some(entry) = self.entry() else { return };
         batch.clear();
-        for slot in std::iter::once(entry).chain(self.landmarks()) {
+        let is_linked = |slot: &u32| self.block(*slot).is_linked();
+        let starts = starts.into_iter().flatten().flatten().filter(is_linked);
+        for slot in std::iter::once(entry).chain(starts).chain(self.landmarks()) {
             if visited.insert(slot) {
                 batch.push(slot, self.block(slot));
             }
@@ -113,12 +116,18 @@ impl Walker<'_> {
     #[inline(always)]
     unsafe fn measure(&mut self, frontier: &mut impl Frontier) {
         self.counts.distances += self.batch.len() as u64;
+        let mut nearest = None;
         // SAFETY: a slot that a link names or that is linked itself (`Block::is_linked`) has been
         // filled, and stays as it is while the epoch is pinned.
         for (slot, distance) in unsafe { self.batch.measure(self.codebook, self.query) } {
             if distance < frontier.bound() {
                 match self.graph.block(slot).is_dead() {
                     false => {
+                        if distance < frontier.nearest() {
+                            // SAFETY: as above.
+                            let meta = unsafe { self.graph.block(slot).meta() };
+                            nearest = Some(meta);
+                        }
                         frontier.offer(distance, slot);
                         let (start, bytes) = self.graph.block(slot).links_at();
                         prefetch_bytes(start, bytes);
@@ -127,29 +136,9 @@ impl Walker<'_> {
                 }
             }
         }
-    }
-}
-
-/// Reading the pool after a walk. Links are chosen from it too.
-impl Space {
-    /// The slots found and their distances, nearest first.
-    pub(crate) fn found(&self) -> impl Iterator<Item = (f32, u32)> + '_ {
-        Pool::iter(&self.pool)
-    }
-
-    /// The number of slots found `within` a reach that may be among the nearest wanted, as far as
-    /// estimates tell, or a few more.
-    pub(crate) fn in_doubt(&self, within: Reach) -> usize {
-        let wanted = within.wanted();
-        let Some(last) = self.pool.distance(wanted) else {
-            return usize::MAX;
-        };
-        let least = wanted + SPARE;
-        let limit = within.doubt(last);
-        let farther = self.found().skip(least);
-        least
-            + farther
-                .take_while(|&(distance, _)| distance <= limit)
-                .count()
+        // Near the query codes have about the error of the nearest one.
+        if let Some(meta) = nearest {
+            frontier.blur(self.codebook.deviation(self.query, &meta));
+        }
     }
 }

@@ -11,7 +11,9 @@ const ID: usize = 4;
 const SCALE: usize = 8;
 const NORM: usize = 12;
 const RAW_NORM: usize = 16;
-const IN_DEGREE: usize = 20;
+const CENTRE: usize = 20;
+const ERROR: usize = 24;
+const IN_DEGREE: usize = 28;
 
 impl Block<'_> {
     /// Copies the block to `bytes`, a stride of zeros, with the links that `keeps` admits. The copy
@@ -44,6 +46,8 @@ impl Block<'_> {
             (SCALE, meta.scale.to_bits()),
             (NORM, meta.norm.to_bits()),
             (RAW_NORM, meta.raw_norm.to_bits()),
+            (CENTRE, meta.centre),
+            (ERROR, meta.error.to_bits()),
             (IN_DEGREE, in_degree),
         ];
         for (at, field) in fields {
@@ -104,6 +108,8 @@ mod tests {
                 scale: 0.5,
                 norm: 2.0,
                 raw_norm: 3.0,
+                centre: 4,
+                error: 5.0,
             };
             let mut bytes = vec![0; block.layout.stride];
             // SAFETY: the block is this test's alone.

@@ -1,0 +1,142 @@
+//! The upper level: a graph of one slot in so many, from which walks of the graph start.
+//!
+//! A graph of one level has no map of the whole. Where vectors form clusters, links stay within
+//! them: a walk that starts in another cluster than its query ends there, and a slot that is linked
+//! by such a walk gets the wrong neighbours for good. The upper levels of HNSW (Malkov and Yashunin,
+//! 2016) are that map. One of them is enough here, as it starts from [landmarks](super::starts)
+//! when it is large.
+//!
+//! The level is a [`Graph`] of its own, with copies of the codes. The id of one of its slots is the
+//! slot below. A slot below that dies takes the one above with it, before it can become free.
+
+use std::collections::HashMap;
+
+use parking_lot::Mutex;
+
+use super::pool::Pool;
+use super::reach::Reach;
+use super::space::Space;
+use super::starts::scattered;
+use super::{Graph, Layout};
+use crate::codes::Codebook;
+use crate::epoch::Epochs;
+
+/// One slot in so many has one above it.
+const SHARE: u32 = 32;
+
+/// Number of links that a slot of the upper level keeps when it has to choose.
+const DEGREE: usize = 40;
+
+/// Number of candidates of a slot of the upper level that looks for its links.
+const BUILD_BEAM: usize = 64;
+
+/// Width of a walk that looks for starts, for each of the default widths that the walk from there
+/// is wide.
+const WIDTH: f64 = 16.0;
+
+/// The same for the walks that look for links, as a slot that is linked by a walk from a wrong start
+/// is in the wrong place for good.
+pub(super) const LINK_WIDTHS: f64 = 2.0;
+
+/// Number of slots that a walk starts from.
+const STARTS: usize = 4;
+
+/// The upper level of a graph.
+pub(crate) struct Upper {
+    graph: Graph,
+    /// The slot above each slot that has one.
+    places: Mutex<HashMap<u32, u32>>,
+}
+
+impl Upper {
+    /// An empty level for a graph of this layout.
+    pub(super) fn new(layout: Layout) -> Upper {
+        Upper {
+            graph: Graph::level(layout.code_bytes, DEGREE, BUILD_BEAM),
+            places: Mutex::default(),
+        }
+    }
+
+    /// Bytes of blocks and tables.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let places = self.places.lock().capacity() * size_of::<(u32, u32)>();
+        let blocks = self.graph.blocks.footprint().anonymous;
+        places + blocks + self.graph.own_tables_bytes()
+    }
+
+    /// Links a slot with the upper level, if it is one of those that are to be there. Without room
+    /// it is left out.
+    ///
+    /// # Safety
+    /// The epoch is pinned.
+    pub(super) unsafe fn link(
+        &self,
+        codebook: &Codebook,
+        below: u32,
+        (vector, centre): (&[f32], u32),
+        space: &mut Space,
+    ) {
+        if !scattered(below).is_multiple_of(SHARE) {
+            return;
+        }
+        let slots = self.graph.slots();
+        let Some(slot) = slots.take() else { return };
+        if self.graph.ensure(slot).is_err() {
+            slots.give_back([slot]);
+            return;
+        }
+        codebook.prepare_link(vector, &mut space.query);
+        // SAFETY: the caller's promise; the slot is ours alone.
+        unsafe {
+            self.graph.walk_for_links(codebook, space);
+            self.graph
+                .fill_with(codebook, slot, below, (vector, centre), space);
+            self.graph.link_found(codebook, slot, space);
+        }
+        self.places.lock().insert(below, slot);
+    }
+
+    /// Takes the slot above one that has died out of the level.
+    ///
+    /// # Safety
+    /// The epoch is pinned since the slot below could be reached.
+    pub(super) unsafe fn kill(&self, below: u32) {
+        if scattered(below).is_multiple_of(SHARE)
+            && let Some(slot) = self.places.lock().remove(&below)
+        {
+            // SAFETY: the caller's promise.
+            unsafe { self.graph.kill(slot) };
+        }
+    }
+
+    /// Does a share of the level's mending.
+    ///
+    /// # Safety
+    /// The epoch is pinned.
+    pub(super) unsafe fn mend(&self, codebook: &Codebook, epochs: &Epochs, space: &mut Space) {
+        // SAFETY: the caller's promise.
+        unsafe { self.graph.mend_by(Some(codebook), epochs, space) };
+    }
+
+    /// The slots below the nearest to `space.query` that a short walk of the level finds.
+    ///
+    /// # Safety
+    /// The epoch is pinned since before the call, until the last use of the slots.
+    pub(super) unsafe fn starts(
+        &self,
+        codebook: &Codebook,
+        space: &mut Space,
+    ) -> [Option<u32>; STARTS] {
+        let mut pool = std::mem::take(&mut space.above);
+        let width = (WIDTH * space.widths.max(1.0)) as usize;
+        pool.reset_within(Reach::UNLIMITED, (width, width), width);
+        // SAFETY: the caller's promise.
+        unsafe { self.graph.walk_with(codebook, &mut pool, space) };
+        let mut starts = [None; STARTS];
+        for (start, (_, slot)) in starts.iter_mut().zip(Pool::iter(&pool)) {
+            *start = Some(self.graph.block(slot).id());
+        }
+        space.above = pool;
+        starts
+    }
+}
