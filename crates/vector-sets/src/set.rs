@@ -19,20 +19,37 @@ pub enum Metric {
 impl Metric {
     /// The distance of two vectors; smaller is nearer. That of the inner product is its negative.
     pub fn distance(self, a: &[f32], b: &[f32]) -> f64 {
-        let sum = |term: fn(f64, f64) -> f64| -> f64 {
-            let pairs = a.iter().zip(b);
-            pairs.map(|(&x, &y)| term(x.into(), y.into())).sum()
-        };
         match self {
-            Metric::Euclidean => sum(|x, y| (x - y) * (x - y)),
-            Metric::DotProduct => -sum(|x, y| x * y),
-            Metric::Hamming => sum(|x, y| f64::from(u8::from((x > 0.0) != (y > 0.0)))),
-            Metric::Cosine => match (sum(|x, _| x * x) * sum(|_, y| y * y)).sqrt() {
-                0.0 => 1.0,
-                lengths => 1.0 - sum(|x, y| x * y) / lengths,
-            },
+            Metric::Euclidean => sum(a, b, |x, y| (x - y) * (x - y)),
+            Metric::DotProduct => -sum(a, b, |x, y| x * y),
+            Metric::Hamming => sum(a, b, |x, y| f64::from(u8::from((x > 0.0) != (y > 0.0)))),
+            Metric::Cosine => {
+                let squares = |vector| sum(vector, vector, |x, y| x * y);
+                match (squares(a) * squares(b)).sqrt() {
+                    0.0 => 1.0,
+                    lengths => 1.0 - sum(a, b, |x, y| x * y) / lengths,
+                }
+            }
         }
     }
+}
+
+/// Numbers that are added up side by side.
+const LANES: usize = 8;
+
+/// Adds up a term of each pair of elements, always in the same order.
+fn sum(a: &[f32], b: &[f32], term: impl Fn(f64, f64) -> f64) -> f64 {
+    let term = |x: &f32, y: &f32| term(f64::from(*x), f64::from(*y));
+    let mut sums = [0.0; LANES];
+    let (a, b) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    let rest = a.remainder().iter().zip(b.remainder());
+    let rest: f64 = rest.map(|(x, y)| term(x, y)).sum();
+    for (a, b) in a.zip(b) {
+        for lane in 0..LANES {
+            sums[lane] += term(&a[lane], &b[lane]);
+        }
+    }
+    sums.iter().sum::<f64>() + rest
 }
 
 /// A kind of vectors, of which any number can be made.
