@@ -1,10 +1,9 @@
 //! Clusters of one width and size, of many, and of clusters in clusters.
 
+use super::{BASE, COMMON, QUERIES};
 use crate::arithmetic::{add, ten_to};
 use crate::draw::{Draw, Drawn};
 use crate::random::Random;
-
-use super::{BASE, COMMON, QUERIES};
 
 /// Elements of a vector.
 pub const DIMENSIONS: usize = 96;

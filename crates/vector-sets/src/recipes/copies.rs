@@ -1,11 +1,10 @@
 //! Vectors that are nearly the same: copies, photographs of one face, texts from one template.
 
+use super::texts::{self, originals};
+use super::{BASE, COMMON, QUERIES};
 use crate::arithmetic::{add, normalise, product, scale};
 use crate::draw::{Draw, Drawn};
 use crate::random::Random;
-
-use super::texts::{self, originals};
-use super::{BASE, COMMON, QUERIES};
 
 /// Elements of the vector of a face.
 pub const FACE_DIMENSIONS: usize = 512;

@@ -1,9 +1,8 @@
 //! Images of digits: real ones where the caller has them, and strokes that resemble them.
 
+use super::COMMON;
 use crate::draw::{Draw, Drawn};
 use crate::random::Random;
-
-use super::COMMON;
 
 /// Pixels on a side.
 const SIDE: usize = 28;

@@ -1,10 +1,9 @@
 //! Factors of a recommendation: a user likes what has a large inner product.
 
+use super::{BASE, QUERIES};
 use crate::arithmetic::{exp, ln, scale};
 use crate::draw::{Draw, Drawn};
 use crate::random::Random;
-
-use super::{BASE, QUERIES};
 
 /// Elements of a factor.
 pub const DIMENSIONS: usize = 128;

@@ -1,9 +1,8 @@
 //! Independent numbers in every dimension.
 
+use super::COMMON;
 use crate::arithmetic::{add, ten_to};
 use crate::draw::{Draw, Drawn};
-
-use super::COMMON;
 
 /// The distance that the mean moves while vectors are written. Two random vectors of one time are
 /// about 14 apart.

@@ -1,10 +1,9 @@
 //! Vectors whose lengths differ, for the dot product.
 
+use super::texts::texts;
 use crate::arithmetic::{length, scale};
 use crate::draw::{Draw, Drawn};
 use crate::random::Random;
-
-use super::texts::texts;
 
 /// The stream of the lengths.
 const LENGTHS: u64 = 21;

@@ -1,10 +1,9 @@
 //! Places on a map, most of them in cities.
 
+use super::COMMON;
 use crate::arithmetic::{add, normalise};
 use crate::draw::{Draw, Drawn};
 use crate::random::Random;
-
-use super::COMMON;
 
 /// Cities, whose sizes follow Zipf's law.
 const CITIES: usize = 500;

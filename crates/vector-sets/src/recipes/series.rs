@@ -1,10 +1,9 @@
 //! Vectors that follow each other in time. Queries are held out of them.
 
-use crate::arithmetic::{add, normalise};
-use crate::draw::{Draw, Drawn};
-
 use super::texts::{self, originals};
 use super::{BASE, COMMON};
+use crate::arithmetic::{add, normalise};
+use crate::draw::{Draw, Drawn};
 
 /// Steps in a window of a walk.
 pub const WINDOW: usize = 128;

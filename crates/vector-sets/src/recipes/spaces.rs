@@ -1,10 +1,9 @@
 //! Vectors of which few elements matter: sparse ones, bits, and those near a plane.
 
+use super::COMMON;
 use crate::arithmetic::{add, normalise};
 use crate::draw::{Draw, Drawn};
 use crate::random::Random;
-
-use super::COMMON;
 
 /// The share of elements of a sparse vector that are not 0.
 const FILLED: f64 = 0.05;

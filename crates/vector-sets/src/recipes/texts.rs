@@ -1,9 +1,8 @@
 //! Embeddings of texts: real ones where the caller has them, and a mixture that resembles them.
 
+use super::{BASE, COMMON, QUERIES};
 use crate::arithmetic::{add, normalise};
 use crate::draw::{Draw, Drawn};
-
-use super::{BASE, COMMON, QUERIES};
 
 /// Elements of an embedding.
 pub const DIMENSIONS: usize = 384;

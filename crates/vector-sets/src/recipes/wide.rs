@@ -1,11 +1,10 @@
 //! Vectors of more dimensions than texts have: texts lifted and blurred.
 
+use super::texts::{self, texts};
+use super::{BASE, COMMON, QUERIES};
 use crate::arithmetic::{add, length, normalise, product, scale};
 use crate::draw::{Draw, Drawn};
 use crate::random::Random;
-
-use super::texts::{self, texts};
-use super::{BASE, COMMON, QUERIES};
 
 /// Elements of a lifted text.
 pub const DIMENSIONS: usize = 1_536;
