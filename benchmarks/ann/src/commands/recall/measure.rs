@@ -6,8 +6,9 @@ use anyhow::Context;
 use vector_sets::{Changes, Set};
 
 use super::cache::Cache;
-use super::contenders::{BUILD_BEAM, Results, Task, hnswlib, ours, usearch};
-use super::truth::{Judge, Truth};
+use super::contenders::{BUILD_BEAM, Results, Searched, Task, hnswlib, ours, usearch};
+use super::judge::Judge;
+use super::truth::Truth;
 use super::{Arguments, EF_OF_OTHER_M, EFS, KS, M, QUERIES, RealVectors};
 
 /// A set to measure.
@@ -38,6 +39,8 @@ pub struct Build {
     /// Pairs of beam and neighbours wanted that are shown.
     pub shown: Vec<(usize, usize)>,
     pub ours: Results,
+    /// Our results of the last run before, as far as it did the same searches.
+    pub before: Vec<Searched>,
     pub hnswlib: Option<Results>,
     pub usearch: Option<Results>,
 }
@@ -90,9 +93,11 @@ pub fn measure(job: &Job, real: &RealVectors, arguments: &Arguments) -> anyhow::
             judge: Judge::new(set.metric, &left, &made.queries, made.dimensions, &truth),
             ..task
         };
+        let ours = ours::run(&asked, &work)?;
         builds.push(Build {
             m,
-            ours: ours::run(&asked, &work)?,
+            before: exchanged(&cache, m, &ours)?,
+            ours,
             shown,
             hnswlib,
             usearch,
@@ -132,6 +137,17 @@ fn rival(
     let results = run()?;
     cache.put(&what, &results)?;
     Ok(Some(results))
+}
+
+/// Keeps our results for the next run, and returns those of the last one.
+fn exchanged(cache: &Cache, m: usize, ours: &Results) -> anyhow::Result<Vec<Searched>> {
+    let mut before = Vec::new();
+    for searched in &ours.searches {
+        let what = format!("ours-m{m}-{}x{}", searched.ef, searched.k);
+        before.extend(cache.get::<Searched>(&what));
+        cache.put(&what, searched)?;
+    }
+    Ok(before)
 }
 
 /// Pairs of beam and neighbours wanted.

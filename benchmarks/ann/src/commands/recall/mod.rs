@@ -7,9 +7,12 @@
 
 mod cache;
 mod contenders;
+mod flat;
+mod judge;
+mod lines;
 mod measure;
+mod page;
 mod record;
-mod report;
 mod truth;
 mod verdict;
 
@@ -155,7 +158,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Some(seed) = seed {
         println!("drawn anew with --seed {seed}: {}", DRAWN_ANEW.join(","));
     }
-    report::print_heading();
+    lines::print_heading();
     let count = jobs.len();
     let threads = arguments.threads.map_or_else(cores, Ok)?.min(count);
     let jobs = Mutex::new(jobs.into_iter().enumerate().collect::<VecDeque<_>>());
@@ -169,7 +172,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             let of_set = measure::measure(&job, &real, arguments)
                 .with_context(|| format!("{} with seed {}", job.set.name, job.seed))?;
             let mut measured = measured.lock().expect("no worker panics with it");
-            report::print(&of_set);
+            lines::print(&of_set);
             measured.push((number, of_set));
             eprintln!(
                 "{} of {count} sets, {:.0} s",
@@ -187,7 +190,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut measured = measured.into_inner().expect("no worker panics with it");
     measured.sort_by_key(|(number, _)| *number);
     let measured: Vec<Measured> = measured.into_iter().map(|(_, measured)| measured).collect();
-    report::write(&measured, start.elapsed(), &arguments.folder)
+    page::write(&measured, start.elapsed(), &arguments.folder)
 }
 
 fn cores() -> anyhow::Result<usize> {

@@ -8,7 +8,8 @@ use vector_sets::{Real, find};
 
 use super::M;
 use super::contenders::{Task, hnswlib};
-use super::truth::{Judge, Truth};
+use super::judge::Judge;
+use super::truth::Truth;
 
 /// The list of the sets, from the root of the repository. Each line has a name, the number of
 /// vectors, that of queries, a seed, and the recall, which is written anew.

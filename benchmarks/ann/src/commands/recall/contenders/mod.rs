@@ -7,7 +7,7 @@ pub mod usearch;
 use serde::{Deserialize, Serialize};
 use vector_sets::{Left, Made, Metric};
 
-use super::truth::Judge;
+use super::judge::Judge;
 
 /// The width of the beam of builds.
 pub const BUILD_BEAM: usize = 128;

@@ -1,4 +1,4 @@
-//! Prints lines as sets are measured, and writes the page.
+//! Writes the page.
 
 use std::fmt::Write;
 use std::fs;
@@ -8,124 +8,13 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::contenders::{BUILD_BEAM, Results, Searched};
-use super::measure::{Build, Measured};
+use super::lines::{lines, name, or_dash};
+use super::measure::Measured;
 use super::verdict::Verdict;
 use super::{EF_OF_OTHER_M, M, QUERIES};
 
 /// The parameters at which the page sums up.
 const SUMMED_UP: (usize, usize) = (M, EF_OF_OTHER_M);
-
-/// A line of the table: a set with a number of links, a beam and a number of neighbours.
-struct Line<'a> {
-    measured: &'a Measured,
-    build: &'a Build,
-    ours: &'a Searched,
-    hnswlib: Option<&'a Searched>,
-    usearch: Option<&'a Searched>,
-}
-
-impl Line<'_> {
-    fn verdict(&self) -> Option<Verdict> {
-        let changed = self.measured.changed();
-        Some(Verdict::new(self.ours, self.hnswlib?, changed))
-    }
-
-    fn name(&self) -> String {
-        name(self.measured)
-    }
-
-    /// Shares of the ways of our searches, and their mean work.
-    fn work(&self) -> String {
-        let work = self.ours.work.unwrap_or_default();
-        let scans = 1.0 - work.walks - work.scans_of_codes;
-        let ways = [
-            (work.walks, "walk"),
-            (work.scans_of_codes, "codes"),
-            (scans, "scan"),
-        ];
-        let ways = ways.iter().filter(|(share, _)| *share > 1e-9);
-        let ways: Vec<String> = ways
-            .map(|(share, way)| format!("{:.0}% {way}", share * 100.0))
-            .collect();
-        format!(
-            "{}, {:.0} hops, {:.0} distances, {:.0} measured",
-            ways.join(" "),
-            work.hops,
-            work.distances,
-            work.rescored
-        )
-    }
-}
-
-fn name(measured: &Measured) -> String {
-    let name = measured.job.set.name;
-    match measured.job.drawn_anew {
-        true => format!("{name} (seed {})", measured.job.seed),
-        false => name.to_owned(),
-    }
-}
-
-fn lines(measured: &Measured) -> impl Iterator<Item = Line<'_>> {
-    measured.builds.iter().flat_map(move |build| {
-        build.shown.iter().filter_map(move |&(ef, k)| {
-            Some(Line {
-                measured,
-                build,
-                ours: build.ours.of(ef, k)?,
-                hnswlib: build.hnswlib.as_ref().and_then(|results| results.of(ef, k)),
-                usearch: build.usearch.as_ref().and_then(|results| results.of(ef, k)),
-            })
-        })
-    })
-}
-
-/// Prints the heading of the lines on standard output.
-pub fn print_heading() {
-    println!(
-        "{:36} {:>2} {:>4} {:>3}  {:>6} {:>7} {:>7}  {:>7} {:>7} {:>7}  {:4} {:>8}  ways and work of ours",
-        "set",
-        "m",
-        "ef",
-        "k",
-        "ours",
-        "hnswlib",
-        "usearch",
-        "q/s",
-        "hnswlib",
-        "usearch",
-        "",
-        "differs"
-    );
-}
-
-/// Prints the lines of a set on standard output.
-pub fn print(measured: &Measured) {
-    for line in lines(measured) {
-        let recall = |searched: Option<&Searched>| {
-            searched.map_or("-".into(), |searched| format!("{:.4}", searched.recall()))
-        };
-        let rate = |searched: Option<&Searched>| {
-            searched.map_or("-".into(), |searched| format!("{:.0}", searched.rate()))
-        };
-        let verdict = line.verdict();
-        println!(
-            "{:36} {:>2} {:>4} {:>3}  {:>6} {:>7} {:>7}  {:>7} {:>7} {:>7}  {:4} {:>8}  {}",
-            line.name(),
-            line.build.m,
-            line.ours.ef,
-            line.ours.k,
-            recall(Some(line.ours)),
-            recall(line.hnswlib),
-            recall(line.usearch),
-            rate(Some(line.ours)),
-            rate(line.hnswlib),
-            rate(line.usearch),
-            verdict.map_or("-", |verdict| verdict.word()),
-            verdict.map_or("-".into(), |verdict| format!("{:+.4}", verdict.difference)),
-            line.work(),
-        );
-    }
-}
 
 /// Writes the page `report.md`, and says where and how many lines miss.
 pub fn write(measured: &[Measured], took: Duration, folder: &Path) -> anyhow::Result<()> {
@@ -264,11 +153,6 @@ fn table(page: &mut String, measured: &[Measured]) -> std::fmt::Result {
         "| --- | --: | --: | --: | --: | --: | --: | --- | --: | --: | --: | --- |"
     )?;
     for line in measured.iter().flat_map(lines) {
-        let or_dash = |searched: Option<&Searched>, of: fn(&Searched) -> f64, decimals: usize| {
-            searched.map_or("-".into(), |searched| {
-                format!("{:.decimals$}", of(searched))
-            })
-        };
         writeln!(
             page,
             "| {} | {} | {} | {} | {:.4} | {} | {} | {} | {:.0} | {} | {} | {} |",
