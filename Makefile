@@ -335,6 +335,19 @@ bench-ann: ## The index engine beside usearch and diskann: make bench-ann BENCH=
 	cd benchmarks/ann/diskann && cargo build --release --locked --target-dir ../../../target/bench-ann-build/diskann
 	target/bench-ann-build/release/bench-ann compare $(BENCH)
 
+# Set: arguments of `bench-ann recall`, such as RECALL="--set faces --ours-only".
+RECALL ?=
+RECALL_VENV := target/recall-venv
+.PHONY: bench-recall
+bench-recall: $(RECALL_VENV)/.installed ## Recall on data of many kinds beside hnswlib and usearch: target/bench-recall/report.md (half an hour)
+	cd benchmarks/ann && cargo build --release --locked --target-dir ../../target/bench-ann-build
+	target/bench-ann-build/release/bench-ann recall $(RECALL)
+
+$(RECALL_VENV)/.installed: benchmarks/ann/peers/requirements-recall.txt
+	$(PYTHON) -m venv $(RECALL_VENV)
+	$(RECALL_VENV)/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
 .PHONY: bench
 bench: ## A short form of every measurement, and one report: target/bench/short.html (15 minutes)
 	cargo build --release --locked -p annulus -p annulus-bench

@@ -42,6 +42,8 @@ enum Command {
     Limits(commands::limits::Arguments),
     /// Annulus alone: open a snapshot instead of building
     Open(commands::open::Arguments),
+    /// Recall on data of many kinds, beside hnswlib and usearch; `make bench-recall` runs it
+    Recall(commands::recall::Arguments),
     /// Make or describe data sets
     Data(commands::data::Arguments),
     /// Open a snapshot once, and print how long it took
@@ -76,6 +78,7 @@ fn main() -> anyhow::Result<()> {
         Command::Churn(arguments) => commands::churn::run(&arguments, cache),
         Command::Limits(arguments) => commands::limits::run(&arguments, cache),
         Command::Open(arguments) => commands::open::run(&arguments, cache),
+        Command::Recall(arguments) => commands::recall::run(&arguments),
         Command::OpenOnce(arguments) => commands::open::run_once(&arguments),
         Command::Data(arguments) => commands::data::run(&arguments, cache),
         Command::Contend {

@@ -8,4 +8,5 @@ pub mod filtered;
 pub mod growth;
 pub mod limits;
 pub mod open;
+pub mod recall;
 mod tables;

@@ -1,13 +1,20 @@
 //! 20,000 handwritten digits of 28 x 28 pixels as a data set.
 
+use annulus_bench::data::Vectors;
 use contender::Metric;
 
 use super::{Made, files, one_kind};
 
 /// Reads the pixels of the digits and of the queries.
-pub fn make() -> anyhow::Result<Made> {
+pub fn pixels() -> anyhow::Result<(Vectors, Vectors)> {
     let base = files::vectors("mnist20k_base.parquet", "pixels")?;
     let queries = files::vectors("mnist20k_queries.parquet", "pixels")?;
+    Ok((base, queries))
+}
+
+/// Makes a set of the digits.
+pub(super) fn make() -> anyhow::Result<Made> {
+    let (base, queries) = pixels()?;
     Ok(Made {
         dimensions: base.dimensions,
         metric: Metric::Euclidean,

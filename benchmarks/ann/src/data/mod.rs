@@ -8,10 +8,10 @@ mod files;
 mod films;
 mod intrinsic;
 mod lifted;
-mod mnist;
+pub mod mnist;
 pub mod parallel;
 pub mod random;
-mod texts;
+pub mod texts;
 
 use std::fs;
 use std::path::Path;

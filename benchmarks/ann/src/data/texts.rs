@@ -37,7 +37,7 @@ pub fn queries() -> anyhow::Result<(Vec<f32>, Vec<Kind>)> {
 }
 
 /// Reads base and queries.
-pub fn make() -> anyhow::Result<Made> {
+pub(super) fn make() -> anyhow::Result<Made> {
     let (queries, kinds) = queries()?;
     Ok(Made {
         dimensions: DIMENSIONS,

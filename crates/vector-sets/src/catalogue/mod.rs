@@ -1,0 +1,16 @@
+//! The list of all sets.
+
+mod named;
+mod own;
+
+use crate::set::Set;
+
+/// All sets.
+pub fn catalogue() -> Vec<Set> {
+    [named::SETS, own::SETS].concat()
+}
+
+/// The set of a name; `None` if there is no such set.
+pub fn find(name: &str) -> Option<Set> {
+    catalogue().into_iter().find(|set| set.name == name)
+}
