@@ -3,6 +3,8 @@
 use ann::{Explanation, Way};
 use store_api::types::SearchPlan;
 
+use super::vector::Search;
+
 /// The plan of a search of one index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -17,11 +19,12 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan of a search of the graph that went so, with a filter or without.
-    pub fn of(is_filtered: bool, explanation: &Explanation) -> Plan {
+    /// The plan of a search for which the graph was searched so.
+    pub fn of(search: &Search<'_>, explanation: &Explanation) -> Plan {
         let walked = explanation.way == Way::Walk;
         Plan {
-            kind: match (is_filtered, walked) {
+            kind: match (search.filter.is_some(), walked) {
+                _ if search.exact => SearchPlan::Exact,
                 (false, true) => SearchPlan::Walk,
                 (false, false) => SearchPlan::Scan,
                 (true, true) => SearchPlan::FilteredWalk,
