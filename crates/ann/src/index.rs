@@ -12,11 +12,12 @@ use crate::calibration::{Calibration, Samples};
 use crate::codes::{Codebook, Kind, ORIGIN};
 use crate::epoch::{Epochs, Participant};
 use crate::form::{Form, Kept, first_not_finite};
-use crate::graph::{Graph, NewSlot, Space};
+use crate::graph::{Graph, Haste, NewSlot, Space};
 use crate::ids::{Entry, Ids};
 use crate::memory::Place;
 use crate::moves::Moves;
 use crate::plan::Pace;
+use crate::renewal::Renewal;
 use crate::sharers::Sharers;
 use crate::snapshot::Generation;
 use crate::vectors::Vectors;
@@ -26,9 +27,6 @@ use crate::{Error, IdSet, Options, Placement};
 /// Number of vectors at which an index trains its codes and builds its graph. Below it, a search
 /// measures every vector.
 const TRAINED_AT: usize = 512;
-
-/// Number of vectors that get a code from a nearer centre with every change, while there are any.
-const RENEWED_PER_CHANGE: usize = 2;
 
 /// Number of ids tried to find one that is held.
 const HELD_TRIED: usize = 16;
@@ -65,6 +63,7 @@ pub struct Index {
     pub(crate) moves: Moves,
     pub(crate) pace: Pace,
     pub(crate) samples: Samples,
+    pub(crate) renewal: Renewal,
     pub(crate) sharers: Sharers,
     /// The snapshot that was saved or opened last. The lock is held while the index is saved.
     pub(crate) generation: Mutex<Option<Arc<Generation>>>,
@@ -141,6 +140,7 @@ impl Index {
             moves: Moves::default(),
             pace: Pace::default(),
             samples: Samples::default(),
+            renewal: Renewal::default(),
             sharers: Sharers::default(),
             generation: Mutex::default(),
             verification: verification.unwrap_or_default(),
@@ -261,6 +261,7 @@ impl Index {
                     return Err(Error::Missing(id));
                 }
             }
+            self.renewal.count_churned();
             // SAFETY: as above.
             unsafe { self.abandon(id, before) };
             Ok(())
@@ -279,6 +280,7 @@ impl Index {
                 }
                 if self.enter(id, before, Entry::Vacant).is_ok() {
                     self.len.fetch_sub(1, Ordering::AcqRel);
+                    self.renewal.count_churned();
                     // SAFETY: changes run with the epoch pinned.
                     unsafe {
                         self.abandon(id, before);
@@ -377,52 +379,22 @@ impl Index {
     /// Makes a change with the epoch pinned, and then a share of the mending that changes leave to
     /// do.
     fn change<R>(&self, change: impl FnOnce(&mut Tools) -> R) -> R {
+        self.change_in(Haste::Change, change)
+    }
+
+    /// Makes a change, and does a share of what is left to do.
+    pub(crate) fn change_in<R>(&self, haste: Haste, change: impl FnOnce(&mut Tools) -> R) -> R {
         self.with_workspace(|Workspace { participant, tools }| {
             let _gate = self.gate.read();
             let _pin = participant.pin();
             let result = change(tools);
             // SAFETY: the epoch is pinned.
             unsafe {
-                self.graph.mend(&self.epochs, &mut tools.space);
-                self.renew_outdated(tools);
+                self.graph.mend(haste, &self.epochs, &mut tools.space);
+                self.renew_some(haste, tools);
             }
             result
         })
-    }
-
-    /// Gives some vectors whose codes are out of date another slot, with a code from a nearer
-    /// centre.
-    ///
-    /// # Safety
-    /// The epoch is pinned.
-    unsafe fn renew_outdated(&self, tools: &mut Tools) {
-        for _ in 0..RENEWED_PER_CHANGE {
-            let Some(slot) = self.graph.outdated().take() else {
-                return;
-            };
-            let block = self.graph.block(slot);
-            let (id, before) = (block.id(), Entry::Slot(slot));
-            if block.is_dead() || block.is_shared() || self.ids.get(id) != before {
-                continue;
-            }
-            // SAFETY: the caller's promise; the table names filled slots.
-            unsafe {
-                tools.kept.bytes.clear();
-                let bytes = self.contents().kept(slot);
-                tools.kept.bytes.extend_from_slice(bytes);
-                tools.kept.floats = self.coded(slot);
-                let _moving = self.moves.begin();
-                // Without room the code stays as it is.
-                let Ok(after) = self.place(id, tools) else {
-                    return;
-                };
-                let after = Entry::Slot(after);
-                match self.enter(id, before, after) {
-                    Ok(()) => self.abandon(id, before),
-                    Err(_) => self.abandon(id, after),
-                }
-            }
-        }
     }
 
     /// Waits until no other change has the id reserved, and returns its entry.
@@ -471,7 +443,7 @@ impl Index {
     ///
     /// # Safety
     /// The epoch is pinned.
-    unsafe fn place(&self, id: u32, tools: &mut Tools) -> Result<u32, Error> {
+    pub(crate) unsafe fn place(&self, id: u32, tools: &mut Tools) -> Result<u32, Error> {
         let slots = self.graph.slots();
         let slot = slots.take().ok_or(Error::Full)?;
         let vectors = self.vectors.as_ref();
@@ -548,7 +520,7 @@ impl Index {
     ///
     /// # Safety
     /// The epoch is pinned since the entry was in the table, or in the making.
-    unsafe fn abandon(&self, id: u32, entry: Entry) {
+    pub(crate) unsafe fn abandon(&self, id: u32, entry: Entry) {
         if let Entry::Slot(slot) = entry {
             // SAFETY: the caller's promise.
             unsafe { self.sharers.leave(&self.graph, slot, id) };

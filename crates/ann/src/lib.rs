@@ -103,6 +103,7 @@ mod options;
 mod plan;
 mod prepared;
 mod query;
+mod renewal;
 mod save;
 mod search;
 mod sharers;

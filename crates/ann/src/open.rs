@@ -50,17 +50,24 @@ impl Index {
         {
             index.graph.train(Codebook::from_parts(parts.clone()));
         }
+        if let Some(codebook) = index.graph.codebook() {
+            codebook.restore_centres(&contents.centres)?;
+        }
         let Contents {
             entry,
             spread,
+            widths,
+            upper,
+            lacks_errors,
             ids,
             zero_ids,
             ..
         } = contents;
         index.graph.spread_mut().restore(spread);
+        index.samples.restore(widths);
         let bereaved = index
             .graph
-            .restore(blocks, shape.slots, &ids, entry)
+            .restore((blocks, lacks_errors), shape.slots, &ids, entry)
             .map_err(|Defect { slot, what }| generation.damaged_block(&shape, slot, what))?;
         index.linked.store(entry.is_some(), Ordering::Release);
         index.restore_ids(&ids, &zero_ids)?;
@@ -69,6 +76,7 @@ impl Index {
                 index.sharers.join(&index.graph, slot, id);
             }
         }
+        let has_upper = index.graph.restore_upper(&upper);
         let generation = Arc::new(generation);
         if let Some(vectors) = &mut index.vectors {
             match index.options.placement {
@@ -79,11 +87,19 @@ impl Index {
                 Placement::Memory => Source::read(&generation, vectors.array_mut())?,
             }
         }
+        if lacks_errors {
+            index.renewal.begin(index.graph.slots().end());
+        }
         *index.generation.get_mut() = Some(generation);
         index.with_workspace(|Workspace { participant, tools }| {
             let _pin = participant.pin();
             // SAFETY: the epoch is pinned, and nobody has killed anything yet.
-            unsafe { index.graph.relink_all(bereaved, &mut tools.space) };
+            unsafe {
+                index.graph.relink_all(bereaved, &mut tools.space);
+                if !has_upper {
+                    index.graph.rebuild_upper(&mut tools.space);
+                }
+            }
         });
         Ok(index)
     }

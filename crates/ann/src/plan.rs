@@ -40,6 +40,9 @@ const STARVED_AFTER: f64 = 4.0;
 /// Width of the widest walk with a sorted array of candidates.
 const SORTED_BEAM_MAX: usize = 2_048;
 
+/// Factor by which a walk for a filter looks for more if all that it has found is in doubt.
+const DOUBTED_GROWTH: usize = 4;
+
 /// Number of walks that the pace is about the mean of.
 const PACE_SAMPLES: f32 = 64.0;
 
@@ -122,6 +125,24 @@ impl Pace {
 }
 
 impl Plan {
+    /// The plan after a walk that has left in doubt whether others are as near as all that it has
+    /// found; None if the answer has to do. `held` is the number of vectors.
+    pub(crate) fn after_doubt(self, held: usize) -> Option<Plan> {
+        let Plan::Walk(walk) = self else { return None };
+        let rescored = DOUBTED_GROWTH * walk.rescored;
+        let scan = Plan::ScanOfCodes { rescored };
+        match walk.candidates {
+            Candidates::Sieved { .. } if rescored <= SORTED_BEAM_MAX => {
+                Some(Plan::Walk(Walk { rescored, ..walk }))
+            }
+            Candidates::Sieved { .. } => Some(scan),
+            Candidates::Sorted | Candidates::Heaps => {
+                let is_cheap = held <= SORTED_BEAM_MAX * SCANNED_PER_BEAM;
+                is_cheap.then_some(scan)
+            }
+        }
+    }
+
     pub(crate) fn new(question: Question<'_>) -> Plan {
         let Question {
             search,

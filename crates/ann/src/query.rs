@@ -161,22 +161,28 @@ impl Index {
             let undirected = self.undirected_admitted(search);
             codebook.prepare(&kept.floats, &mut space.query);
             space.counts = Counts::default();
-            slots.clear();
             let find = Find {
                 graph: &self.graph,
                 contents,
                 codebook,
                 filter: search.filter,
             };
-            let found = (&mut *space, &mut *slots);
-            // SAFETY: the epoch is pinned.
-            explanation.way = unsafe { self.find(plan, &find, search, found) }?;
-            ranked.clear();
-            let found = (&mut *space, &mut *slots);
-            // SAFETY: the epoch has been pinned since before.
-            let measured =
-                unsafe { find.rank_found(explanation.way, search, found, &mut scorer, ranked) };
-            explanation.rescored = measured as u64;
+            let mut next = Some(plan);
+            while let Some(plan) = next {
+                slots.clear();
+                let found = (&mut *space, &mut *slots);
+                // SAFETY: the epoch is pinned.
+                explanation.way = unsafe { self.find(plan, &find, search, found) }?;
+                ranked.clear();
+                let found = (&mut *space, &mut *slots);
+                // SAFETY: the epoch has been pinned since before.
+                let (measured, is_open) =
+                    unsafe { find.rank_found(explanation.way, search, found, &mut scorer, ranked) };
+                explanation.rescored += measured as u64;
+                next = plan
+                    .after_doubt(held)
+                    .filter(|_| is_open && explanation.way == Way::Walk);
+            }
             let ranks = undirected.into_iter();
             ranked.extend(ranks.map(|id| Ranked::undirected(id, &scorer)));
             if self.moves.any_since(ended) {
@@ -463,7 +469,7 @@ impl Find<'_> {
 
     /// Adds to `ranked` the ids of the slots that were found, as far as they may be among the
     /// nearest for all that their estimates tell, or as many as the search names. Returns the
-    /// number of slots measured.
+    /// number of slots measured, and whether others may be as near as all of these.
     ///
     /// How many are in doubt depends on the data: near copies of one another all are, and so are
     /// thousands where the matches of a filter begin just where most vectors are.
@@ -477,20 +483,20 @@ impl Find<'_> {
         (space, slots): (&mut Space, &mut Vec<u32>),
         scorer: &mut Scorer<'_>,
         ranked: &mut Vec<Ranked>,
-    ) -> usize {
+    ) -> (usize, bool) {
         if search.rescored.is_some() && !search.exact {
             // SAFETY: the caller's promise.
             unsafe { self.contents.rank(slots, search, scorer, ranked) };
-            return slots.len();
+            return (slots.len(), false);
         }
         let is_certain = self.codebook.error(1.0) == 0.0 && !search.exact;
         if way == Way::Walk {
             // SAFETY: as above.
             unsafe { self.put_doubts(space, slots) };
         }
-        let (mut room, mut measured) = (slots.len(), 0);
+        let mut measured = 0;
         let mut rescanned = false;
-        loop {
+        let is_open = loop {
             let more = match measured {
                 0 => search.k.max(RANKED_AT_ONCE),
                 _ => RANKED_AT_ONCE.max(measured / 4),
@@ -515,25 +521,28 @@ impl Find<'_> {
                 measured = end;
                 continue;
             }
-            if nearest_left.is_some() || way == Way::Walk || is_certain {
-                break;
+            if nearest_left.is_some() || is_certain {
+                break false;
             }
-            if slots.len() < room {
+            if way == Way::Walk {
+                break true;
+            }
+            if slots.len() < space.room {
                 // The scan has found no more.
-                break;
+                break false;
             }
-            room = room.saturating_mul(KEPT_GROWTH);
             rescanned = true;
             slots.clear();
+            let room = space.room.saturating_mul(KEPT_GROWTH);
             // SAFETY: as above.
             unsafe { self.scan_codes(room, search.exact, space, slots) };
             measured = measured.min(slots.len());
-        }
+        };
         if rescanned {
             // Slots change places in the order while others write.
             Ranked::dedup(ranked);
         }
-        measured
+        (measured, is_open)
     }
 
     /// Makes of the estimates of a walk how near the slots may be, and puts them in that order.
@@ -570,6 +579,7 @@ impl Find<'_> {
     /// # Safety
     /// The epoch is pinned until the last use of the slots.
     unsafe fn scan_codes(&self, kept: usize, exact: bool, space: &mut Space, slots: &mut Vec<u32>) {
+        space.room = kept;
         let mut nearest = Nearest::new(kept, kept.min(self.contents.ids.end() as usize));
         let Space {
             query,

@@ -140,6 +140,7 @@ impl Index {
             true => self.graph.dying(),
             false => Vec::new(),
         };
+        let upper = self.graph.upper_words();
         // From here on changes go on. Only training, which fills slots anew, waits until the few
         // blocks there are at that time have been copied.
         let gate = RwLockWriteGuard::downgrade(gate);
@@ -193,11 +194,18 @@ impl Index {
                 steps.passed(bytes)?;
             }
         }
+        // Centres are only ever added: these are all that the blocks copied may name.
+        let centres = self.graph.codebook();
+        let centres = centres.map_or(Vec::new(), |codebook| codebook.centre_points());
         let contents = Contents {
             options: self.options,
             codebook,
             entry,
             spread: self.graph.spread().exponent(),
+            widths: self.samples.widths(),
+            centres,
+            upper,
+            lacks_errors: false,
             ids: tables.ids,
             zero_ids: tables.zero_ids,
         };

@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::memory::{Array, Place};
+use crate::memory::{Array, GrowError, Place};
 
 /// The number of the origin of the codebook's space, the mean of a sample. It has no point.
 pub(crate) const ORIGIN: u32 = 0;
@@ -86,6 +86,11 @@ impl Centres {
         }
         self.count.store(at + 1, Ordering::Release);
         Some(at + 1)
+    }
+
+    /// Makes sure that there is memory for another centre.
+    pub(super) fn ensure_another(&self) -> Result<(), GrowError> {
+        self.points.ensure(self.count.load(Ordering::Relaxed))
     }
 
     /// Bytes of all points.

@@ -35,6 +35,7 @@ mod tests;
 
 use crate::Metric;
 use crate::kernels::kernels;
+use crate::memory::GrowError;
 use centres::Centres;
 pub(crate) use centres::ORIGIN;
 pub(crate) use query::Query;
@@ -107,6 +108,16 @@ pub(crate) struct Parts {
     pub(crate) mean: Vec<f32>,
 }
 
+impl Parts {
+    /// Number of elements of a centre; 0 where codes have none.
+    pub(crate) fn centre_elements(&self) -> usize {
+        match self.kind.is_trained() {
+            true => padded_dimensions(self.kind, self.kind.code_bytes(self.dimensions)),
+            false => 0,
+        }
+    }
+}
+
 /// Turns vectors into codes, and estimates how far codes are from queries. Immutable once made.
 ///
 /// Vectors are finite and, for the cosine, of length 1. If their squared lengths overflow an `f32`,
@@ -168,6 +179,37 @@ impl Codebook {
     /// Whether codes are taken from centres.
     pub(crate) fn has_centres(&self) -> bool {
         self.parts.kind.is_trained()
+    }
+
+    /// The points of all centres, one behind the other.
+    pub(crate) fn centre_points(&self) -> Vec<f32> {
+        let centres = 1..=self.centres.len() as u32;
+        let points = centres.filter_map(|centre| self.centres.point(centre));
+        points.flatten().copied().collect()
+    }
+
+    /// Takes over the points of centres.
+    pub(crate) fn restore_centres(&self, points: &[f32]) -> Result<(), GrowError> {
+        for point in points.chunks_exact(self.padded_dimensions()) {
+            self.centres.ensure_another()?;
+            self.centres.add(point, usize::MAX);
+        }
+        Ok(())
+    }
+
+    /// The length of what a code leaves out of its vector, from the code itself. It is taken from
+    /// the origin.
+    pub(crate) fn error_of(&self, code: &[u8], meta: &Meta) -> f32 {
+        if !self.parts.kind.is_trained() {
+            return 0.0;
+        }
+        let mut levels = vec![0; self.padded_dimensions()];
+        self.levels_of(code, &mut levels);
+        let levels = levels[..self.parts.dimensions].iter();
+        let coded = levels.map(|&level| meta.scale * (f32::from(level) - self.middle()));
+        let squared: f32 = coded.map(|x| x * x).sum();
+        // What is left out is at right angles to the vector.
+        (squared - meta.norm).max(0.0).sqrt()
     }
 
     /// Bytes of a centre.

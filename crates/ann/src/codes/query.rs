@@ -305,7 +305,7 @@ impl Codebook {
     }
 
     /// The level that stands for zero.
-    fn middle(&self) -> f32 {
+    pub(super) fn middle(&self) -> f32 {
         match self.parts.kind {
             Kind::Nibbles => nibbles::CENTRE,
             _ => bytes::CENTRE,

@@ -54,6 +54,11 @@ impl Outdated {
         noted.extend(slots.take(room));
     }
 
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
+    }
+
     /// Takes one of the slots.
     pub(crate) fn take(&self) -> Option<u32> {
         self.0.lock().pop_front()

@@ -23,8 +23,17 @@ const BATCH_MIN: usize = 32;
 /// so a sweep ends before the next batch is half full.
 const PASSED_PER_DEATH: u32 = 2 * BATCH_SHARE;
 
-/// Number of neighbours of a dead slot that are tried as links of a slot that linked to it.
-const HEIRS_TRIED_MAX: usize = 8;
+/// Number of neighbours of dead slots that are tried as links of a slot that linked to these.
+const HEIRS_TRIED_MAX: usize = 32;
+
+/// The occasion of a share of mending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Haste {
+    /// A change, after which many dead slots are mended out together.
+    Change,
+    /// Idle time: whatever is dead is mended out.
+    Idle,
+}
 
 /// The progress of dead slots out of the graph.
 #[derive(Debug, Default)]
@@ -171,14 +180,25 @@ impl Graph {
     ///
     /// # Safety
     /// The epoch is pinned.
-    pub(crate) unsafe fn mend(&self, epochs: &Epochs, space: &mut Space) {
+    pub(crate) unsafe fn mend(&self, haste: Haste, epochs: &Epochs, space: &mut Space) {
         // SAFETY: the caller's promise.
         unsafe {
-            self.mend_by(self.codebook(), epochs, space);
+            self.mend_by(self.codebook(), haste, epochs, space);
             if let (Some(upper), Some(codebook)) = (&self.upper, self.codebook()) {
-                upper.mend(codebook, epochs, space);
+                upper.mend(codebook, haste, epochs, space);
             }
         }
+    }
+
+    /// Whether no dead slot is left to be mended out of the links.
+    pub(crate) fn is_mended(&self) -> bool {
+        let is_mended =
+            |graph: &Graph| graph.killed.lock().is_empty() && graph.mending.lock().batch.is_empty();
+        is_mended(self)
+            && self
+                .upper
+                .as_ref()
+                .is_none_or(|upper| is_mended(upper.graph()))
     }
 
     /// Does a share of the mending of this level, unless somebody else is at it.
@@ -188,6 +208,7 @@ impl Graph {
     pub(super) unsafe fn mend_by(
         &self,
         codebook: Option<&Codebook>,
+        haste: Haste,
         epochs: &Epochs,
         space: &mut Space,
     ) {
@@ -197,12 +218,16 @@ impl Graph {
         let mending = &mut *mending;
         let Some(codebook) = codebook else {
             // Nothing is linked, so only those who found a dead slot in a table can read it.
-            return self.mend_unlinked(epochs, mending);
+            return self.mend_unlinked(haste, epochs, mending);
         };
         match mending.stage {
             Stage::Idle => {
                 let full = (self.slots.end() / BATCH_SHARE) as usize;
-                if self.close_batch(full.max(BATCH_MIN), mending) {
+                let full = match haste {
+                    Haste::Change => full.max(BATCH_MIN),
+                    Haste::Idle => 1,
+                };
+                if self.close_batch(full, mending) {
                     mending.stage = Stage::Closing(epochs.advance());
                 }
             }
@@ -246,10 +271,14 @@ impl Graph {
     }
 
     /// Does a share of the mending in a graph without links.
-    fn mend_unlinked(&self, epochs: &Epochs, mending: &mut Mending) {
+    fn mend_unlinked(&self, haste: Haste, epochs: &Epochs, mending: &mut Mending) {
+        let full = match haste {
+            Haste::Change => BATCH_MIN,
+            Haste::Idle => 1,
+        };
         if let Stage::Draining(mark) = mending.stage {
             self.drain(epochs, mark, mending);
-        } else if self.close_batch(BATCH_MIN, mending) {
+        } else if self.close_batch(full, mending) {
             mending.stage = Stage::Draining(epochs.advance());
         }
     }

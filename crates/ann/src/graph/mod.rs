@@ -53,6 +53,7 @@ pub(crate) use slots::Slots;
 pub(crate) use space::{Counts, Space};
 
 use centre::Outdated;
+pub(crate) use mend::Haste;
 use mend::Mending;
 use upper::Upper;
 
@@ -203,6 +204,12 @@ impl Graph {
         let encode = |code: &mut [u8]| codebook.encode(vector, centre, &mut space.rotated, code);
         // SAFETY: the caller's promise.
         unsafe { self.block(slot).write(id, encode) };
+    }
+
+    /// Whether a slot links to others and is not dead.
+    pub(crate) fn is_linked(&self, slot: u32) -> bool {
+        // A slot that was given out just now may have no room yet.
+        self.blocks.get(slot).is_some() && self.block(slot).is_linked()
     }
 
     /// The growth of distances from neighbour to neighbour.

@@ -9,6 +9,7 @@
 use super::Graph;
 use super::space::Space;
 use crate::IdSet;
+use crate::codes::Meta;
 use crate::memory::Array;
 
 /// The slots that a snapshot takes.
@@ -62,15 +63,25 @@ impl Graph {
     /// Takes over the blocks of a snapshot. `ids` are all ids and their slots, all below `slots`;
     /// `entry` is one of the slots. A block becomes that of the first id that has its slot.
     ///
-    /// The blocks' codes are taken as they are. Returns the slots that have to be linked again.
+    /// The blocks' codes are taken as they are; those of the format's version 1 lack errors. Returns the slots that have to be linked again.
     pub(crate) fn restore(
         &mut self,
-        blocks: Array,
+        (blocks, lacks_errors): (Array, bool),
         slots: u32,
         ids: &[(u32, u32)],
         entry: Option<u32>,
     ) -> Result<Vec<u32>, Defect> {
         self.blocks = blocks;
+        if lacks_errors {
+            for slot in 0..slots {
+                let error_of = |code: &[u8], meta: &Meta| {
+                    let codebook = self.codebook();
+                    codebook.map_or(0.0, |codebook| codebook.error_of(code, meta))
+                };
+                // SAFETY: nobody else has the graph yet.
+                unsafe { self.block(slot).modernise(error_of) };
+            }
+        }
         let mut taken = IdSet::default();
         for &(id, slot) in ids {
             let block = self.block(slot);
@@ -90,10 +101,9 @@ impl Graph {
                 bereaved.push(slot);
             }
             block.correct_in_degree(links);
-            match block.is_dead() {
-                true if links == 0 && block.degree() == 0 => free.push(slot),
-                true => killed.push(slot),
-                false => {}
+            if block.is_dead() {
+                let is_free = links == 0 && block.degree() == 0;
+                if is_free { &mut free } else { &mut killed }.push(slot);
             }
         }
         // Slots are taken from the end.
@@ -113,12 +123,15 @@ impl Graph {
         taken: usize,
         entry: Option<u32>,
     ) -> Result<Vec<u32>, Defect> {
+        let centres = self
+            .codebook()
+            .map_or(0, |codebook| codebook.centres().len());
         let mut in_degrees = vec![0u32; slots as usize];
         let mut alive = 0;
         for slot in 0..slots {
             let block = self.block(slot);
             let defect = |what| Defect { slot, what };
-            block.check(slots).map_err(defect)?;
+            block.check(slots, centres).map_err(defect)?;
             if block.degree() > 0 && entry.is_none() {
                 return Err(defect("a block has links, and there is no entry"));
             }
@@ -145,6 +158,35 @@ impl Graph {
                 // SAFETY: the caller's promise.
                 unsafe { self.relink(codebook, slot, space) };
             }
+        }
+    }
+
+    /// The upper level as words, for a snapshot. No change may be under way.
+    pub(crate) fn upper_words(&self) -> Vec<u32> {
+        self.upper
+            .as_ref()
+            .map_or(Vec::new(), |upper| upper.words())
+    }
+
+    /// Takes over the upper level of a snapshot; false if the words are none.
+    pub(crate) fn restore_upper(&mut self, words: &[u32]) -> bool {
+        let Some(mut upper) = self.upper.take() else {
+            return false;
+        };
+        let is_there = |slot| slot < self.slots.end() && self.block(slot).is_linked();
+        let restored = upper.restore(self, words, is_there);
+        self.upper = Some(upper);
+        restored
+    }
+
+    /// Builds the upper level of a restored graph that came without one.
+    ///
+    /// # Safety
+    /// The epoch is pinned, and nobody else has the graph yet.
+    pub(crate) unsafe fn rebuild_upper(&self, space: &mut Space) {
+        if let (Some(upper), Some(codebook)) = (&self.upper, self.codebook()) {
+            // SAFETY: the caller's promise.
+            unsafe { upper.rebuild(self, codebook, space) };
         }
     }
 }

@@ -41,6 +41,8 @@ pub(crate) struct Space {
     pub rotated: Vec<f32>,
     /// The estimates of the slots that a scan of codes has kept, in their order.
     pub estimates: Vec<f32>,
+    /// Number of slots that the last scan of codes had room for.
+    pub room: usize,
     pub counts: Counts,
 }
 

@@ -30,10 +30,7 @@ impl Graph {
             Some(_) => 0,
             None => self.slots.end(),
         };
-        places(slots).filter(|&slot| {
-            // A slot that was given out just now may have no room yet.
-            self.blocks.get(slot).is_some() && self.block(slot).is_linked()
-        })
+        places(slots).filter(|&slot| self.is_linked(slot))
     }
 }
 

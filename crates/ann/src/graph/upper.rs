@@ -17,7 +17,7 @@ use super::pool::Pool;
 use super::reach::Reach;
 use super::space::Space;
 use super::starts::scattered;
-use super::{Graph, Layout};
+use super::{Graph, Haste, Layout};
 use crate::codes::Codebook;
 use crate::epoch::Epochs;
 
@@ -96,6 +96,105 @@ impl Upper {
         self.places.lock().insert(below, slot);
     }
 
+    /// The level as words, for a snapshot: the number of slots, then for each the slot below, the
+    /// number of links and the links, as places in this list of slots. No change may be under way.
+    pub(super) fn words(&self) -> Vec<u32> {
+        let places = self.places.lock();
+        let mut alive: Vec<(u32, u32)> =
+            places.iter().map(|(&below, &slot)| (slot, below)).collect();
+        alive.sort_unstable();
+        let place_of = |slot| alive.binary_search_by_key(&slot, |&(slot, _)| slot).ok();
+        let mut words = vec![alive.len() as u32];
+        for &(slot, below) in &alive {
+            words.extend([below, 0]);
+            let count = words.len() - 1;
+            self.graph.block(slot).for_each_link(|link| {
+                if let Some(place) = place_of(link) {
+                    words[count] += 1;
+                    words.push(place as u32);
+                }
+            });
+        }
+        words
+    }
+
+    /// Takes over the level of a snapshot. Slots that `is_there` refuses are left out. False if the
+    /// words are no level, or if there is no memory for it; then the level is empty.
+    pub(super) fn restore(
+        &mut self,
+        below: &Graph,
+        words: &[u32],
+        is_there: impl Fn(u32) -> bool,
+    ) -> bool {
+        let Some(slots) = read(words, self.graph.layout.capacity) else {
+            return false;
+        };
+        let mut places = vec![None; slots.len()];
+        for (place, &(slot_below, _)) in places.iter_mut().zip(&slots) {
+            if !is_there(slot_below) {
+                continue;
+            }
+            let Some(slot) = self.graph.slots().take() else {
+                break;
+            };
+            if self.graph.ensure(slot).is_err() {
+                break;
+            }
+            let (from, to) = (below.block(slot_below), self.graph.block(slot));
+            // SAFETY: nobody else has either graph yet, and the slot below is filled.
+            unsafe {
+                to.write(slot_below, |code| {
+                    code.copy_from_slice(from.code());
+                    from.meta()
+                });
+            }
+            *place = Some(slot);
+            self.places.get_mut().insert(slot_below, slot);
+        }
+        for (place, (_, links)) in places.iter().zip(&slots) {
+            let Some(slot) = *place else { continue };
+            let links = links.iter().filter_map(|&link| places[link as usize]);
+            let links: Vec<u32> = links.filter(|&link| link != slot).collect();
+            for &link in &links {
+                self.graph.block(link).gain_link();
+            }
+            self.graph.block(slot).lock().replace(links.into_iter());
+        }
+        if let Some(entry) = places.into_iter().flatten().next() {
+            self.graph.change_entry(None, Some(entry));
+        }
+        true
+    }
+
+    /// Links the slots that are to be in the level, from their codes, as a snapshot that has none
+    /// leaves them.
+    ///
+    /// # Safety
+    /// The epoch is pinned, and nobody else has the graphs yet.
+    pub(super) unsafe fn rebuild(&self, below: &Graph, codebook: &Codebook, space: &mut Space) {
+        for slot_below in 0..below.slots().end() {
+            let from = below.block(slot_below);
+            if !scattered(slot_below).is_multiple_of(SHARE) || !from.is_linked() {
+                continue;
+            }
+            let Some(slot) = self.graph.slots().take() else {
+                return;
+            };
+            if self.graph.ensure(slot).is_err() {
+                return;
+            }
+            // SAFETY: the caller's promise; the slot below is filled.
+            unsafe {
+                self.graph.block(slot).write(slot_below, |code| {
+                    code.copy_from_slice(from.code());
+                    from.meta()
+                });
+                self.graph.relink(codebook, slot, space);
+            }
+            self.places.lock().insert(slot_below, slot);
+        }
+    }
+
     /// Takes the slot above one that has died out of the level.
     ///
     /// # Safety
@@ -113,9 +212,20 @@ impl Upper {
     ///
     /// # Safety
     /// The epoch is pinned.
-    pub(super) unsafe fn mend(&self, codebook: &Codebook, epochs: &Epochs, space: &mut Space) {
+    pub(super) unsafe fn mend(
+        &self,
+        codebook: &Codebook,
+        haste: Haste,
+        epochs: &Epochs,
+        space: &mut Space,
+    ) {
         // SAFETY: the caller's promise.
-        unsafe { self.graph.mend_by(Some(codebook), epochs, space) };
+        unsafe { self.graph.mend_by(Some(codebook), haste, epochs, space) };
+    }
+
+    /// The level itself.
+    pub(super) fn graph(&self) -> &Graph {
+        &self.graph
     }
 
     /// The slots below the nearest to `space.query` that a short walk of the level finds.
@@ -139,4 +249,19 @@ impl Upper {
         space.above = pool;
         starts
     }
+}
+
+/// The slots below and the links of a level's words; None if they are no level.
+fn read(words: &[u32], capacity: usize) -> Option<Vec<(u32, &[u32])>> {
+    let (&count, mut rest) = words.split_first()?;
+    let mut slots = Vec::new();
+    while let [below, degree, more @ ..] = rest {
+        let (links, others) = more.split_at_checked(*degree as usize)?;
+        if links.len() > capacity || links.iter().any(|link| *link >= count) {
+            return None;
+        }
+        slots.push((*below, links));
+        rest = others;
+    }
+    (rest.is_empty() && slots.len() == count as usize).then_some(slots)
 }

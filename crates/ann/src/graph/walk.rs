@@ -57,7 +57,7 @@ impl Graph {
         bypassed.clear();
         let Some(entry) = self.entry() else { return };
         batch.clear();
-        let is_linked = |slot: &u32| self.block(*slot).is_linked();
+        let is_linked = |slot: &u32| self.is_linked(*slot);
         let starts = starts.into_iter().flatten().flatten().filter(is_linked);
         for slot in std::iter::once(entry).chain(starts).chain(self.landmarks()) {
             if visited.insert(slot) {

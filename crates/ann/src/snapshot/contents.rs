@@ -18,6 +18,14 @@ pub(crate) struct Contents {
     /// The exponent of the growth of distances from neighbour to neighbour, finite and above 0;
     /// None if it was not learned yet.
     pub(crate) spread: Option<f32>,
+    /// The widths that walks were found to need ([`crate::Calibration`]); finite and not negative.
+    pub(crate) widths: [f32; 2],
+    /// The points of the codebook's centres, one behind the other; all finite.
+    pub(crate) centres: Vec<f32>,
+    /// The upper level of the graph, as its words (`graph::upper`). Its user checks them.
+    pub(crate) upper: Vec<u32>,
+    /// Whether the blocks have no centres and no errors of codes, as in the format's version 1.
+    pub(crate) lacks_errors: bool,
     /// Ids and their slots, by ascending id.
     pub(crate) ids: Vec<(u32, u32)>,
     /// Ids of the zero vectors, ascending.
@@ -49,6 +57,14 @@ impl Contents {
         if !self.spread.is_none_or(may_be) {
             return Err("the spread is no positive number");
         }
+        if !self
+            .widths
+            .iter()
+            .all(|width| width.is_finite() && *width >= 0.0)
+        {
+            return Err("a width of walks is no positive number");
+        }
+        self.check_centres()?;
         if !self.ids.is_sorted_by(|(a, _), (b, _)| a < b)
             || !self.zero_ids.is_sorted_by(|a, b| a < b)
         {
@@ -59,6 +75,21 @@ impl Contents {
         }
         if !self.ids.iter().all(|&(_, slot)| is_slot(slot)) {
             return Err("an id has a slot beyond the last");
+        }
+        Ok(())
+    }
+
+    fn check_centres(&self) -> Result<(), &'static str> {
+        let elements = self.codebook.as_ref().map_or(0, Parts::centre_elements);
+        let are_whole = match elements {
+            0 => self.centres.is_empty(),
+            elements => self.centres.len().is_multiple_of(elements),
+        };
+        if !are_whole {
+            return Err("the codebook's centres have a wrong number of elements");
+        }
+        if !self.centres.iter().all(|element| element.is_finite()) {
+            return Err("a centre of the codebook is not finite");
         }
         Ok(())
     }
@@ -117,6 +148,10 @@ mod tests {
             }),
             entry: Some(3),
             spread: Some(0.1),
+            widths: [1.0, 2.0],
+            centres: vec![0.5; 128],
+            upper: vec![7],
+            lacks_errors: false,
             ids: vec![(1, 3), (5, 0), (9, 1)],
             zero_ids: vec![0, 4, 10],
         }

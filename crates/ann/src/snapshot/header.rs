@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::checksum::Checksum;
 use super::contents::mean_elements;
-use super::layout::{Counts, HEADER_BYTES, Layout, VERSION};
+use super::layout::{Counts, HEADER_BYTES, Layout, VERSION, VERSION_MIN};
 use super::{Contents, Shape, SnapshotError};
 use crate::codes::{Kind, Parts};
 use crate::{Codes, Metric, Options, Placement, Quantization};
@@ -25,7 +25,7 @@ pub(super) struct Header {
     pub(super) shape: Shape,
     pub(super) counts: Counts,
     pub(super) layout: Layout,
-    /// The contents without their tables: no mean, no ids.
+    /// The contents without their tables: no mean, no centres, no upper level, no ids.
     pub(super) contents: Contents,
     /// The checksum of the list of checksums.
     pub(super) checksum: Checksum,
@@ -39,6 +39,7 @@ impl Header {
             codebook,
             entry,
             spread,
+            widths,
             ..
         } = &self.contents;
         let mut fields = Fields::default();
@@ -75,6 +76,11 @@ impl Header {
         fields.put(&spread.unwrap_or(NO_SPREAD).to_le_bytes());
         fields.put(&seed.to_le_bytes());
         fields.put(&self.checksum.to_bytes());
+        fields.put(&self.counts.centre_elements.to_le_bytes());
+        fields.put(&self.counts.upper_words.to_le_bytes());
+        for width in widths {
+            fields.put(&width.to_le_bytes());
+        }
 
         let mut bytes = [0; HEADER_BYTES];
         bytes[..fields.0.len()].copy_from_slice(&fields.0);
@@ -97,7 +103,7 @@ impl Header {
             });
         }
         let version = reader.u32();
-        if version != VERSION {
+        if !(VERSION_MIN..=VERSION).contains(&version) {
             return Err(SnapshotError::Version {
                 path: path.to_owned(),
                 found: version,
@@ -110,7 +116,8 @@ impl Header {
             return Err(SnapshotError::damaged(path, 0, what));
         }
         let damaged = |what| SnapshotError::damaged(path, 0, what);
-        let (header, length) = Header::fields(reader).map_err(damaged)?;
+        let (mut header, length) = Header::fields(reader).map_err(damaged)?;
+        header.contents.lacks_errors = version < VERSION;
         if length != file_bytes {
             return Err(damaged("the file is not as long as it was written"));
         }
@@ -141,6 +148,8 @@ impl Header {
         let spread = f32::from_le_bytes(reader.take());
         let seed = reader.u64();
         let checksum = Checksum::from_bytes(reader.take());
+        let (centre_elements, upper_words) = (reader.u64(), reader.u64());
+        let widths = std::array::from_fn(|_| f32::from_le_bytes(reader.take()));
 
         shape.check()?;
         let options = Options {
@@ -161,6 +170,8 @@ impl Header {
         }
         let counts = Counts {
             mean_elements: mean_elements_found,
+            centre_elements,
+            upper_words,
             ids,
             zero_ids,
         };
@@ -177,6 +188,10 @@ impl Header {
                 codebook,
                 entry: (entry != NO_ENTRY).then_some(entry),
                 spread: (spread != NO_SPREAD).then_some(spread),
+                widths,
+                centres: Vec::new(),
+                upper: Vec::new(),
+                lacks_errors: false,
                 ids: Vec::new(),
                 zero_ids: Vec::new(),
             },

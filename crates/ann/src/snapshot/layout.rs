@@ -6,8 +6,10 @@ use super::checksum::{Checksum, pieces};
 
 /// Bytes of the header of either kind of file, which is the offset of what follows it.
 pub(super) const HEADER_BYTES: usize = 4096;
-/// The version of the format.
-pub(super) const VERSION: u32 = 1;
+/// The version of the format that is written.
+pub(super) const VERSION: u32 = 2;
+/// The oldest version that is read.
+pub(super) const VERSION_MIN: u32 = 1;
 
 /// Blocks begin at multiples of this, as kernels want them.
 pub(super) const BLOCK_ALIGNMENT: u32 = 64;
@@ -86,6 +88,8 @@ impl Shape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) mean_elements: u32,
+    pub(super) centre_elements: u64,
+    pub(super) upper_words: u64,
     pub(super) ids: u64,
     pub(super) zero_ids: u64,
 }
@@ -95,6 +99,8 @@ pub(super) struct Counts {
 pub(super) struct Layout {
     pub(super) blocks: Range<u64>,
     pub(super) mean: Range<u64>,
+    pub(super) centres: Range<u64>,
+    pub(super) upper: Range<u64>,
     pub(super) ids: Range<u64>,
     pub(super) zero_ids: Range<u64>,
     pub(super) checksums: Range<u64>,
@@ -111,7 +117,9 @@ impl Layout {
         let header = 0..HEADER_BYTES as u64;
         let blocks = behind(&header, shape.blocks_bytes(), 1)?;
         let mean = behind(&blocks, counts.mean_elements.into(), 4)?;
-        let ids = behind(&mean, counts.ids, 8)?;
+        let centres = behind(&mean, counts.centre_elements, 4)?;
+        let upper = behind(&centres, counts.upper_words, 4)?;
+        let ids = behind(&upper, counts.ids, 8)?;
         let zero_ids = behind(&ids, counts.zero_ids, 4)?;
         let mut checksum_count = pieces(zero_ids.end - blocks.start);
         // All segments but the last have one length.
@@ -123,6 +131,8 @@ impl Layout {
         Some(Layout {
             blocks,
             mean,
+            centres,
+            upper,
             ids,
             zero_ids,
             checksums,
@@ -193,17 +203,21 @@ mod tests {
         };
         let counts = Counts {
             mean_elements: 3,
+            centre_elements: 2,
+            upper_words: 1,
             ids: 2,
             zero_ids: 1,
         };
         let layout = Layout::new(&shape, &counts).unwrap();
         assert_eq!(layout.blocks, 4096..4480);
         assert_eq!(layout.mean, 4480..4492);
-        assert_eq!(layout.ids, 4492..4508);
-        assert_eq!(layout.zero_ids, 4508..4512);
+        assert_eq!(layout.centres, 4492..4500);
+        assert_eq!(layout.upper, 4500..4504);
+        assert_eq!(layout.ids, 4504..4520);
+        assert_eq!(layout.zero_ids, 4520..4524);
         // One piece of the graph, one of a segment.
-        assert_eq!(layout.checksums, 4512..4544);
-        assert_eq!(layout.body(), 4096..4512);
+        assert_eq!(layout.checksums, 4524..4556);
+        assert_eq!(layout.body(), 4096..4524);
     }
 
     #[test]
@@ -216,6 +230,8 @@ mod tests {
         for (ids, zero_ids) in [(u64::MAX, 0), (0, u64::MAX), (u64::MAX / 8, u64::MAX / 4)] {
             let counts = Counts {
                 mean_elements: u32::MAX,
+                centre_elements: 0,
+                upper_words: 0,
                 ids,
                 zero_ids,
             };

@@ -64,6 +64,10 @@ pub(crate) fn open(directory: &Path) -> Result<Opened, SnapshotError> {
     if let Some(codebook) = &mut contents.codebook {
         codebook.mean = numbers(table(&layout.mean)).map(f32::from_bits).collect();
     }
+    contents.centres = numbers(table(&layout.centres))
+        .map(f32::from_bits)
+        .collect();
+    contents.upper = numbers(table(&layout.upper)).collect();
     let ids = numbers(table(&layout.ids)).step_by(2);
     let slots = numbers(table(&layout.ids)).skip(1).step_by(2);
     contents.ids = ids.zip(slots).collect();

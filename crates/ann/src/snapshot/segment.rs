@@ -4,10 +4,13 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::checksum::Checksum;
-use super::layout::{HEADER_BYTES, VERSION};
+use super::layout::HEADER_BYTES;
 use super::{Shape, SnapshotError};
 
 const MAGIC: &[u8; 8] = b"ANNVECTS";
+
+/// The version of these files, which is older than that of `graph`: generations share them.
+const VERSION: u32 = 1;
 
 /// A file of full vectors in a generation that was written or opened, with what the next generation
 /// needs to use it again.

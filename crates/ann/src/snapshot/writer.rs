@@ -140,6 +140,8 @@ impl Writer {
             .map_or(&[][..], |parts| &parts.mean);
         let counts = Counts {
             mean_elements: mean.len() as u32,
+            centre_elements: contents.centres.len() as u64,
+            upper_words: contents.upper.len() as u64,
             ids: contents.ids.len() as u64,
             zero_ids: contents.zero_ids.len() as u64,
         };
@@ -148,6 +150,10 @@ impl Writer {
         assert_eq!(self.next_segment(), None, "segments are missing");
 
         self.graph.put_all(mean, |element| element.to_le_bytes())?;
+        self.graph
+            .put_all(&contents.centres, |element| element.to_le_bytes())?;
+        self.graph
+            .put_all(&contents.upper, |word| word.to_le_bytes())?;
         self.graph.put_all(&contents.ids, |(id, slot)| {
             (u64::from(*slot) << 32 | u64::from(*id)).to_le_bytes()
         })?;
@@ -168,11 +174,7 @@ impl Writer {
             shape: self.shape,
             counts,
             checksum: Checksum::of(&checksums),
-            contents: Contents {
-                ids: Vec::new(),
-                zero_ids: Vec::new(),
-                ..contents.clone()
-            },
+            contents: contents.clone(),
             layout: layout.clone(),
         };
         files::step(Step::Write, &path)

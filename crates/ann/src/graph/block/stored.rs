@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::{Block, DEAD, DEGREE, Header, Layout};
+use crate::codes::{Meta, ORIGIN};
 
 /// The offsets of the fields of [`Header`] behind the code, as `docs/snapshot-format.md` draws
 /// them.
@@ -55,15 +56,37 @@ impl Block<'_> {
         }
     }
 
+    /// Makes a block of the format's version 1 one of today: it has no centre, its in-degree is in
+    /// another place, and `error_of` finds the error of its code.
+    ///
+    /// # Safety
+    /// Nobody else has the block.
+    pub(crate) unsafe fn modernise(&self, error_of: impl FnOnce(&[u8], &Meta) -> f32) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let header = self.start.add(self.layout.code_bytes).cast::<Header>();
+            let mut meta = (*header).meta;
+            // It was where the centre is now.
+            let in_degree = meta.centre;
+            meta.centre = ORIGIN;
+            meta.error = error_of(self.code(), &meta);
+            (*header).meta = meta;
+            self.header().in_degree.store(in_degree, Ordering::Relaxed);
+        }
+    }
+
     /// Checks a block that comes from a snapshot of this many slots; the error names what is wrong.
     /// Slots that a sound block links to may be read.
-    pub(crate) fn check(&self, slots: u32) -> Result<(), &'static str> {
+    pub(crate) fn check(&self, slots: u32, centres: usize) -> Result<(), &'static str> {
         let state = self.header().state.load(Ordering::Relaxed);
         if state & !(DEAD | DEGREE) != 0 {
             return Err("the state of a block is unknown");
         }
         if (state & DEGREE) as usize > self.layout.capacity {
             return Err("a block has more links than there is room for");
+        }
+        if self.header().meta.centre as usize > centres {
+            return Err("a code has a centre that there isn't");
         }
         let mut sound = true;
         self.for_each_link(|link| sound &= link < slots);
@@ -134,8 +157,8 @@ mod tests {
                 let mut links = Vec::new();
                 copy.for_each_link(|link| links.push(link));
                 assert_eq!(links, [5, 8]);
-                assert_eq!(copy.check(9), Ok(()));
-                assert!(copy.check(8).is_err());
+                assert_eq!(copy.check(9, 4), Ok(()));
+                assert!(copy.check(8, 4).is_err());
             });
         });
     }
@@ -151,7 +174,7 @@ mod tests {
                 (1 << 31, false),
             ] {
                 block.header().state.store(state, Ordering::Relaxed);
-                assert_eq!(block.check(1).is_ok(), sound, "{state:x}");
+                assert_eq!(block.check(1, 0).is_ok(), sound, "{state:x}");
             }
         });
     }
