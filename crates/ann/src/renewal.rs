@@ -121,9 +121,10 @@ impl Index {
             tools.kept.floats = self.coded(slot);
             let _moving = self.moves.begin();
             // Without room the vector stays where it is.
-            let Ok(after) = self.place(id, tools) else {
-                return;
-            };
+            tools.space.is_renewal = true;
+            let after = self.place(id, tools);
+            tools.space.is_renewal = false;
+            let Ok(after) = after else { return };
             let after = Entry::Slot(after);
             match self.enter(id, before, after) {
                 Ok(()) => self.abandon(id, before),

@@ -9,14 +9,14 @@
 //! The vectors that came before the centre of their cluster have worse codes. They are noted as
 //! [outdated](Outdated), and later changes give each of them another slot.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use parking_lot::Mutex;
 
 use super::Graph;
 use super::pool::Pool;
 use super::space::Space;
-use crate::codes::{Codebook, ORIGIN, Query};
+use crate::codes::{Codebook, ORIGIN};
 
 /// The ranks of two neighbours whose distances have to be told apart.
 const RANKS: (usize, usize) = (4, 16);
@@ -45,27 +45,41 @@ const NOTED_MAX: usize = 1 << 16;
 /// Slots whose codes are worse than others from centres that there are now would be. It is no harm
 /// if one of them holds something else by now.
 #[derive(Debug, Default)]
-pub(crate) struct Outdated(Mutex<VecDeque<u32>>);
+pub(crate) struct Outdated(Mutex<Noted>);
+
+/// Slots in the order in which they were noted, each once.
+#[derive(Debug, Default)]
+struct Noted {
+    queue: VecDeque<u32>,
+    all: HashSet<u32>,
+}
 
 impl Outdated {
     fn note(&self, slots: impl Iterator<Item = u32>) {
         let mut noted = self.0.lock();
-        let room = NOTED_MAX - noted.len();
-        noted.extend(slots.take(room));
+        for slot in slots {
+            if noted.queue.len() < NOTED_MAX && noted.all.insert(slot) {
+                noted.queue.push_back(slot);
+            }
+        }
     }
 
     /// Whether there is none.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.lock().is_empty()
+        self.0.lock().queue.is_empty()
     }
 
     /// Takes one of the slots.
     pub(crate) fn take(&self) -> Option<u32> {
-        self.0.lock().pop_front()
+        let mut noted = self.0.lock();
+        let slot = noted.queue.pop_front()?;
+        noted.all.remove(&slot);
+        Some(slot)
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.0.lock().capacity() * size_of::<u32>()
+        let noted = self.0.lock();
+        (noted.queue.capacity() + noted.all.capacity()) * size_of::<u32>()
     }
 }
 
@@ -98,9 +112,11 @@ impl Graph {
                 }
             }
         }
-        let (_, far) = RANKS;
-        // SAFETY: the caller's promise.
-        let distances = unsafe { self.two_distances(codebook, query, pool) };
+        let (near, far) = RANKS;
+        // What has the largest products is no neighbour.
+        let distances = pool.distance(near).zip(pool.distance(far));
+        let distances = distances.filter(|_| !codebook.links_by_product());
+        let mut is_new = false;
         if let Some((nearer, farther)) = distances {
             let error = codebook.error(squared);
             if error > ERROR_SHARE * (farther - nearer) && MIDDLE_SHARE * GAIN * farther < squared {
@@ -108,6 +124,7 @@ impl Graph {
                     pool.iter().take(far).map(|(_, slot)| read(slot)).collect();
                 let neighbours = neighbours.iter().map(Vec::as_slice);
                 if let Some(new) = codebook.add_centre(neighbours, self.centres_max(codebook)) {
+                    is_new = true;
                     let from = codebook.squared_from(query, new);
                     if from < squared {
                         (centre, squared) = (new, from);
@@ -115,28 +132,12 @@ impl Graph {
                 }
             }
         }
-        if codebook.centres().len() > 0 {
+        // A renewed vector has nothing to say of its neighbours that it had not before.
+        if is_new || codebook.centres().len() > 0 && !space.is_renewal {
+            let Space { pool, .. } = space;
             self.note_outdated(codebook, pool, squared);
         }
         centre
-    }
-
-    /// The squared distances of the neighbours of both [`RANKS`]; None if there are fewer, or if
-    /// what a walk finds are no neighbours.
-    ///
-    /// # Safety
-    /// As for [`Graph::centre_for`].
-    unsafe fn two_distances(
-        &self,
-        codebook: &Codebook,
-        query: &Query,
-        pool: &Pool,
-    ) -> Option<(f32, f32)> {
-        if codebook.links_by_product() {
-            return None;
-        }
-        let _ = query;
-        pool.distance(RANKS.0).zip(pool.distance(RANKS.1))
     }
 
     /// Notes the neighbours whose codes would be much better from a centre at this squared

@@ -22,6 +22,8 @@ pub(crate) struct Space {
     /// The query that codes are compared with when links are chosen.
     pub pair: Query,
     pub pool: Pool,
+    /// Whether the vector that is being linked was in the graph before.
+    pub is_renewal: bool,
     /// The width of the walk, as a multiple of the default one.
     pub widths: f64,
     /// The candidates of the walk through the upper level.
