@@ -45,6 +45,11 @@ pub enum ClientError {
         /// service does not know.
         behind_us: Option<u64>,
     },
+    /// An exact search was answered by a service that knows no such searches.
+    #[error(
+        "Vector Store does not know exact searches: upgrade the index service, or leave 'exact' out"
+    )]
+    NotExact,
     /// A successful answer whose body isn't the JSON that the API promises.
     #[error("Vector Store returned an invalid JSON")]
     InvalidJson,

@@ -172,7 +172,10 @@ impl Asking {
             ClientError::Aborted => {
                 anyhow::anyhow!("the index service at {} did not answer in time", self.http)
             }
-            ClientError::InvalidJson | ClientError::InvalidBinary | ClientError::Disabled => {
+            ClientError::NotExact
+            | ClientError::InvalidJson
+            | ClientError::InvalidBinary
+            | ClientError::Disabled => {
                 anyhow::anyhow!(
                     "what answers at {} is no index service, or one of another version",
                     self.http

@@ -57,6 +57,8 @@ pub enum Question<'a> {
 pub struct Answer {
     /// The form of the body.
     pub form: Form,
+    /// Whether the service says that it has searched exactly.
+    pub is_exact: bool,
     /// The body.
     pub body: Bytes,
 }
@@ -126,6 +128,9 @@ fn query_string(search: &AnnRequest) -> String {
     let mut query = format!("limit={}", search.limit);
     if !search.routing {
         query.push_str("&routing=false");
+    }
+    if search.exact {
+        query.push_str("&exact=true");
     }
     if search.debug {
         query.push_str("&debug=true");

@@ -180,7 +180,8 @@ impl Client {
         Client { inner: None }
     }
 
-    /// Finds the nearest rows of an index.
+    /// Finds the nearest rows of an index. An exact search fails with [`ClientError::NotExact`] if
+    /// the service does not know such searches.
     ///
     /// `key_columns` are the names of all columns of the primary key, partition key first.
     pub async fn ann(
@@ -192,6 +193,9 @@ impl Client {
     ) -> Result<Neighbours, ClientError> {
         let path = index_path(keyspace, index, "ann");
         let answer = self.ask(path, Question::Search(search)).await?;
+        if search.exact && !answer.is_exact {
+            return Err(ClientError::NotExact);
+        }
         neighbours(answer, Columns::of(search, key_columns))
     }
 

@@ -12,6 +12,10 @@ use utoipa::ToSchema;
 
 use super::{Filter, SearchDebug};
 
+/// The name of the header, of value `true`, of each answer to an `exact` search. A service that
+/// does not know such searches would answer without it, as it passes over the field.
+pub const EXACT_HEADER: &str = "x-annulus-exact";
+
 /// `POST /api/v1/indexes/{keyspace}/{index}/ann`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AnnRequest {
@@ -37,6 +41,11 @@ pub struct AnnRequest {
     /// writes of the table. The search waits for that, and fails with `INDEX_BEHIND` otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_time_us: Option<i64>,
+    /// Whether the answer must be the true nearest rows, by the vectors in the form that the index
+    /// holds. Such a search looks at all rows that the filter admits, and takes longer.
+    #[serde(default, skip_serializing_if = "is_no")]
+    #[schema(default = false)]
+    pub exact: bool,
     /// Whether an answer in JSON tells how the search was done.
     #[serde(default, skip_serializing_if = "is_no")]
     #[schema(default = false)]
@@ -54,6 +63,7 @@ impl AnnRequest {
             routing: true,
             return_columns: None,
             min_time_us: None,
+            exact: false,
             debug: false,
         }
     }
@@ -73,8 +83,8 @@ fn is_yes(routing: &bool) -> bool {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-fn is_no(debug: &bool) -> bool {
-    !*debug
+fn is_no(flag: &bool) -> bool {
+    !*flag
 }
 
 /// The rows found: element `i` of every array belongs to row `i`, nearest first.
@@ -156,6 +166,25 @@ mod tests {
             r#"{"vector":[1],"limit":1.5}"#,
             r#"{"limit":1}"#,
             r#"{"vector":[null]}"#,
+        ] {
+            assert!(serde_json::from_str::<AnnRequest>(body).is_err(), "{body}");
+        }
+    }
+
+    #[test]
+    fn an_exact_search_is_asked_for_by_its_field() {
+        let request: AnnRequest = serde_json::from_str(r#"{"vector":[1],"exact":true}"#).unwrap();
+        let exact = AnnRequest {
+            exact: true,
+            ..AnnRequest::new(vec![1.0], 1)
+        };
+        assert_eq!(request, exact);
+        let text = serde_json::to_string(&exact).unwrap();
+        assert_eq!(text, r#"{"vector":[1.0],"limit":1,"exact":true}"#);
+        for body in [
+            r#"{"vector":[1],"exact":null}"#,
+            r#"{"vector":[1],"exact":"true"}"#,
+            r#"{"vector":[1],"exact":1}"#,
         ] {
             assert!(serde_json::from_str::<AnnRequest>(body).is_err(), "{body}");
         }

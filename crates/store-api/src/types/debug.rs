@@ -15,17 +15,20 @@ pub enum SearchPlan {
     FilteredWalk,
     /// A scan of the rows that satisfy the filter.
     FilteredScan,
+    /// A search for the true nearest rows, as the request has `exact`, with a filter or without.
+    Exact,
     /// The database has read rows and ranked them by their vectors, as no index could name enough.
     RankedRows,
 }
 
 impl SearchPlan {
     /// All plans.
-    pub const ALL: [SearchPlan; 5] = [
+    pub const ALL: [SearchPlan; 6] = [
         SearchPlan::Walk,
         SearchPlan::Scan,
         SearchPlan::FilteredWalk,
         SearchPlan::FilteredScan,
+        SearchPlan::Exact,
         SearchPlan::RankedRows,
     ];
 
@@ -36,6 +39,7 @@ impl SearchPlan {
             SearchPlan::Scan => "scan",
             SearchPlan::FilteredWalk => "filtered_walk",
             SearchPlan::FilteredScan => "filtered_scan",
+            SearchPlan::Exact => "exact",
             SearchPlan::RankedRows => "ranked_rows",
         }
     }

@@ -7,7 +7,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, Request};
 use axum::response::{IntoResponse, Response};
 use store_api::binary::ANSWER_MEDIA_TYPE;
-use store_api::types::{AnnRequest, AnnResponse, Unavailable};
+use store_api::types::{AnnRequest, AnnResponse, EXACT_HEADER, Unavailable};
 
 use super::error::ApiError;
 use super::form::Form;
@@ -39,6 +39,7 @@ use crate::search::SearchError;
         ("routing" = Option<bool>, Query, description = "`routing` of the request, if the body is a vector alone"),
         ("return_columns" = Option<String>, Query, description = "`return_columns` of the request as JSON, if the body is a vector alone"),
         ("min_time_us" = Option<i64>, Query, description = "`min_time_us` of the request, if the body is a vector alone"),
+        ("exact" = Option<bool>, Query, description = "`exact` of the request, if the body is a vector alone"),
         ("debug" = Option<bool>, Query, description = "`debug` of the request, if the body is a vector alone"),
         ("accept" = Option<String>, Header, description = "`application/vnd.annulus.neighbours.v1` for a binary answer"),
         ("x-request-timeout-ms" = Option<u64>, Header, description = "Milliseconds that the caller waits; a search that can't begin by then is refused with 503"),
@@ -48,7 +49,9 @@ use crate::search::SearchError;
         (Vec<u8> = "application/octet-stream"),
     )),
     responses(
-        (status = 200, description = "The nearest rows", content(
+        (status = 200, description = "The nearest rows", headers(
+            ("x-annulus-exact" = bool, description = "`true` if the request has `exact`"),
+        ), content(
             (AnnResponse = "application/json"),
             (Vec<u8> = "application/vnd.annulus.neighbours.v1"),
         )),
@@ -102,11 +105,17 @@ async fn search(
             .map_err(|error| error.to_string()),
         Form::Binary => Ok(rows.binary()),
     };
+    let is_exact = search.exact;
     let searches = &shared.api.searches;
     let body = searches.search(name, search, admission, write).await?;
     let media_type = HeaderValue::from_static(match answer {
         Form::Json => "application/json",
         Form::Binary => ANSWER_MEDIA_TYPE,
     });
-    Ok(([(CONTENT_TYPE, media_type)], body).into_response())
+    let mut response = ([(CONTENT_TYPE, media_type)], body).into_response();
+    if is_exact {
+        let headers = response.headers_mut();
+        headers.insert(EXACT_HEADER, HeaderValue::from_static("true"));
+    }
+    Ok(response)
 }

@@ -95,6 +95,7 @@ pub fn read_binary(
             "routing" => search.routing = json("routing", &value)?,
             "return_columns" => search.return_columns = Some(json("return_columns", &value)?),
             "min_time_us" => search.min_time_us = Some(json("min_time_us", &value)?),
+            "exact" => search.exact = json("exact", &value)?,
             "debug" => search.debug = json("debug", &value)?,
             // Unknown parameters are ignored, as unknown fields of the JSON form are.
             _ => {}
@@ -176,6 +177,8 @@ mod tests {
         let full = read_binary(&body, query, 9).unwrap();
         assert_eq!(full.limit.get(), 20);
         assert!(full.filter.unwrap().allow_filtering);
+        assert!(!full.exact);
+        assert!(read_binary(&body, "limit=3&exact=true", 9).unwrap().exact);
         let filter = r#"filter={"restrictions":[{"type":"IN","lhs":"a","rhs":[1,2,3]}]}"#;
         assert!(read_binary(&body, filter, 3).is_ok());
         let error = read_binary(&body, filter, 2).unwrap_err();
@@ -189,6 +192,7 @@ mod tests {
             ("routing=no", "routing"),
             ("return_columns=a", "return_columns"),
             ("min_time_us=x", "min_time_us"),
+            ("exact=yes", "exact"),
             ("debug=1", "debug"),
             ("filter=%7B%22restrictions%22%3A1%7D", "filter"),
         ] {

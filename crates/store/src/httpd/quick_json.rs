@@ -57,6 +57,7 @@ pub fn read(body: &[u8]) -> Option<AnnRequest> {
         routing: rest.routing.unwrap_or(true),
         return_columns: rest.return_columns,
         min_time_us: rest.min_time_us,
+        exact: rest.exact.unwrap_or(false),
         debug: rest.debug.unwrap_or(false),
     })
 }
@@ -74,6 +75,8 @@ struct Rest {
     return_columns: Option<Vec<String>>,
     #[serde(default)]
     min_time_us: Option<i64>,
+    #[serde(default, deserialize_with = "there")]
+    exact: Option<bool>,
     #[serde(default, deserialize_with = "there")]
     debug: Option<bool>,
     #[serde(default)]
@@ -235,6 +238,7 @@ mod tests {
             r#"{"vector":[1e-7,1E+3,-1.5e2],"limit":1,"filter":{"restrictions":[],"allow_filtering":true}}"#,
             r#"{"vector":[1],"filter":null,"more":{"vector":2}}"#,
             r#"{"vector":[1],"routing":false,"return_columns":["a"],"min_time_us":-7,"debug":true}"#,
+            r#"{"vector":[1],"exact":true,"limit":2}"#,
             r#"{"vector":[0.12345678901234567,1.2345678901234567e-08]}"#,
         ] {
             let (quick, slow) = both(body);
@@ -271,6 +275,8 @@ mod tests {
             r#"{"vector":[1],"limit":0}"#,
             r#"{"vector":[1],"limit":null}"#,
             r#"{"vector":[1],"limit":1,"limit":2}"#,
+            r#"{"vector":[1],"exact":null}"#,
+            r#"{"vector":[1],"exact":"true"}"#,
             r#"{"vector":[1],"vector":[2]}"#,
             r#"{"vector":[1],"vector":null}"#,
             r#"{"vector":[12345678901234567890]}"#,

@@ -17,11 +17,12 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan of a search of the graph that went so, with a filter or without.
-    pub fn of(is_filtered: bool, explanation: &Explanation) -> Plan {
+    /// The plan of a search of the graph that went so: with a filter or without, exact or not.
+    pub fn of(is_filtered: bool, is_exact: bool, explanation: &Explanation) -> Plan {
         let walked = explanation.way == Way::Walk;
         Plan {
             kind: match (is_filtered, walked) {
+                _ if is_exact => SearchPlan::Exact,
                 (false, true) => SearchPlan::Walk,
                 (false, false) => SearchPlan::Scan,
                 (true, true) => SearchPlan::FilteredWalk,

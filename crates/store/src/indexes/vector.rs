@@ -42,8 +42,6 @@ const LOOKS_AGAIN: usize = 2;
 pub struct VectorIndex {
     ann: ann::Index,
     fresh: Fresh,
-    /// The beam width of searches, if the schema sets one.
-    beam: Option<usize>,
     similarity: Metric,
     schema: KeySchema,
     keys: SharedKeys,
@@ -70,6 +68,8 @@ pub struct Search<'a> {
     /// The columns whose values are wanted beside the keys; `None` if the answer shall not speak of
     /// any.
     pub returned: Option<&'a [ReturnedColumn]>,
+    /// Whether the answer must be the true nearest rows, for sure.
+    pub exact: bool,
 }
 
 /// The values of an id's filter columns, in their order; `None` for null.
@@ -96,6 +96,7 @@ impl<'a> Search<'a> {
             now_s: 0,
             filter: None,
             returned: None,
+            exact: false,
         }
     }
 }
@@ -142,7 +143,6 @@ impl VectorIndex {
         Ok(VectorIndex {
             ann: ann::Index::new_in(engine_options(options, indexes.vectors), &indexes.directory)?,
             fresh: Fresh::default(),
-            beam: options.search_beam_width,
             similarity: options.effective_metric(),
             keys: SharedKeys::new(Items::key_table(&schema)),
             schema,
@@ -163,7 +163,6 @@ impl VectorIndex {
         VectorIndex {
             ann,
             fresh: Fresh::default(),
-            beam: options.search_beam_width,
             similarity: options.effective_metric(),
             keys: SharedKeys::new(keys),
             schema,
@@ -275,7 +274,7 @@ impl VectorIndex {
             // As many more as are hidden among the nearest, on average.
             let more = (limit.min(held) * hidden.len()).div_ceil(held.max(1));
             let ask = limit.saturating_add(more).min(held);
-            let (mut found, mut plan) = self.nearest(query, ask, None, false)?;
+            let (mut found, mut plan) = self.nearest(search, ask, None)?;
             let reach = match ask < held {
                 true => found.last().map(|farthest| farthest.distance),
                 false => None,
@@ -323,7 +322,6 @@ impl VectorIndex {
                 mut vectors,
                 end,
             } = fresh.map_err(|error| self.fault(error))?;
-            let is_filtered = filter.is_some();
             let (mut found, mut plan) = match selection.few() {
                 Some(mut ids) => {
                     let admitted = ids.len();
@@ -332,14 +330,14 @@ impl VectorIndex {
                     });
                     selection.let_writers_in();
                     let few = Filter::Ids(&ids);
-                    let (found, plan) = self.nearest(query, limit, Some(few), is_filtered)?;
+                    let (found, plan) = self.nearest(search, limit, Some(few))?;
                     let admitted = Some(admitted);
                     (found, Plan { admitted, ..plan })
                 }
                 None => {
                     let admits = |id| !hidden.contains(id) && selection.admits(id);
                     let admitted = Filter::Predicate(&admits);
-                    self.nearest(query, limit, Some(admitted), is_filtered)?
+                    self.nearest(search, limit, Some(admitted))?
                 }
             };
             let proposed = found.len();
@@ -364,23 +362,34 @@ impl VectorIndex {
         }
     }
 
-    /// Finds the nearest vectors of the graph. `is_filtered` says whether the search has a filter
-    /// of the user's.
+    /// Finds the `k` nearest vectors of the graph for a search. `filter` admits those that it may
+    /// find, whether or not the user restricts it.
     fn nearest(
         &self,
-        query: &[f32],
+        search: &Search<'_>,
         k: usize,
         filter: Option<Filter<'_>>,
-        is_filtered: bool,
     ) -> Result<(Vec<Neighbour>, Plan), VectorError> {
-        let search = SearchOptions {
-            beam: self.beam,
+        let options = self.engine_search(search, k, filter);
+        let found = self.ann.explain(search.query, &options);
+        let (found, explanation) = found.map_err(|error| self.fault(error))?;
+        let is_filtered = search.filter.is_some();
+        Ok((found, Plan::of(is_filtered, search.exact, &explanation)))
+    }
+
+    /// The search in the engine's terms. The engine has the width that the schema sets as the least
+    /// one ([`engine_options`]), so none is given here.
+    fn engine_search<'f>(
+        &self,
+        search: &Search<'_>,
+        k: usize,
+        filter: Option<Filter<'f>>,
+    ) -> SearchOptions<'f> {
+        SearchOptions {
+            exact: search.exact,
             filter,
             ..SearchOptions::new(k.min(self.ann.len()))
-        };
-        let found = self.ann.explain(query, &search);
-        let (found, explanation) = found.map_err(|error| self.fault(error))?;
-        Ok((found, Plan::of(is_filtered, &explanation)))
+        }
     }
 
     /// Whether the values of filter columns of one of these rows may be newer than its vector was.
@@ -577,6 +586,8 @@ impl Retired {
 
 #[cfg(test)]
 mod tests {
+    use store_api::types::SearchPlan;
+
     use super::*;
     use crate::identity::IndexIdentity;
     use crate::indexes::tests::{identity, in_memory, insert};
@@ -624,13 +635,22 @@ mod tests {
         assert_eq!(all["distances"], serde_json::json!([4.0, 9.0]));
     }
 
-    #[test]
-    fn a_width_that_was_asked_for_is_that_of_a_search() {
+    /// An index of that search width with the vectors, whose rows are named by their positions.
+    fn of_width(width: Option<usize>, vectors: &[Vec<f32>]) -> VectorIndex {
         let mut identity = identity("idx");
         identity.options.dimensions = 24;
-        let wide = index(&identity);
-        identity.options.search_beam_width = Some(1);
-        let narrow = index(&identity);
+        identity.options.search_beam_width = width;
+        let index = index(&identity);
+        for (id, vector) in (0..).zip(vectors) {
+            insert(&index, id, vector);
+            let key = identity.keys.encode([id.to_string().as_bytes()]);
+            index.keys_mut().insert(id, key);
+        }
+        index
+    }
+
+    #[test]
+    fn the_width_of_the_schema_is_no_cap() {
         let mut state = 1u64;
         let mut element = || {
             state = state
@@ -638,26 +658,38 @@ mod tests {
                 .wrapping_add(1);
             (state >> 40) as f32
         };
-        let vectors: Vec<Vec<f32>> = (0..3000)
-            .map(|_| (0..24).map(|_| element()).collect())
-            .collect();
-        for index in [&wide, &narrow] {
-            for (id, vector) in (0..).zip(&vectors) {
-                insert(index, id, vector);
-                let key = identity.keys.encode([id.to_string().as_bytes()]);
-                index.keys_mut().insert(id, key);
-            }
-        }
-        let mut missed = 0;
+        let mut vector = || (0..24).map(|_| element()).collect::<Vec<f32>>();
+        let vectors: Vec<Vec<f32>> = (0..3000).map(|_| vector()).collect();
+        let indexes = [None, Some(1)].map(|width| of_width(width, &vectors));
         for _ in 0..50 {
-            let query: Vec<f32> = (0..24).map(|_| element()).collect();
-            let nearest = |index: &VectorIndex| {
+            let query = vector();
+            let [usual, narrow] = indexes.each_ref().map(|index| {
                 let found = index.search(&Search::new(&query, 1)).unwrap();
                 serde_json::to_value(&found).unwrap()["primary_keys"].clone()
-            };
-            missed += usize::from(nearest(&wide) != nearest(&narrow));
+            });
+            assert_eq!(usual, narrow);
         }
-        assert!(missed > 10, "{missed} of 50");
+    }
+
+    #[test]
+    fn the_engine_is_asked_for_what_the_search_wants() {
+        let index = of_width(Some(300), &[vec![1.0; 24], vec![2.0; 24]]);
+        // The engine has the width, below which no search is narrower.
+        assert_eq!(index.ann.options().search_beam_width, 300);
+        let query = [0.0; 24];
+        let search = Search::new(&query, 1);
+        let asked = index.engine_search(&search, 9, None);
+        assert_eq!((asked.k, asked.beam, asked.rescored), (2, None, None));
+        assert!(!asked.exact);
+        let plan = index.search(&search).unwrap().plan().unwrap().kind;
+        assert_eq!(plan, SearchPlan::Scan);
+        let exact = Search {
+            exact: true,
+            ..search
+        };
+        assert!(index.engine_search(&exact, 1, None).exact);
+        let plan = index.search(&exact).unwrap().plan().unwrap().kind;
+        assert_eq!(plan, SearchPlan::Exact);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use store_api::types::AnnRequest;
+use store_api::types::{AnnRequest, SearchPlan};
 use tokio::time::Instant;
 use traces::Trace;
 
@@ -156,6 +156,7 @@ impl<W: Fn(RankedRows<'_>) -> Result<Bytes, String>> Job<W> {
             now_s,
             filter: self.question.filter.as_deref(),
             returned: self.question.returned.as_deref(),
+            exact: self.search.exact,
         });
         let mut ranked = ranked.map_err(|error| match error {
             VectorError::Query(_) | VectorError::TooManyBytes(_) => {
@@ -226,9 +227,12 @@ fn note_plan(index: &IndexHandle, ranked: &RankedRows<'_>, trace: Option<&Trace>
         } else {
             ""
         };
+        let kind = match plan.kind {
+            SearchPlan::Exact => "an exact search".to_owned(),
+            kind => format!("a {}", kind.name()),
+        };
         trace.note(format!(
-            "Searched the index by a {}{}{given_up}; {} candidates are not in the graph yet",
-            plan.kind.name(),
+            "Searched the index by {kind}{}{given_up}; {} candidates are not in the graph yet",
             admitted.unwrap_or_default(),
             plan.fresh,
         ));

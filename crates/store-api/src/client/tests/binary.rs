@@ -11,6 +11,14 @@ fn found_in_binary() -> Answer {
     Answer::Binary(writer.finish())
 }
 
+/// The answer of [`found_in_binary`] to an exact search.
+fn found_exactly() -> Answer {
+    match found_in_binary() {
+        Answer::Binary(body) => Answer::Exact(body),
+        _ => unreachable!("it is binary"),
+    }
+}
+
 fn json() -> (String, String) {
     ("application/json".to_owned(), String::new())
 }
@@ -83,4 +91,28 @@ async fn who_wants_json_alone_never_says_otherwise() {
         assert_eq!(ask(&client).await, Ok(7));
     }
     assert_eq!(store.forms(), [json(), json()]);
+}
+
+#[tokio::test]
+async fn an_exact_search_is_asked_for_in_both_forms() {
+    let store = FakeStore::start(found_exactly()).await;
+    let client = Client::new(options(&[&store])).unwrap();
+    let exact = AnnRequest {
+        exact: true,
+        ..AnnRequest::new(vec![1.0], 1)
+    };
+    for _ in 0..2 {
+        let found = client.ann("ks", "i", &exact, &["k"]).await.unwrap();
+        assert_eq!(found.keys.len(), 1);
+    }
+    let in_binary = (
+        "application/octet-stream".to_owned(),
+        "limit=1&exact=true".to_owned(),
+    );
+    assert_eq!(store.forms(), [json(), in_binary]);
+    // A service that passes over the field may have found other rows.
+    store.set_answer(found_in_binary());
+    let refused = client.ann("ks", "i", &exact, &["k"]).await;
+    assert_eq!(refused, Err(ClientError::NotExact));
+    assert_eq!(ask(&client).await, Ok(7));
 }

@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use crate::binary::ANSWER_MEDIA_TYPE;
+use crate::types::EXACT_HEADER;
 
 /// The answer to a search.
 #[derive(Clone)]
@@ -30,6 +31,8 @@ pub enum Answer {
     /// The answer of a service that takes binary searches too. A search that accepts it gets these
     /// bytes; others find the key 7 in JSON.
     Binary(Bytes),
+    /// The answer of a service that knows exact searches, too.
+    Exact(Bytes),
     Never,
 }
 
@@ -192,7 +195,10 @@ impl Script {
         let query = request.uri().query().unwrap_or_default().to_owned();
         self.forms.lock().unwrap().push((form.clone(), query));
         let answer = self.answer.lock().unwrap().clone();
-        let response = Response::builder();
+        let mut response = Response::builder();
+        if matches!(answer, Answer::Exact(_)) {
+            response = response.header(EXACT_HEADER, "true");
+        }
         match answer {
             // Like ScyllaDB's own service, this one knows only JSON, whatever is accepted.
             Answer::Text { .. } if form != "application/json" => response
@@ -202,11 +208,13 @@ impl Script {
             Answer::Text { status, body } => {
                 response.status(status).body(Full::from(body)).unwrap()
             }
-            Answer::Binary(body) if accepted.contains(ANSWER_MEDIA_TYPE) => {
+            Answer::Binary(body) | Answer::Exact(body) if accepted.contains(ANSWER_MEDIA_TYPE) => {
                 let response = response.header(CONTENT_TYPE, ANSWER_MEDIA_TYPE);
                 response.body(Full::from(body)).unwrap()
             }
-            Answer::Binary(_) => response.body(Full::from(super::FOUND)).unwrap(),
+            Answer::Binary(_) | Answer::Exact(_) => {
+                response.body(Full::from(super::FOUND)).unwrap()
+            }
             Answer::Never => std::future::pending().await,
         }
     }

@@ -73,6 +73,8 @@ async fn what_stands_in_the_query() {
     assert!(one.1.contains(r#""pk":[0]"#), "{one:?}");
     let all = service.search("?limit=100000&more=1", origin.clone()).await;
     assert!(all.1.contains(r#""pk":[0,1,2]"#), "{all:?}");
+    let exact = service.search("?exact=true", origin.clone()).await;
+    assert_eq!(exact, one);
     let unrestricted = "?filter=%7B%22restrictions%22:[],%22allow_filtering%22:true%7D";
     assert_eq!(service.search(unrestricted, origin.clone()).await.0, 200);
     let restricted = "?filter=%7B%22restrictions%22:[%7B%22type%22:%22==%22,%22lhs%22:%22pk%22,%22rhs%22:1%7D]%7D";
@@ -83,6 +85,7 @@ async fn what_stands_in_the_query() {
         ("?limit=0", "limit"),
         ("?limit=ten", "limit"),
         ("?filter=1", "filter"),
+        ("?exact=1", "exact"),
     ] {
         let (status, text) = service.search(query, origin.clone()).await;
         assert_eq!(status, 422, "{query}");

@@ -132,15 +132,24 @@ async fn a_search_tells_how_it_was_done_if_it_is_asked() {
         },
         &[],
     );
-    let filtered = r#","debug":true,"filter":{"restrictions":[{"type":"IN","lhs":"pk","rhs":[0,1,5]}],
+    let filtered = r#","filter":{"restrictions":[{"type":"IN","lhs":"pk","rhs":[0,1,5]}],
         "allow_filtering":true}"#;
     let told = json!({"index": "idx", "plan": "filtered_scan", "admitted": 2, "fresh": 1,
         "walk_given_up": false});
-    assert_eq!(debug(filtered).await, Some(told));
+    assert_eq!(
+        debug(&format!(r#"{filtered},"debug":true"#)).await,
+        Some(told)
+    );
+    // An exact search is named as such, whatever way it took.
+    for rest in [r#","exact":true"#, &format!(r#"{filtered},"exact":true"#)] {
+        let told = debug(&format!(r#"{rest},"debug":true"#)).await;
+        assert_eq!(told.unwrap()["plan"], "exact", "{rest}");
+    }
     let metrics = service.get("/metrics").await.body;
     for (plan, count) in [
         ("scan", 3),
         ("filtered_scan", 1),
+        ("exact", 2),
         ("walk", 0),
         ("ranked_rows", 0),
     ] {
