@@ -58,7 +58,7 @@ pub struct BuildIndexArguments {
     /// Width of the walk when building (construction_beam_width) [default: the server's]
     #[arg(long)]
     ef_construction: Option<usize>,
-    /// Width of the walk when searching (search_beam_width) [default: the server's]
+    /// Least width of the walk when searching (search_beam_width) [default: the server's]
     #[arg(long)]
     ef_search: Option<usize>,
     /// The kind of the index, as it stands after USING; it gets the options of a vector_index

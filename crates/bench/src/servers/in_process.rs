@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ann::SearchOptions;
 use annulus_bench::data::Vectors;
 use anyhow::{Context, bail, ensure};
 use index::{Metric, Quantization};
@@ -15,8 +14,6 @@ use crate::load::thread_cpu_time;
 /// An index of the base of a data set.
 pub struct InProcess {
     index: ann::Index,
-    /// The beam width of searches; `None` for as wide as good recall needs.
-    beam: Option<usize>,
     /// The id of each position. The index answers with positions.
     ids: Vec<i64>,
 }
@@ -58,7 +55,6 @@ impl InProcess {
         .context("building the index in this process")?;
         Ok(InProcess {
             index,
-            beam: beam(options),
             ids: (0..base.len()).map(|position| base.id(position)).collect(),
         })
     }
@@ -77,13 +73,9 @@ impl InProcess {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let query = questions.query(number);
                 let begin = thread_cpu_time();
-                let search = SearchOptions {
-                    beam: self.beam,
-                    ..SearchOptions::new(questions.k)
-                };
                 let found = self
                     .index
-                    .search_with(questions.queries.row(query), &search)?;
+                    .search(questions.queries.row(query), questions.k)?;
                 cpu += thread_cpu_time() - begin;
                 let ids = found.iter().map(|found| self.ids[found.id as usize]);
                 let mut ids: Vec<i64> = ids.collect();
@@ -114,17 +106,6 @@ impl InProcess {
             cpu,
             recall: recall.is_finite().then_some(recall),
         })
-    }
-}
-
-/// The beam width of the server's searches. The server tells 64 also if no width was asked for, so
-/// 64 is taken for that.
-fn beam(options: &IndexOptions) -> Option<usize> {
-    match options {
-        IndexOptions::Vector {
-            search_beam_width, ..
-        } if *search_beam_width != 64 => Some(*search_beam_width),
-        _ => None,
     }
 }
 
@@ -234,7 +215,5 @@ mod tests {
             (half.quantization, half.search_beam_width),
             (ann::Quantization::F16, 16)
         );
-        assert_eq!(beam(&options(Quantization::F16)), Some(16));
-        assert_eq!(beam(&text), None);
     }
 }
