@@ -2,7 +2,7 @@
 
 use value::CqlType;
 
-use super::{DataType, FunctionCall, Relation, TableName, Term};
+use super::{DataType, FunctionCall, OptionValue, Relation, TableName, Term};
 
 /// A `SELECT`.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +27,8 @@ pub struct Select {
     pub limit: Option<Term>,
     /// Whether `ALLOW FILTERING` is written.
     pub allow_filtering: bool,
+    /// The options of `WITH`, as in DataStax's Cassandra; empty without a `WITH`.
+    pub options: Vec<(String, OptionValue)>,
     /// Whether ScyllaDB's hint `BYPASS CACHE` is written. It is accepted, without effect.
     pub bypass_cache: bool,
     /// ScyllaDB's `USING TIMEOUT`: a duration, a number or a bind marker.

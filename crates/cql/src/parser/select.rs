@@ -52,6 +52,7 @@ impl Cursor<'_> {
             per_partition_limit: None,
             limit: None,
             allow_filtering: false,
+            options: Vec::new(),
             bypass_cache: false,
             timeout: None,
         };
@@ -76,6 +77,9 @@ impl Cursor<'_> {
         if self.eat_word("ALLOW")? {
             self.expect_word("FILTERING")?;
             select.allow_filtering = true;
+        }
+        if self.eat_word("WITH")? {
+            select.options = self.options()?;
         }
         if self.eat_word("BYPASS")? {
             self.expect_word("CACHE")?;

@@ -484,6 +484,37 @@ fn both_spellings_of_ann_are_orderings() {
 }
 
 #[test]
+fn options_of_a_search_are_texts_by_their_names() {
+    let of = |with: &str| {
+        select(&format!(
+            "SELECT * FROM t ORDER BY v ANN OF ? LIMIT 3 {with}"
+        ))
+    };
+    let map = |entries: &[(&str, &str)]| {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let map = OptionValue::Map(entries.iter().map(owned).collect());
+        vec![("ann_options".to_owned(), map)]
+    };
+    assert_eq!(of("").options, []);
+    for (with, entries) in [
+        ("{'exact': true}", &[("exact", "true")][..]),
+        ("{'exact': 'True'}", &[("exact", "True")]),
+        (
+            "{'rerank_k': -1, 'x': 1.5}",
+            &[("rerank_k", "-1"), ("x", "1.5")],
+        ),
+        ("{}", &[]),
+    ] {
+        let select = of(&format!("ALLOW FILTERING WITH ANN_OPTIONS = {with}"));
+        assert_eq!(select.options, map(entries), "{with}");
+        assert!(select.allow_filtering && select.limit.is_some());
+    }
+    let scalar = of("WITH a = 1 AND ann_options = {}").options;
+    assert_eq!(scalar[0].1, OptionValue::Scalar("1".to_owned()));
+    assert_eq!(scalar[1..], map(&[]));
+}
+
+#[test]
 fn assignments_tell_adding_from_prepending() {
     let c = || "c".to_owned();
     let cases = [
