@@ -26,6 +26,7 @@
 //! - [`condition`]: the relations of WHERE, and which of them the index can search by;
 //! - [`covered`]: whether the index keeps all that the query needs, so that no rows are read;
 //! - [`SearchVector`]: the vector to look for;
+//! - [`AnnOptions`]: the options of the search, such as that it be exact;
 //! - [`bounds`]: checks of values that are known only when the query is executed;
 //! - [`key_values`] and [`refused`]: the answers of the index service;
 //! - [`refill`]: how many more neighbours are asked for when rows of those named are gone;
@@ -35,6 +36,7 @@
 
 #![warn(clippy::unwrap_used)]
 
+mod ann_options;
 pub mod bind;
 pub mod bounds;
 mod choice;
@@ -57,6 +59,7 @@ mod service;
 pub mod user_types;
 pub mod values;
 
+pub use ann_options::AnnOptions;
 pub use choice::{VectorIndex, serving};
 pub use columns_id::columns_id;
 pub use covering::{asks_one_replica, covered};

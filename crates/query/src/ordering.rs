@@ -1,8 +1,10 @@
 //! The ordering of a SELECT: by clustering columns, or by similarity, whichever way that is
 //! written: `v ANN OF ?` or `ANN(v, ?)`.
 
-use cql::ast::{self, FunctionCall, Selector, Term};
+use cql::ast::{self, FunctionCall, Select, Selector, Term};
 use cql::error::CqlError;
+
+use crate::ann_options::AnnOptions;
 
 /// The ordering of a SELECT's rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,18 +22,27 @@ pub struct NearestTo<'a> {
     pub column: &'a str,
     /// The vector to look for.
     pub vector: &'a Term,
+    /// The options of the search.
+    pub options: AnnOptions,
 }
 
 impl<'a> Ordering<'a> {
-    /// Reads an ORDER BY clause.
+    /// Reads the ORDER BY clause of a SELECT, and its `WITH ann_options`.
     ///
     /// # Errors
     /// As [`is_nearest`], and if an ordering by similarity is written in a way that makes no sense
-    /// or asks for the most distant.
-    pub fn of(order_by: &'a [ast::Ordering]) -> Result<Ordering<'a>, CqlError> {
+    /// or asks for the most distant. Options that there are not, and any beside other orderings.
+    pub fn of(select: &'a Select) -> Result<Ordering<'a>, CqlError> {
+        let order_by = &select.order_by[..];
         if is_nearest(order_by)? {
-            nearest_to(order_by).map(Ordering::Nearest)
+            let (column, vector) = nearest_to(order_by)?;
+            Ok(Ordering::Nearest(NearestTo {
+                column,
+                vector,
+                options: AnnOptions::of(select)?,
+            }))
         } else {
+            AnnOptions::none_of(select)?;
             Ok(Ordering::Clustering(order_by))
         }
     }
@@ -94,7 +105,8 @@ pub fn similarity_columns(order_by: &[ast::Ordering]) -> impl Iterator<Item = &s
     })
 }
 
-fn nearest_to(order_by: &[ast::Ordering]) -> Result<NearestTo<'_>, CqlError> {
+/// The column and the vector of an ordering by similarity.
+fn nearest_to(order_by: &[ast::Ordering]) -> Result<(&str, &Term), CqlError> {
     let (column, vector, descending) = match order_by {
         [
             ast::Ordering::Ann {
@@ -123,7 +135,7 @@ fn nearest_to(order_by: &[ast::Ordering]) -> Result<NearestTo<'_>, CqlError> {
             "Descending ANN ordering is not supported",
         ));
     }
-    Ok(NearestTo { column, vector })
+    Ok((column, vector))
 }
 
 fn function_arguments(call: &FunctionCall<Selector>) -> Result<(&str, &Term), CqlError> {
@@ -141,7 +153,7 @@ fn function_arguments(call: &FunctionCall<Selector>) -> Result<(&str, &Term), Cq
 
 #[cfg(test)]
 mod tests {
-    use cql::ast::{Select, Statement};
+    use cql::ast::Statement;
     use cql::parser::parse_statement;
 
     use super::*;
@@ -163,14 +175,14 @@ mod tests {
             "v ann of ? ASC",
         ] {
             let select = select(order);
-            let ordering = Ordering::of(&select.order_by).unwrap();
+            let ordering = Ordering::of(&select).unwrap();
             let is_by_v = matches!(ordering, Ordering::Nearest(to) if to.column == "v");
             assert!(is_by_v, "{order}");
             assert!(similarity_columns(&select.order_by).eq(["v"]));
         }
-        let clustering = select("ck DESC").order_by;
+        let clustering = select("ck DESC");
         let ordering = Ordering::of(&clustering);
-        assert_eq!(ordering, Ok(Ordering::Clustering(&clustering)));
+        assert_eq!(ordering, Ok(Ordering::Clustering(&clustering.order_by)));
         assert_eq!(similarity_columns(&select("ck").order_by).count(), 0);
     }
 
@@ -194,7 +206,7 @@ mod tests {
             ("ANN(v)", "2 required but 1 provided"),
             ("ANN(?, v)", "in this order"),
         ] {
-            let error = Ordering::of(&select(order).order_by).unwrap_err();
+            let error = Ordering::of(&select(order)).unwrap_err();
             assert!(error.message.contains(text), "{order}: {error}");
         }
     }

@@ -145,12 +145,13 @@ async fn the_way_of_each_search_is_counted() {
         format!("SELECT p FROM ks.t WHERE n = 7 {order}"),
         // Rows that the query names are ranked, without the index.
         format!("SELECT p FROM ks.t WHERE p = 1 AND c = 'c' {order}"),
+        format!("SELECT p FROM ks.t {order} WITH ann_options = {{'exact': true}}"),
     ] {
         let rows = common::rows(&serve.session, &query).await;
         assert_eq!(rows.len(), 1, "{query}");
     }
     let metrics = serve.world.get("/metrics").await;
-    for plan in ["scan", "filtered_scan", "ranked_rows"] {
+    for plan in ["scan", "filtered_scan", "ranked_rows", "exact"] {
         let line = format!(r#"searches_total{{index_name="i",keyspace="ks",plan="{plan}"}} 1"#);
         assert!(metrics.contains(&line), "{line} not in\n{metrics}");
     }

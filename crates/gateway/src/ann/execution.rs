@@ -145,7 +145,10 @@ impl<'a> Search<'a> {
 
     /// A search for the `wanted` nearest rows, without a filter.
     pub(super) fn request_for(&self, wanted: usize) -> AnnRequest {
-        AnnRequest::new(bounds::elements(&self.vector), wanted)
+        AnnRequest {
+            exact: self.plan.options.exact,
+            ..AnnRequest::new(bounds::elements(&self.vector), wanted)
+        }
     }
 
     /// Asks the index service. The flag tells whether the answer may lack the newest writes.

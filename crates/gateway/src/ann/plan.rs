@@ -10,7 +10,9 @@ use cql::wire::{ColumnSpec, Metadata};
 use index::Candidates;
 use query::VectorIndex as _;
 use query::bind::{PrepareContext, PreparedTerm};
-use query::{Ordering, SearchVector, bounds, clauses, limit, serving, similarity_columns};
+use query::{
+    AnnOptions, Ordering, SearchVector, bounds, clauses, limit, serving, similarity_columns,
+};
 
 use super::conditions::Conditions;
 use super::covered::Covered;
@@ -36,6 +38,8 @@ pub(crate) struct AnnPlan {
     pub(super) conditions: Conditions,
     /// The number of candidates to ask the index for, and whether they are scored again.
     pub(super) candidates: Candidates,
+    /// The options of the search.
+    pub(super) options: AnnOptions,
     /// The names of all bind markers in the order of the text; `None` for `?`.
     pub(super) markers: Vec<Option<String>>,
     /// The number of markers in the selection. They come first.
@@ -54,7 +58,8 @@ impl fmt::Display for AnnPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let VectorIndex { name, target, .. } = &*self.index;
         let column = &target.column;
-        writeln!(f, "nearest {column} by index {name}")?;
+        let exact = if self.options.exact { " exactly" } else { "" };
+        writeln!(f, "nearest {column} by index {name}{exact}")?;
         for condition in &self.conditions.all {
             let by = if condition.is_kept {
                 "in the index"
@@ -94,7 +99,7 @@ impl AnnPlan {
         let Some((table, index)) = indexed(&select, keyspace, snapshot) else {
             return Ok(None);
         };
-        let Ordering::Nearest(ordering) = Ordering::of(&select.order_by)? else {
+        let Ordering::Nearest(ordering) = Ordering::of(&select)? else {
             return Ok(None);
         };
         let column = table.column(ordering.column);
@@ -135,6 +140,7 @@ impl AnnPlan {
             limit,
             conditions,
             candidates,
+            options: ordering.options,
             markers: parsed.markers,
             selection_markers: selection.markers,
             table,
@@ -253,8 +259,32 @@ mod tests {
     }
 
     #[test]
+    fn an_exact_search_is_planned() {
+        let exact = |with: &str| {
+            let text = format!("SELECT name FROM films ORDER BY v ANN OF ? LIMIT 10 {with}");
+            let plan = plan(&text).unwrap().expect("a plan");
+            // The cluster knows no such clause.
+            for read in [&plan.read.text, &plan.scan.text] {
+                assert!(!read.contains("ann_options"), "{read}");
+            }
+            assert_eq!(plan.to_string().contains("exactly"), plan.options.exact);
+            plan.options.exact
+        };
+        assert!(!exact(""));
+        assert!(exact("WITH ann_options = {'exact': true}"));
+        assert!(exact(
+            "ALLOW FILTERING WITH ann_options = {'exact': 'true'}"
+        ));
+        assert!(!exact("WITH ann_options = {'exact': false}"));
+    }
+
+    #[test]
     fn the_rest_is_the_clusters_to_answer() {
         for text in [
+            // An index of the cluster's own (SAI), which may know options of its own.
+            "SELECT name FROM films ORDER BY w ANN OF ? LIMIT 10 WITH ann_options = {'rerank_k': 20}",
+            "SELECT name FROM films WITH ann_options = {'exact': true}",
+            "SELECT name FROM films ORDER BY v ANN OF ? LIMIT 10 WITH ann_options = {'exact'}",
             "SELECT name FROM films ORDER BY w ANN OF ? LIMIT 10",
             "SELECT name FROM others ORDER BY v ANN OF ? LIMIT 10",
             "SELECT name FROM films WHERE ann = 3",
@@ -299,6 +329,18 @@ mod tests {
             (
                 "ORDER BY v ANN OF ? PER PARTITION LIMIT 1 LIMIT 3",
                 "per-partition",
+            ),
+            (
+                "ORDER BY v ANN OF ? LIMIT 3 WITH ann_options = {'rerank_k': 20}",
+                "'rerank_k' is not supported",
+            ),
+            (
+                "ORDER BY v ANN OF ? LIMIT 3 WITH ann_options = {'exact': 2}",
+                "Expected true or false",
+            ),
+            (
+                "ORDER BY v ANN OF ? LIMIT 3 WITH included_indexes = 'x'",
+                "Unknown property",
             ),
             (
                 "ORDER BY v ANN OF ? LIMIT 3 USING TIMEOUT ?",

@@ -13,6 +13,7 @@ use cql::wire::{
     Startup, Values,
 };
 use store_api::binary::ANSWER_MEDIA_TYPE;
+use store_api::types::EXACT_HEADER;
 use store_api::{Client, ClientOptions};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -91,8 +92,8 @@ impl Peer {
     }
 }
 
-/// A scripted index service. The bodies of requests come out of one channel, and the answers to
-/// them go into the other.
+/// A scripted index service, which knows exact searches. The bodies of requests come out of one
+/// channel, and the answers to them go into the other.
 pub(super) struct Store {
     uri: String,
     pub(super) searches: mpsc::Receiver<String>,
@@ -116,6 +117,10 @@ impl Store {
             let (socket, _) = listener.accept().await.unwrap();
             let mut socket = BufReader::new(socket);
             while let Some(body) = http_body(&mut socket).await {
+                let exact = match body.contains("\"exact\":true") {
+                    true => format!("{EXACT_HEADER}: true\r\n"),
+                    false => String::new(),
+                };
                 search_in.send(body).await.unwrap();
                 let StoreAnswer {
                     status,
@@ -124,7 +129,7 @@ impl Store {
                 } = to_answer.recv().await.unwrap();
                 let length = body.len();
                 let head = format!(
-                    "HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\ncontent-length: {length}\r\n\r\n"
+                    "HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\n{exact}content-length: {length}\r\n\r\n"
                 );
                 let answer = [head.as_bytes(), &body].concat();
                 socket.get_mut().write_all(&answer).await.unwrap();
@@ -721,6 +726,46 @@ async fn a_query_as_text_needs_no_preparing_unless_there_is_no_neighbour() {
         told.metadata.unwrap().columns,
         [column("name"), column("v")]
     );
+}
+
+#[tokio::test]
+async fn an_exact_search_reaches_the_index_service_and_the_node_sees_nothing_of_it() {
+    let mut setup = setup().await;
+    let text = "SELECT name, v FROM films ORDER BY v ANN OF [1, 2, 3] LIMIT 1 WITH ann_options = {'exact': true}";
+    setup.client.ask(&query(text), 3).await;
+    let body = r#"{"primary_keys":{"id":["a"]},"similarity_scores":[1]}"#;
+    let search = setup.store.neighbours(body).await;
+    assert_eq!(search["exact"], true);
+    let (stream, request) = setup.node.request().await;
+    assert!(matches!(request, Request::Query { statement, .. } if statement == READ));
+    let answer = Response::Rows(rows(&[("Alien", "a", true)], false));
+    let context = ResponseContext::new(stream);
+    setup.node.answer(&answer, &context).await;
+    let (_, told) = setup.client.response().await;
+    assert_eq!(names(&told), ["Alien"]);
+
+    // What is wrong with the options is said here, as the node would not understand any.
+    let wrong = text.replace("'exact'", "'exactly'");
+    setup.client.ask(&query(&wrong), 4).await;
+    let (_, told) = setup.client.response().await;
+    let Response::Error(error) = told else {
+        panic!("{told:?}")
+    };
+    assert!(error.message.contains("'exactly'"), "{error}");
+}
+
+#[tokio::test]
+async fn options_of_searches_by_the_clusters_own_indexes_pass() {
+    let mut setup = setup().await;
+    let text = "SELECT name FROM films ORDER BY w ANN OF [1, 2, 3] LIMIT 1 WITH ann_options = {'rerank_k': 9}";
+    setup.client.ask(&query(text), 3).await;
+    let (stream, request) = setup.node.request().await;
+    assert_eq!(request, query(text));
+    let answer = Response::Rows(rows(&[("Alien", "a", true)], false));
+    let context = ResponseContext::new(stream);
+    setup.node.answer(&answer, &context).await;
+    let (_, told) = setup.client.response().await;
+    assert_eq!(names(&told), ["Alien"]);
 }
 
 #[tokio::test]

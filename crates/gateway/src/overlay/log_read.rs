@@ -58,6 +58,7 @@ impl LogRead {
             order_by,
             per_partition_limit: None,
             limit: None,
+            options,
             timeout: None,
             ..
         } = select
@@ -69,6 +70,7 @@ impl LogRead {
         };
         let is_poll = group_by.is_empty()
             && order_by.is_empty()
+            && options.is_empty()
             && is(streams, "cdc$stream_id", Operator::In, is_marker)
             && is(from, "cdc$time", Operator::GtEq, is_least)
             && is(to, "cdc$time", Operator::Lt, is_least);

@@ -10,7 +10,7 @@ use index::Candidates;
 use query::bind::PrepareContext;
 use query::condition::{Condition, Support, conditions, is_key_column};
 use query::relation::Relation;
-use query::{NearestTo, SearchVector, VectorIndex, clauses, covered, serving};
+use query::{AnnOptions, NearestTo, SearchVector, VectorIndex, clauses, covered, serving};
 use schema::{Column, ColumnId, Index, Table};
 
 use super::place::Place;
@@ -31,6 +31,8 @@ pub(super) struct NearestOrder {
     pub partition_columns: usize,
     /// The number of candidates to ask for, and whether they are put in order again.
     pub candidates: Candidates,
+    /// The options of the search.
+    pub options: AnnOptions,
     /// The columns that the index keeps beside the vectors.
     kept: Vec<ColumnId>,
     /// The columns with an index of their own.
@@ -50,6 +52,9 @@ impl fmt::Display for NearestOrder {
             "nearest {} by index {}",
             self.vector.column, self.index.name
         )?;
+        if self.options.exact {
+            writeln!(f, "exactly")?;
+        }
         if self.candidates.oversampling != 1.0 {
             writeln!(f, "oversampling {}", self.candidates.oversampling)?;
         }
@@ -118,6 +123,7 @@ pub(super) fn prepare(
         index: index.clone(),
         place: Place::of(column),
         vector,
+        options: to.options,
         partition_columns: table.partition_key().len(),
         key_columns,
         conditions: Vec::new(),

@@ -272,7 +272,10 @@ impl Search<'_> {
 
     /// A search for the `wanted` nearest rows.
     fn search(&self, wanted: usize) -> AnnRequest {
-        AnnRequest::new(bounds::elements(&self.vector), wanted)
+        AnnRequest {
+            exact: self.order.options.exact,
+            ..AnnRequest::new(bounds::elements(&self.vector), wanted)
+        }
     }
 
     /// Asks the index service.
@@ -283,8 +286,9 @@ impl Search<'_> {
         traces::note(|| {
             let filter = search.filter.as_ref();
             let restrictions = filter.map_or(0, |filter| filter.restrictions.len());
+            let exact = if search.exact { ", exact" } else { "" };
             format!(
-                "Asking index {keyspace}.{} for {} candidates (k = {}, restrictions = {restrictions})",
+                "Asking index {keyspace}.{} for {} candidates (k = {}, restrictions = {restrictions}{exact})",
                 order.index.name, search.limit, self.limit
             )
         });

@@ -40,7 +40,7 @@ pub(super) fn prepare(
         .as_ref()
         .map(|timeout| Timeout::prepare(timeout, &mut ctx))
         .transpose()?;
-    let ordering = Ordering::of(&select.order_by)?;
+    let ordering = Ordering::of(select)?;
     let mut nearest = match ordering {
         // Its checks come first, as it allows fewer clauses than other orderings do.
         Ordering::Nearest(to) => Some(nearest::prepare(&table, to, select, &projection, &mut ctx)?),

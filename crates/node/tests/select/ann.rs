@@ -68,6 +68,103 @@ fn rows_come_in_the_order_of_the_candidates() {
 }
 
 #[test]
+fn an_exact_search_is_asked_for() {
+    let (store, client) = FakeStore::start();
+    let films = films(client);
+    store.answer(200, &answer(&[3, 1]));
+    let order = "ORDER BY v ANN OF [0, 0.5, 1] LIMIT 2";
+    let exact = |query: &str| {
+        assert_eq!(films.rows(query), ["'three'", "'one'"], "{query}");
+        let body: serde_json::Value = serde_json::from_str(&store.last_request().1).unwrap();
+        body["exact"].as_bool().unwrap_or(false)
+    };
+    for (query, is_exact) in [
+        (
+            format!("SELECT title FROM films {order} WITH ann_options = {{'exact': true}}"),
+            true,
+        ),
+        (
+            format!(
+                "SELECT title FROM films WHERE id < 9 {order} ALLOW FILTERING WITH ann_options = {{'exact': 'true'}} BYPASS CACHE"
+            ),
+            true,
+        ),
+        (
+            format!("SELECT title FROM films {order} WITH ann_options = {{'exact': false}}"),
+            false,
+        ),
+        (format!("SELECT title FROM films {order}"), false),
+    ] {
+        assert_eq!(exact(&query), is_exact, "{query}");
+    }
+    let bound =
+        "SELECT id FROM films ORDER BY v ANN OF ? LIMIT ? WITH ann_options = {'exact': true}";
+    let rows = films.bound(bound, &[vector(&[0.0, 0.0, 2.0]), int(5)]);
+    assert_eq!(rows, ["3", "1"]);
+    assert!(store.last_request().1.contains("\"exact\":true"));
+    // The rows that are asked for in place of others are the nearest for sure, too.
+    store.answer(200, &answer(&[9, 3]));
+    films.rows(&bound.replace("v ANN OF ? LIMIT ?", "v ANN OF [1, 1, 1] LIMIT 2"));
+    assert!(store.last_request().1.contains("\"exact\":true"));
+}
+
+#[test]
+fn an_answer_that_may_not_be_exact_is_none() {
+    let (store, client) = FakeStore::start();
+    let films = films(client);
+    store.answer(200, &answer(&[3, 1]));
+    store.knows_no_exact_searches();
+    let query = "SELECT id FROM films ORDER BY v ANN OF [1, 1, 1] LIMIT 2";
+    assert_eq!(films.rows(query), ["3", "1"]);
+    assert_eq!(
+        films.refused(
+            &format!("{query} WITH ann_options = {{'exact': true}}"),
+            &[]
+        ),
+        "Vector Store does not know exact searches: upgrade the index service, or leave 'exact' out"
+    );
+}
+
+#[test]
+fn options_that_make_no_sense_are_named() {
+    let order = "ORDER BY v ANN OF [1, 2, 3] LIMIT 3";
+    let with = |options: &str| format!("SELECT * FROM films {order} WITH {options}");
+    for (query, fragment) in [
+        (
+            with("ann_options = {'beam': 10}"),
+            "Unknown ANN option: 'beam'. The one that there is: 'exact'",
+        ),
+        (with("ann_options = {'rerank_k': 10}"), "is not supported"),
+        (
+            with("ann_options = {'exact': 'yes'}"),
+            "Expected true or false, but found: yes",
+        ),
+        (
+            with("ann_options = {'exact': true, 'exact': true}"),
+            "Multiple definition for key 'exact'",
+        ),
+        (
+            with("ann_options = 'exact'"),
+            "It should be a map, such as {'exact': true}",
+        ),
+        (
+            with("included_indexes = 'films_v'"),
+            "Unknown property 'included_indexes': WITH of a SELECT takes ann_options alone",
+        ),
+        (
+            "SELECT * FROM films WITH ann_options = {'exact': true}".to_owned(),
+            "for queries with ORDER BY ... ANN OF",
+        ),
+        (
+            "SELECT * FROM films WHERE id = 1 WITH ann_options = {}".to_owned(),
+            "for queries with ORDER BY ... ANN OF",
+        ),
+    ] {
+        refuses(&[(&query, fragment)]);
+    }
+}
+
+#[test]
 fn rows_that_are_gone_are_left_out() {
     let (store, client) = FakeStore::start();
     let films = films(client);

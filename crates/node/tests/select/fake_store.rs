@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use store_api::types::EXACT_HEADER;
 use store_api::{Client, ClientOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -15,6 +16,8 @@ pub struct FakeStore {
 
 struct State {
     status: u16,
+    /// Whether the service passes over `exact`, as those do that don't know it.
+    is_old: bool,
     /// Makes the body of an answer from the body of its request.
     answer: Box<dyn Fn(&str) -> String + Send>,
     /// The path and body of each request.
@@ -25,6 +28,7 @@ impl Default for State {
     fn default() -> State {
         State {
             status: 0,
+            is_old: false,
             answer: Box::new(|_| String::new()),
             requests: Vec::new(),
         }
@@ -73,6 +77,11 @@ impl FakeStore {
         state.answer = Box::new(answer);
     }
 
+    /// Makes the service one that passes over `exact`.
+    pub fn knows_no_exact_searches(&self) {
+        self.state.lock().unwrap().is_old = true;
+    }
+
     /// The number of requests received.
     pub fn requests(&self) -> usize {
         self.state.lock().unwrap().requests.len()
@@ -87,14 +96,19 @@ impl FakeStore {
 async fn serve(mut stream: TcpStream, store: FakeStore) {
     let mut buffer = Vec::new();
     while let Some((path, body)) = read_request(&mut stream, &mut buffer).await {
-        let (status, answer) = {
+        let (status, exact, answer) = {
             let mut state = store.state.lock().unwrap();
             let answer = (state.answer)(&body);
+            let is_exact = !state.is_old && body.contains(r#""exact":true"#);
+            let exact = match is_exact {
+                true => format!("{EXACT_HEADER}: true\r\n"),
+                false => String::new(),
+            };
             state.requests.push((path, body));
-            (state.status, answer)
+            (state.status, exact, answer)
         };
         let response = format!(
-            "HTTP/1.1 {status} Status\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{answer}",
+            "HTTP/1.1 {status} Status\r\ncontent-type: application/json\r\n{exact}content-length: {}\r\n\r\n{answer}",
             answer.len()
         );
         if stream.write_all(response.as_bytes()).await.is_err() {

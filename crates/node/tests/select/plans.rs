@@ -78,6 +78,16 @@ fn plans_tell_what_is_served_and_what_is_filtered() {
                 "rescoring by Euclidean",
             ],
         ),
+        (
+            "SELECT r FROM t ORDER BY v ANN OF ? LIMIT ? WITH ann_options = {'exact': true}",
+            &[
+                "select r from ks.t",
+                "nearest v by index new",
+                "exactly",
+                "oversampling 2.5",
+                "rescoring by Euclidean",
+            ],
+        ),
     ];
     for (query, expected) in cases {
         let plan = fixture.explain(query);
