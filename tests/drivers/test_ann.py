@@ -64,6 +64,18 @@ def test_the_score_can_be_selected(table):
     assert [(row.n, round(row.score, 4)) for row in rows] == [(2, 0.4444), (1, 0.4444), (3, 0.2353)]
 
 
+@pytest.mark.parametrize("option", ["true", "'true'", "false"])
+def test_exact_neighbours_are_asked_for(table, option):
+    clause = f"WITH ann_options = {{'exact': {option}}}"
+    nearest = [4, 5, 3]
+    assert ns(table.execute(f"SELECT n FROM t ORDER BY v ANN OF [4.1, 0, 0] LIMIT 3 {clause}")) == nearest
+    prepared = table.prepare(f"SELECT n FROM t ORDER BY v ANN OF ? LIMIT ? {clause}")
+    assert [spec.name for spec in prepared.column_metadata] == ["v", "[limit]"]
+    assert ns(table.execute(prepared, ([4.1, 0, 0], 3))) == nearest
+    filtered = table.prepare(f"SELECT n FROM t WHERE n > ? ORDER BY v ANN OF ? LIMIT 3 ALLOW FILTERING {clause}")
+    assert ns(table.execute(filtered, (4, [4.1, 0, 0]))) == [5, 6, 7]
+
+
 def test_a_small_page_size_gets_everything_and_a_warning(table):
     statement = SimpleStatement("SELECT n FROM t ORDER BY v ANN OF [0, 0, 0] LIMIT 15", fetch_size=4)
     future = table.execute_async(statement)
@@ -98,6 +110,10 @@ def test_a_small_page_size_gets_everything_and_a_warning(table):
         pytest.param("SELECT n FROM t WHERE v = [1, 2, 3]", "Vector indexes only support ANN queries", marks=NO_INDEX),
         ("SELECT n FROM t ORDER BY v ANN OF [1, NaN, 3] LIMIT 1", "(?i)finite|NaN|vector"),
         ("SELECT DISTINCT p FROM t ORDER BY v ANN OF [1, 2, 3] LIMIT 1", "(?i)distinct"),
+        ("SELECT n FROM t ORDER BY v ANN OF [1, 2, 3] LIMIT 1 WITH ann_options = {'exakt': true}", "Unknown ANN option: 'exakt'"),
+        ("SELECT n FROM t ORDER BY v ANN OF [1, 2, 3] LIMIT 1 WITH ann_options = {'exact': 1}", "Expected true or false, but found: 1"),
+        ("SELECT n FROM t ORDER BY v ANN OF [1, 2, 3] LIMIT 1 WITH ann_options = {'rerank_k': 9}", "'rerank_k' is not supported"),
+        pytest.param("SELECT n FROM t WITH ann_options = {'exact': true}", "ORDER BY ... ANN OF", marks=NO_INDEX),
     ],
 )  # fmt: skip
 def test_misuse_gets_its_error(table, query, text):

@@ -125,6 +125,17 @@ def test_the_limit_is_one_unless_given_and_much_is_tolerated(server, index, body
     assert status == 200 and json.loads(text)["primary_keys"] == {"id": [0]}
 
 
+def test_an_exact_search_says_so(server, index):
+    search = {"vector": QUERY, "limit": 3}
+    _, headers, text = ann(server, index, search | {"exact": False})
+    assert "x-annulus-exact" not in headers
+    status, headers, exact = ann(server, index, search | {"exact": True})
+    assert (status, headers["x-annulus-exact"]) == (200, "true")
+    assert exact == text
+    told = json.loads(ann(server, index, search | {"exact": True, "debug": True})[2])["debug"]
+    assert told["plan"] == "exact"
+
+
 def test_a_limit_beyond_the_count_gets_every_row_once(server, index):
     status, _, text = ann(server, index, {"vector": QUERY, "limit": 100_000})
     answer = json.loads(text)
@@ -135,6 +146,7 @@ def test_a_limit_beyond_the_count_gets_every_row_once(server, index):
 @pytest.mark.parametrize(
     "body, field",
     [
+        ({"vector": QUERY, "exact": "true"}, "boolean"),
         ({"vector": QUERY, "limit": 0}, "limit"),
         ({"vector": QUERY, "limit": -1}, "limit"),
         ({"vector": QUERY, "limit": 1.5}, "limit"),

@@ -1,4 +1,4 @@
-//! The options of a search for neighbours, `WITH ann_options = {'exact': true}` behind a SELECT.
+//! The options of a search for neighbours: `WITH ann_options = {'exact': true}` in a SELECT.
 
 use cql::ast::{OptionValue, Select};
 use cql::error::CqlError;

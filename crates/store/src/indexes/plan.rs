@@ -19,12 +19,12 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan of a search for which the graph was searched so.
-    pub fn of(search: &Search<'_>, explanation: &Explanation) -> Plan {
+    /// The plan of a search of the graph that went so: with a filter or without, exact or not.
+    pub fn of(is_filtered: bool, is_exact: bool, explanation: &Explanation) -> Plan {
         let walked = explanation.way == Way::Walk;
         Plan {
-            kind: match (search.filter.is_some(), walked) {
-                _ if search.exact => SearchPlan::Exact,
+            kind: match (is_filtered, walked) {
+                _ if is_exact => SearchPlan::Exact,
                 (false, true) => SearchPlan::Walk,
                 (false, false) => SearchPlan::Scan,
                 (true, true) => SearchPlan::FilteredWalk,

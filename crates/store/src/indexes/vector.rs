@@ -373,11 +373,12 @@ impl VectorIndex {
         let options = self.engine_search(search, k, filter);
         let found = self.ann.explain(search.query, &options);
         let (found, explanation) = found.map_err(|error| self.fault(error))?;
-        Ok((found, Plan::of(search, &explanation)))
+        let is_filtered = search.filter.is_some();
+        Ok((found, Plan::of(is_filtered, search.exact, &explanation)))
     }
 
-    /// What the engine is asked for. It knows the width that the schema sets
-    /// ([`engine_options`]), and widens a search beyond it where that finds more.
+    /// The search in the engine's terms. The engine has the width that the schema sets as the least
+    /// one ([`engine_options`]), so none is given here.
     fn engine_search<'f>(
         &self,
         search: &Search<'_>,
