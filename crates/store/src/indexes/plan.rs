@@ -3,8 +3,6 @@
 use ann::{Explanation, Way};
 use store_api::types::SearchPlan;
 
-use super::vector::Search;
-
 /// The plan of a search of one index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
