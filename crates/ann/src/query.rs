@@ -589,7 +589,7 @@ impl Find<'_> {
         } = space;
         let mut shared = HashSet::new();
         let doubts_each = self.codebook.centres().len() > 0;
-        let doubt = DOUBTS * self.codebook.error(query.squared_length());
+        let doubts = self.codebook.doubts(query, DOUBTS);
         if exact {
             self.codebook.measure_rounding(query);
         }
@@ -615,7 +615,7 @@ impl Find<'_> {
                     let doubt = DOUBTS * self.codebook.deviation(query, &meta());
                     nearest.show(slot, distance - doubt);
                 } else {
-                    nearest.show(slot, distance - doubt);
+                    nearest.show(slot, distance - doubts.of(&meta()));
                 }
             }
         };

@@ -29,14 +29,18 @@ use crate::memory::{Array, GrowError, Place};
 /// The number of the origin of the codebook's space, the mean of a sample. It has no point.
 pub(crate) const ORIGIN: u32 = 0;
 
+/// Bytes after a point for the example of its centre; points are whole cache lines.
+const SLOT_BYTES: usize = 64;
+
 /// The centres of a codebook, by number. [`ORIGIN`] is always there.
 pub(crate) struct Centres {
-    /// Point `i` is that of centre `i + 1`.
+    /// Point `i` is that of centre `i + 1`. The centre's example follows the point.
     points: Array,
     /// Number of elements of a point, a multiple of 16.
     elements: usize,
     /// Number of points.
     count: AtomicU32,
+    example_of_origin: AtomicU32,
     adding: Mutex<()>,
 }
 
@@ -44,9 +48,10 @@ impl Centres {
     /// No centres but the origin, for points of so many elements.
     pub(super) fn new(elements: usize) -> Centres {
         Centres {
-            points: Array::new(elements.max(1) * size_of::<f32>(), Place::Memory),
+            points: Array::new(elements * size_of::<f32>() + SLOT_BYTES, Place::Memory),
             elements,
             count: AtomicU32::new(0),
+            example_of_origin: AtomicU32::new(0),
             adding: Mutex::default(),
         }
     }
@@ -66,6 +71,29 @@ impl Centres {
         // SAFETY: the point was written before it was counted, and is never written again. Records
         // have this many floats, and begin at multiples of 64 bytes or of their own length.
         Some(unsafe { std::slice::from_raw_parts(start.cast(), self.elements) })
+    }
+
+    /// Sets the example of a centre: a slot whose code is taken from it.
+    pub(crate) fn set_example(&self, centre: u32, slot: u32) {
+        if let Some(example) = self.example_of(centre) {
+            example.store(slot + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// The example of a centre; the slot may hold something else by now.
+    pub(crate) fn example(&self, centre: u32) -> Option<u32> {
+        let example = self.example_of(centre)?;
+        example.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// One above the example of a centre; 0 if it has none.
+    fn example_of(&self, centre: u32) -> Option<&AtomicU32> {
+        if centre == ORIGIN {
+            return Some(&self.example_of_origin);
+        }
+        let point = self.point(centre)?;
+        // SAFETY: each record has room for a word after its point, which is only used as an atomic.
+        Some(unsafe { &*point.as_ptr().add(self.elements).cast::<AtomicU32>() })
     }
 
     /// Adds a centre if there are fewer than `max`, and returns its number. There is none if there

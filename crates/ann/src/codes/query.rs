@@ -50,6 +50,21 @@ pub(crate) struct Query {
     basis: Basis,
 }
 
+/// By how much estimates of codes from the origin may be too large.
+#[derive(Clone, Copy)]
+pub(crate) struct Doubts {
+    of_error: f32,
+    of_scale: f32,
+}
+
+impl Doubts {
+    #[inline(always)]
+    pub(crate) fn of(&self, meta: &Meta) -> f32 {
+        // Floats and bits have neither an error nor a scale.
+        self.of_error * meta.error + self.of_scale * meta.scale
+    }
+}
+
 /// How the base of a centre follows from `vector`.
 #[derive(Clone, Copy, Default)]
 struct Basis {
@@ -259,6 +274,23 @@ impl Codebook {
         match query.basis.is_product {
             true => query.basis.squared,
             false => squared + query.basis.own_error,
+        }
+    }
+
+    /// How near a centre is to a query: its squared distance, or a term of products.
+    pub(crate) fn base(&self, query: &mut Query, centre: u32) -> f32 {
+        self.know_base(query, centre);
+        query.base_of(centre)
+    }
+
+    /// The doubts of all codes of a query, for a scan.
+    pub(crate) fn doubts(&self, query: &Query, deviations: f32) -> Doubts {
+        let dimensions = self.parts.dimensions as f32;
+        let level = query.terms.step / 2.0;
+        let length = self.deviation_in_levels() * dimensions.sqrt();
+        Doubts {
+            of_error: 2.0 * deviations * (query.basis.squared / dimensions).sqrt(),
+            of_scale: 2.0 * deviations * level / 12f32.sqrt() * length,
         }
     }
 

@@ -204,6 +204,10 @@ impl Graph {
         let encode = |code: &mut [u8]| codebook.encode(vector, centre, &mut space.rotated, code);
         // SAFETY: the caller's promise.
         unsafe { self.block(slot).write(id, encode) };
+        if self.upper.is_some() && codebook.has_centres() {
+            // SAFETY: as above.
+            unsafe { self.offer_example(codebook, slot) };
+        }
     }
 
     /// Whether a slot links to others and is not dead.

@@ -101,6 +101,13 @@ impl Graph {
                 bereaved.push(slot);
             }
             block.correct_in_degree(links);
+            if let Some(codebook) = self.codebook()
+                && codebook.has_centres()
+                && block.is_linked()
+            {
+                // SAFETY: no one else has the graph yet.
+                unsafe { self.offer_example(codebook, slot) };
+            }
             if block.is_dead() {
                 let is_free = links == 0 && block.degree() == 0;
                 if is_free { &mut free } else { &mut killed }.push(slot);

@@ -1,21 +1,28 @@
-//! The slots where walks start.
+//! The slots where walks start, beside those that the [upper level](super::upper) finds.
 //!
-//! A graph of one level has no map of the whole. From one entry a narrow walk may end in another
-//! heap of data than that of its query, and a slot that is linked by such a walk gets the wrong
-//! neighbours for good. Of a million made-up vectors in 20 overlapping clusters, one query in six
-//! found nothing right, whatever the width. So a walk first looks at *landmarks*, some slots out of
-//! all, and goes on from the nearest. The upper levels of HNSW (Malkov and Yashunin, 2016) serve
-//! the same purpose.
+//! # Landmarks
 //!
-//! Landmarks are not kept, but computed: one slot in every stretch is a landmark, if it is linked
-//! just then. Slots are given out in the order of inserting, which tells nothing of where vectors
-//! lie unless it has a period; so the place within each stretch varies. The number of landmarks
-//! grows with the root of the number of slots: the more slots there are, the more an unlucky start
-//! costs, and measuring landmarks counts for little beside a walk of the default width. A small
-//! graph has no landmarks: few vectors are found from anywhere, and the nearer a walk starts, the
-//! fewer ways to a slot it tries.
+//! The upper level has no level above it. From one entry a narrow walk may end in another heap of
+//! data than that of its query. So a walk of that level first looks at *landmarks*, some slots out
+//! of all, and goes on from the nearest.
+//!
+//! Landmarks are computed: one slot in every stretch is a landmark, if it is linked just then.
+//! Slots are given out in the order of inserting, which tells nothing of where vectors are unless
+//! it has a period; so the place within each stretch varies. The number of landmarks grows with the
+//! root of the number of slots: the more slots there are, the more an unlucky start costs, and
+//! measuring landmarks counts for little next to a walk. A small graph has none.
+//!
+//! # Centres
+//!
+//! Where codes are taken from a few centres, there are clusters, which links may not connect. Then
+//! a walk starts from an example of the centre that is nearest to its query, too.
 
 use super::Graph;
+use crate::codes::{Codebook, Meta, ORIGIN, Query};
+
+/// The most centres that a walk looks at. Where there are more, the upper level has slots in each
+/// of the larger clusters.
+const CENTRES_MAX: usize = 256;
 
 /// The most landmarks, as a multiple of the root of the number of slots. At least half as many
 /// exist.
@@ -31,6 +38,41 @@ impl Graph {
             None => self.slots.end(),
         };
         places(slots).filter(|&slot| self.is_linked(slot))
+    }
+}
+
+impl Graph {
+    /// An example of the centre that is nearest to a query, if there are few centres.
+    pub(super) fn example_near(&self, codebook: &Codebook, query: &mut Query) -> Option<u32> {
+        let count = codebook.centres().len();
+        if !(1..=CENTRES_MAX).contains(&count) {
+            return None;
+        }
+        let centres = (ORIGIN..=count as u32).map(|centre| (codebook.base(query, centre), centre));
+        let (_, nearest) = centres.min_by(|a, b| a.0.total_cmp(&b.0))?;
+        codebook.centres().example(nearest)
+    }
+}
+
+impl Graph {
+    /// Makes a slot the example of its code's centre, if it is nearer to that than the present one.
+    ///
+    /// # Safety
+    /// The epoch is pinned, and the slot is filled.
+    pub(super) unsafe fn offer_example(&self, codebook: &Codebook, slot: u32) {
+        // SAFETY: the caller's promise; a slot that is linked is filled.
+        let meta = |slot| unsafe { self.block(slot).meta() };
+        let new = meta(slot);
+        let present = codebook.centres().example(new.centre);
+        let present = present.filter(|&present| self.is_linked(present)).map(meta);
+        let is_nearer = |present: Meta| {
+            let (new, present) = (&new, &present);
+            present.centre != new.centre
+                || codebook.squared_residual(new) <= codebook.squared_residual(present)
+        };
+        if present.is_none_or(is_nearer) {
+            codebook.centres().set_example(new.centre, slot);
+        }
     }
 }
 

@@ -56,9 +56,12 @@ impl Graph {
         visited.reset(self.slots.end() as usize);
         bypassed.clear();
         let Some(entry) = self.entry() else { return };
+        let example = self.upper.as_ref();
+        let example = example.and_then(|_| self.example_near(codebook, query));
         batch.clear();
         let is_linked = |slot: &u32| self.is_linked(*slot);
-        let starts = starts.into_iter().flatten().flatten().filter(is_linked);
+        let starts = starts.into_iter().flatten().flatten().chain(example);
+        let starts = starts.filter(is_linked);
         for slot in std::iter::once(entry).chain(starts).chain(self.landmarks()) {
             if visited.insert(slot) {
                 batch.push(slot, self.block(slot));
