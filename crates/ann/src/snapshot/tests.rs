@@ -53,6 +53,11 @@ fn contents(slots: u32) -> Contents {
         }),
         entry: slots.checked_sub(1),
         spread: (slots > 1).then_some(0.125),
+        widths: [1.5, 12.0],
+        // Nibbles of 5 dimensions have room for 128.
+        centres: (0..2 * 128).map(|element| element as f32 / 8.0).collect(),
+        upper: (0..slots).collect(),
+        lacks_errors: false,
         // Every third slot is free; ids go the other way.
         ids: (0..slots)
             .rev()
