@@ -209,6 +209,7 @@ fn an_index_without_vectors_is_a_snapshot_too() {
             codebook,
             entry: None,
             spread: None,
+            centres: Vec::new(),
             ids: Vec::new(),
             zero_ids: Vec::new(),
             ..contents(0)
@@ -473,14 +474,14 @@ fn a_generation_that_was_not_finished_is_refused() {
 #[test]
 fn a_later_version_is_named() {
     let directory = saved(1);
-    flip(&directory.path().join("graph"), 8, 1 ^ 2);
+    flip(&directory.path().join("graph"), 8, 2 ^ 3);
     let error = open(directory.path()).err().expect("it is refused");
     assert!(
         matches!(
             error,
             SnapshotError::Version {
-                found: 2,
-                known: 1,
+                found: 3,
+                known: 2,
                 ..
             }
         ),
