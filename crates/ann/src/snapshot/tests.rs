@@ -53,6 +53,11 @@ fn contents(slots: u32) -> Contents {
         }),
         entry: slots.checked_sub(1),
         spread: (slots > 1).then_some(0.125),
+        widths: [1.5, 12.0],
+        // Nibbles of 5 dimensions have room for 128.
+        centres: (0..2 * 128).map(|element| element as f32 / 8.0).collect(),
+        upper: (0..slots).collect(),
+        lacks_errors: false,
         // Every third slot is free; ids go the other way.
         ids: (0..slots)
             .rev()
@@ -204,6 +209,7 @@ fn an_index_without_vectors_is_a_snapshot_too() {
             codebook,
             entry: None,
             spread: None,
+            centres: Vec::new(),
             ids: Vec::new(),
             zero_ids: Vec::new(),
             ..contents(0)
@@ -468,14 +474,14 @@ fn a_generation_that_was_not_finished_is_refused() {
 #[test]
 fn a_later_version_is_named() {
     let directory = saved(1);
-    flip(&directory.path().join("graph"), 8, 1 ^ 2);
+    flip(&directory.path().join("graph"), 8, 2 ^ 3);
     let error = open(directory.path()).err().expect("it is refused");
     assert!(
         matches!(
             error,
             SnapshotError::Version {
-                found: 2,
-                known: 1,
+                found: 3,
+                known: 2,
                 ..
             }
         ),

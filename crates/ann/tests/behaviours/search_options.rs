@@ -31,6 +31,7 @@ fn every_width_and_precision_is_answered_in_full() {
                             beam,
                             rescored,
                             filter,
+                            ..SearchOptions::new(k)
                         };
                         let recall = oracle.check_with(&index, &rng.vector(24), &search, 1e-6);
                         if k >= VECTORS || beam == rescored && beam == Some(usize::MAX) {

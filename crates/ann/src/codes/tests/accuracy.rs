@@ -51,7 +51,7 @@ fn errors(codebook: &Codebook, vectors: &[Vec<f32>], of_codes: bool) -> Errors {
     let mut errors = Errors::default();
     for (i, a) in vectors.iter().enumerate() {
         if of_codes {
-            codebook.prepare_code(&blocks[i].code, &blocks[i].meta, 0.0, &mut query);
+            codebook.prepare_code(&blocks[i].code, &blocks[i].meta, &mut query);
         } else {
             codebook.prepare(a, &mut query);
         }
@@ -90,11 +90,10 @@ fn estimates_are_right_on_average_and_as_close_as_theory_says() {
     }
 }
 
-/// The distance that a link's estimates stand for.
-fn linking_distance(metric: Metric, a: &[f32], b: &[f32], longest: f64) -> f64 {
-    let height = |vector: &[f32]| (longest - dot(vector, vector)).max(0.0).sqrt();
+/// What estimates stand for, of a search and of linking alike.
+fn expected_estimate(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
     match metric {
-        Metric::DotProduct => squared_l2(a, b) + (height(a) - height(b)).powi(2),
+        Metric::DotProduct => -2.0 * dot(a, b),
         _ => squared_l2(a, b),
     }
 }
@@ -116,35 +115,29 @@ fn estimates_follow_the_metric() {
             let longest = norms.fold(0.0, f64::max);
             let spread = if dimensions < 32 { 2.5 } else { 1.0 } / (dimensions as f64).sqrt();
             let bound = |of_codes| 10.0 * (deviation(kind, of_codes) * spread + 1e-6) * longest;
-            // A height is the root of a difference of nearly equal lengths.
-            let height_bound = if metric == Metric::DotProduct {
-                1e-3 * longest
-            } else {
-                0.0
-            };
             let mut query = Query::default();
             for (i, a) in vectors.iter().enumerate() {
                 codebook.prepare(a, &mut query);
                 let searched = estimates(&codebook, &mut query, &blocks);
-                codebook.prepare_link(a, longest as f32, &mut query);
+                codebook.prepare_link(a, &mut query);
                 let linked = estimates(&codebook, &mut query, &blocks);
-                codebook.prepare_code(&blocks[i].code, &blocks[i].meta, longest as f32, &mut query);
+                codebook.prepare_code(&blocks[i].code, &blocks[i].meta, &mut query);
                 let pruned = estimates(&codebook, &mut query, &blocks);
                 for (j, b) in vectors.iter().enumerate() {
-                    let ranking = match metric {
-                        Metric::DotProduct => -2.0 * dot(a, b),
-                        _ => squared_l2(a, b),
-                    };
-                    let linking = linking_distance(metric, a, b, longest);
+                    let expected = expected_estimate(metric, a, b);
                     let case = format!("{kind:?}, {metric:?}, {dimensions}: {i} and {j}");
                     let near = |found: f32, expected: f64, bound: f64| {
                         let error = (f64::from(found) - expected).abs();
                         assert!(error <= bound, "{case}: {found} for {expected}, {bound}");
                     };
-                    near(searched[j], ranking, bound(false));
-                    near(linked[j], linking, bound(false) + height_bound);
-                    near(pruned[j], linking, bound(true) + height_bound);
-                    assert!(linked[j] >= 0.0 && pruned[j] >= 0.0, "{case}");
+                    near(searched[j], expected, bound(false));
+                    near(linked[j], expected, bound(false));
+                    near(pruned[j], expected, bound(true));
+                    let is_distance = metric != Metric::DotProduct;
+                    assert!(
+                        !is_distance || linked[j] >= 0.0 && pruned[j] >= 0.0,
+                        "{case}"
+                    );
                 }
             }
         }
@@ -161,9 +154,9 @@ fn a_vector_is_hardly_any_distance_from_its_own_code() {
         let mut query = Query::default();
         for (vector, block) in vectors.iter().zip(&blocks) {
             let own = std::slice::from_ref(block);
-            codebook.prepare_link(vector, 0.0, &mut query);
+            codebook.prepare_link(vector, &mut query);
             let of_vector = estimates(&codebook, &mut query, own)[0] / block.meta.norm;
-            codebook.prepare_code(&block.code, &block.meta, 0.0, &mut query);
+            codebook.prepare_code(&block.code, &block.meta, &mut query);
             let of_code = estimates(&codebook, &mut query, own)[0] / block.meta.norm;
             // Half a level of the query's rounding, averaged over the dimensions.
             assert!(of_vector < 0.002, "{kind:?}: {of_vector}");

@@ -21,9 +21,9 @@ fn bits_are_counted() {
             let expected: Vec<_> = vectors.iter().map(|b| differ(b) as f32).collect();
             codebook.prepare(a, &mut query);
             assert_eq!(estimates(&codebook, &mut query, &blocks), expected);
-            codebook.prepare_link(a, 0.0, &mut query);
+            codebook.prepare_link(a, &mut query);
             assert_eq!(estimates(&codebook, &mut query, &blocks), expected);
-            codebook.prepare_code(&block.code, &block.meta, 0.0, &mut query);
+            codebook.prepare_code(&block.code, &block.meta, &mut query);
             assert_eq!(estimates(&codebook, &mut query, &blocks), expected);
         }
     }
@@ -45,7 +45,7 @@ fn bits_fill_bytes_from_the_low_end_and_zero_is_not_positive() {
         -3.0,
         f32::MIN_POSITIVE,
     ];
-    codebook.encode(&vector, &mut Vec::new(), &mut code);
+    codebook.encode(&vector, ORIGIN, &mut Vec::new(), &mut code);
     let mut expected = [0; 64];
     expected[..2].copy_from_slice(&[0b1001, 0b10]);
     assert_eq!(code, expected);

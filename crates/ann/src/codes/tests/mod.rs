@@ -24,8 +24,12 @@ struct Block {
 
 impl Block {
     fn new(codebook: &Codebook, vector: &[f32]) -> Block {
+        Block::from_centre(codebook, vector, ORIGIN)
+    }
+
+    fn from_centre(codebook: &Codebook, vector: &[f32], centre: u32) -> Block {
         let mut code = vec![0xaa; codebook.code_bytes()];
-        let meta = codebook.encode(vector, &mut vec![f32::NAN; 5], &mut code);
+        let meta = codebook.encode(vector, centre, &mut vec![f32::NAN; 5], &mut code);
         Block::of(code, meta)
     }
 
@@ -35,6 +39,8 @@ impl Block {
         for value in [meta.scale, meta.norm, meta.raw_norm] {
             bytes.extend_from_slice(&value.to_ne_bytes());
         }
+        bytes.extend_from_slice(&meta.centre.to_ne_bytes());
+        bytes.extend_from_slice(&meta.error.to_ne_bytes());
         bytes.resize(code.len() + 64, 0);
         let (lines, _) = bytes.as_chunks::<64>();
         let lines = lines.iter().map(|&line| Line(line)).collect();
