@@ -9,7 +9,7 @@
 //! The vectors that came before the centre of their cluster have worse codes. They are noted as
 //! [outdated](Outdated), and later changes give each of them another slot.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 use parking_lot::Mutex;
 
@@ -51,7 +51,7 @@ pub(crate) struct Outdated(Mutex<Noted>);
 #[derive(Debug, Default)]
 struct Noted {
     queue: VecDeque<u32>,
-    all: HashSet<u32>,
+    all: BTreeSet<u32>,
 }
 
 impl Outdated {
@@ -79,7 +79,7 @@ impl Outdated {
 
     pub(crate) fn memory_bytes(&self) -> usize {
         let noted = self.0.lock();
-        (noted.queue.capacity() + noted.all.capacity()) * size_of::<u32>()
+        (noted.queue.capacity() + 2 * noted.all.len()) * size_of::<u32>()
     }
 }
 

@@ -59,6 +59,7 @@ pub(crate) struct Candidate {
 impl Space {
     pub(crate) fn memory_bytes(&self) -> usize {
         self.pool.memory_bytes()
+            + self.above.memory_bytes()
             + self.visited.memory_bytes()
             + self.candidates.capacity() * size_of::<Candidate>()
     }

@@ -9,7 +9,7 @@
 //! The level is a [`Graph`] of its own, with copies of the codes. The id of one of its slots is the
 //! slot below. A slot below that dies takes the one above with it, before it can become free.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 
@@ -45,7 +45,7 @@ const STARTS: usize = 4;
 pub(crate) struct Upper {
     graph: Graph,
     /// The slot above each slot that has one.
-    places: Mutex<HashMap<u32, u32>>,
+    places: Mutex<BTreeMap<u32, u32>>,
 }
 
 impl Upper {
@@ -59,8 +59,9 @@ impl Upper {
 
     /// Bytes of blocks and tables.
     pub(super) fn memory_bytes(&self) -> usize {
-        let places = self.places.lock().capacity() * size_of::<(u32, u32)>();
-        let blocks = self.graph.blocks.footprint().anonymous;
+        // About half of a node of the tree is in use.
+        let places = 2 * self.places.lock().len() * size_of::<(u32, u32)>();
+        let blocks = self.graph.slots.end() as usize * self.graph.layout.stride;
         places + blocks + self.graph.own_tables_bytes()
     }
 
@@ -96,15 +97,17 @@ impl Upper {
         self.places.lock().insert(below, slot);
     }
 
-    /// The level as words, for a snapshot: the number of slots, then for each the slot below, the
-    /// number of links and the links, as places in this list of slots. No change may be under way.
+    /// The level as words, for a snapshot: the number of slots and the place of the entry among
+    /// them, then for each slot the one below, the number of links, and the links as places in this
+    /// list. No change may be under way.
     pub(super) fn words(&self) -> Vec<u32> {
         let places = self.places.lock();
         let mut alive: Vec<(u32, u32)> =
             places.iter().map(|(&below, &slot)| (slot, below)).collect();
         alive.sort_unstable();
         let place_of = |slot| alive.binary_search_by_key(&slot, |&(slot, _)| slot).ok();
-        let mut words = vec![alive.len() as u32];
+        let entry = self.graph.entry().and_then(place_of).unwrap_or(0);
+        let mut words = vec![alive.len() as u32, entry as u32];
         for &(slot, below) in &alive {
             words.extend([below, 0]);
             let count = words.len() - 1;
@@ -126,7 +129,7 @@ impl Upper {
         words: &[u32],
         is_there: impl Fn(u32) -> bool,
     ) -> bool {
-        let Some(slots) = read(words, self.graph.layout.capacity) else {
+        let Some((entry, slots)) = read(words, self.graph.layout.capacity) else {
             return false;
         };
         let mut places = vec![None; slots.len()];
@@ -160,7 +163,8 @@ impl Upper {
             }
             self.graph.block(slot).lock().replace(links.into_iter());
         }
-        if let Some(entry) = places.into_iter().flatten().next() {
+        let entry = places.get(entry).copied().flatten();
+        if let Some(entry) = entry.or_else(|| places.into_iter().flatten().next()) {
             self.graph.change_entry(None, Some(entry));
         }
         true
@@ -251,9 +255,13 @@ impl Upper {
     }
 }
 
-/// The slots below and the links of a level's words; None if they are no level.
-fn read(words: &[u32], capacity: usize) -> Option<Vec<(u32, &[u32])>> {
-    let (&count, mut rest) = words.split_first()?;
+/// The place of the entry of a level's words, and the slots below with their links; None if they
+/// are no level.
+fn read(words: &[u32], capacity: usize) -> Option<(usize, Vec<(u32, &[u32])>)> {
+    let [count, entry, rest @ ..] = words else {
+        return None;
+    };
+    let (count, mut rest) = (*count, rest);
     let mut slots = Vec::new();
     while let [below, degree, more @ ..] = rest {
         let (links, others) = more.split_at_checked(*degree as usize)?;
@@ -263,5 +271,6 @@ fn read(words: &[u32], capacity: usize) -> Option<Vec<(u32, &[u32])>> {
         slots.push((*below, links));
         rest = others;
     }
-    (rest.is_empty() && slots.len() == count as usize).then_some(slots)
+    let is_whole = rest.is_empty() && slots.len() == count as usize;
+    is_whole.then_some((*entry as usize, slots))
 }

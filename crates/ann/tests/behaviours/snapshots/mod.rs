@@ -34,11 +34,15 @@ fn answers(index: &Index) -> Vec<(Vec<Neighbour>, Explanation)> {
         .collect()
 }
 
-/// Checks that two indexes answer alike and work alike.
+/// Checks that two indexes answer alike and work alike. Dead slots of the upper level, which walks
+/// pass through, are not part of a snapshot: so one index may take a few hops more.
 fn assert_alike(one: &Index, other: &Index) {
     assert_eq!(one.len(), other.len());
     for (number, (a, b)) in answers(one).iter().zip(answers(other)).enumerate() {
-        assert_eq!(a.1, b.1, "query {number} of {:?}", one.options());
+        let work = |work: &Explanation| (work.way, work.walk_given_up, work.rescored);
+        assert_eq!(work(&a.1), work(&b.1), "query {number} of {:?}", one.options());
+        let hops = a.1.hops.abs_diff(b.1.hops);
+        assert!(hops <= 16, "query {number} of {:?}: {hops} hops", one.options());
         let same = a.0 == b.0;
         assert!(same, "query {number} of {:?}: other answers", one.options());
     }
