@@ -79,7 +79,7 @@ impl Outdated {
 
     pub(crate) fn memory_bytes(&self) -> usize {
         let noted = self.0.lock();
-        (noted.queue.capacity() + noted.all.capacity()) * size_of::<u32>()
+        (noted.queue.capacity() + noted.all.len()) * size_of::<u32>()
     }
 }
 

@@ -59,7 +59,7 @@ impl Upper {
 
     /// Bytes of blocks and tables.
     pub(super) fn memory_bytes(&self) -> usize {
-        let places = self.places.lock().capacity() * size_of::<(u32, u32)>();
+        let places = self.places.lock().len() * size_of::<(u32, u32)>();
         let blocks = self.graph.blocks.footprint().anonymous;
         places + blocks + self.graph.own_tables_bytes()
     }
