@@ -588,7 +588,10 @@ impl Find<'_> {
             ..
         } = space;
         let mut shared = HashSet::new();
-        let doubts_each = self.codebook.centres().len() > 0;
+        // The lengths that errors go with differ from code to code, unless all are taken from the
+        // mean and are about as far from it as a query.
+        let codebook = self.codebook;
+        let doubts_each = codebook.centres().len() > 0 || codebook.links_by_product();
         let doubt = DOUBTS * self.codebook.error(query.squared_length());
         if exact {
             self.codebook.measure_rounding(query);
