@@ -18,6 +18,9 @@ use crate::kernels::kernels;
 /// A bound of the relative error of sums of `f32` in codes and estimates.
 const ROUNDING: f32 = 1e-5;
 
+/// A bound of what is lost where squares are smaller than floats can say.
+const TINIEST: f32 = 1e-35;
+
 /// The largest level of a query.
 const LEVEL_MAX: f32 = 127.0;
 
@@ -320,7 +323,8 @@ impl Codebook {
     }
 
     /// The most by which the estimate of a code can be off: what the code leaves out may point
-    /// straight at the query. The last term bounds the rounding of sums.
+    /// straight at the query, and what the query's levels leave out along the code. The last terms
+    /// bound the rounding of sums.
     pub(crate) fn bound(&self, query: &mut Query, meta: &Meta) -> f32 {
         if matches!(self.parts.kind, Kind::Bits) {
             return 0.0;
@@ -329,11 +333,14 @@ impl Codebook {
         let centre = query.lengths.get(meta.centre as usize).copied();
         let length = meta.raw_norm.sqrt() + self.mean_length + centre.unwrap_or(0.0);
         let rounding = (query.basis.squared.sqrt() + squared.sqrt() + length).powi(2);
+        let rounding = ROUNDING * rounding + TINIEST;
         if matches!(self.parts.kind, Kind::Floats) {
-            return ROUNDING * rounding;
+            return rounding;
         }
-        2.0 * (squared.sqrt() * meta.error + query.rounded * (length + meta.error))
-            + ROUNDING * rounding
+        // The length of the code is no more than if all its levels were the farthest.
+        let farthest = meta.scale * self.middle() * (self.parts.dimensions as f32).sqrt();
+        let coded = farthest.min(length + meta.error);
+        2.0 * (squared.sqrt() * meta.error + query.rounded * coded) + rounding
     }
 
     /// The level that stands for zero.

@@ -360,6 +360,89 @@ mod tests {
             all.truncate(wanted + more);
             prop_assert_eq!(&found[..all.len()], &all[..]);
         }
+
+        /// The estimates of a walk become more or less certain on the way. What is in doubt by the
+        /// smallest error of them is in doubt all the time.
+        #[test]
+        fn what_is_in_doubt_is_kept_and_expanded_whatever_the_width(
+            offers in proptest::collection::vec(prop_oneof![0f32..2.0, quarter()], 1..120),
+            errors in proptest::collection::vec(0f32..0.3, 1..20),
+            spread in proptest::option::of(0.05f32..1.0),
+            wanted in 1usize..8,
+            more in 0usize..8,
+            (wider, most) in (1usize..4, 0usize..60),
+        ) {
+            let width = wanted * wider;
+            let reach = spread.and_then(|spread| Spread::of(spread).reach(wanted, width));
+            let reach = reach.unwrap_or(Reach::unlimited(wanted));
+            let most = width.max(most);
+            let mut pool = Pool::default();
+            pool.reset_within(reach, (width, most), wanted + more);
+            let mut given = Vec::new();
+            for (slot, &distance) in (0..).zip(&offers) {
+                let error = errors[(slot as usize / 6).min(errors.len() - 1)];
+                if slot % 6 == 0 {
+                    pool.blur(error);
+                }
+                if distance < pool.bound() {
+                    pool.offer(distance, slot);
+                }
+                if slot % 3 == 0 {
+                    given.extend(pool.next());
+                }
+            }
+            given.extend(std::iter::from_fn(|| pool.next()));
+            let once: std::collections::BTreeSet<u32> = given.iter().copied().collect();
+            prop_assert_eq!(once.len(), given.len());
+
+            let mut all: Vec<(f32, u32)> = offers.into_iter().zip(0..).collect();
+            all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            let found: Vec<(f32, u32)> = pool.iter().collect();
+            prop_assert!(found.len() <= most);
+            let certain = all.len().min(width.min(wanted + more));
+            prop_assert_eq!(&found[..certain], &all[..certain]);
+            let Some((last, _)) = all.get(wanted - 1) else {
+                prop_assert_eq!(given.len(), all.len());
+                return Ok(());
+            };
+            let error = errors.iter().copied().fold(f32::INFINITY, f32::min);
+            let reach = reach.blurred(error);
+            let (doubt, limit) = (reach.doubt(*last), reach.limit(*last));
+            for (rank, &(distance, slot)) in all.iter().take(most).enumerate() {
+                if most > width && distance < doubt || rank < width && distance < limit {
+                    prop_assert!(found.contains(&(distance, slot)), "{distance} of {doubt}");
+                    prop_assert!(given.contains(&slot), "{distance} of {doubt}");
+                }
+            }
+        }
+    }
+
+    /// Distances of which many are equal.
+    fn quarter() -> impl Strategy<Value = f32> {
+        (0u8..8).prop_map(|quarters| f32::from(quarters) / 4.0)
+    }
+
+    #[test]
+    fn doubts_make_a_pool_as_wide_as_they_reach_and_no_wider() {
+        let mut pool = Pool::default();
+        pool.reset_within(Reach::unlimited(2), (3, 5), 3);
+        // Two and a half errors beyond the second neighbour.
+        pool.blur(1.0);
+        for (slot, distance) in (0..).zip([9.0, 1.0, 2.0, 4.4, 4.6, 4.3, 3.0]) {
+            pool.offer(distance, slot);
+        }
+        let slots = |pool: &Pool| pool.iter().map(|(_, slot)| slot).collect::<Vec<_>>();
+        assert_eq!(slots(&pool), [1, 2, 6, 5, 3]);
+        // Of more, the nearest five stay.
+        pool.offer(4.2, 7);
+        assert_eq!(slots(&pool), [1, 2, 6, 7, 5]);
+        // With smaller errors the last two are in doubt no more.
+        pool.blur(0.5);
+        let given: Vec<u32> = std::iter::from_fn(|| pool.next()).collect();
+        assert_eq!(given, [1, 2, 6]);
+        pool.offer(2.5, 8);
+        assert_eq!(pool.next(), Some(8));
+        assert_eq!(pool.next(), None);
     }
 
     #[test]

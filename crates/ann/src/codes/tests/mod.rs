@@ -2,6 +2,8 @@
 
 mod accuracy;
 mod bits;
+mod centres;
+mod doubts;
 mod edges;
 mod reuse;
 mod vectors;
@@ -66,8 +68,11 @@ fn codebook(kind: Kind, metric: Metric, vectors: &[Vec<f32>]) -> Codebook {
 }
 
 fn blocks(codebook: &Codebook, vectors: &[Vec<f32>]) -> Vec<Block> {
-    vectors
-        .iter()
-        .map(|vector| Block::new(codebook, vector))
-        .collect()
+    blocks_from(codebook, vectors, ORIGIN)
+}
+
+/// Blocks whose codes are taken from a centre.
+fn blocks_from(codebook: &Codebook, vectors: &[Vec<f32>], centre: u32) -> Vec<Block> {
+    let block = |vector: &Vec<f32>| Block::from_centre(codebook, vector, centre);
+    vectors.iter().map(block).collect()
 }
