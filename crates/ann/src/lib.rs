@@ -24,30 +24,49 @@
 //! - **Answers are complete in number.** A search returns `k` vectors if the index holds as many.
 //!   With `k` at or above the count, or a large share of it, every vector is measured, and the
 //!   answer is exact.
-//! - **The nearest are found with recall@k of 0.99 and better** at the default options, on the real
-//!   embeddings and images of `make bench-ann`. A smaller [width](SearchOptions::beam) trades
+//! - **The nearest are found with recall@k of about 0.99 and better** at the default options, on
+//!   the 47 kinds of data of `make bench-recall`. A smaller [width](SearchOptions::beam) trades
 //!   recall for speed. An index of a few thousand vectors is scanned by its codes, without a walk.
+//! - **Exact answers by request** ([`SearchOptions::exact`]): the true nearest, proven by bounds of
+//!   the codes' errors.
 //! - **Zero vectors** have no direction. Under [`Metric::Cosine`] they have the distance 0 to each
 //!   other and 1 to all others. They are kept beside the graph and take part in every answer.
 //!
 //! # How it works
 //!
 //! Vectors are kept twice. A compact *code* of each, by default of 4 bits a dimension, lies in
-//! memory beside the vector's links in a graph of one level (`graph`, `codes`). A search walks the
-//! graph from the nearest of some landmarks, by distances estimated from codes. It ends when all
-//! that is left to look at is farther, by some factor, than the nearest it has found; the index
-//! learns the factor from its data. The full vector lies in a mapped file, or in memory too
-//! ([`Placement`]), and only the last few candidates are measured from it. The first 512 vectors
-//! train the codes; up to then every search is a scan.
+//! memory next to the vector's links in a graph (`graph`, `codes`). A search finds a start in an
+//! upper level of one vector in 32, and walks the graph from there by distances estimated from
+//! codes. It ends when all that is left to look at is farther, by some factor, than the nearest it
+//! has found; the index learns the factor from its data. The full vector lies in a mapped file, or
+//! in memory too ([`Placement`]), and only the last candidates are measured from it. The first 512
+//! vectors train the codes; up to then every search is a scan.
+//!
+//! # Any data
+//!
+//! Three things follow from the data:
+//!
+//! - **What is measured.** Each code knows its error. A search measures the full vectors of all
+//!   candidates that may be among the nearest for all that the errors tell, and walks on where its
+//!   last candidates are still in doubt.
+//! - **What codes are taken from.** The error of a code grows with the vector's distance from the
+//!   centre that it is taken from. Where vectors are much nearer to one another than to any centre,
+//!   a new centre comes up (`codes::centres`).
+//! - **How wide walks are.** One change in some hundred is a sample, which compares walks with a
+//!   scan. [`Index::calibration`] has what was found, and walks are as wide as it takes, up to
+//!   twelve times the default. Where a scan of all codes costs less, it takes the walk's place.
+//!
+//! The dot product is no metric. Its links are chosen by products, so that walks climb to the
+//! largest from anywhere.
 //!
 //! # Filters
 //!
 //! A filter that admits few is answered from the codes of the admitted alone. For one that admits
 //! more, the walk passes through any vectors and keeps the admitted ones; it looks as far as a walk
 //! for as many of all as are nearer than the last one wanted ([`Filter`]). A walk that takes longer
-//! than the scan would is given up for it. A scan measures every vector that may be among the
-//! nearest for all that the codes tell, and these are thousands where what a filter admits begins
-//! in the midst of the vectors.
+//! than the scan would is given up for it, and one that leaves in doubt all that it has found looks
+//! for more. A scan measures every vector that may be among the nearest for all that the codes
+//! tell, and these are thousands where what a filter admits begins in the midst of the vectors.
 //!
 //! To leave out a few ids, ask for as many more and drop them: this costs less than a filter.
 //!
@@ -58,8 +77,9 @@
 //! is used again when they are gone (`epoch`). Changes of different ids run side by side; those
 //! of one id happen one after the other. Only training, once in the life of an index, stops changes
 //! for a moment. Replaced and removed vectors are mended out of the graph a few links with
-//! every change; there is no rebuilding. Built by one thread in a given order, an index is
-//! always the same.
+//! every change. [`Index::tend`] does this work without changes, and renews codes and links, one
+//! vector after the other, after a quarter of the vectors has changed. Built by one thread in a
+//! given order, an index is always the same.
 //!
 //! # Snapshots
 //!
@@ -70,8 +90,9 @@
 //!
 //! # Known limits
 //!
-//! - The dot product is no metric: with lengths that differ much, the graph finds less than with
-//!   the other three. Vectors of one length are as well served as by the cosine.
+//! - Vectors that fill hundreds of dimensions, as random ones do, have no structure that a walk
+//!   could follow. Beyond some hundred thousand of them a walk of the greatest width finds less
+//!   than 0.99, and a scan takes long.
 //! - Memory of removed vectors is used again, but not returned to the system before the index is
 //!   dropped.
 //! - An index has at most 2,147,483,647 slots.

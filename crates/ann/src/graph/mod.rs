@@ -1,10 +1,10 @@
-//! The graph: on one level, every slot links to some that are near it.
+//! The graph: every slot links to some that are near it.
 //!
 //! It is the graph of Vamana (Subramanya et al., DiskANN, 2019): every slot links to a few others
 //! that are near it and lie in different directions, so that a walk which always goes on from the
 //! nearest slot it knows comes near any query in a few steps. Distances along the way are estimated
-//! from [codes](crate::codes); exact ones are the caller's business. A walk [starts](starts) from
-//! the nearest of some landmarks.
+//! from [codes](crate::codes); exact ones are the caller's business. A walk starts from the slots
+//! that a short walk of the [upper level](upper) finds ([`starts`]).
 //!
 //! # A slot's life
 //!
