@@ -19,6 +19,16 @@ pub(crate) enum Float {
 }
 
 impl Float {
+    /// A bound of the share of a direction's length that is lost to this width.
+    pub(crate) fn rounding(self) -> f32 {
+        match self {
+            Float::F32 => f32::EPSILON,
+            // Twice half a bit, for the sake of elements too small for all of their bits.
+            Float::F16 => 1.0 / 1_024.0,
+            Float::Bf16 => 1.0 / 256.0,
+        }
+    }
+
     fn max(self) -> f32 {
         match self {
             Float::F32 => f32::MAX,
@@ -47,8 +57,8 @@ pub(crate) enum Form {
 pub(crate) struct Kept {
     /// The vector in its form, little-endian.
     pub bytes: Vec<u8>,
-    /// The vector as floats of full width, from which its code is made. It is a unit vector where
-    /// only the direction is kept.
+    /// The vector that the bytes tell as floats of full width, from which its code is made. Its
+    /// length is 1, but for the rounding of the form, where only the direction is kept.
     pub floats: Vec<f32>,
 }
 
@@ -96,40 +106,49 @@ impl Form {
     /// Brings a vector of finite elements into its form; false if only the direction is kept and
     /// the vector has none.
     pub(crate) fn keep(self, vector: &[f32], kept: &mut Kept) -> bool {
+        let directed = self.keep_query(vector, kept);
+        let Kept { bytes, floats } = kept;
+        match self {
+            Form::Direction(Float::F16 | Float::Bf16) | Form::Floats(Float::F16 | Float::Bf16) => {
+                self.widen(bytes, floats);
+            }
+            Form::ByteDirection if directed => {
+                let direction = |&byte: &u8| f64::from(byte as i8);
+                let norm = bytes.iter().map(|b| direction(b).powi(2)).sum::<f64>();
+                let norm = norm.sqrt();
+                floats.clear();
+                floats.extend(bytes.iter().map(|b| (direction(b) / norm) as f32));
+            }
+            _ => {}
+        }
+        directed
+    }
+
+    /// Prepares a query as [`Form::keep`] does a vector, but for the floats: they are those of the
+    /// query as it was given, or of its direction, whatever is lost in the form.
+    pub(crate) fn keep_query(self, vector: &[f32], kept: &mut Kept) -> bool {
         let Kept { bytes, floats } = kept;
         bytes.clear();
         floats.clear();
         match self {
-            Form::Direction(float) => {
+            Form::Direction(_) | Form::ByteDirection => {
                 let norm = (kernels().dot_f64)(vector, vector).sqrt();
                 if norm == 0.0 {
                     return false;
                 }
                 floats.extend(vector.iter().map(|&x| (f64::from(x) / norm) as f32));
-                float.narrow(floats, bytes);
             }
+            Form::Floats(_) | Form::Bits => floats.extend_from_slice(vector),
+        }
+        match self {
+            Form::Direction(float) | Form::Floats(float) => float.narrow(floats, bytes),
             Form::ByteDirection => {
                 let largest = (kernels().max_abs)(vector);
-                if largest == 0.0 {
-                    return false;
-                }
                 // Divided first: the largest floats have no room for a factor of 127.
                 let byte = |&x: &f32| (x / largest * I8_MAX).round() as i8;
                 bytes.extend(vector.iter().map(|x| byte(x) as u8));
-                let direction = |&byte: &u8| f64::from(byte as i8);
-                let norm = bytes.iter().map(|b| direction(b).powi(2)).sum::<f64>();
-                let norm = norm.sqrt();
-                floats.extend(bytes.iter().map(|b| (direction(b) / norm) as f32));
             }
-            Form::Floats(float) => {
-                let max = float.max();
-                floats.extend(vector.iter().map(|x| x.clamp(-max, max)));
-                float.narrow(floats, bytes);
-            }
-            Form::Bits => {
-                bytes.extend(vector.chunks(8).map(pack));
-                floats.extend_from_slice(vector);
-            }
+            Form::Bits => bytes.extend(vector.chunks(8).map(pack)),
         }
         true
     }
@@ -151,16 +170,17 @@ impl Form {
 }
 
 impl Float {
-    fn narrow(self, floats: &mut [f32], bytes: &mut Vec<u8>) {
+    /// Adds the bytes of floats, cut to what this width can hold.
+    fn narrow(self, floats: &[f32], bytes: &mut Vec<u8>) {
+        let max = self.max();
+        let floats = floats.iter().map(|x| x.clamp(-max, max));
         match self {
-            Float::F32 => bytes.extend(floats.iter().flat_map(|x| x.to_le_bytes())),
+            Float::F32 => bytes.extend(floats.flat_map(f32::to_le_bytes)),
             Float::F16 => {
-                let narrow = |x: &f32| half::f32_to_f16(*x).to_le_bytes();
-                bytes.extend(floats.iter().flat_map(narrow));
+                bytes.extend(floats.flat_map(|x| half::f32_to_f16(x).to_le_bytes()));
             }
             Float::Bf16 => {
-                let narrow = |x: &f32| half::f32_to_bf16(*x).to_le_bytes();
-                bytes.extend(floats.iter().flat_map(narrow));
+                bytes.extend(floats.flat_map(|x| half::f32_to_bf16(x).to_le_bytes()));
             }
         }
     }

@@ -94,7 +94,7 @@ impl Index {
         self.check(query)?;
         let mut kept = Kept::default();
         // A query without direction is measured as such by the scorer.
-        self.form.keep(query, &mut kept);
+        self.form.keep_query(query, &mut kept);
         let mut scorer = Scorer::new(self.form, self.options.metric, query, &kept);
         let vectors = vectors.into_iter();
         let distances = vectors.map(|vector| {

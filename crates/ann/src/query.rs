@@ -144,13 +144,14 @@ impl Index {
             slots,
             ranked,
         } = tools;
-        if !self.form.keep(query, kept) {
+        if !self.form.keep_query(query, kept) {
             let nearest = self.undirected_query(search);
             return (nearest, explanation);
         }
         let _pin = participant.pin();
         let contents = self.contents();
-        let mut scorer = Scorer::new(self.form, self.options.metric, query, kept);
+        let scorer = Scorer::new(self.form, self.options.metric, query, kept);
+        let mut scorer = scorer.exactly(search.exact);
         let held = self.len();
         let plan = match self.linked.load(Ordering::Acquire) {
             true => plan.unwrap_or_else(|| self.plan(held, search)),

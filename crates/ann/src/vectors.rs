@@ -115,6 +115,7 @@ pub(crate) struct Scorer<'a> {
     /// The query as it would be kept, from which Hamming distances are measured.
     kept: &'a [u8],
     widened: Vec<f32>,
+    is_exact: bool,
 }
 
 impl<'a> Scorer<'a> {
@@ -131,12 +132,24 @@ impl<'a> Scorer<'a> {
             squared: (kernels().dot_f64)(query, query),
             kept: &kept.bytes,
             widened: Vec::new(),
+            is_exact: false,
         }
+    }
+
+    /// Makes ranks those of an exact search, whose order is that of [`Scorer::measure`] but for
+    /// their [rounding](Scorer::rounding).
+    pub(crate) fn exactly(self, is_exact: bool) -> Scorer<'a> {
+        Scorer { is_exact, ..self }
     }
 
     /// A number that orders vectors as [`Scorer::measure`] does, except those that sums of `f32`
     /// cannot tell apart.
     pub(crate) fn rank(&mut self, bytes: &[u8]) -> f32 {
+        if self.is_exact
+            && let Some(rank) = self.exact_rank(bytes)
+        {
+            return rank;
+        }
         let kernels = kernels();
         let rank = match (self.form, self.metric) {
             (Form::Bits, _) => (kernels.hamming)(self.kept, bytes) as f32,
@@ -163,6 +176,31 @@ impl<'a> Scorer<'a> {
         }
     }
 
+    /// The rank of a vector where others are too coarse: the length of a direction may be off by the
+    /// rounding of its form, and products cancel out. None where they are good enough.
+    fn exact_rank(&mut self, bytes: &[u8]) -> Option<f32> {
+        match (self.form, self.metric) {
+            (Form::Direction(Float::F16 | Float::Bf16), _) => {
+                // That of a direction is the distance less 1.
+                Some(self.measure(bytes) - 1.0)
+            }
+            (Form::Floats(_), Metric::DotProduct) => {
+                let widened = &mut self.widened;
+                let kept = match self.form.is_full() {
+                    true => floats(bytes),
+                    false => {
+                        self.form.widen(bytes, widened);
+                        &widened[..]
+                    }
+                };
+                let product = (kernels().dot_f64)(self.query, kept);
+                let rank = (-f64::from(self.scale()) * product) as f32;
+                Some(rank.clamp(f32::MIN, f32::MAX))
+            }
+            _ => None,
+        }
+    }
+
     /// The estimate that a [rank](Scorer::rank) is the true value of (see [`crate::codes`]): a
     /// squared distance, of directions where only those are kept, a number of bits, or `-2 a.b`.
     pub(crate) fn estimate(&self, rank: f32) -> f32 {
@@ -179,8 +217,13 @@ impl<'a> Scorer<'a> {
     pub(crate) fn rounding(&self, rank: f32, is_exact: bool) -> f32 {
         match (is_exact, self.form) {
             (false, _) | (_, Form::Bits) => 0.0,
-            (true, Form::Direction(_) | Form::ByteDirection) => RANK_ROUNDING,
-            (true, Form::Floats(_)) => RANK_ROUNDING * (rank.abs() + self.squared as f32),
+            (true, Form::Direction(float)) => {
+                // A direction that is longer than 1 by a share seems farther by that share.
+                let share = float.rounding();
+                RANK_ROUNDING + share * (1.0 + rank) + share * share
+            }
+            (true, Form::ByteDirection) => RANK_ROUNDING,
+            (true, Form::Floats(_)) => RANK_ROUNDING * rank.abs() + f32::MIN_POSITIVE,
         }
     }
 
