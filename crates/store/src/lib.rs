@@ -53,6 +53,7 @@ mod service;
 mod snapshot;
 mod start_error;
 mod table;
+mod tender;
 
 pub use compute::INLINE_WITHIN;
 pub use cql::secret::Secret;

@@ -29,6 +29,7 @@ const INDEX: &[&str] = &["keyspace", "index_name"];
 const OPERATION: &[&str] = &["keyspace", "index_name", "operation"];
 const COMPONENT: &[&str] = &["keyspace", "index_name", "component"];
 const PLAN: &[&str] = &["keyspace", "index_name", "plan"];
+const K: &[&str] = &["keyspace", "index_name", "k"];
 const READER: &[&str] = &["keyspace", "index_name", "reader"];
 
 /// The parts of an index that have to stay in memory: the values of the label `component`.
@@ -41,6 +42,9 @@ const MEMORY_COMPONENTS: [&str; 7] = [
     "keys",
     "rows",
 ];
+
+/// The numbers of rows for which an index tells its recall: the values of the label `k`.
+pub const SAMPLED_KS: [usize; 2] = [10, 100];
 
 /// Buckets from 0.1 ms to 10 s.
 const LATENCY_BUCKETS_S: &[f64] = &[
@@ -66,6 +70,9 @@ pub struct Metrics {
     indexing_lag: HistogramVec,
     behind: GaugeVec,
     changes_waiting: IntGaugeVec,
+    tending: IntGaugeVec,
+    recall_estimate: GaugeVec,
+    walk_width: GaugeVec,
     rows_rejected: IntCounterVec,
     rows_without_room: IntGaugeVec,
     write_time_regressions: IntCounterVec,
@@ -108,6 +115,10 @@ pub struct IndexMetrics {
     pub behind: Gauge,
     /// The number of changes that searches see and the graph does not have yet.
     pub waiting: IntGauge,
+    /// 1 while there is work that changes have left to do in the graph.
+    pub tending: IntGauge,
+    /// The recall that samples have shown, for each of [`SAMPLED_KS`].
+    pub recall: [RecallMetrics; SAMPLED_KS.len()],
     /// The number of vectors that can't be indexed.
     pub rejected: IntCounter,
     /// The number of rows that wait for room in memory or on the disk.
@@ -141,6 +152,15 @@ pub struct MemoryMetrics {
     pub rows: IntGauge,
     /// Full vectors in a mapped file, whose pages the system may take back.
     pub mapped: IntGauge,
+}
+
+/// The recall of an index for one number of rows.
+#[derive(Clone)]
+pub struct RecallMetrics {
+    /// The share of the nearest rows that walks have found of samples; NaN while not known.
+    pub estimate: Gauge,
+    /// The width of walks, as a multiple of the default one.
+    pub width: Gauge,
 }
 
 /// The series of one index and one reader of its table's log.
@@ -233,6 +253,32 @@ impl Metrics {
                 "index_changes_waiting",
                 "Changes that searches measure one by one until the graph has them",
                 INDEX,
+            ),
+            tending: gauge(
+                &registry,
+                "index_tending",
+                "1 while the graph is mended and renewed after changes",
+                INDEX,
+            ),
+            recall_estimate: registered(
+                &registry,
+                GaugeVec::new(
+                    Opts::new(
+                        "index_recall_estimate",
+                        "Share of the k nearest rows that walks have found of samples",
+                    ),
+                    K,
+                ),
+            ),
+            walk_width: registered(
+                &registry,
+                GaugeVec::new(
+                    Opts::new(
+                        "index_walk_width",
+                        "Width of walks for k rows, as a multiple of the default one",
+                    ),
+                    K,
+                ),
             ),
             rows_rejected: counter(
                 &registry,
@@ -341,6 +387,13 @@ impl Metrics {
             self.searches
                 .with_label_values(&[labels[0], labels[1], plan.name()])
         });
+        let recall = SAMPLED_KS.map(|k| {
+            let labels = [labels[0], labels[1], &k.to_string()];
+            RecallMetrics {
+                estimate: self.recall_estimate.with_label_values(&labels),
+                width: self.walk_width.with_label_values(&labels),
+            }
+        });
         IndexMetrics {
             searches,
             counters: self.counters.clone(),
@@ -362,6 +415,8 @@ impl Metrics {
             lag: self.indexing_lag.with_label_values(&labels),
             behind: self.behind.with_label_values(&labels),
             waiting: self.changes_waiting.with_label_values(&labels),
+            tending: self.tending.with_label_values(&labels),
+            recall,
             rejected: self.rows_rejected.with_label_values(&labels),
             without_room: self.rows_without_room.with_label_values(&labels),
             regressions: self.write_time_regressions.with_label_values(&labels),
@@ -416,6 +471,7 @@ impl Metrics {
         let _ = self.indexing_lag.remove_label_values(&labels);
         let _ = self.behind.remove_label_values(&labels);
         let _ = self.changes_waiting.remove_label_values(&labels);
+        let _ = self.tending.remove_label_values(&labels);
         let _ = self.rows_rejected.remove_label_values(&labels);
         let _ = self.rows_without_room.remove_label_values(&labels);
         let _ = self.write_time_regressions.remove_label_values(&labels);
@@ -425,6 +481,11 @@ impl Metrics {
         for component in MEMORY_COMPONENTS {
             let labels = [labels[0], labels[1], component];
             let _ = self.index_memory.remove_label_values(&labels);
+        }
+        for k in SAMPLED_KS {
+            let labels = [labels[0], labels[1], &k.to_string()];
+            let _ = self.recall_estimate.remove_label_values(&labels);
+            let _ = self.walk_width.remove_label_values(&labels);
         }
         for operation in ["insert", "update", "remove"] {
             let labels = [labels[0], labels[1], operation];

@@ -10,7 +10,7 @@ pub enum Class {
     /// Changes of an index that follow writes or a scan.
     Ingest,
     /// Work for which nobody waits at this moment: the pages of a scan or a repair that the storage
-    /// reads.
+    /// reads, and what changes leave to do in an index.
     Background,
 }
 

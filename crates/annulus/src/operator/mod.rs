@@ -3,6 +3,7 @@
 
 mod columns;
 mod indexes;
+mod recall;
 pub mod repair;
 pub mod status;
 pub mod tasks;

@@ -5,6 +5,7 @@ use serde::Serialize;
 use store_api::types::{ClockStatus, IndexInfo, Info, NodeStatus};
 
 use super::indexes::table;
+use super::recall::notes;
 use super::{Asking, block_on};
 
 #[derive(Args, Debug)]
@@ -60,7 +61,10 @@ fn shown(answer: &Answer) -> String {
     };
     let indexes = match &**indexes {
         [] => String::new(),
-        indexes => format!("\n{}", table(indexes)),
+        indexes => {
+            let notes: String = indexes.iter().map(notes).collect();
+            format!("\n{}{notes}", table(indexes))
+        }
     };
     format!(
         "state    {state}\nprogram  {} {}\nclock    {clock}\n{indexes}",

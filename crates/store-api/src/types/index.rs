@@ -81,11 +81,38 @@ pub struct IndexStatus {
     /// service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag_seconds: Option<f64>,
+    /// The recall that samples of the data have shown. Absent while there are none, and in answers
+    /// of ScyllaDB's service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recall: Option<IndexRecall>,
+    /// Whether the graph is being mended and renewed after changes; left out when it is not.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub tending: bool,
     /// Which index of that name it is: the `index_version` of its definition, a timeuuid that every
     /// CREATE INDEX makes anew. Absent in answers of ScyllaDB's service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub version: Option<Uuid>,
+}
+
+/// The recall of an index, as samples of its data have shown it: walks were compared with the true
+/// nearest rows. A search that scans finds no less.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct IndexRecall {
+    /// The share of the 10 nearest rows that was found in the mean. Absent while there are too few
+    /// samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate_at_10: Option<f64>,
+    /// The width of walks for few rows, as a multiple of the default one.
+    pub width_at_10: f64,
+    /// The share of the 100 nearest rows that was found in the mean. Absent while there are too few
+    /// samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate_at_100: Option<f64>,
+    /// The width of walks for many rows, as a multiple of the default one.
+    pub width_at_100: f64,
+    /// Whether the widest walk finds less than the index aims at, 0.99.
+    pub bounded: bool,
 }
 
 impl IndexStatus {
@@ -98,6 +125,10 @@ impl IndexStatus {
                 .version
                 .is_none_or(|served| served == version || time(served) > time(version))
     }
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 fn is_zero(count: &usize) -> bool {
@@ -181,6 +212,8 @@ mod tests {
             rows_without_room: 0,
             changes_waiting: 0,
             lag_seconds: None,
+            recall: None,
+            tending: false,
             version: served,
         };
         for (served, serves) in [(1, false), (2, true), (3, true)] {

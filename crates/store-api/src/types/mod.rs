@@ -12,7 +12,7 @@ mod task;
 pub use ann::{AnnRequest, AnnResponse, EXACT_HEADER, PrimaryKeys};
 pub use debug::{SearchDebug, SearchPlan};
 pub use filter::{Filter, Restriction};
-pub use index::{IndexInfo, IndexOptions, IndexState, IndexStatus};
+pub use index::{IndexInfo, IndexOptions, IndexRecall, IndexState, IndexStatus};
 pub use node::{ClockStatus, Info, NodeStatus, Unavailable, UnavailableReason};
 pub use repair::{RepairRequest, RepairSchedule, RepairScheduleUpdate, RepairSpeed, RepairStatus};
 pub use scrub::ScrubRequest;

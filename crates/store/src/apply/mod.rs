@@ -346,6 +346,7 @@ impl Applier {
 
     /// Notes what the graph has taken in.
     fn settle(&mut self, piece: Piece) {
+        self.index.tending.wake();
         let settled = self.drain.settle(piece);
         for refused in &settled.refused {
             if refused.operation == Operation::Replace {

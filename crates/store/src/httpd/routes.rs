@@ -107,6 +107,8 @@ pub async fn index_status(
             rows_without_room: 0,
             changes_waiting: 0,
             lag_seconds: None,
+            recall: None,
+            tending: false,
             version: None,
         })),
     }

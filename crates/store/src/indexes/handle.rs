@@ -9,9 +9,10 @@ use store_api::types::{IndexInfo, IndexState, IndexStatus};
 
 use super::doubts::Doubts;
 use super::freshness::Freshness;
+use super::tending::Tending;
 use super::vector::VectorIndex;
 use crate::identity::IndexIdentity;
-use crate::metrics::IndexMetrics;
+use crate::metrics::{IndexMetrics, SAMPLED_KS};
 use crate::options::IndexesOptions;
 
 /// An index as requests see it.
@@ -26,6 +27,8 @@ pub struct IndexHandle {
     pub freshness: Freshness,
     /// The searches that meet values which have just expired.
     pub doubts: Doubts,
+    /// The work that changes leave to do in the graph.
+    pub tending: Tending,
     state: AtomicU8,
     /// The progress of the scan, in thousandths of a per cent.
     progress: AtomicU64,
@@ -57,6 +60,7 @@ impl IndexHandle {
             metrics,
             freshness: Freshness::default(),
             doubts: Doubts::default(),
+            tending: Tending::default(),
             state: AtomicU8::new(0),
             progress: AtomicU64::new(0),
             items_bytes: AtomicUsize::new(0),
@@ -127,6 +131,8 @@ impl IndexHandle {
             rows_without_room: usize::try_from(self.metrics.without_room.get()).unwrap_or(0),
             changes_waiting: self.vectors.fresh_changes(),
             lag_seconds: self.freshness.lag(now).map(|lag| lag.as_secs_f64()),
+            recall: self.vectors.recall(),
+            tending: self.tending.is_under_way(),
             version: self.identity.version,
         }
     }
@@ -143,6 +149,16 @@ impl IndexHandle {
             .waiting
             .set(self.vectors.fresh_changes() as i64);
         self.metrics.size.set(self.vectors.len() as i64);
+        let is_tended = self.tending.is_under_way();
+        self.metrics.tending.set(i64::from(is_tended));
+        for (series, k) in self.metrics.recall.iter().zip(SAMPLED_KS) {
+            let calibration = self.vectors.calibration(k);
+            // A recall that is not known yet is no recall of zero.
+            series
+                .estimate
+                .set(calibration.recall.map_or(f64::NAN, f64::from));
+            series.width.set(calibration.width.into());
+        }
         let vectors = self.vectors.memory();
         let memory = &self.metrics.memory;
         for (gauge, bytes) in [

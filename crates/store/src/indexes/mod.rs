@@ -13,6 +13,7 @@ mod plan;
 mod ranked_rows;
 mod returned;
 mod selection;
+mod tending;
 mod vector;
 
 pub use engine::{Engine, NoRoute, Routed};

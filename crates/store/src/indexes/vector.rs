@@ -9,12 +9,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLockReadGuard, RwLockWriteGuard};
 
-use ann::{Filter, Neighbour, Prepared, SearchOptions, VectorsState};
+use ann::{Calibration, Filter, Neighbour, Prepared, SearchOptions, VectorsState};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use index::Metric;
 use index::VectorOptions;
 use index::score;
+use store_api::types::IndexRecall;
 use tokio::sync::Notify;
 
 use super::fresh::{Blocks, Fresh, FreshNow, Measured};
@@ -27,6 +28,7 @@ use crate::identity::Place;
 use crate::index_options::engine_options;
 use crate::items::{Items, Operation};
 use crate::keys::{KeySchema, KeyTable, Values};
+use crate::metrics::SAMPLED_KS;
 use crate::options::IndexesOptions;
 
 /// The part of the graph's vectors that may be hidden before a search looks only at the others: one
@@ -192,6 +194,34 @@ impl VectorIndex {
             .verify_vectors(|| keep_going(&self.ann.vectors_state()));
         self.look_for_damage();
         state
+    }
+
+    /// Does about a millisecond of the work that changes have left to do in the graph. Returns
+    /// whether there is more; see [`ann::Index::tend`].
+    pub fn tend(&self) -> bool {
+        let is_more = self.ann.tend();
+        self.look_for_damage();
+        is_more
+    }
+
+    /// The width of walks for `k` rows that samples of the data were found to need.
+    pub fn calibration(&self, k: usize) -> Calibration {
+        self.ann.calibration(k)
+    }
+
+    /// The recall that samples of the data have shown; `None` before there are any.
+    pub fn recall(&self) -> Option<IndexRecall> {
+        let [ten, hundred] = SAMPLED_KS.map(|k| self.calibration(k));
+        let recall = IndexRecall {
+            estimate_at_10: ten.recall.map(rounded),
+            width_at_10: ten.width.into(),
+            estimate_at_100: hundred.recall.map(rounded),
+            width_at_100: hundred.width.into(),
+            bounded: ten.is_bounded || hundred.is_bounded,
+        };
+        let is_default = (recall.width_at_10, recall.width_at_100) == (1.0, 1.0);
+        let is_known = ten.recall.or(hundred.recall).is_some() || !is_default;
+        is_known.then_some(recall)
     }
 
     /// Waits until damaged vectors have been met by a search, a change, a save or the verification.
@@ -516,6 +546,11 @@ impl VectorIndex {
             error,
         })
     }
+}
+
+/// A share of rows, to the fourth decimal.
+fn rounded(share: f32) -> f64 {
+    (f64::from(share) * 1e4).round() / 1e4
 }
 
 /// Merges vectors of the graph with fresh ones, nearest first, `limit` at most. Returns the rows,

@@ -77,6 +77,8 @@ pub struct Saver {
     pub log: LogFacts,
     /// The snapshot on the disk, if there is one.
     pub saved: Option<Saved>,
+    /// The number of [rounds](crate::indexes::IndexHandle::tending) of tending before that snapshot.
+    pub tended: u64,
     /// The position: everything that the log named before it is in the index. Since the epoch.
     pub position: Duration,
     /// The number of rows of the log that had been handed over when the position was last moved on.
@@ -130,8 +132,8 @@ impl Saver {
     }
 
     /// Whether the snapshot on the disk is up to date, as far as can be told without asking the
-    /// log's readers. Nothing came from the log since, no row changed, and the position is recent
-    /// compared with the log's time to live.
+    /// log's readers. Nothing came from the log since, no row changed, the graph was not tended, and the
+    /// position is recent compared with the log's time to live.
     async fn is_current(&self) -> bool {
         let Some(saved) = self.saved else {
             return false;
@@ -140,6 +142,7 @@ impl Saver {
         let age = self.present.now().saturating_sub(saved.position);
         (ttl.is_zero() || age < ttl / POSITION_SHARE_OF_TTL)
             && self.heard == self.heard_by_now()
+            && self.tended == self.index.tending.rounds()
             && self
                 .ask(SaveRequest::Revision)
                 .await
@@ -181,20 +184,25 @@ impl Saver {
         }
     }
 
-    /// Saves the index. Writes only the position if no row has changed.
+    /// Saves the index. Writes only the position if no row has changed, nor the graph otherwise.
     async fn save(&mut self) -> Result<(), Fault> {
         let snapshots = self.snapshots.clone();
         // Acquiring can't fail, as the semaphore is never closed.
         let _turn = snapshots.turn.acquire().await;
         let revision = self.ask(SaveRequest::Revision).await?;
+        let tended = self.index.tending.rounds();
         match self.saved {
-            Some(saved) if saved.revision == revision => {
+            Some(saved) if saved.revision == revision && tended == self.tended => {
                 if self.position > saved.position {
                     self.publish(saved.generation, revision).await?;
                 }
                 Ok(())
             }
-            _ => self.save_all().await,
+            _ => {
+                self.save_all().await?;
+                self.tended = tended;
+                Ok(())
+            }
         }
     }
 

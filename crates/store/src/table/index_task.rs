@@ -33,6 +33,7 @@ use crate::observed::ObservedColumn;
 use crate::repair::{Access, Attached};
 use crate::rows::RowReader;
 use crate::snapshot::{SaveRequest, Saved, Saver, verify, watch};
+use crate::tender::Tender;
 
 /// The state from which an index begins.
 pub enum Beginning {
@@ -158,6 +159,7 @@ impl IndexTask {
             self.context.indexes.fresh_bytes_max,
         );
         self.watch_vectors();
+        self.tend();
         let ends = ScanEnds { rows, taken_in };
         let (applier, source, missing) = match beginning {
             Beginning::Empty => (applier, Source::Scan(ends), Vec::new()),
@@ -399,6 +401,7 @@ impl IndexTask {
             rows,
             log,
             saved,
+            tended: 0,
             position,
             heard: 0,
             cancel: self.cancel.clone(),
@@ -411,6 +414,17 @@ impl IndexTask {
         let watch = watch(self.index.clone(), self.context.damaged.clone());
         let cancel = self.cancel.clone();
         let until_gone = async move { cancel.run_until_cancelled(watch).await };
+        self.context.tasks.spawn(until_gone);
+    }
+
+    /// Tends the index in the background for as long as it exists.
+    fn tend(&self) {
+        let tender = Tender {
+            index: self.index.clone(),
+            compute: self.context.compute.clone(),
+        };
+        let cancel = self.cancel.clone();
+        let until_gone = async move { cancel.run_until_cancelled(tender.run()).await };
         self.context.tasks.spawn(until_gone);
     }
 

@@ -2,6 +2,7 @@
 
 mod chains;
 mod damage;
+mod former_version;
 mod kills;
 mod round_trips;
 mod unreadable;

@@ -72,6 +72,7 @@ impl World {
                 },
                 saved: None,
                 position: Duration::ZERO,
+                tended: 0,
                 heard: 0,
                 cancel: CancellationToken::new(),
             },
@@ -176,6 +177,17 @@ async fn each_save_is_a_task_that_counts_what_it_writes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_graph_that_was_tended_is_saved_again_though_no_row_has_changed() {
+    let mut world = World::start();
+    world.put_row("a").await;
+    for (has_worked, generation) in [(false, 1), (true, 2), (false, 2)] {
+        world.saver.index.tending.done(1, has_worked);
+        world.save(|_| {}).await.unwrap();
+        assert_eq!(world.stands(), Some(generation));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_stands_is_current_until_something_happens_or_its_log_gets_old() {
     let mut world = World::start();
     let applier = world.applier.clone();
@@ -257,6 +269,7 @@ async fn an_index_that_has_outgrown_its_snapshot_is_saved_before_its_time() {
         log: world.saver.log,
         saved: None,
         position: Duration::ZERO,
+        tended: 0,
         heard: 0,
         cancel: CancellationToken::new(),
     };
