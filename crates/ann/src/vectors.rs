@@ -115,6 +115,9 @@ pub(crate) struct Scorer<'a> {
     /// The query as it would be kept, from which Hamming distances are measured.
     kept: &'a [u8],
     widened: Vec<f32>,
+    /// A vector of zeros, where the lengths of kept directions are off by the rounding of their
+    /// form.
+    zeros: Vec<f32>,
     is_exact: bool,
 }
 
@@ -132,11 +135,15 @@ impl<'a> Scorer<'a> {
             squared: (kernels().dot_f64)(query, query),
             kept: &kept.bytes,
             widened: Vec::new(),
+            zeros: match form {
+                Form::Direction(Float::F16 | Float::Bf16) => vec![0.0; query.len()],
+                _ => Vec::new(),
+            },
             is_exact: false,
         }
     }
 
-    /// Makes ranks those of an exact search, whose order is that of [`Scorer::measure`] but for
+    /// Makes ranks those of an exact search: they have the order of [`Scorer::measure`], but for
     /// their [rounding](Scorer::rounding).
     pub(crate) fn exactly(self, is_exact: bool) -> Scorer<'a> {
         Scorer { is_exact, ..self }
@@ -160,12 +167,12 @@ impl<'a> Scorer<'a> {
                 Float::Bf16 => (kernels.squared_l2_bf16)(self.ranking, halves(bytes)),
             },
             (Form::Direction(float) | Form::Floats(float), _) => {
-                -self.scale()
-                    * match float {
-                        Float::F32 => (kernels.dot_f32)(self.ranking, floats(bytes)),
-                        Float::F16 => (kernels.dot_f16)(self.ranking, halves(bytes)),
-                        Float::Bf16 => (kernels.dot_bf16)(self.ranking, halves(bytes)),
-                    }
+                let product = match float {
+                    Float::F32 => (kernels.dot_f32)(self.ranking, floats(bytes)),
+                    Float::F16 => (kernels.dot_f16)(self.ranking, halves(bytes)),
+                    Float::Bf16 => (kernels.dot_bf16)(self.ranking, halves(bytes)),
+                };
+                -self.scale() * product / self.length(bytes)
             }
         };
         match rank.is_finite() {
@@ -176,29 +183,34 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// The rank of a vector where others are too coarse: the length of a direction may be off by the
-    /// rounding of its form, and products cancel out. None where they are good enough.
+    /// The length of a direction; 1 where that is known, and where lengths count.
+    fn length(&self, bytes: &[u8]) -> f32 {
+        let squared = match self.form {
+            Form::Direction(Float::F16) => (kernels().squared_l2_f16)(&self.zeros, halves(bytes)),
+            Form::Direction(Float::Bf16) => (kernels().squared_l2_bf16)(&self.zeros, halves(bytes)),
+            _ => return 1.0,
+        };
+        squared.sqrt()
+    }
+
+    /// The rank of an exact search, where sums of `f32` are too coarse: products cancel out.
     fn exact_rank(&mut self, bytes: &[u8]) -> Option<f32> {
-        match (self.form, self.metric) {
-            (Form::Direction(Float::F16 | Float::Bf16), _) => {
-                // That of a direction is the distance less 1.
-                Some(self.measure(bytes) - 1.0)
-            }
-            (Form::Floats(_), Metric::DotProduct) => {
-                let widened = &mut self.widened;
-                let kept = match self.form.is_full() {
-                    true => floats(bytes),
-                    false => {
-                        self.form.widen(bytes, widened);
-                        &widened[..]
-                    }
-                };
-                let product = (kernels().dot_f64)(self.query, kept);
-                let rank = (-f64::from(self.scale()) * product) as f32;
-                Some(rank.clamp(f32::MIN, f32::MAX))
-            }
-            _ => None,
+        if !matches!(
+            (self.form, self.metric),
+            (Form::Floats(_), Metric::DotProduct)
+        ) {
+            return None;
         }
+        let kept = match self.form.is_full() {
+            true => floats(bytes),
+            false => {
+                self.form.widen(bytes, &mut self.widened);
+                &self.widened[..]
+            }
+        };
+        let product = (kernels().dot_f64)(self.query, kept);
+        let rank = (-f64::from(self.scale()) * product) as f32;
+        Some(rank.clamp(f32::MIN, f32::MAX))
     }
 
     /// The estimate that a [rank](Scorer::rank) is the true value of (see [`crate::codes`]): a
