@@ -2,7 +2,8 @@
 
 use ann::{Codes, Metric, Options, Placement, Quantization, SearchOptions};
 
-use crate::data::{Rng, clustered};
+use crate::data::of_some_kind;
+use crate::kept::kept;
 use crate::oracle::{Oracle, build};
 
 /// Enough vectors for links, and for a walk if one is asked for.
@@ -12,63 +13,63 @@ const VECTORS: usize = 700;
 /// elements a walk finds 0.93.
 const QUERIES: usize = 60;
 
-/// The error of a distance, beside the larger of it and 1, for elements up to about 2.
-fn tolerance(metric: Metric, quantization: Quantization) -> f64 {
-    use Quantization::*;
-    match (metric, quantization) {
-        (Metric::Hamming, _) => 0.0,
-        (_, F32) => 1e-6,
-        (_, F16) => 0.01,
-        (Metric::Cosine, _) => 0.02,
-        (_, _) => 0.1,
-    }
-}
+/// The error of a distance from a vector as it is kept, beside the larger of it and 1.
+const TOLERANCE: f64 = 1e-6;
 
-fn check(options: Options) {
-    let mut rng = Rng(92);
-    let mut vectors = clustered(&mut rng, VECTORS + QUERIES, options.dimensions, 8, 1.0);
-    let queries = vectors.split_off(VECTORS);
+/// Checks an index of the kind of data of this number.
+fn check(number: usize, options: Options) {
+    let others = VECTORS / 5;
+    let mut vectors = of_some_kind(number, VECTORS + others + QUERIES, options.dimensions);
+    let queries = vectors.split_off(VECTORS + others);
+    let others = vectors.split_off(VECTORS);
     let index = build(options, &vectors);
     let metric = index.options().metric;
-    let mut oracle = Oracle::of(metric, &vectors);
-    for id in (0..VECTORS as u32).step_by(5) {
-        let vector = rng.vector(options.dimensions);
-        index.replace(id, &vector).expect("held");
-        oracle.vectors.insert(id, vector);
+    let kept = |vector: &Vec<f32>| kept(metric, options.quantization, vector);
+    let mut oracle = Oracle::of(metric, &vectors.iter().map(kept).collect::<Vec<_>>());
+    for (id, vector) in (0..VECTORS as u32).step_by(5).zip(&others) {
+        index.replace(id, vector).expect("held");
+        oracle.vectors.insert(id, kept(vector));
         index.remove(id + 1).expect("held");
         oracle.vectors.remove(&(id + 1));
     }
-    let tolerance = tolerance(metric, options.quantization);
     let mean = |search: SearchOptions<'_>| {
         let shares = queries
             .iter()
-            .map(|query| oracle.check_with(&index, query, &search, tolerance));
+            .map(|query| oracle.check_with(&index, query, &search, TOLERANCE));
         shares.sum::<f64>() / queries.len() as f64
     };
-    assert_eq!(mean(SearchOptions::new(VECTORS)), 1.0, "{options:?}");
+    let case = format!("{number}, {options:?}");
+    assert_eq!(mean(SearchOptions::new(VECTORS)), 1.0, "{case}");
     let by_default = mean(SearchOptions::new(10));
-    assert!(by_default >= 0.98, "{options:?}: {by_default}");
+    assert!(by_default >= 0.98, "{case}: {by_default}");
     let walk = mean(SearchOptions {
         beam: Some(200),
         ..SearchOptions::new(10)
     });
-    assert!(walk >= 0.9, "{options:?}: {walk}");
+    assert!(walk >= 0.9, "{case}: {walk}");
 }
 
 fn check_all(dimensions: usize, metric: Metric) {
     use Quantization::*;
+    let mut number = 0;
     for quantization in [F32, F16, Bf16, I8, B1] {
         for codes in [Codes::Auto, Codes::Nibbles, Codes::Bytes, Codes::Floats] {
             for placement in [Placement::File, Placement::Memory] {
-                check(Options {
+                let options = Options {
                     metric,
                     quantization,
                     codes,
                     placement,
-                    max_connections: 8,
+                    // By products, walks between clusters in clusters need more links.
+                    max_connections: match metric {
+                        Metric::DotProduct => 32,
+                        _ => 8,
+                    },
                     build_beam_width: 32,
                     ..Options::new(dimensions)
-                });
+                };
+                check(number, options);
+                number += 1;
             }
         }
     }
@@ -96,14 +97,17 @@ fn hamming() {
 
 #[test]
 fn one_and_two_dimensions() {
+    let mut number = 0;
     for dimensions in [1, 2] {
         for metric in [Metric::Cosine, Metric::Euclidean, Metric::DotProduct] {
             for codes in [Codes::Nibbles, Codes::Bytes, Codes::Floats] {
-                check(Options {
+                let options = Options {
                     metric,
                     codes,
                     ..Options::new(dimensions)
-                });
+                };
+                check(number, options);
+                number += 1;
             }
         }
     }

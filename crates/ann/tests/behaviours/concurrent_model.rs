@@ -15,7 +15,7 @@ use std::thread;
 use ann::{Codes, Filter, Index, Metric, Neighbour, Options, Placement, SearchOptions};
 
 use crate::concurrency::Raise;
-use crate::data::Rng;
+use crate::data::{Rng, of_some_kind};
 use crate::model::setting;
 use crate::oracle::distance;
 
@@ -49,9 +49,14 @@ impl Note {
     }
 }
 
+/// Number of vectors that those of a round are drawn from.
+const VECTORS: usize = 4_000;
+
 /// An index and the states of its ids.
 struct Round {
     seed: u64,
+    /// The vectors of a kind that most are drawn from.
+    vectors: Vec<Vec<f32>>,
     options: Options,
     index: Index,
     notes: Vec<AtomicU64>,
@@ -79,6 +84,7 @@ impl Round {
         let ids = stable + WRITERS * [10, 40, 200][number / 6 % 3];
         let round = Round {
             seed: rng.next(),
+            vectors: of_some_kind(number, VECTORS, options.dimensions),
             options,
             index: Index::new(options).expect("valid options"),
             notes: (0..ids).map(|_| AtomicU64::new(0)).collect(),
@@ -98,9 +104,9 @@ impl Round {
             0 if id >= self.stable => vec![0.0; self.options.dimensions],
             1..5 => {
                 let mut shared = Rng(self.seed ^ rng.below(12) as u64);
-                shared.vector(self.options.dimensions)
+                self.vectors[shared.below(VECTORS)].clone()
             }
-            _ => rng.vector(self.options.dimensions),
+            _ => self.vectors[rng.below(VECTORS)].clone(),
         }
     }
 

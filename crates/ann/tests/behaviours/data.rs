@@ -1,5 +1,7 @@
 //! Reproducible vectors.
 
+use vector_sets::{Real, Set};
+
 /// SplitMix64 (Steele, Lea and Flood, 2014): small, and good enough to draw test data with.
 pub struct Rng(pub u64);
 
@@ -84,4 +86,39 @@ pub fn heaps(
         vector
     };
     (0..vectors).map(one).collect()
+}
+
+/// Kinds of data that are as different as can be: clusters of all widths, near copies, few
+/// directions, a large mean, heavy tails, other scales in each dimension, lengths, zeros, counts,
+/// places, and nothing but noise.
+const KINDS: [&str; 16] = [
+    "nested-clusters",
+    "copies-1000x30",
+    "gaussian-512",
+    "low-rank",
+    "clusters-every-width",
+    "faces",
+    "mean-10-euclidean",
+    "sparse",
+    "heavy-tails",
+    "video",
+    "scales",
+    "versions",
+    "random-lengths-1",
+    "histograms",
+    "globe",
+    "map",
+];
+
+/// The first elements of vectors of one of many kinds, in random order. The kind is one that has as
+/// many dimensions.
+pub fn of_some_kind(number: usize, rows: usize, dimensions: usize) -> Vec<Vec<f32>> {
+    let sets = KINDS.map(|name| vector_sets::find(name).expect("a kind"));
+    let sets: Vec<&Set> = sets.iter().filter(|s| s.dimensions >= dimensions).collect();
+    let set = sets[number % sets.len()];
+    let made = set.make(number as u64, rows, 1, &Real::default());
+    let vectors: Vec<&[f32]> = made.vectors().collect();
+    let order = Rng(number as u64).permutation(vectors.len());
+    let first = |&at: &usize| vectors[at][..dimensions].to_vec();
+    order[..rows].iter().map(first).collect()
 }

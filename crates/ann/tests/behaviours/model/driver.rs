@@ -24,6 +24,8 @@ const TREND_STEPS: usize = 250;
 /// A run under way.
 pub struct Driver {
     scenario: Scenario,
+    /// The vectors that most are drawn from.
+    vectors: Vec<Vec<f32>>,
     index: Index,
     oracle: Oracle,
     rng: Rng,
@@ -54,6 +56,7 @@ impl Driver {
     pub fn new(scenario: Scenario) -> Driver {
         let mut driver = Driver {
             scenario,
+            vectors: scenario.vectors(),
             index: Index::new(scenario.options).expect("valid options"),
             oracle: Oracle::new(scenario.options.metric),
             rng: Rng(scenario.seed),
@@ -65,7 +68,7 @@ impl Driver {
         // The index begins shortly before it trains, where one change more or less makes the
         // difference.
         for id in 0..scenario.ids.min(480) as u32 {
-            let vector = scenario.draw(&mut driver.rng);
+            let vector = scenario.draw(&driver.vectors, &mut driver.rng);
             driver.index.insert(id, &vector).expect("a new id");
             driver.oracle.vectors.insert(id, vector);
         }
@@ -109,7 +112,7 @@ impl Driver {
     }
 
     fn insert(&mut self, id: u32) {
-        let vector = self.scenario.draw(&mut self.rng);
+        let vector = self.scenario.draw(&self.vectors, &mut self.rng);
         let expected = match self.oracle.vectors.contains_key(&id) {
             true => Err(Error::Exists(id)),
             false => Ok(()),
@@ -126,7 +129,7 @@ impl Driver {
             1 => index.range(id + 1..).next().map(|(_, v)| v.clone()),
             _ => None,
         };
-        let vector = vector.unwrap_or_else(|| self.scenario.draw(rng));
+        let vector = vector.unwrap_or_else(|| self.scenario.draw(&self.vectors, rng));
         let held = self.oracle.vectors.contains_key(&id);
         assert_eq!(self.index.replace(id, &vector), only_if(held, id));
         if held {
@@ -180,7 +183,7 @@ impl Driver {
         let from = self.rng.below(self.scenario.ids) as u32;
         match self.oracle.vectors.range(from..).next() {
             Some((_, vector)) if self.rng.below(3) == 0 => vector.clone(),
-            _ => self.scenario.draw(&mut self.rng),
+            _ => self.scenario.draw(&self.vectors, &mut self.rng),
         }
     }
 

@@ -25,8 +25,8 @@ pub fn setting(name: &str, default: usize) -> usize {
     }
 }
 
-/// Runs the scenarios of a metric. `walks_min` is the least average recall of walks of 100 to 300
-/// candidates: vectors whose elements are all independent are the hardest there are.
+/// Runs the scenarios of a metric, of another kind of data each. `walks_min` is the least average
+/// recall of walks of 100 to 300 candidates.
 fn run(metric: Metric, walks_min: f64) {
     let scenarios = setting("ANN_MODEL_STEPS", STEPS_DEFAULT).div_ceil(STEPS);
     let seed = setting("ANN_MODEL_SEED", 0);
@@ -49,13 +49,13 @@ fn cosine() {
 
 #[test]
 fn euclidean() {
-    run(Metric::Euclidean, 0.95);
+    run(Metric::Euclidean, 0.99);
 }
 
-/// The dot product is harder still where one vector in twenty is three times as long as the others.
+/// The dot product is harder where some vectors are much longer than others.
 #[test]
 fn dot_product() {
-    run(Metric::DotProduct, 0.80);
+    run(Metric::DotProduct, 0.98);
 }
 
 #[test]
