@@ -41,9 +41,18 @@ fn assert_alike(one: &Index, other: &Index) {
     assert_eq!(one.len(), other.len());
     for (number, (a, b)) in answers(one).iter().zip(answers(other)).enumerate() {
         let work = |work: &Explanation| (work.way, work.walk_given_up, work.rescored);
-        assert_eq!(work(&a.1), work(&b.1), "query {number} of {:?}", one.options());
+        assert_eq!(
+            work(&a.1),
+            work(&b.1),
+            "query {number} of {:?}",
+            one.options()
+        );
         let hops = a.1.hops.abs_diff(b.1.hops);
-        assert!(hops <= 16, "query {number} of {:?}: {hops} hops", one.options());
+        assert!(
+            hops <= 16,
+            "query {number} of {:?}: {hops} hops",
+            one.options()
+        );
         let same = a.0 == b.0;
         assert!(same, "query {number} of {:?}: other answers", one.options());
     }
