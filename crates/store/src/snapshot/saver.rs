@@ -132,8 +132,8 @@ impl Saver {
     }
 
     /// Whether the snapshot on the disk is up to date, as far as can be told without asking the
-    /// log's readers. Nothing came from the log since, no row changed, the graph was not tended, and
-    /// the position is recent compared with the log's time to live.
+    /// log's readers. Nothing came from the log since, no row changed, the graph was not
+    /// tended, and the position is recent compared with the log's time to live.
     async fn is_current(&self) -> bool {
         let Some(saved) = self.saved else {
             return false;
