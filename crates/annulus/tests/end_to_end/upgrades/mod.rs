@@ -117,7 +117,7 @@ async fn what_former_versions_left_is_read() {
 }
 
 /// An index of a former version is opened as it was saved, whatever the version of its snapshot.
-/// The log has expired since, so that the table is read beside it.
+/// The log has expired since, so that the table is read, too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn snapshots_of_former_versions_are_opened() {
     for version in versions() {
