@@ -1,4 +1,5 @@
-//! Runs searches, builds and work in the background. Long computations don't run on the threads that serve sockets.
+//! Runs searches, builds and work in the background. Long computations don't run on the threads
+//! that serve sockets.
 //!
 //! Handing a search over to another thread and its answer back costs two wake-ups. On a busy server
 //! that is about a fifth of the processor time of a search of 20,000 x 1,536 for ten rows

@@ -135,7 +135,6 @@ mod tests {
             let removed = index.vectors.change(id, Operation::Remove, None);
             assert_eq!(removed, Ok(()));
         }
-        index.tending.wake();
     }
 
     async fn ended(index: &IndexHandle) {
@@ -147,7 +146,11 @@ mod tests {
     async fn an_index_is_tended_to_the_end_after_a_pause() {
         let turns = Turns::of_threads(1);
         let index = start(&turns, 6000);
+        index.tending.wake();
+        ended(&index).await;
+        assert_eq!(index.tending.rounds(), 0, "nothing is left to do");
         remove(&index, 0..3000);
+        index.tending.wake();
         assert!(index.tending.is_under_way());
         let began = Instant::now();
         ended(&index).await;
@@ -165,6 +168,7 @@ mod tests {
     async fn changes_without_a_pause_do_not_keep_it_from_being_tended() {
         let index = start(&Turns::of_threads(1), 600);
         remove(&index, 0..300);
+        index.tending.wake();
         let changed = index.clone();
         let changes = tokio::spawn(async move {
             loop {

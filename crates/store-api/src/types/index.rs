@@ -183,7 +183,8 @@ mod tests {
         let status: IndexStatus =
             serde_json::from_str(r#"{"status":"SERVING","count":4}"#).unwrap();
         assert_eq!(status.build_progress, 100.0);
-        assert_eq!(status.lag_seconds, None);
+        assert_eq!((status.lag_seconds, status.recall), (None, None));
+        assert!(!status.tending);
         let listed = IndexInfo {
             status: Some(status),
             ..info
@@ -197,6 +198,20 @@ mod tests {
         let of_scylla = serde_json::json!({"keyspace": "ks", "index": "i", "options": text});
         let of_scylla: IndexInfo = serde_json::from_value(of_scylla).unwrap();
         assert_eq!(of_scylla.status, None);
+    }
+
+    #[test]
+    fn recall_has_no_more_fields_than_are_known() {
+        let json = serde_json::json!({
+            "status": "SERVING",
+            "count": 4,
+            "build_progress": 100.0,
+            "recall": {"estimate_at_10": 0.998, "width_at_10": 1.5, "width_at_100": 1.0, "bounded": false},
+            "tending": true,
+        });
+        let status: IndexStatus = serde_json::from_value(json.clone()).unwrap();
+        assert_eq!(status.recall.unwrap().estimate_at_100, None);
+        assert_eq!(serde_json::to_value(status).unwrap(), json);
     }
 
     #[test]

@@ -558,6 +558,9 @@ async fn metrics_follow_the_indexes() {
         r#"index_memory_bytes{component="keys",index_name="idx",keyspace="ks"} "#,
         r#"index_mapped_bytes{index_name="idx",keyspace="ks"} 0"#,
         r#"index_rows_without_room{index_name="idx",keyspace="ks"} 0"#,
+        r#"index_tending{index_name="idx",keyspace="ks"} 0"#,
+        r#"index_recall_estimate{index_name="idx",k="10",keyspace="ks"} NaN"#,
+        r#"index_walk_width{index_name="idx",k="100",keyspace="ks"} 1"#,
         r#"request_latency_seconds_count{index_name="idx",keyspace="ks"} 1"#,
     ] {
         assert!(answer.body.contains(line), "{line} not in\n{}", answer.body);

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{Notify, watch};
 
 /// The changes that may have left work to do, and those whose work is done.
+#[derive(Default)]
 pub struct Tending {
-    /// The number of wakings. The first stands for what a snapshot has left to do.
+    /// The number of wakings.
     wakings: AtomicU64,
     woken: Notify,
     /// The number of wakings after whose work there was nothing left.
@@ -17,25 +18,14 @@ pub struct Tending {
     rounds: AtomicU64,
 }
 
-impl Default for Tending {
-    fn default() -> Tending {
-        Tending {
-            wakings: AtomicU64::new(1),
-            woken: Notify::new(),
-            done: watch::Sender::new(0),
-            rounds: AtomicU64::new(0),
-        }
-    }
-}
-
 impl Tending {
-    /// Notes that changes may have left work to do.
+    /// Notes that changes, or a snapshot, may have left work to do.
     pub fn wake(&self) {
         self.wakings.fetch_add(1, Ordering::AcqRel);
         self.woken.notify_one();
     }
 
-    /// Waits until changes may have left work to do. Only one task may wait.
+    /// Waits until there may be work to do. Only one task may wait.
     pub async fn woken(&self) {
         while !self.is_under_way() {
             self.woken.notified().await;

@@ -77,7 +77,7 @@ pub struct Saver {
     pub log: LogFacts,
     /// The snapshot on the disk, if there is one.
     pub saved: Option<Saved>,
-    /// The number of [rounds](crate::indexes::IndexHandle::tending) of tending before that snapshot.
+    /// The number of rounds of [tending](crate::indexes::IndexHandle::tending) before it was saved.
     pub tended: u64,
     /// The position: everything that the log named before it is in the index. Since the epoch.
     pub position: Duration,
@@ -132,8 +132,8 @@ impl Saver {
     }
 
     /// Whether the snapshot on the disk is up to date, as far as can be told without asking the
-    /// log's readers. Nothing came from the log since, no row changed, the graph was not tended, and the
-    /// position is recent compared with the log's time to live.
+    /// log's readers. Nothing came from the log since, no row changed, the graph was not
+    /// tended, and the position is recent compared with the log's time to live.
     async fn is_current(&self) -> bool {
         let Some(saved) = self.saved else {
             return false;

@@ -159,7 +159,7 @@ impl IndexTask {
             self.context.indexes.fresh_bytes_max,
         );
         self.watch_vectors();
-        self.tend();
+        self.tend(&beginning);
         let ends = ScanEnds { rows, taken_in };
         let (applier, source, missing) = match beginning {
             Beginning::Empty => (applier, Source::Scan(ends), Vec::new()),
@@ -417,8 +417,12 @@ impl IndexTask {
         self.context.tasks.spawn(until_gone);
     }
 
-    /// Tends the index in the background for as long as it exists.
-    fn tend(&self) {
+    /// Tends the index in the background for as long as it exists. The graph of a snapshot may have
+    /// work left from before.
+    fn tend(&self, beginning: &Beginning) {
+        if !matches!(beginning, Beginning::Empty) {
+            self.index.tending.wake();
+        }
         let tender = Tender {
             index: self.index.clone(),
             compute: self.context.compute.clone(),

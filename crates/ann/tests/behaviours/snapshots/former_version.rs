@@ -16,7 +16,7 @@ use crate::oracle::Oracle;
 /// Number of elements of a vector: with so many, codes are of 4 bits.
 const DIMENSIONS: usize = 65;
 
-/// The error of the distances of vectors that are kept in 8 bits an element.
+/// The error of the distances of vectors with 8 bits an element.
 const TOLERANCE: f64 = 0.01;
 
 /// The most calls of [`Index::tend`] that renew the index.

@@ -49,6 +49,32 @@ fn unpacked(version: &Path) -> (TempDir, PathBuf) {
     (directory, data)
 }
 
+/// The number of snapshots of indexes in a data directory.
+fn snapshots(data: &Path) -> usize {
+    let entries = fs::read_dir(data.join("indexes/snapshots")).expect("there are snapshots");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    paths.filter(|path| path.is_dir()).count()
+}
+
+/// Waits until what snapshots and changes have left to do in the indexes is done.
+async fn await_tending(server: &Server) {
+    let http = format!("http://{}", server.http);
+    let deadline = Instant::now() + WAIT;
+    loop {
+        let status = std::process::Command::new(env!("CARGO_BIN_EXE_annulus"))
+            .args(["status", "--json", "--http", &http])
+            .output();
+        let status = status.expect("the binary runs").stdout;
+        let status = String::from_utf8(status).expect("text");
+        assert!(status.contains("\"SERVING\""), "{status}");
+        if !status.contains("tending") {
+            return;
+        }
+        assert!(Instant::now() <= deadline, "{status}");
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
 /// Asks the questions of a fixture until the answers are those recorded, or the time is over. An
 /// index needs a while for changes behind its snapshot.
 async fn assert_answers(server: &Server, expected: &Answers, when: &str) {
@@ -87,6 +113,28 @@ async fn what_former_versions_left_is_read() {
         server.stop();
         let server = Server::start_with(&data, &SETTINGS);
         assert_answers(&server, &expected, &format!("{name}, after a stop")).await;
+    }
+}
+
+/// An index of a former version is opened as it was saved, whatever the version of its snapshot.
+/// The log has expired since, so that the table is read, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn snapshots_of_former_versions_are_opened() {
+    for version in versions() {
+        let expected = Answers::parse(
+            &fs::read_to_string(version.join(ANSWERS)).expect("the answers are readable"),
+        );
+        let (directory, data) = unpacked(&version);
+        let there = snapshots(&data);
+        let log = directory.path().join("log");
+        let server = Server::start_logging(&data, "store=info", &log);
+        assert_answers(&server, &expected, "opened").await;
+        await_tending(&server).await;
+        server.stop();
+        let log = fs::read_to_string(&log).expect("the log is readable");
+        let opened = log.matches("is reconciled with its table before it serves");
+        assert_eq!(opened.count(), there, "{}: {log}", version.display());
+        assert!(!log.contains("built anew"), "{}: {log}", version.display());
     }
 }
 
