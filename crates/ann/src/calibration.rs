@@ -46,7 +46,7 @@ const SAMPLES_MIN: u32 = 8;
 /// The most samples that count, as the data may change.
 const SAMPLES_MAX: u32 = 64;
 
-/// What samples have found.
+/// The findings of samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Calibration {
     /// The width of a walk, as a multiple of the default width.
@@ -127,7 +127,7 @@ impl Samples {
         WIDTHS[chosen.load(Ordering::Relaxed) as usize]
     }
 
-    /// What has been found for `k` neighbours.
+    /// The findings for `k` neighbours.
     pub(crate) fn calibration(&self, k: usize) -> Calibration {
         let of_k = usize::from(k >= MANY);
         let kinds = self.kinds.lock();

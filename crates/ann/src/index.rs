@@ -306,7 +306,7 @@ impl Index {
         }
     }
 
-    /// What samples have found of the width that walks for `k` neighbours need.
+    /// The width that walks for `k` neighbours need, as samples have found it.
     pub fn calibration(&self, k: usize) -> Calibration {
         self.samples.calibration(k)
     }
@@ -346,7 +346,7 @@ impl Index {
         let end = self.ids.end();
         (0..HELD_TRIED).find_map(|_| {
             let turn = self.samples.turn();
-            let id = (turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) * end >> 32;
+            let id = ((turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) * end) >> 32;
             match self.ids.get(id as u32) {
                 // SAFETY: changes run with the epoch pinned.
                 Entry::Slot(slot) => Some(unsafe { self.coded(slot) }),

@@ -130,6 +130,7 @@ mod search;
 mod sharers;
 mod snapshot;
 mod sync;
+mod tend;
 mod vectors;
 mod verification;
 mod written;

@@ -6,7 +6,8 @@
 //! mean, and codes taken from the mean can't tell neighbours apart. A code taken from a centre
 //! within the cluster can: its error falls with the square of the cluster's width.
 //!
-//! With a vector `x = c + r`, and `r'` as the code of `r` has it, the squared distance of a query is
+//! With a vector `x = c + r`, and `r'` as the code of `r` has it, the squared distance of a query
+//! is
 //!
 //! ```text
 //! |q - x|^2 = |q - c|^2 + |r|^2 - 2 (q - c).r

@@ -297,11 +297,11 @@ impl Codebook {
         centre: u32,
         code: &mut [u8],
     ) -> Meta {
-        let (encode, middle): (fn(&[f32], usize, f32, &mut [u8]) -> f32, f32) =
-            match self.parts.kind {
-                Kind::Nibbles => (nibbles::encode, nibbles::CENTRE),
-                _ => (bytes::encode, bytes::CENTRE),
-            };
+        let encode = match self.parts.kind {
+            Kind::Nibbles => nibbles::encode,
+            _ => bytes::encode,
+        };
+        let middle = self.middle();
         let point = self.centres.point(centre);
         for (x, c) in vector.iter_mut().zip(point.unwrap_or_default()) {
             *x -= c;

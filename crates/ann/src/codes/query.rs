@@ -7,8 +7,8 @@
 //! base + norm_weight * norm - scale * (step * D - bias)
 //! ```
 //!
-//! where `norm` and `scale` are the code's and the rest is the query's; `base` is that of the code's
-//! centre.
+//! where `norm` and `scale` are the code's and the rest is the query's; `base` is that of the
+//! code's centre.
 
 use super::space::Space;
 use super::{Codebook, Kind, Meta, ORIGIN, bits, bytes, floats, nibbles, squared_norm};

@@ -1,7 +1,7 @@
 //! The meaning of estimates: the metric itself for a search, a distance or a product for linking.
 //!
-//! Links are chosen by squared distances, and by products for the dot product: a walk then climbs to
-//! the vectors that have the largest products, wherever it starts (ip-NSW: Morozov and Babenko,
+//! Links are chosen by squared distances, and by products for the dot product: a walk then climbs
+//! to the vectors that have the largest products, wherever it starts (ip-NSW: Morozov and Babenko,
 //! "Non-metric similarity graphs for maximum inner product search", 2018).
 
 use super::Meta;

@@ -354,18 +354,13 @@ impl Graph {
                 left.truncate(kept);
             }
         }
-        let mut fill = |others: &mut Vec<Candidate>, up_to: usize| {
-            others.sort_unstable_by(Candidate::compare);
-            let room = up_to.saturating_sub(chosen.len());
-            chosen.extend(others.iter().take(room).map(|candidate| candidate.slot));
-        };
         // The upper level is all about ways from cluster to cluster.
         if self.upper.is_some() {
-            fill(spare, degree);
+            fill(chosen, spare, degree);
         } else {
             pruned.append(spare);
         }
-        fill(pruned, degree / LEAST_SHARE);
+        fill(chosen, pruned, degree / LEAST_SHARE);
     }
 
     /// Whether a candidate is nearer to a slot than, by [`ALPHA`], to any that the slot links to.
@@ -391,6 +386,13 @@ impl Graph {
             measured.all(|(_, between)| alpha * between > candidate.distance)
         }
     }
+}
+
+/// Adds the nearest of some candidates to those chosen, up to a number.
+fn fill(chosen: &mut Vec<u32>, others: &mut [Candidate], up_to: usize) {
+    others.sort_unstable_by(Candidate::compare);
+    let room = up_to.saturating_sub(chosen.len());
+    chosen.extend(others.iter().take(room).map(|candidate| candidate.slot));
 }
 
 impl Candidate {

@@ -63,7 +63,8 @@ impl Graph {
     /// Takes over the blocks of a snapshot. `ids` are all ids and their slots, all below `slots`;
     /// `entry` is one of the slots. A block becomes that of the first id that has its slot.
     ///
-    /// The blocks' codes are taken as they are; those of the format's version 1 lack errors. Returns the slots that have to be linked again.
+    /// The blocks' codes are taken as they are; those of the format's version 1 lack errors.
+    /// Returns the slots that have to be linked again.
     pub(crate) fn restore(
         &mut self,
         (blocks, lacks_errors): (Array, bool),

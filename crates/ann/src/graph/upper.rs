@@ -2,9 +2,9 @@
 //!
 //! A graph of one level has no map of the whole. Where vectors form clusters, links stay within
 //! them: a walk that starts in another cluster than its query ends there, and a slot that is linked
-//! by such a walk gets the wrong neighbours for good. The upper levels of HNSW (Malkov and Yashunin,
-//! 2016) are that map. One of them is enough here, as it starts from [landmarks](super::starts)
-//! when it is large.
+//! by such a walk gets the wrong neighbours for good. The upper levels of HNSW (Malkov and
+//! Yashunin, 2016) are that map. One of them is enough here, as it starts from
+//! [landmarks](super::starts) when it is large.
 //!
 //! The level is a [`Graph`] of its own, with copies of the codes. The id of one of its slots is the
 //! slot below. A slot below that dies takes the one above with it, before it can become free.
@@ -34,8 +34,8 @@ const BUILD_BEAM: usize = 64;
 /// is wide.
 const WIDTH: f64 = 16.0;
 
-/// The same for the walks that look for links, as a slot that is linked by a walk from a wrong start
-/// is in the wrong place for good.
+/// Number of default widths of a walk that looks for links: a slot that is linked by a walk from a
+/// wrong start is in the wrong place for good.
 pub(super) const LINK_WIDTHS: f64 = 2.0;
 
 /// Number of slots that a walk starts from.
@@ -134,7 +134,8 @@ impl Upper {
         };
         let mut places = vec![None; slots.len()];
         for (place, &(slot_below, _)) in places.iter_mut().zip(&slots) {
-            if !is_there(slot_below) {
+            // No slot has two above it.
+            if !is_there(slot_below) || self.places.get_mut().contains_key(&slot_below) {
                 continue;
             }
             let Some(slot) = self.graph.slots().take() else {
@@ -255,9 +256,12 @@ impl Upper {
     }
 }
 
+/// A slot below, and the links of the one above it as places in the list of slots.
+type SlotWords<'a> = (u32, &'a [u32]);
+
 /// The place of the entry of a level's words, and the slots below with their links; None if they
 /// are no level.
-fn read(words: &[u32], capacity: usize) -> Option<(usize, Vec<(u32, &[u32])>)> {
+fn read(words: &[u32], capacity: usize) -> Option<(usize, Vec<SlotWords<'_>>)> {
     let [count, entry, rest @ ..] = words else {
         return None;
     };

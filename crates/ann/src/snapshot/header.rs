@@ -136,20 +136,21 @@ impl Header {
             vector_bytes: reader.u32(),
         };
         let (ids, zero_ids) = (reader.u64(), reader.u64());
+        let numbers: [usize; 4] = std::array::from_fn(|_| reader.u32() as usize);
         let [
             dimensions,
             max_connections,
             build_beam_width,
             search_beam_width,
-        ] = std::array::from_fn(|_| reader.u32() as usize);
+        ] = numbers;
         let [metric, quantization, codes, placement] = reader.take();
         let [kind, codebook_metric, ..] = reader.take::<4>();
         let mean_elements_found = reader.u32();
-        let spread = f32::from_le_bytes(reader.take());
+        let spread = reader.f32();
         let seed = reader.u64();
         let checksum = Checksum::from_bytes(reader.take());
         let (centre_elements, upper_words) = (reader.u64(), reader.u64());
-        let widths = std::array::from_fn(|_| f32::from_le_bytes(reader.take()));
+        let widths = [reader.f32(), reader.f32()];
 
         shape.check()?;
         let options = Options {
@@ -163,9 +164,9 @@ impl Header {
             search_beam_width,
         };
         let codebook = codebook_of(kind, codebook_metric, dimensions, seed)?;
-        let of_codebook = |parts: &Parts| mean_elements(parts.kind, dimensions);
-        let mean_elements = codebook.as_ref().map_or(0, of_codebook);
-        if mean_elements_found as usize != mean_elements {
+        let kind = codebook.as_ref().map(|parts| parts.kind);
+        let elements = kind.map_or(0, |kind| mean_elements(kind, dimensions));
+        if mean_elements_found as usize != elements {
             return Err("the codebook's mean has a wrong number of elements");
         }
         let counts = Counts {
@@ -227,6 +228,10 @@ impl FieldReader<'_> {
 
     fn u64(&mut self) -> u64 {
         u64::from_le_bytes(self.take())
+    }
+
+    fn f32(&mut self) -> f32 {
+        f32::from_le_bytes(self.take())
     }
 }
 

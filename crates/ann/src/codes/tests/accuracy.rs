@@ -90,7 +90,7 @@ fn estimates_are_right_on_average_and_as_close_as_theory_says() {
     }
 }
 
-/// What estimates stand for, of a search and of linking alike.
+/// The values that estimates stand for, of a search and of linking alike.
 fn expected_estimate(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
     match metric {
         Metric::DotProduct => -2.0 * dot(a, b),
