@@ -297,17 +297,16 @@ impl Codebook {
         centre: u32,
         code: &mut [u8],
     ) -> Meta {
-        let encode = match self.parts.kind {
-            Kind::Nibbles => nibbles::encode,
-            _ => bytes::encode,
-        };
-        let middle = self.middle();
         let point = self.centres.point(centre);
         for (x, c) in vector.iter_mut().zip(point.unwrap_or_default()) {
             *x -= c;
         }
         let norm = squared_norm(vector);
-        let scale = encode(vector, self.parts.dimensions, norm, code);
+        let scale = match self.parts.kind {
+            Kind::Nibbles => nibbles::encode(vector, self.parts.dimensions, norm, code),
+            _ => bytes::encode(vector, self.parts.dimensions, norm, code),
+        };
+        let middle = self.middle();
         let mut levels = vec![0; vector.len()];
         self.levels_of(code, &mut levels);
         let (mut error, mut along) = (0.0, 0.0);

@@ -307,7 +307,7 @@ impl Graph {
         pruned.clear();
         left.clear();
         left.extend_from_slice(candidates);
-        let by_product = codebook.links_by_product();
+        let alpha = alpha(codebook);
         let mut next = 0;
         while chosen.len() < degree
             && let Some(&Candidate { slot, .. }) = left.get(next)
@@ -325,11 +325,10 @@ impl Graph {
                 let mut measured = self.measure(codebook, rest, pair, batch);
                 let mut stays = |candidate: &Candidate, alpha: f32| {
                     let (_, between) = measured.next()?;
-                    let alpha = if by_product { 1.0 } else { alpha };
                     Some((alpha * between > candidate.distance, between))
                 };
                 spare.retain(|candidate| {
-                    let stays = stays(candidate, ALPHA).is_some_and(|(stays, _)| stays);
+                    let stays = stays(candidate, alpha).is_some_and(|(stays, _)| stays);
                     if !stays {
                         pruned.push(*candidate);
                     }
@@ -343,9 +342,7 @@ impl Graph {
                             left[kept] = candidate;
                             kept += 1;
                         }
-                        Some((false, between))
-                            if !by_product && ALPHA * between > candidate.distance =>
-                        {
+                        Some((false, between)) if alpha * between > candidate.distance => {
                             spare.push(candidate);
                         }
                         _ => pruned.push(candidate),
@@ -354,13 +351,18 @@ impl Graph {
                 left.truncate(kept);
             }
         }
+        let mut fill = |others: &mut Vec<Candidate>, up_to: usize| {
+            others.sort_unstable_by(Candidate::compare);
+            let room = up_to.saturating_sub(chosen.len());
+            chosen.extend(others.iter().take(room).map(|candidate| candidate.slot));
+        };
         // The upper level is all about ways from cluster to cluster.
         if self.upper.is_some() {
-            fill(chosen, spare, degree);
+            fill(spare, degree);
         } else {
             pruned.append(spare);
         }
-        fill(chosen, pruned, degree / LEAST_SHARE);
+        fill(pruned, degree / LEAST_SHARE);
     }
 
     /// Whether a candidate is nearer to a slot than, by [`ALPHA`], to any that the slot links to.
@@ -378,21 +380,18 @@ impl Graph {
         unsafe {
             self.query_of(codebook, candidate.slot, &mut space.pair);
             let mut measured = self.measure(codebook, links, &mut space.pair, &mut space.batch);
-            let alpha = if codebook.links_by_product() {
-                1.0
-            } else {
-                ALPHA
-            };
+            let alpha = alpha(codebook);
             measured.all(|(_, between)| alpha * between > candidate.distance)
         }
     }
 }
 
-/// Adds the nearest of some candidates to those chosen, up to a number.
-fn fill(chosen: &mut Vec<u32>, others: &mut [Candidate], up_to: usize) {
-    others.sort_unstable_by(Candidate::compare);
-    let room = up_to.saturating_sub(chosen.len());
-    chosen.extend(others.iter().take(room).map(|candidate| candidate.slot));
+/// The factor by which a candidate has to be nearer: products are no distances, and have none.
+fn alpha(codebook: &Codebook) -> f32 {
+    match codebook.links_by_product() {
+        true => 1.0,
+        false => ALPHA,
+    }
 }
 
 impl Candidate {

@@ -137,12 +137,7 @@ impl Header {
         };
         let (ids, zero_ids) = (reader.u64(), reader.u64());
         let numbers: [usize; 4] = std::array::from_fn(|_| reader.u32() as usize);
-        let [
-            dimensions,
-            max_connections,
-            build_beam_width,
-            search_beam_width,
-        ] = numbers;
+        let dimensions = numbers[0];
         let [metric, quantization, codes, placement] = reader.take();
         let [kind, codebook_metric, ..] = reader.take::<4>();
         let mean_elements_found = reader.u32();
@@ -159,9 +154,9 @@ impl Header {
             quantization: quantization_of(quantization)?,
             codes: codes_of(codes)?,
             placement: placement_of(placement)?,
-            max_connections,
-            build_beam_width,
-            search_beam_width,
+            max_connections: numbers[1],
+            build_beam_width: numbers[2],
+            search_beam_width: numbers[3],
         };
         let codebook = codebook_of(kind, codebook_metric, dimensions, seed)?;
         let kind = codebook.as_ref().map(|parts| parts.kind);
