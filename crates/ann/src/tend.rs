@@ -1,5 +1,5 @@
-//! Work that changes have left to do: the graph is mended, and vectors are *renewed*. They get other
-//! slots, and with them better codes and links than they have.
+//! Work that changes have left to do: the graph is mended, and vectors are *renewed*. They get
+//! other slots, and with them better codes and links than they have.
 //!
 //! A vector whose code is out of date is renewed soon, with some change. All vectors are renewed,
 //! one after the other and while nothing else is to be done ([`Index::tend`]), after a quarter of

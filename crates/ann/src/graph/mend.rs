@@ -16,6 +16,8 @@ use crate::epoch::{Epochs, Mark};
 /// A batch is full when one in this many slots is in it. The dead take that share of memory and a
 /// little more for each batch on its way, and a sweep reads all links once for each batch.
 const BATCH_SHARE: u32 = 100;
+/// In idle time a batch is full when one in this many slots is in it.
+const IDLE_SHARE: u32 = 1_000;
 /// The fewest slots of a full batch.
 const BATCH_MIN: usize = 32;
 
@@ -31,7 +33,7 @@ const HEIRS_TRIED_MAX: usize = 32;
 pub(crate) enum Haste {
     /// A change, after which many dead slots are mended out together.
     Change,
-    /// Idle time: whatever is dead is mended out.
+    /// Idle time: all the dead are mended out, but for a few.
     Idle,
 }
 
@@ -190,15 +192,23 @@ impl Graph {
         }
     }
 
-    /// Whether no dead slot is left to be mended out of the links.
+    /// Whether no dead slots are left to be mended out of the links, or so few that a sweep over all
+    /// slots is not worth it.
     pub(crate) fn is_mended(&self) -> bool {
-        let is_mended =
-            |graph: &Graph| graph.killed.lock().is_empty() && graph.mending.lock().batch.is_empty();
+        let is_mended = |graph: &Graph| {
+            let few = graph.killed.lock().len() < graph.worth_a_sweep();
+            few && graph.mending.lock().batch.is_empty()
+        };
         is_mended(self)
             && self
                 .upper
                 .as_ref()
                 .is_none_or(|upper| is_mended(upper.graph()))
+    }
+
+    /// The number of dead slots that are worth a sweep in idle time.
+    fn worth_a_sweep(&self) -> usize {
+        BATCH_MIN.max((self.slots.end() / IDLE_SHARE) as usize)
     }
 
     /// Does a share of the mending of this level, unless somebody else is at it.
@@ -218,16 +228,15 @@ impl Graph {
         let mending = &mut *mending;
         let Some(codebook) = codebook else {
             // Nothing is linked, so only those who found a dead slot in a table can read it.
-            return self.mend_unlinked(haste, epochs, mending);
+            return self.mend_unlinked(epochs, mending);
         };
         match mending.stage {
             Stage::Idle => {
-                let full = (self.slots.end() / BATCH_SHARE) as usize;
                 let full = match haste {
-                    Haste::Change => full.max(BATCH_MIN),
-                    Haste::Idle => 1,
+                    Haste::Change => (self.slots.end() / BATCH_SHARE) as usize,
+                    Haste::Idle => self.worth_a_sweep(),
                 };
-                if self.close_batch(full, mending) {
+                if self.close_batch(full.max(BATCH_MIN), mending) {
                     mending.stage = Stage::Closing(epochs.advance());
                 }
             }
@@ -271,14 +280,10 @@ impl Graph {
     }
 
     /// Does a share of the mending in a graph without links.
-    fn mend_unlinked(&self, haste: Haste, epochs: &Epochs, mending: &mut Mending) {
-        let full = match haste {
-            Haste::Change => BATCH_MIN,
-            Haste::Idle => 1,
-        };
+    fn mend_unlinked(&self, epochs: &Epochs, mending: &mut Mending) {
         if let Stage::Draining(mark) = mending.stage {
             self.drain(epochs, mark, mending);
-        } else if self.close_batch(full, mending) {
+        } else if self.close_batch(BATCH_MIN, mending) {
             mending.stage = Stage::Draining(epochs.advance());
         }
     }
