@@ -192,8 +192,8 @@ impl Graph {
         }
     }
 
-    /// Whether no dead slots are left to be mended out of the links, or so few that a sweep over all
-    /// slots is not worth it.
+    /// Whether no dead slots are left to be mended out of the links, or so few that a sweep over
+    /// all slots is not worth it.
     pub(crate) fn is_mended(&self) -> bool {
         let is_mended = |graph: &Graph| {
             let few = graph.killed.lock().len() < graph.worth_a_sweep();
