@@ -308,7 +308,7 @@ impl Codebook {
 
     /// The standard deviation of the estimate of a code.
     ///
-    /// What the code leaves out has the length `error`, in a direction that the rotation has made
+    /// The part left out has the length `error`, in a direction that the rotation has made
     /// random; the query's own rounding is spread evenly over each level.
     pub(crate) fn deviation(&self, query: &mut Query, meta: &Meta) -> f32 {
         if meta.error == 0.0 {

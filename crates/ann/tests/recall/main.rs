@@ -1,7 +1,7 @@
 //! The default options find no less than hnswlib does at the same parameters, on data of many
 //! kinds. `make bench-recall` compares more of them, in full size.
 //!
-//! What hnswlib finds is written down in `hnswlib.txt`, as it is no part of a test's build.
+//! The recall of hnswlib is written down in `hnswlib.txt`, as it is no part of a test's build.
 
 use ann::{Index, Metric, Options, SearchOptions};
 use vector_sets::{Change, Changes, Made, Real, Set};

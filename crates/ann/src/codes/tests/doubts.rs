@@ -90,7 +90,7 @@ fn a_deviation_is_that_of_the_errors() {
 }
 
 #[test]
-fn what_is_exact_has_no_deviation() {
+fn exact_codes_have_no_deviation() {
     let mut source = Source(11);
     for (kind, metric) in [
         (Kind::Floats, Metric::Cosine),
