@@ -15,7 +15,7 @@ use crate::vectors::{Scorer, UNDIRECTED};
 use crate::{Error, Explanation, Filter, Neighbour, SearchOptions, Way};
 
 /// Number of codes that a scan measures in one go.
-const BATCH: usize = 64;
+const BATCH: usize = 16;
 
 /// A walk for a hard query keeps up to this many times the candidates of an average one. A larger
 /// factor makes the slowest searches longer. With 2 here, and 0.75 of a spread for
@@ -25,6 +25,9 @@ const HARD: f64 = 1.25;
 
 /// A filtered scan of codes keeps this many times as many slots as are measured at first.
 const KEPT: usize = 2;
+
+/// An exact scan of codes does so with this factor: its bounds are several times the usual error.
+const KEPT_EXACT: usize = 64;
 
 /// Number of deviations of an estimate by which a slot may seem farther than it is. One in a
 /// hundred and sixty does so by more.
@@ -462,10 +465,12 @@ impl Find<'_> {
 
     /// The number of slots that a scan of codes keeps, of which `rescored` are measured at first.
     fn kept(&self, rescored: usize, search: &SearchOptions<'_>) -> usize {
-        match search.exact || search.rescored.is_none() && self.codebook.error(1.0) > 0.0 {
-            true => rescored.saturating_mul(KEPT),
-            false => rescored,
-        }
+        let factor = match search.rescored.is_none() && self.codebook.error(1.0) > 0.0 {
+            _ if search.exact => KEPT_EXACT,
+            true => KEPT,
+            false => 1,
+        };
+        rescored.saturating_mul(factor)
     }
 
     /// Adds to `ranked` the ids of the slots that were found, as far as they may be among the
@@ -592,7 +597,7 @@ impl Find<'_> {
         let doubts_each = self.codebook.centres().len() > 0;
         let doubts = self.codebook.doubts(query, DOUBTS);
         if exact {
-            self.codebook.measure_rounding(query);
+            self.codebook.prepare_bound(query);
         }
         let mut measure = |waiting: &mut Vec<u32>| {
             batch.clear();
@@ -620,19 +625,22 @@ impl Find<'_> {
                 }
             }
         };
-        // Blocks are fetched while others are on their way.
+        // Blocks are fetched while those of the batch before are measured.
         let bytes = self.graph.layout().measured_bytes();
-        let mut waiting = Vec::with_capacity(BATCH);
+        let mut fetched = Vec::with_capacity(BATCH);
+        let mut coming = Vec::with_capacity(BATCH);
         self.contents.for_each_admitted(self.filter, |id| {
             if let Entry::Slot(slot) = self.contents.ids.get(id) {
                 prefetch_bytes(self.graph.block(slot).start(), bytes);
-                waiting.push(slot);
-                if waiting.len() == BATCH {
-                    measure(&mut waiting);
+                coming.push(slot);
+                if coming.len() == BATCH {
+                    measure(&mut fetched);
+                    std::mem::swap(&mut fetched, &mut coming);
                 }
             }
         });
-        measure(&mut waiting);
+        measure(&mut fetched);
+        measure(&mut coming);
         // Distances beyond the floats have no order. If too few slots are left, all vectors are
         // measured.
         let found = nearest.into_sorted().into_iter();

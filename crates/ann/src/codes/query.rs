@@ -38,6 +38,8 @@ pub(crate) struct Query {
     code: Vec<u8>,
     /// The length of what the levels leave out of the vector, for [`Codebook::bound`].
     rounded: f32,
+    /// The length of a code of scale 1 whose levels are all the farthest, for [`Codebook::bound`].
+    farthest: f32,
     /// Products with the codes of one call.
     pub(super) products: Vec<i32>,
     /// Differing bits of the codes of one call.
@@ -47,8 +49,8 @@ pub(crate) struct Query {
     /// The base of each centre, by its number; NaN if it is not known yet. Empty where there are no
     /// centres but the origin.
     pub(super) bases: Vec<f32>,
-    /// The length of each centre's point, as far as its base is known.
-    lengths: Vec<f32>,
+    /// The reach of each centre whose base is known.
+    reaches: Vec<Reach>,
     /// How bases are computed.
     basis: Basis,
 }
@@ -68,11 +70,22 @@ impl Doubts {
     }
 }
 
+/// The lengths around a centre that bound an estimate, so that none is computed for each code.
+#[derive(Clone, Copy, Default)]
+struct Reach {
+    /// The length of the centre's point.
+    centre: f32,
+    /// The distance from the centre to the query; the query's length where products are estimated.
+    query: f32,
+}
+
 /// How the base of a centre follows from `vector`.
 #[derive(Clone, Copy, Default)]
 struct Basis {
     /// The squared length of `vector`.
     squared: f32,
+    /// The length of `vector`, once [`Codebook::prepare_bound`] was called.
+    length: f32,
     /// Whether the base is of a product: `-2 q.mean - 2 q.c`. Otherwise it is `|q - c|^2`.
     is_product: bool,
     /// A part of squared distances that is due to the error of a query's own code.
@@ -205,8 +218,8 @@ impl Codebook {
         self.quantize(squared - own_error, 1.0, query);
         query.basis = Basis {
             squared,
-            is_product: false,
             own_error,
+            ..Basis::default()
         };
     }
 
@@ -224,14 +237,19 @@ impl Codebook {
         self.parts.metric == Metric::DotProduct
     }
 
-    /// Measures what the query's levels leave out of its vector, which [`Codebook::bound`] needs.
-    pub(crate) fn measure_rounding(&self, query: &mut Query) {
+    /// Computes what [`Codebook::bound`] needs of the query: its length, and what its levels leave
+    /// out of its vector.
+    pub(crate) fn prepare_bound(&self, query: &mut Query) {
+        query.basis.length = query.basis.squared.sqrt();
         let level = query.terms.step / 2.0;
         let elements = query.vector.iter().zip(&query.levels);
         let off = elements.map(|(x, &l)| (f64::from(*x) - f64::from(level) * f64::from(l)).powi(2));
-        query.rounded = match self.parts.kind {
-            Kind::Nibbles | Kind::Bytes => off.sum::<f64>().sqrt() as f32,
-            Kind::Floats | Kind::Bits => 0.0,
+        (query.rounded, query.farthest) = match self.parts.kind {
+            Kind::Nibbles | Kind::Bytes => (
+                off.sum::<f64>().sqrt() as f32,
+                self.middle() * (self.parts.dimensions as f32).sqrt(),
+            ),
+            Kind::Floats | Kind::Bits => (0.0, 0.0),
         };
     }
 
@@ -248,7 +266,7 @@ impl Codebook {
         let all = self.centres.len() + 1;
         if query.bases.len() < all {
             query.bases.resize(all, f32::NAN);
-            query.lengths.resize(all, 0.0);
+            query.reaches.resize(all, Reach::default());
         }
         let Basis {
             is_product,
@@ -263,10 +281,17 @@ impl Codebook {
             Some(point) => (kernels().squared_l2_f32)(&query.vector, point) - own_error,
         };
         let at = centre as usize;
-        if let (Some(known), Some(length)) = (query.bases.get_mut(at), query.lengths.get_mut(at)) {
+        if let (Some(known), Some(reach)) = (query.bases.get_mut(at), query.reaches.get_mut(at)) {
             *known = base;
+            let squared = match is_product {
+                true => query.basis.squared,
+                false => base + own_error,
+            };
             let point = self.centres.point(centre);
-            *length = point.map_or(0.0, |point| squared_norm(point).sqrt());
+            *reach = Reach {
+                centre: point.map_or(0.0, |point| squared_norm(point).sqrt()),
+                query: squared.max(0.0).sqrt(),
+            };
         }
     }
 
@@ -329,18 +354,33 @@ impl Codebook {
         if matches!(self.parts.kind, Kind::Bits) {
             return 0.0;
         }
-        let squared = self.squared_to(query, meta.centre).max(0.0);
-        let centre = query.lengths.get(meta.centre as usize).copied();
-        let length = meta.raw_norm.sqrt() + self.mean_length + centre.unwrap_or(0.0);
-        let rounding = (query.basis.squared.sqrt() + squared.sqrt() + length).powi(2);
+        let reach = self.reach(query, meta.centre);
+        let length = meta.raw_norm.sqrt() + self.mean_length + reach.centre;
+        let rounding = (query.basis.length + reach.query + length).powi(2);
         let rounding = ROUNDING * rounding + TINIEST;
         if matches!(self.parts.kind, Kind::Floats) {
             return rounding;
         }
         // The length of the code is no more than if all its levels were the farthest.
-        let farthest = meta.scale * self.middle() * (self.parts.dimensions as f32).sqrt();
-        let coded = farthest.min(length + meta.error);
-        2.0 * (squared.sqrt() * meta.error + query.rounded * coded) + rounding
+        let coded = (meta.scale * query.farthest).min(length + meta.error);
+        2.0 * (reach.query * meta.error + query.rounded * coded) + rounding
+    }
+
+    /// The reach of a centre for a query that [bounds](Codebook::prepare_bound) are computed for.
+    #[inline(always)]
+    fn reach(&self, query: &mut Query, centre: u32) -> Reach {
+        if centre == ORIGIN {
+            return Reach {
+                centre: 0.0,
+                query: query.basis.length,
+            };
+        }
+        self.know_base(query, centre);
+        query
+            .reaches
+            .get(centre as usize)
+            .copied()
+            .unwrap_or_default()
     }
 
     /// The level that stands for zero.
@@ -399,7 +439,7 @@ impl Codebook {
         query.basis = Basis {
             squared: squared_norm(vector),
             is_product: true,
-            own_error: 0.0,
+            ..Basis::default()
         };
     }
 

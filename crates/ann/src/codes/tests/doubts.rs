@@ -135,7 +135,7 @@ fn check_bounds(kind: Kind, metric: Metric, vectors: &[Vec<f32>]) -> Result<f64,
     let (mut quotients, mut count) = (0.0, 0.0);
     for (i, a) in vectors.iter().enumerate() {
         codebook.prepare(a, &mut query);
-        codebook.measure_rounding(&mut query);
+        codebook.prepare_bound(&mut query);
         let found = estimates(&codebook, &mut query, &blocks);
         for (j, (block, found)) in blocks.iter().zip(found).enumerate() {
             let expected = expected(metric, a, &vectors[j % vectors.len()]);
