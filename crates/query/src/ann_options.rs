@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_named() {
+    fn unknown_options_and_values_are_named() {
         for (with, text) in [
             (
                 "{'ef': 10}",

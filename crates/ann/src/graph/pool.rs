@@ -364,7 +364,7 @@ mod tests {
         /// The estimates of a walk become more or less certain on the way. What is in doubt by the
         /// smallest error of them is in doubt all the time.
         #[test]
-        fn what_is_in_doubt_is_kept_and_expanded_whatever_the_width(
+        fn candidates_in_doubt_are_expanded_whatever_the_width(
             offers in proptest::collection::vec(prop_oneof![0f32..2.0, quarter()], 1..120),
             errors in proptest::collection::vec(0f32..0.3, 1..20),
             spread in proptest::option::of(0.05f32..1.0),
