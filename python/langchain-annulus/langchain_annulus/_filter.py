@@ -28,6 +28,12 @@ from langchain_annulus._table import quoted
 # Alternatives of one filter, each of which is a search.
 MOST_ALTERNATIVES = 64
 
+# The operator of lists.
+_CONTAINS = "$contains"
+
+# The operators of fields that aren't declared.
+_OF_OTHERS = "$eq, $in, $contains"
+
 Filter = Mapping[str, Any]
 
 
@@ -102,10 +108,17 @@ Alternatives = list[Alternative]
 
 def alternatives(filter: Filter | None, fields: Fields) -> Alternatives:
     """The conjunctions of which at least one holds where `filter` holds; none if it can't hold."""
-    return _of_filter(filter, fields) if filter else [Alternative()]
+    return [Alternative()] if filter is None else _of_filter(filter, fields)
 
 
 def _of_filter(filter: Filter, fields: Fields) -> Alternatives:
+    if callable(filter):
+        raise TypeError(
+            "a filter can't be a function, as the database applies it: write a mapping, "
+            'such as {"year": {"$gte": 1990}}'
+        )
+    if not isinstance(filter, Mapping):
+        raise TypeError(f'a filter is a mapping, such as {{"year": {{"$gte": 1990}}}}, unlike {filter!r}')
     return _all_of(_of_entry(name, wanted, fields) for name, wanted in filter.items())
 
 
@@ -141,24 +154,34 @@ def _bounded(some: Alternatives) -> Alternatives:
 
 
 def _of_declared(name: str, operator: str, value: Any, fields: Fields) -> Alternatives:
+    if operator not in _SPANS and operator != _CONTAINS:
+        raise ValueError(f"there is no operator {operator} for {name!r}: it takes {', '.join(_operators(name, fields))}")
     kind, column = fields.declared[name], column_of(name)
     if is_list(kind):
-        if operator != "$contains":
-            raise ValueError(f"{name!r} is a list, which takes $contains, not {operator}")
+        if operator != _CONTAINS:
+            raise ValueError(f"{name!r} is a list, which takes {_CONTAINS}, not {operator}")
         return [Alternative(contained=frozenset([(column, as_column(name, element_of(kind), value))]))]
+    if operator == _CONTAINS:
+        raise ValueError(f"{name!r} is no list, so it takes no {_CONTAINS}: it takes {', '.join(_operators(name, fields))}")
     if operator in ("$in", "$nin"):
         values = [as_column(name, kind, one) for one in _listed(operator, value)]
     else:
         values = [as_column(name, kind, value)]
-    if operator not in _SPANS:
-        raise ValueError(f"there is no {operator} for {name!r}: it takes {', '.join(_SPANS)}")
-    if kind is bool and operator not in ("$eq", "$in"):
-        if operator not in ("$ne", "$nin"):
-            raise ValueError(f"{name!r} is a bool, which takes no {operator}")
+    if kind is bool and operator not in _OF_BOOLS:
+        raise ValueError(f"{name!r} is a bool, which takes no {operator}: it takes {', '.join(_OF_BOOLS)}")
+    if kind is bool and operator in ("$ne", "$nin"):
         return _where(column, [Span(frozenset({True, False} - set(values)))])
     if operator == "$nin" and not values:
         return _where(column, [Span(low=(LEAST[kind], 0))])
     return _where(column, _SPANS[operator](values))
+
+
+def _operators(name: str, fields: Fields) -> Sequence[str]:
+    """The operators that a declared field takes."""
+    kind = fields.declared[name]
+    if is_list(kind):
+        return [_CONTAINS]
+    return _OF_BOOLS if kind is bool else list(_SPANS)
 
 
 def _where(column: str, spans: Sequence[Span]) -> Alternatives:
@@ -186,18 +209,21 @@ _SPANS: Mapping[str, Callable[[Sequence[Any]], list[Span]]] = {
 }
 
 
+_OF_BOOLS = ("$eq", "$ne", "$in", "$nin")
+
+
 def _of_other(name: str, operator: str, value: Any, fields: Fields) -> Alternatives:
+    if operator not in _SPANS and operator != _CONTAINS:
+        raise ValueError(f"there is no operator {operator} for {name!r}, which isn't declared: it takes {_OF_OTHERS}")
     if not fields.has_terms(name):
         raise ValueError(f"{name!r} is neither in metadata_columns nor in filterable, so that no filter can ask for it")
     if operator in _SPANS and operator not in ("$eq", "$in"):
         raise ValueError(f"{operator} needs a column of its own: declare {name!r} with its type in metadata_columns")
-    if operator not in ("$eq", "$in", "$contains"):
-        raise ValueError(f"there is no {operator} for {name!r}, which isn't declared: it takes $eq, $in, $contains")
     values = _listed(operator, value) if operator == "$in" else [value]
     for one in values:
         if not is_scalar(one):
             raise TypeError(f"{name!r} compares with a str, int, float or bool, unlike {one!r}")
-    terms = dict.fromkeys(term_of(name, one, in_list=operator == "$contains") for one in values)
+    terms = dict.fromkeys(term_of(name, one, in_list=operator == _CONTAINS) for one in values)
     return _bounded([Alternative(contained=frozenset([(TERMS, term)])) for term in terms])
 
 

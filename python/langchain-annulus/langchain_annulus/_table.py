@@ -11,6 +11,7 @@ from typing import NamedTuple
 from langchain_annulus._connection import Connection, Statement
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,47}")
+_NAMESPACE = "namespace"
 _COLUMNS = "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?"
 
 
@@ -54,6 +55,7 @@ class Table:
             f"CREATE TABLE IF NOT EXISTS {self.full_name} ({columns}, PRIMARY KEY ({definition.primary_key}))"
         )
         there: dict[str, str] = dict(self._connection.execute([Statement(_COLUMNS, self._names)])[0])
+        self._refuse_other_namespaces(_NAMESPACE in there, _NAMESPACE in definition.columns)
         for name, kind in definition.columns.items():
             if there.get(name) != kind:
                 found = f"it is {there[name]}" if name in there else "there is none"
@@ -63,6 +65,13 @@ class Table:
                 )
         if definition.create_index is not None:
             self._connection.define(definition.create_index)
+
+    def _refuse_other_namespaces(self, has: bool, needs: bool) -> None:
+        table = ".".join(self._names)
+        if has and not needs:
+            raise ValueError(f"the table {table} has namespaces: give the store one by namespace=, or another table")
+        if needs and not has:
+            raise ValueError(f"the table {table} has no namespaces: leave namespace= out, or give the store another table")
 
 
 def quoted(name: str) -> str:

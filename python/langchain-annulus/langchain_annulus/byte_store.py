@@ -23,7 +23,8 @@ class AnnulusByteStore(ByteStore):
     The table is made at the first use. The keyspace must be there.
 
     Args:
-        session: a session of `cassandra-driver` or `scylla-driver`.
+        session: a session of `cassandra-driver` or `scylla-driver`, or a connection string such as
+            `cql://127.0.0.1:9042` or `cql://role:password@host1,host2?ca=ca.pem`.
         keyspace: the keyspace.
         table: the table.
         namespace: keys of other namespaces are neither seen nor touched. A table has namespaces or
@@ -33,7 +34,7 @@ class AnnulusByteStore(ByteStore):
     """
 
     def __init__(
-        self, *, session: Session, keyspace: str, table: str, namespace: str | None = None, ttl: int = 0
+        self, *, session: Session | str, keyspace: str, table: str, namespace: str | None = None, ttl: int = 0
     ) -> None:
         self._connection = Connection(session)
         self._namespace = [] if namespace is None else [namespace]

@@ -55,7 +55,8 @@ class AnnulusVectorStore(VectorStore):
 
     Args:
         embedding: what makes vectors of texts.
-        session: a session of `cassandra-driver` or `scylla-driver`.
+        session: a session of `cassandra-driver` or `scylla-driver`, or a connection string such as
+            `cql://127.0.0.1:9042` or `cql://role:password@host1,host2?ca=ca.pem`.
         keyspace: the keyspace.
         table: the table.
         metadata_columns: fields of the metadata with columns of their own, and their types: `str`,
@@ -77,7 +78,7 @@ class AnnulusVectorStore(VectorStore):
         self,
         embedding: Embeddings,
         *,
-        session: Session,
+        session: Session | str,
         keyspace: str,
         table: str,
         metadata_columns: Mapping[str, Any] | None = None,
@@ -158,6 +159,52 @@ class AnnulusVectorStore(VectorStore):
         await self._table.aset_up()
         for bodies, rows in batches:
             await self._connection.aexecute(self._writes(rows, await self._embedding.aembed_documents(bodies)))
+        return [document.id for document in documents if document.id is not None]
+
+    def add_embeddings(
+        self,
+        text_embeddings: Iterable[tuple[str, list[float]]],
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: Sequence[str | None] | None = None,
+        batch_size: int = 256,
+        **kwargs: Any,
+    ) -> list[str]:
+        """Adds texts whose vectors are there already. Apart from that it does what `add_texts` does.
+
+        Args:
+            text_embeddings: each text with its vector.
+            metadatas: the metadata of each.
+            ids: the id of each; where it is None, one is made.
+            batch_size: texts that are written at once.
+
+        Returns:
+            The ids.
+        """
+        _refuse(kwargs)
+        documents, vectors = _embedded(text_embeddings, metadatas, ids)
+        batches = self._batches(documents, batch_size)
+        self._table.set_up()
+        for _, rows in batches:
+            self._connection.execute(self._writes(rows, self._vectors(rows, vectors)))
+        return [document.id for document in documents if document.id is not None]
+
+    async def aadd_embeddings(
+        self,
+        text_embeddings: Iterable[tuple[str, list[float]]],
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: Sequence[str | None] | None = None,
+        batch_size: int = 256,
+        **kwargs: Any,
+    ) -> list[str]:
+        """Adds texts whose vectors are there already, as `add_embeddings` does."""
+        _refuse(kwargs)
+        documents, vectors = _embedded(text_embeddings, metadatas, ids)
+        batches = self._batches(documents, batch_size)
+        await self._table.aset_up()
+        for _, rows in batches:
+            await self._connection.aexecute(self._writes(rows, self._vectors(rows, vectors)))
         return [document.id for document in documents if document.id is not None]
 
     @classmethod
@@ -367,6 +414,10 @@ class AnnulusVectorStore(VectorStore):
         cql = f"INSERT INTO {self._table.full_name} ({', '.join(columns)}) VALUES ({marks}) USING TTL ?"
         return [Statement(cql, [*row, vector, self._ttl]) for row, vector in zip(rows, vectors, strict=True)]
 
+    def _vectors(self, rows: list[list[object]], vectors: Mapping[object, list[float]]) -> list[list[float]]:
+        """The vectors of rows, from those of the ids."""
+        return [vectors[row[len(self._namespace)]] for row in rows]
+
     def _reads(self, ids: Sequence[str]) -> list[Statement]:
         cql = f"SELECT {_DOCUMENT} FROM {self._table.full_name} WHERE {self._where_namespace()}id IN ?"
         return [Statement(cql, [*self._namespace, some]) for some in batched(dict.fromkeys(ids), _KEYS_AT_ONCE)]
@@ -452,6 +503,17 @@ def _documents(
         Document(text, id=id or uuid.uuid4().hex, metadata=metadata)
         for text, metadata, id in zip(listed, metadatas, ids, strict=True)
     ]
+
+
+def _embedded(
+    text_embeddings: Iterable[tuple[str, list[float]]],
+    metadatas: list[dict[str, Any]] | None,
+    ids: Sequence[str | None] | None,
+) -> tuple[list[Document], dict[object, list[float]]]:
+    """The documents to add, and the vector of each id: of documents with one id that of the last."""
+    pairs = list(text_embeddings)
+    documents = _documents([text for text, _ in pairs], metadatas, ids)
+    return documents, {document.id: vector for document, (_, vector) in zip(documents, pairs, strict=True)}
 
 
 def _document(id: str, body: str | None, metadata: str | None) -> Document:

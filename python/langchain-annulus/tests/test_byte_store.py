@@ -81,5 +81,11 @@ async def test_asyncio_is_never_blocked(place, monkeypatch):
 
 def test_another_shape_of_the_table_is_refused(place):
     AnnulusByteStore(**place).mset([("a", b"1")])
-    with pytest.raises(ValueError, match="needs namespace text, and there is none"):
+    with pytest.raises(ValueError, match="has no namespaces: leave namespace= out"):
         AnnulusByteStore(namespace="one", **place).mget(["a"])
+
+
+def test_a_table_with_namespaces_refuses_a_store_without_one(place):
+    AnnulusByteStore(namespace="one", **place).mset([("a", b"1")])
+    with pytest.raises(ValueError, match="has namespaces: give the store one by namespace="):
+        AnnulusByteStore(**place).mset([("a", b"2")])

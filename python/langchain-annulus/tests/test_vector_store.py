@@ -15,6 +15,7 @@ from langchain_core.indexing import InMemoryRecordManager, index
 from words import WordEmbeddings
 
 from langchain_annulus import AnnulusVectorStore
+from langchain_annulus._session import Address, address_of
 
 EMBEDDINGS = WordEmbeddings()
 TEXTS = ["a cat in the wood", "a dog in the wood", "a dog on a hill", "a fox on a hill", "an eel in a river"]
@@ -268,7 +269,7 @@ def test_another_shape_of_the_table_is_refused(store, place):
         ({"metadata_columns": {"number": str}}, "needs field_number text, and it is bigint"),
         ({"metadata_columns": {"other": str}}, "needs field_other text, and there is none"),
         ({"dimensions": 7}, "needs embedding vector<float, 7>, and it is vector<float, 32>"),
-        ({"namespace": "one"}, "needs namespace text, and there is none"),
+        ({"namespace": "one"}, "has no namespaces: leave namespace= out"),
     ):
         other = AnnulusVectorStore(EMBEDDINGS, **place, **options)
         if message is None:
@@ -276,6 +277,58 @@ def test_another_shape_of_the_table_is_refused(store, place):
             continue
         with pytest.raises(ValueError, match=message):
             other.similarity_search(QUERY)
+
+
+def test_a_table_with_namespaces_refuses_a_store_without_one(place):
+    AnnulusVectorStore(EMBEDDINGS, namespace="one", **place).add_texts(TEXTS)
+    with pytest.raises(ValueError, match="has namespaces: give the store one by namespace="):
+        AnnulusVectorStore(EMBEDDINGS, **place).similarity_search(QUERY)
+
+
+async def test_texts_with_vectors_are_added_without_an_embedding(place):
+    class NoEmbeddings(WordEmbeddings):
+        def embed_documents(self, texts):
+            raise AssertionError("the vectors are there")
+
+    pairs = list(zip(TEXTS, EMBEDDINGS.embed_documents(TEXTS), strict=True))
+    for options in ({}, {"namespace": "one"}):
+        at = place | {"table": f"{place['table']}{len(options)}"}
+        store = AnnulusVectorStore(NoEmbeddings(), metadata_columns={"number": int}, **at, **options)
+        metadatas = [{"number": number} for number in range(len(TEXTS))]
+        assert store.add_embeddings(iter(pairs[:3]), metadatas[:3], ids=list("abc"), batch_size=2) == list("abc")
+        assert len(await store.aadd_embeddings(pairs[3:], metadatas[3:])) == 2
+        assert bodies(store.similarity_search(QUERY, k=2)) == ["a dog in the wood", "a cat in the wood"]
+        assert bodies(store.similarity_search(QUERY, k=9, filter={"number": {"$gte": 4}})) == ["an eel in a river"]
+        # Of texts with one id the last counts.
+        assert store.add_embeddings([pairs[4], pairs[0]], ids=["a", "a"]) == ["a", "a"]
+        assert bodies(store.get_by_ids(["a"])) == TEXTS[:1]
+
+
+def test_a_connection_string_takes_the_place_of_a_session(server, place):
+    AnnulusVectorStore(EMBEDDINGS, **place).add_texts(TEXTS)
+    for text in (f"cql://{server.host}:{server.cql_port}", f"{server.host}:{server.cql_port}"):
+        store = AnnulusVectorStore(EMBEDDINGS, **place | {"session": text})
+        assert bodies(store.similarity_search(QUERY, k=1)) == ["a dog in the wood"]
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("localhost", Address([("localhost", 9042)])),
+        ("cql://a:1,b", Address([("a", 1), ("b", 9042)])),
+        ("cql://[::1]:9", Address([("::1", 9)])),
+        ("cql://ann:p%40s%2Fs@a", Address([("a", 9042)], "ann", "p@s/s")),
+        ("cql://ann:@a/?ca=/etc/ca.pem", Address([("a", 9042)], "ann", "", "/etc/ca.pem")),
+    ],
+)
+def test_addresses_of_connection_strings(text, address):
+    assert address_of(text) == address
+
+
+@pytest.mark.parametrize("text", ["", "http://a", "cql://", "cql://ann@a", "cql://a/keyspace", "cql://a?tls=1", "cql://a,"])
+def test_texts_that_are_no_connection_strings(text):
+    with pytest.raises(ValueError, match="a connection string"):
+        address_of(text)
 
 
 def test_names_may_be_long_and_have_capitals(place):
