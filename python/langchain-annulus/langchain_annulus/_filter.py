@@ -155,14 +155,16 @@ def _bounded(some: Alternatives) -> Alternatives:
 
 def _of_declared(name: str, operator: str, value: Any, fields: Fields) -> Alternatives:
     if operator not in _SPANS and operator != _CONTAINS:
-        raise ValueError(f"there is no operator {operator} for {name!r}: it takes {', '.join(_operators(name, fields))}")
+        taken = ", ".join(_operators(name, fields))
+        raise ValueError(f"there is no operator {operator} for {name!r}: it takes {taken}")
     kind, column = fields.declared[name], column_of(name)
     if is_list(kind):
         if operator != _CONTAINS:
             raise ValueError(f"{name!r} is a list, which takes {_CONTAINS}, not {operator}")
         return [Alternative(contained=frozenset([(column, as_column(name, element_of(kind), value))]))]
     if operator == _CONTAINS:
-        raise ValueError(f"{name!r} is no list, so it takes no {_CONTAINS}: it takes {', '.join(_operators(name, fields))}")
+        taken = ", ".join(_operators(name, fields))
+        raise ValueError(f"{name!r} is no list, so it takes no {_CONTAINS}: it takes {taken}")
     if operator in ("$in", "$nin"):
         values = [as_column(name, kind, one) for one in _listed(operator, value)]
     else:

@@ -71,7 +71,7 @@ class Table:
         if has and not needs:
             raise ValueError(f"the table {table} has namespaces: give the store one by namespace=, or another table")
         if needs and not has:
-            raise ValueError(f"the table {table} has no namespaces: leave namespace= out, or give the store another table")
+            raise ValueError(f"the table {table} has no namespaces: leave namespace= out, or take another table")
 
 
 def quoted(name: str) -> str:

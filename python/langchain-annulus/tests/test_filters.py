@@ -244,7 +244,7 @@ async def test_deletes_by_filter(place, namespace):
         ({"size": {"$gt": 1}}, ValueError, r"\$gt needs a column of its own: declare 'size' with its type"),
         ({"size": {"$nin": [1]}}, ValueError, r"\$nin needs a column of its own"),
         ({"size": None}, TypeError, "'size' compares with a str, int, float or bool, unlike None"),
-        ({"size": {"$like": 1}}, ValueError, r"there is no operator \$like for 'size', which isn't declared: it takes \$eq"),
+        ({"size": {"$like": 1}}, ValueError, r"there is no operator \$like for 'size', which isn't declared"),
         ({"$not": {"year": 1}}, ValueError, r"there is no \$not: filters are joined by \$and and \$or"),
         ({"$or": []}, ValueError, r"\$or takes a list of filters that isn't empty"),
         (lambda document: True, TypeError, "a filter can't be a function, as the database applies it: write a mapping"),

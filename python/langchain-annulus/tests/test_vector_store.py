@@ -325,7 +325,9 @@ def test_addresses_of_connection_strings(text, address):
     assert address_of(text) == address
 
 
-@pytest.mark.parametrize("text", ["", "http://a", "cql://", "cql://ann@a", "cql://a/keyspace", "cql://a?tls=1", "cql://a,"])
+@pytest.mark.parametrize(
+    "text", ["", "http://a", "cql://", "cql://ann@a", "cql://a/keyspace", "cql://a?tls=1", "cql://a,"]
+)
 def test_texts_that_are_no_connection_strings(text):
     with pytest.raises(ValueError, match="a connection string"):
         address_of(text)
