@@ -1,0 +1,107 @@
+"""Pastes what the pages show, in the order of reading: every SQL statement into cqlsh, every curl into a shell.
+
+All pages share the shop of README's five minutes."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+from server import Server
+from shell import shows
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+README = "README.md"
+FENCED = r"^```(?:sql|bash|python)\n.*?^```$"
+CURL = r"^    curl (?:[^\n]*\\\n)*[^\n]*$"
+BLOCK = re.compile(f"{FENCED}|{CURL}", re.MULTILINE | re.DOTALL)
+LOCAL = re.compile(r"(localhost|127\.0\.0\.1):6080")
+
+# The answers that a reader sees, in their order.
+ANSWERS = {
+    README: ["tea", "cocoa", "spade", r"\['tea', 'cocoa'\]", "products_v", "SERVING", r'"primary_keys":\{"id":\[1,2\]\}'],
+    "docs/search.md": [r"3 \| *spade", r'"id":\[3\]', r"3 \| *spade", r'"id":\[3,2,1\]'],
+    "docs/indexes.md": ["tea", r"1 \| *Mellow"],
+    "docs/tables.md": [],
+    "docs/gateway.md": ["spade"],
+    "docs/security.md": ["SELECT", "MODIFY"],
+}
+
+# Its statements are for a cluster of Cassandra with users (tests/deployment).
+OF_A_CLUSTER = "docs/gateway-security.md"
+
+
+def in_the_order_of_reading():
+    """README, then the pages in the order of docs/README.md."""
+    links = re.findall(r"\]\(([a-z-]+\.md)\)", (ROOT / "docs/README.md").read_text())
+    return [README, *dict.fromkeys(f"docs/{link}" for link in links)]
+
+
+def blocks(page):
+    """The blocks of a page, each with its language, without requests to the servers of others. README's first statement
+    shows no table that is there."""
+    text = (ROOT / page).read_text()
+    if page == README:
+        text = text[text.index("## Five minutes") :]
+    for block in BLOCK.findall(text):
+        language, _, body = block.removesuffix("```").partition("\n")
+        if block.startswith("```"):
+            yield language.removeprefix("```"), body
+        elif LOCAL.search(block):
+            yield "bash", block
+
+
+def paste(server, language, text, *options):
+    """What a reader sees who pastes a block of a page, whose server has other ports."""
+    if language == "sql":
+        return shows(server, text.strip(), *options)
+    text = LOCAL.sub(f"{server.host}:{server.http_port}", text)
+    text = text.replace('Cluster(["127.0.0.1"])', f'Cluster(["{server.host}"], port={server.cql_port})')
+    # A curl that is refused fails.
+    command = [sys.executable, "-c", text] if language == "python" else ["bash", "-ec", text.replace("curl ", "curl -sf ")]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stderr) == (0, ""), text + result.stdout + result.stderr
+    return result.stdout + "\n"
+
+
+def read(server, page, *options):
+    """Pastes a page, and looks at its answers."""
+    seen = "".join(paste(server, language, text, *options) for language, text in blocks(page))
+    assert re.search(".*".join(ANSWERS[page]), seen, re.DOTALL), seen
+
+
+@pytest.fixture
+def shop(tmp_path):
+    with Server(tmp_path / "data") as server:
+        yield server
+
+
+@pytest.fixture
+def login(tmp_path):
+    """A server that asks for logins, with the options of cqlsh for a superuser."""
+    file = tmp_path / "superuser"
+    file.write_text("boss\nsesame-open\n")
+    file.chmod(0o600)
+    with Server(tmp_path / "data", "--login", "--superuser-file", file) as server:
+        # A password among the arguments is warned of.
+        credentials = tmp_path / "credentials"
+        credentials.write_text("[PlainTextAuthProvider]\nusername = boss\npassword = sesame-open\n")
+        credentials.chmod(0o600)
+        yield server, ("--credentials", str(credentials))
+
+
+def test_the_pages_are_pasted_in_the_order_of_reading(shop):
+    pages = [page for page in in_the_order_of_reading() if any(blocks(page))]
+    assert set(pages) == {*ANSWERS, OF_A_CLUSTER}
+    for page in pages:
+        if page not in ("docs/security.md", OF_A_CLUSTER):
+            read(shop, page)
+
+
+def test_the_page_on_security_is_pasted_after_the_readme(login):
+    server, options = login
+    for language, text in blocks(README):
+        if language == "sql":
+            paste(server, language, text, *options)
+    read(server, "docs/security.md", *options)
