@@ -78,6 +78,10 @@ pub struct StorageOptions {
     /// Bytes that a table gathers in memory before they are written out as a file. The value is
     /// fixed when the table is made. A table under fast writes holds up to three times as much.
     pub memtable_bytes: u64,
+    /// Bytes that all tables together gather in memory, at least 1 MiB. At half of it the tables
+    /// that have gathered most are written out, and beyond it writes wait. A table that was not
+    /// written to for a minute is written out, too.
+    pub write_buffer_bytes: u64,
     /// Bytes that the tables in memory ([`schema::Table::is_in_memory`]) may take together. Writes
     /// beyond it are refused, and so is a directory whose tables need more. Deletions have an
     /// eighth more.
@@ -95,6 +99,7 @@ impl Default for StorageOptions {
             cache_bytes: 256 << 20,
             max_write_bytes: 64 << 20,
             memtable_bytes: 64 << 20,
+            write_buffer_bytes: 256 << 20,
             resident_bytes: 64 << 20,
             tasks: Registry::default(),
             turns: Turns::default(),
@@ -179,6 +184,9 @@ pub struct Statistics {
     pub rows_looked_up: u64,
     /// Bytes that the tables in memory take, those included that only readers still hold.
     pub resident_bytes: u64,
+    /// Bytes of rows that wait in memory to be written out, those included that were written out and
+    /// that only readers still hold.
+    pub write_buffer_bytes: u64,
     /// The lead of the storage's time over the machine's clock, after that clock was set back.
     /// Microseconds.
     pub clock_lead_micros: i64,

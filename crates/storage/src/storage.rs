@@ -155,6 +155,7 @@ impl Unstarted {
             let engine_options = EngineOptions {
                 cache_bytes: options.cache_bytes,
                 memtable_bytes: options.memtable_bytes,
+                write_buffer_bytes: options.write_buffer_bytes,
                 resident_bytes: options.resident_bytes,
             };
             let engine = Engine::open(directory, engine_options, examiners)?;
@@ -534,6 +535,7 @@ impl Storage {
             range_deletions_read: engine.range_deletions_read().load(Ordering::Relaxed),
             rows_looked_up: engine.rows_looked_up().load(Ordering::Relaxed),
             resident_bytes: engine.resident_bytes(),
+            write_buffer_bytes: engine.write_buffer_bytes(),
             clock_lead_micros: self.inner.shared.clock.lead_micros(),
         }
     }

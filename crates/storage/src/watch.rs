@@ -1,6 +1,7 @@
 //! The watcher is a thread that syncs writes that only the kernel has, and notices when the disk
 //! fails. It has the committer open the engine again when the disk takes writes again, remove
-//! dropped tables once nobody reads them, and delete rows whose time has come.
+//! dropped tables once nobody reads them, and delete rows whose time has come. It has tables that
+//! were not written to for a minute written out.
 
 use std::io;
 use std::sync::Arc;
@@ -18,6 +19,9 @@ use crate::{Durability, Health};
 
 /// The time between two looks at the disk.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The looks after which a table that was not written to is written out: a minute.
+const IDLE_LOOKS: u32 = 60;
 
 /// The watcher's thread; it ends when this is dropped.
 pub(crate) struct Watch {
@@ -138,6 +142,7 @@ impl Watcher {
             {
                 self.ask(Request::DropRetired);
             }
+            self.shared.engine.write_out_idle(IDLE_LOOKS);
             let schema = self.shared.schema();
             if schema.tables().any(|table| table.expiry().is_some()) {
                 self.ask(Request::Expire);

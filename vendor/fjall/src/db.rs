@@ -21,6 +21,7 @@ use crate::{
     version::FormatVersion,
     worker_pool::{WorkerMessage, WorkerPool},
     write_buffer_manager::WriteBufferManager,
+    write_buffers::WriteBuffers,
     HashMap, Keyspace, KeyspaceCreateOptions,
 };
 use lsm_tree::{AbstractTree, SequenceNumberCounter};
@@ -204,6 +205,48 @@ impl Database {
     #[doc(hidden)]
     pub fn write_buffer_size(&self) -> u64 {
         self.supervisor.write_buffer_size.get()
+    }
+
+    /// ANNULUS 5: The bytes of all memtables, with those that have been written to files and that only readers
+    /// hold.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn memtable_bytes(&self) -> u64 {
+        self.supervisor.write_buffers.bytes()
+    }
+
+    /// ANNULUS 5: The bytes of all memtables that have not been written to files.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn unflushed_bytes(&self) -> u64 {
+        self.supervisor.write_buffers.unflushed_bytes()
+    }
+
+    /// ANNULUS 5: Asks for the largest memtables to be written out, without waiting for it.
+    #[doc(hidden)]
+    pub fn relieve_write_buffers(&self) {
+        if let Some(bound) = self.config.max_write_buffer_size_in_bytes {
+            self.supervisor.relieve_write_buffers(bound);
+        }
+    }
+
+    /// ANNULUS 5: Lets go of the memtables that were written to files while a snapshot needed them.
+    #[doc(hidden)]
+    pub fn release_flushed(&self) {
+        let held = self.supervisor.write_buffers.holding_flushed();
+        if held.is_empty() {
+            return;
+        }
+        let keyspaces: Vec<Keyspace> = self
+            .supervisor
+            .keyspaces
+            .read()
+            .expect("lock is poisoned")
+            .values()
+            .filter(|keyspace| held.contains(&keyspace.id))
+            .cloned()
+            .collect();
+        self.supervisor.release_flushed(&keyspaces);
     }
 
     /// Returns the number of queued memtable flush tasks.
@@ -656,6 +699,7 @@ impl Database {
             keyspaces,
             flush_manager: FlushManager::new(),
             write_buffer_size: WriteBufferManager::default(),
+            write_buffers: WriteBuffers::default(),
             snapshot_tracker: SnapshotTracker::new(visible_seqno),
             journal: active_journal,
             journal_manager: Arc::new(RwLock::new(journal_manager)),
@@ -788,6 +832,10 @@ impl Database {
 
                     // IMPORTANT: Add active memtable size to current write buffer size
                     db.supervisor.write_buffer_size.allocate(size);
+                    // ANNULUS 5
+                    let memtable = keyspace.tree.active_memtable();
+                    let bytes = crate::write_buffers::bytes_of(&memtable);
+                    db.supervisor.write_buffers.add(bytes);
 
                     // Recover seqno
                     let maybe_next_seqno = keyspace
@@ -932,6 +980,7 @@ impl Database {
             keyspaces,
             flush_manager: FlushManager::new(),
             write_buffer_size: WriteBufferManager::default(),
+            write_buffers: WriteBuffers::default(),
             snapshot_tracker: SnapshotTracker::new(visible_seqno),
             journal,
             journal_manager: Arc::new(RwLock::new(JournalManager::new())),

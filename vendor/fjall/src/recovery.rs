@@ -272,6 +272,11 @@ pub fn recover_sealed_memtables(
                     .write_buffer_size
                     .allocate(sealed_memtable.size());
 
+                // ANNULUS 5
+                db.supervisor
+                    .write_buffers
+                    .add_sealed(wm.keyspace.id, &sealed_memtable);
+
                 // TODO: unit test write buffer size after recovery
 
                 recovered_count += 1;

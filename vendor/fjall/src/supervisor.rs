@@ -10,6 +10,8 @@ use crate::{
     journal::{manager::JournalManager, Journal},
     snapshot_tracker::SnapshotTracker,
     write_buffer_manager::WriteBufferManager,
+    write_buffers::WriteBuffers,
+    Keyspace,
 };
 use std::sync::{Arc, Mutex, RwLock};
 
@@ -21,6 +23,10 @@ pub struct SupervisorInner {
     pub keyspaces: Arc<RwLock<Keyspaces>>,
 
     pub(crate) write_buffer_size: WriteBufferManager,
+
+    /// ANNULUS 5
+    pub(crate) write_buffers: WriteBuffers,
+
     pub(crate) flush_manager: FlushManager,
 
     pub seqno: SequenceNumberCounter,
@@ -69,5 +75,49 @@ impl Supervisor {
         }
 
         seqnos
+    }
+
+    /// ANNULUS 5: Asks for the largest memtables to be written out, so that a quarter of the bound is left in
+    /// active ones.
+    pub(crate) fn relieve_write_buffers(&self, bound: u64) {
+        use crate::AbstractTree;
+
+        let mut active: Vec<(u64, Keyspace)> = self
+            .keyspaces
+            .read()
+            .expect("lock is poisoned")
+            .values()
+            .filter_map(|keyspace| {
+                let memtable = keyspace.tree.active_memtable();
+                let bytes = crate::write_buffers::bytes_of(&memtable);
+                (bytes > 0 && !memtable.is_flagged_for_rotation()).then(|| (bytes, keyspace.clone()))
+            })
+            .collect();
+        active.sort_unstable_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+
+        let mut left: u64 = active.iter().map(|(bytes, _)| bytes).sum();
+        for (bytes, keyspace) in active {
+            if left <= bound / 4 {
+                break;
+            }
+            keyspace.request_rotation();
+            left -= bytes;
+        }
+    }
+
+    /// ANNULUS 5: Lets go of the memtables that have been written to files, unless a snapshot needs them.
+    pub(crate) fn release_flushed(&self, keyspaces: &[Keyspace]) {
+        use crate::AbstractTree;
+
+        self.snapshot_tracker.gc();
+        // Snapshots that are open, or will be, have an instant above the watermark, and look for the newest
+        // version below their instant.
+        let watermark = self.snapshot_tracker.get_seqno_safe_to_gc() + 1;
+        for keyspace in keyspaces {
+            let mut versions = keyspace.tree.get_version_history_lock();
+            if let Err(e) = versions.maintenance(keyspace.path(), watermark) {
+                log::warn!("Version GC failed for keyspace {:?}: {e:?}", keyspace.name);
+            }
+        }
     }
 }

@@ -14,6 +14,7 @@ mod directory;
 mod error;
 mod filter;
 mod held;
+mod idle;
 pub(crate) mod journal;
 pub(crate) mod manifest;
 mod one_of;
@@ -27,7 +28,7 @@ use std::collections::HashMap;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use bytes::Bytes;
 use fjall::{KeyspaceCreateOptions, KvSeparationOptions, PersistMode, Readable};
@@ -38,6 +39,7 @@ pub(crate) use error::{damage_error, fault_error};
 use error::{open_error, read_error, write_error};
 pub(crate) use filter::{Examiner, Examiners, Fate, Rewriting, Stored};
 pub(crate) use held::{Look, ResidentChange};
+use idle::IdleSpaces;
 pub(crate) use one_of::{Engine, Scan, Snapshot};
 use resident::{Resident, ResidentMap, ResidentRange, State};
 #[cfg(feature = "simulation")]
@@ -57,6 +59,8 @@ const SEALED_MEMTABLES_MAX: usize = 1;
 /// The most sorted runs on the first level when a commit begins. fjall stops a writer at 30,
 /// likewise.
 const FIRST_LEVEL_RUNS_MAX: usize = 24;
+/// The least bytes that fjall takes as the bound of all memtables.
+const WRITE_BUFFER_BYTES_MIN: u64 = 1 << 20;
 /// The most times that a snapshot is taken again, as a batch was written meanwhile.
 const SNAPSHOT_TRIES_MAX: usize = 10_000;
 const BACK_PRESSURE_POLL: std::time::Duration = std::time::Duration::from_millis(2);
@@ -67,6 +71,9 @@ pub(crate) struct EngineOptions {
     pub cache_bytes: u64,
     /// Bytes that a space gathers in memory before they are written out.
     pub memtable_bytes: u64,
+    /// Bytes that all spaces together gather in memory. The largest are written out at half of it,
+    /// and writes wait beyond it.
+    pub write_buffer_bytes: u64,
     /// Bytes that the spaces in memory may take together.
     pub resident_bytes: u64,
 }
@@ -99,6 +106,7 @@ pub(crate) struct Disk {
     examiners: Examiners,
     /// The open database; `None` after a reopening that failed, and once it is closed.
     open: RwLock<Option<Opened>>,
+    idle: Mutex<IdleSpaces>,
     resident: Resident,
     /// Counts the reopenings, so that old snapshots are recognised.
     incarnation: AtomicU64,
@@ -154,6 +162,7 @@ impl Disk {
             options,
             examiners,
             open: RwLock::new(Some(opened)),
+            idle: Mutex::default(),
             resident: Resident::new(options.resident_bytes),
             incarnation: AtomicU64::new(0),
             is_closed: AtomicBool::new(false),
@@ -338,6 +347,7 @@ impl Disk {
             let mut touched: Vec<SpaceId> = batch.iter().map(|(space, ..)| *space).collect();
             touched.sort_unstable();
             touched.dedup();
+            open.wait_for_write_buffers(self.options.write_buffer_bytes)?;
             for space in touched {
                 open.wait_for_room(space)?;
             }
@@ -536,6 +546,27 @@ impl Disk {
         keyspace.major_compact().map_err(write_error)
     }
 
+    /// Bytes of rows that are in memory: those that have not been written out, and those that were
+    /// while readers hold them.
+    pub(crate) fn write_buffer_bytes(&self) -> u64 {
+        self.with(|open| Ok(open.database.memtable_bytes()))
+            .unwrap_or(0)
+    }
+
+    /// Has each space written out that was not written to for so many calls, and lets go of what was
+    /// written out while a reader needed it.
+    pub(crate) fn write_out_idle(&self, calls: u32) {
+        // A database that is not open has nothing in memory.
+        let _ = self.with(|open| {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            for space in idle.look(&open.spaces, calls) {
+                open.space(space)?.request_flush();
+            }
+            open.database.release_flushed();
+            Ok(())
+        });
+    }
+
     pub(crate) fn disk_bytes(&self) -> u64 {
         self.with(|open| open.database.disk_space().map_err(read_error))
             .unwrap_or(0)
@@ -561,6 +592,7 @@ impl Opened {
             .cache_size(options.cache_bytes)
             .worker_threads(WORKERS)
             .max_journaling_size(JOURNALS_BYTES_MAX)
+            .max_write_buffer_size(Some(options.write_buffer_bytes.max(WRITE_BUFFER_BYTES_MIN)))
             .journal_compression(fjall::CompressionType::None)
             .with_compaction_filter_factories(filter::assigner(Arc::clone(examiners)))
             .open()
@@ -582,6 +614,19 @@ impl Opened {
         self.spaces
             .get(&id)
             .ok_or_else(|| StorageError::NoSuchTable(id.table().0.to_string()))
+    }
+
+    /// Waits until the spaces together have room in memory for a batch.
+    fn wait_for_write_buffers(&self, bound_bytes: u64) -> Result<(), StorageError> {
+        while self.database.unflushed_bytes() > bound_bytes.max(WRITE_BUFFER_BYTES_MIN) {
+            // An error here says that the workers have died.
+            self.database
+                .persist(PersistMode::Buffer)
+                .map_err(write_error)?;
+            self.database.relieve_write_buffers();
+            std::thread::sleep(BACK_PRESSURE_POLL);
+        }
+        Ok(())
     }
 
     fn wait_for_room(&self, id: SpaceId) -> Result<(), StorageError> {

@@ -155,6 +155,24 @@ impl Engine {
         }
     }
 
+    /// See [`Disk::write_buffer_bytes`].
+    pub(crate) fn write_buffer_bytes(&self) -> u64 {
+        match self {
+            Engine::Disk(of) => of.write_buffer_bytes(),
+            #[cfg(feature = "simulation")]
+            Engine::Simulated(_) => 0,
+        }
+    }
+
+    /// See [`Disk::write_out_idle`].
+    pub(crate) fn write_out_idle(&self, calls: u32) {
+        match self {
+            Engine::Disk(of) => of.write_out_idle(calls),
+            #[cfg(feature = "simulation")]
+            Engine::Simulated(_) => {}
+        }
+    }
+
     /// See [`Disk::look`].
     pub(crate) fn look(&self) -> Look {
         match self {

@@ -59,6 +59,7 @@ mod tests {
         let options = EngineOptions {
             cache_bytes: 1 << 20,
             memtable_bytes: 1 << 20,
+            write_buffer_bytes: 4 << 20,
             resident_bytes: 0,
         };
         let (directory, is_new) = Directory::open(path).unwrap();

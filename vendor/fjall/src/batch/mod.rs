@@ -143,6 +143,7 @@ impl WriteBatch {
             .expect("lock is poisoned");
 
         let mut batch_size = 0u64;
+        let mut buffered = 0u64;
 
         log::trace!("Applying batch (size={}) to memtable(s)", self.data.len());
 
@@ -156,6 +157,7 @@ impl WriteBatch {
             };
 
             batch_size += item_size;
+            buffered += crate::write_buffers::bytes_of_entry(item_size);
 
             // IMPORTANT: Clone the handle, because we don't want to keep the keyspaces lock open
             keyspaces_with_possible_stall.insert(item.keyspace.clone());
@@ -172,6 +174,14 @@ impl WriteBatch {
         // IMPORTANT: Add batch size to current write buffer size
         // Otherwise write buffer growth is unbounded when using batches
         self.db.supervisor.write_buffer_size.allocate(batch_size);
+
+        // ANNULUS 5: all memtables together have a bound, half of which the active ones may take
+        self.db.supervisor.write_buffers.add(buffered);
+        if let Some(bound) = self.db.config.max_write_buffer_size_in_bytes {
+            if self.db.supervisor.write_buffers.active_bytes() > bound / 2 {
+                self.db.supervisor.relieve_write_buffers(bound);
+            }
+        }
 
         // Check each affected keyspace for write stall/halt
         for keyspace in &keyspaces_with_possible_stall {

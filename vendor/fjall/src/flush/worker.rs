@@ -21,6 +21,10 @@ pub fn run(
 
     let flush_lock = task.keyspace.tree.get_flush_lock();
 
+    // ANNULUS 5
+    let supervisor = &task.keyspace.supervisor;
+    let sealed = supervisor.write_buffers.sealed_of(task.keyspace.id);
+
     match task
         .keyspace
         .tree
@@ -37,6 +41,10 @@ pub fn run(
             log::trace!("Flush did not return a table");
         }
     }
+
+    // ANNULUS 5: the former version of the tree would hold the memtables until another keyspace rotates
+    supervisor.write_buffers.flushed(task.keyspace.id, &sealed);
+    supervisor.release_flushed(std::slice::from_ref(&task.keyspace));
 
     Ok(())
 }

@@ -96,6 +96,10 @@ impl Drop for KeyspaceInner {
     fn drop(&mut self) {
         log::trace!("Dropping KeyspaceInner: {:?}", self.name);
 
+        // ANNULUS 5
+        let active = crate::write_buffers::bytes_of(&self.tree.active_memtable());
+        self.supervisor.write_buffers.remove(active);
+
         if self.is_deleted.load(std::sync::atomic::Ordering::Acquire) {
             let path = &self.tree.tree_config().path;
 
@@ -262,9 +266,14 @@ impl Keyspace {
                 })?;
         }
 
+        // ANNULUS 5
+        let active = crate::write_buffers::bytes_of(&self.tree.active_memtable());
+
         self.tree.clear().inspect_err(|_| {
             self.is_poisoned.poison();
         })?;
+
+        self.supervisor.write_buffers.remove(active);
 
         self.supervisor.snapshot_tracker.publish(seqno);
 
@@ -741,10 +750,14 @@ impl Keyspace {
         }
 
         // Rotate memtable
-        let Some(_) = self.tree.rotate_memtable() else {
+        let Some(sealed) = self.tree.rotate_memtable() else {
             log::debug!("Got no sealed memtable, someone beat us to it");
             return Ok(false);
         };
+
+        // ANNULUS 5
+        self.supervisor.write_buffers.seal(self.id, &sealed);
+        drop(sealed);
 
         drop(journal_writer);
 
@@ -821,16 +834,35 @@ impl Keyspace {
     }
 
     pub(crate) fn request_rotation(&self) {
-        let lock = self.tree.get_version_history_lock();
-        let latest_version = lock.latest_version();
-        let active_memtable = &latest_version.active_memtable;
+        let active_memtable = self.tree.active_memtable();
 
-        self.worker_messager
-            .try_send(WorkerMessage::RotateMemtable(
-                self.clone(),
-                active_memtable.id(),
-            ))
-            .ok();
+        // ANNULUS 5: a memtable that was asked for is not asked for again at each write until it is rotated
+        if active_memtable.is_flagged_for_rotation() {
+            return;
+        }
+
+        let sent = self.worker_messager.try_send(WorkerMessage::RotateMemtable(
+            self.clone(),
+            active_memtable.id(),
+        ));
+        if sent.is_ok() {
+            active_memtable.flag_rotated();
+        }
+    }
+
+    /// ANNULUS 5: Asks for the memtable to be written out, without waiting for it. The number tells one
+    /// memtable from the next, and the length tells whether it is written to.
+    #[doc(hidden)]
+    pub fn request_flush(&self) {
+        self.request_rotation();
+    }
+
+    /// ANNULUS 5: The number of the active memtable, and the number of its entries.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn active_memtable(&self) -> (u64, usize) {
+        let memtable = self.tree.active_memtable();
+        (memtable.id(), memtable.len())
     }
 
     pub(crate) fn check_memtable_rotate(&self, size: u64) {
@@ -952,6 +984,9 @@ impl Keyspace {
         drop(journal_writer);
 
         self.supervisor.write_buffer_size.allocate(item_size);
+        // ANNULUS 5
+        let bytes = crate::write_buffers::bytes_of_entry(item_size);
+        self.supervisor.write_buffers.add(bytes);
         self.maintenance(memtable_size);
 
         Ok(())
@@ -1026,6 +1061,9 @@ impl Keyspace {
         drop(journal_writer);
 
         self.supervisor.write_buffer_size.allocate(item_size);
+        // ANNULUS 5
+        let bytes = crate::write_buffers::bytes_of_entry(item_size);
+        self.supervisor.write_buffers.add(bytes);
         self.maintenance(memtable_size);
 
         Ok(())
@@ -1120,6 +1158,9 @@ impl Keyspace {
         drop(journal_writer);
 
         self.supervisor.write_buffer_size.allocate(item_size);
+        // ANNULUS 5
+        let bytes = crate::write_buffers::bytes_of_entry(item_size);
+        self.supervisor.write_buffers.add(bytes);
         self.maintenance(memtable_size);
 
         Ok(())

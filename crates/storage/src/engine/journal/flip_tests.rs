@@ -19,6 +19,7 @@ fn engine(path: &Path) -> Engine {
     let options = EngineOptions {
         cache_bytes: 1 << 20,
         memtable_bytes: 1 << 20,
+        write_buffer_bytes: 4 << 20,
         resident_bytes: 0,
     };
     let engine = Engine::open(directory, options, Arc::new(|_, _| None)).unwrap();
