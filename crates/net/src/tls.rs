@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::WebPkiClientVerifier;
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 pub use identity::{IDENTITY_BYTES_MAX, ends_at, identity, is_identity};
@@ -84,6 +84,9 @@ fn provider() -> Arc<CryptoProvider> {
 /// Makes the configuration of a server. `protocols` are those that clients may ask for (ALPN); if
 /// there are none, the server takes whatever clients speak.
 ///
+/// Where clients have to show certificates, sessions are not resumed: a resumed handshake shows no
+/// certificate, so one that has ended would let its client in for as long as it comes back.
+///
 /// # Errors
 /// If the certificate, its key or the authorities can't be used.
 pub fn server(
@@ -109,6 +112,11 @@ pub fn server(
         .with_single_cert(certificates, key)
         .map_err(|error| wrong(&options.certificates, error))?;
     config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+    if matches!(options.clients, TlsClients::SignedBy(_)) {
+        // The library makes tickets that hold sessions only if a ticketer is set, which is not.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+    }
     Ok(Arc::new(config))
 }
 

@@ -7,7 +7,7 @@ use cql::wire::{Direction, Opcode, Request, Response};
 use gateway::GatewayOptions;
 use net::tls::{self, TlsClients, TlsOptions, authority};
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ServerConfig};
+use rustls::{ClientConfig, HandshakeKind, ServerConfig};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
@@ -213,6 +213,32 @@ async fn clients_are_let_in_under_tls_alone_and_with_a_certificate_where_one_is_
     let_in.ask(&Request::Options, 5, None).await;
     // The node has heard from none of the clients that were refused.
     assert_eq!(node.request(None).await, (5, Request::Options));
+}
+
+#[tokio::test]
+async fn sessions_are_resumed_only_where_no_certificate_is_required() {
+    let authority = Authority::new();
+    for (clients, expected) in [
+        (TlsClients::Anyone, HandshakeKind::Resumed),
+        (TlsClients::SignedBy(authority.0.pem()), HandshakeKind::Full),
+    ] {
+        let tls = authority.server(clients);
+        let setup = Setup::with(|options| options.client_tls = Some(tls)).await;
+        let config = authority.client(Some(&authority));
+        for kind in [HandshakeKind::Full, expected] {
+            let mut client = client(&setup, config.clone()).await.unwrap();
+            let mut node = setup.node.accept().await;
+            // What the server sends of sessions is read with its first answer.
+            client.ask(&Request::Options, 5, None).await;
+            assert_eq!(node.request(None).await.0, 5);
+            node.answer(&Response::Ready, 5, None).await;
+            assert_eq!(client.response(None).await, (5, Response::Ready));
+            let TlsStream::Client(stream) = &client.socket else {
+                panic!("the client's side");
+            };
+            assert_eq!(stream.get_ref().1.handshake_kind(), Some(kind));
+        }
+    }
 }
 
 #[tokio::test]

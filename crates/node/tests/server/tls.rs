@@ -12,7 +12,7 @@ use net::stream::TLS_BYTES;
 use net::tls::authority::Authority;
 use net::tls::{self, Pem, TlsClients, TlsOptions};
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ServerConfig};
+use rustls::{ClientConfig, HandshakeKind, ServerConfig};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -129,6 +129,24 @@ async fn a_session_knows_the_certificate_of_its_client() {
         .collect();
     // The name that the library gives where none is set.
     assert_eq!(identities, [&Some("rcgen self signed cert".to_owned())]);
+}
+
+#[tokio::test]
+async fn sessions_are_resumed_only_where_no_certificate_is_required() {
+    let authority = Authority::new();
+    let own = authority.sign();
+    for (clients, expected) in [
+        (TlsClients::Anyone, HandshakeKind::Resumed),
+        (TlsClients::SignedBy(authority.pem()), HandshakeKind::Full),
+    ] {
+        let tls = server_of(&authority, clients);
+        let server = start(|options| options.tls = Some(tls)).await;
+        let tls = client_of(&authority, Some(&own));
+        let first = TlsClient::open(&server, tls.clone()).await;
+        let second = TlsClient::open(&server, tls).await;
+        let kinds = [first, second].map(|client| client.socket.get_ref().1.handshake_kind());
+        assert_eq!(kinds, [Some(HandshakeKind::Full), Some(expected)]);
+    }
 }
 
 #[tokio::test]

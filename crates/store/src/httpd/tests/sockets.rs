@@ -9,8 +9,8 @@ use http_body_util::Full;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use net::tls::authority::Authority;
 use net::tls::{self, Pem, TlsClients, TlsOptions};
-use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, HandshakeKind};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -287,6 +287,25 @@ async fn a_search_in_clear_is_refused_where_it_could_be_encrypted() {
     let text_search = search(CLOSE, BODY).replace("/ann", "/bm25");
     let answer = exchange(service.connect().await, &text_search).await;
     assert!(answer.unwrap().starts_with("HTTP/1.1 403"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_are_resumed_only_where_no_certificate_is_required() {
+    let authority = Authority::new();
+    for (clients, expected) in [
+        (TlsClients::Anyone, HandshakeKind::Resumed),
+        (TlsClients::SignedBy(authority.pem()), HandshakeKind::Full),
+    ] {
+        let tls = certified(&authority, clients);
+        let service = Service::serving_with(|options| options.tls = Some(tls)).await;
+        let config = believer(&authority, Some(authority.sign()));
+        for kind in [HandshakeKind::Full, expected] {
+            let mut stream = service.connect_tls(config.clone()).await.unwrap();
+            let answer = exchange(&mut stream, &status(CLOSE)).await.unwrap();
+            assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+            assert_eq!(stream.get_ref().1.handshake_kind(), Some(kind));
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
