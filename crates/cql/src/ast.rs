@@ -16,8 +16,8 @@ mod user_type;
 
 pub use data_type::DataType;
 pub use definition::{
-    AlterTable, AlterTableChange, ColumnDefinition, CreateIndex, CreateKeyspace, CreateTable,
-    Direction, IndexTarget, OptionValue,
+    AbsentKind, AlterTable, AlterTableChange, ColumnDefinition, CreateIndex, CreateKeyspace,
+    CreateTable, Direction, IndexTarget, OptionValue,
 };
 pub use describe::{Describe, DescribeTarget};
 pub use modify::{
@@ -111,6 +111,14 @@ pub enum Statement {
         name: String,
         /// Whether `IF EXISTS` is written.
         if_exists: bool,
+    },
+    /// `DROP FUNCTION`, `AGGREGATE`, `TRIGGER` or `MATERIALIZED VIEW` with `IF EXISTS`: it changes
+    /// nothing, as there are none.
+    DropAbsent {
+        /// The kind of thing.
+        kind: AbsentKind,
+        /// The keyspace of the thing, if one is written; of a trigger that of its table.
+        keyspace: Option<String>,
     },
     /// `DESCRIBE` or `DESC`.
     Describe(Describe),

@@ -43,7 +43,8 @@ pub fn recognition(bytes: &[u8]) {
         Statement::DropKeyspace { .. }
         | Statement::DropType { .. }
         | Statement::DropTable { .. }
-        | Statement::DropIndex { .. } => Verb::Drop,
+        | Statement::DropIndex { .. }
+        | Statement::DropAbsent { .. } => Verb::Drop,
         Statement::Describe(_) => Verb::Describe,
         // The verbs of statements about roles are not told apart.
         Statement::Role(_) => seen,

@@ -13,7 +13,7 @@ pub use crate::answer::{
 };
 pub use crate::database::Database;
 pub use crate::parameters::{BoundValue, Parameters};
-use crate::{describe, modify, roles, schema, select, unsupported};
+use crate::{describe, modify, resolve, roles, schema, select, unsupported};
 
 /// A statement resolved against the catalog. A plan is valid for one version of the catalog. When
 /// the version has changed, the server prepares the statement again from its parsed form.
@@ -29,6 +29,8 @@ pub enum StatementPlan {
     Roles(roles::RolesPlan),
     /// DESCRIBE.
     Describe(describe::DescribePlan),
+    /// A DROP with IF EXISTS of a kind of thing that there is none of.
+    Nothing,
     /// USE.
     Use {
         /// The name of the keyspace, which existed when the statement was prepared.
@@ -69,6 +71,10 @@ pub fn prepare(
             })
         }
         Statement::Role(statement) => roles::prepare(keyspace, statement).map(StatementPlan::Roles),
+        Statement::DropAbsent { keyspace: own, .. } => {
+            resolve::keyspace_name(own.as_deref(), keyspace)?;
+            Ok(StatementPlan::Nothing)
+        }
         Statement::Unsupported(words) => Err(unsupported::refused(words)),
         _ => schema::prepare(database, keyspace, &parsed.statement).map(StatementPlan::Schema),
     }
@@ -99,6 +105,7 @@ impl StatementPlan {
             StatementPlan::Schema(_)
             | StatementPlan::Roles(_)
             | StatementPlan::Describe(_)
+            | StatementPlan::Nothing
             | StatementPlan::Use { .. } => &[],
         }
     }
@@ -112,6 +119,7 @@ impl StatementPlan {
             StatementPlan::Schema(_)
             | StatementPlan::Roles(_)
             | StatementPlan::Describe(_)
+            | StatementPlan::Nothing
             | StatementPlan::Use { .. } => &[],
         }
     }
@@ -125,6 +133,7 @@ impl StatementPlan {
             StatementPlan::Schema(_)
             | StatementPlan::Roles(_)
             | StatementPlan::Describe(_)
+            | StatementPlan::Nothing
             | StatementPlan::Use { .. } => Vec::new(),
         }
     }
@@ -138,6 +147,7 @@ impl StatementPlan {
             StatementPlan::Modify(_)
             | StatementPlan::Schema(_)
             | StatementPlan::Roles(_)
+            | StatementPlan::Nothing
             | StatementPlan::Use { .. } => None,
         }
     }
@@ -172,6 +182,10 @@ impl StatementPlan {
                 Box::pin(roles::execute(database, plan, parameters)).await
             }
             StatementPlan::Describe(plan) => describe::execute(database, plan),
+            StatementPlan::Nothing => Ok(Answer {
+                outcome: Outcome::Void,
+                warnings: Vec::new(),
+            }),
             StatementPlan::Use { keyspace } => Ok(Answer {
                 outcome: Outcome::SetKeyspace(keyspace.clone()),
                 warnings: Vec::new(),

@@ -149,3 +149,13 @@ pub enum IndexTarget {
         column: String,
     },
 }
+
+/// A kind of thing that Annulus has none of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the variants are the words of CQL")]
+pub enum AbsentKind {
+    Function,
+    Aggregate,
+    Trigger,
+    MaterializedView,
+}

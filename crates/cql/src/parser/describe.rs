@@ -1,6 +1,7 @@
 //! `DESCRIBE`, as `cqlsh` sends it to servers since Cassandra 4.
 
-use super::cursor::{Cursor, Parse, is_symbol};
+use super::cursor::{Cursor, Parse, is_symbol, is_word};
+use super::lexer::Kind;
 use crate::ast::{Describe, DescribeTarget, Statement};
 
 /// Kinds of things that Annulus has none of, as `DESCRIBE kind name` writes them.
@@ -24,6 +25,9 @@ impl Cursor<'_> {
         let qualified = self.second().is_some_and(|next| is_symbol(&next, "."));
         if qualified {
             return self.table_name().map(DescribeTarget::Any);
+        }
+        if self.is_whole_name() {
+            return self.any_target();
         }
         if self.eat_word("CLUSTER")? {
             return Ok(DescribeTarget::Cluster);
@@ -83,8 +87,23 @@ impl Cursor<'_> {
                 return self.nothing(kind);
             }
         }
+        self.any_target()
+    }
+
+    fn any_target(&mut self) -> Parse<DescribeTarget> {
         self.qualified_name("the name of a keyspace, table, type or index")
             .map(DescribeTarget::Any)
+    }
+
+    /// Whether a word that begins a target in other places is a name here, as the statement ends
+    /// with it.
+    fn is_whole_name(&self) -> bool {
+        ["ONLY", "TYPE", "FUNCTION", "AGGREGATE"]
+            .iter()
+            .any(|word| is_word(&self.current(), word))
+            && self.second().is_some_and(|next| {
+                next.kind == Kind::End || is_symbol(&next, ";") || is_word(&next, "WITH")
+            })
     }
 
     fn described_keyspace(&mut self, only: bool) -> Parse<DescribeTarget> {

@@ -1,6 +1,6 @@
 //! `INSERT`, `UPDATE`, `DELETE` and `BATCH`.
 
-use super::cursor::{Cursor, Parse, is_symbol};
+use super::cursor::{Cursor, Parse, is_symbol, is_word};
 use super::lexer::Kind;
 use super::terms::is_constant;
 use crate::ast::{
@@ -181,10 +181,23 @@ impl Cursor<'_> {
         if !self.eat_word("IF")? {
             return Ok(None);
         }
-        if self.eat_word("EXISTS")? {
+        if !self.at_related_column() && self.eat_word("EXISTS")? {
             return Ok(Some(Condition::Exists));
         }
         self.relations().map(Condition::Relations).map(Some)
+    }
+
+    /// Whether the current word is the column of a relation, and no keyword: an operator, an
+    /// element or a field follows it.
+    fn at_related_column(&self) -> bool {
+        self.second().is_some_and(|next| {
+            ["=", "!=", "<", "<=", ">", ">=", "[", "."]
+                .iter()
+                .any(|symbol| is_symbol(&next, symbol))
+                || ["IN", "NOT", "CONTAINS", "LIKE", "IS"]
+                    .iter()
+                    .any(|word| is_word(&next, word))
+        })
     }
 
     /// Parses `USING` with some of the `allowed` attributes, each at most once, or nothing.

@@ -3,6 +3,7 @@
 use super::cursor::{Cursor, Parse, is_symbol, is_word};
 use super::lexer::Kind;
 use crate::ast::{Comparand, Operator, Relation, Subject, Term};
+use crate::error::CqlError;
 
 impl Cursor<'_> {
     /// Parses one or more relations with `AND` between them.
@@ -127,6 +128,12 @@ impl Cursor<'_> {
         if self.eat_word("IS")? {
             self.expect_words(&["NOT", "NULL"])?;
             return Ok((Operator::IsNotNull, Comparand::None));
+        }
+        if is_symbol(&self.current(), ":") {
+            return Err(CqlError::invalid(
+                "The operator ':' of Astra is not supported by Annulus, which has no full-text index: \
+                 keep the words in a set<text> with an index, and use CONTAINS",
+            ));
         }
         Err(self.unexpected())
     }

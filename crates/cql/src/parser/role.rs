@@ -3,7 +3,7 @@
 //! Their errors quote no string, as it could be a password.
 
 use super::cursor::{Cursor, Parse, is_symbol, is_word};
-use super::lexer::Kind;
+use super::lexer::{Kind, Token};
 use super::names::unquoted;
 use crate::ast::{
     PermissionNames, ResourceName, RoleAttributes, RolePassword, RoleStatement, Statement,
@@ -235,12 +235,18 @@ impl Cursor<'_> {
     }
 
     fn resource(&mut self) -> Parse<ResourceName> {
-        if self.eat_word("ALL")? {
+        // The words that name a kind may also be names of keyspaces and tables.
+        let ends_resource = |token: &Token<'_>| {
+            let words = ["TO", "FROM", "OF", "NORECURSIVE"];
+            token.kind == Kind::End
+                || is_symbol(token, ";")
+                || words.iter().any(|word| is_word(token, word))
+        };
+        let is_name = |token: &Token<'_>| is_symbol(token, ".") || ends_resource(token);
+        let is_kind = !self.second().is_some_and(|next| is_name(&next));
+        if is_kind && self.eat_word("ALL")? {
             return self.all_of_a_kind();
         }
-        // These words may also be names of tables.
-        let begins_name = |token| is_symbol(&token, ".");
-        let is_kind = !self.second().is_some_and(begins_name);
         if is_kind && self.eat_word("KEYSPACE")? {
             return self.name("a keyspace name").map(ResourceName::Keyspace);
         }

@@ -107,7 +107,7 @@ impl Cursor<'_> {
         }
         let continues_name = self.second().is_some_and(|next| {
             is_word(&next, "FROM")
-                || is_word(&next, "AS")
+                || self.is_alias_at(1)
                 || [",", ".", "+", "/", "%"]
                     .iter()
                     .any(|symbol| is_symbol(&next, symbol))
@@ -157,6 +157,12 @@ impl Cursor<'_> {
                 vector,
                 descending: self.descending()?,
             });
+        }
+        if is_word(&self.current(), "BM25") {
+            return Err(CqlError::invalid(
+                "ORDER BY ... BM25 OF of Astra is not supported by Annulus, which has no full-text \
+                 index: order by vectors of the texts, ORDER BY ... ANN OF",
+            ));
         }
         Ok(Ordering::Column {
             column,

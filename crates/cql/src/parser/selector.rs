@@ -2,7 +2,8 @@
 //! functions.
 
 use super::cursor::{Cursor, Parse, is_symbol, is_word};
-use super::lexer::Kind;
+use super::lexer::{Kind, Token};
+use super::names::is_reserved;
 use super::terms::is_constant;
 use crate::ast::{
     FunctionCall, Operand, Part, Projection, SelectItem, Selector, Term, TimeFunction,
@@ -162,6 +163,18 @@ impl Cursor<'_> {
         })
     }
 
+    /// Whether `AS alias` stands `distance` tokens ahead, and not a column of the name `as`.
+    pub(super) fn is_alias_at(&self, distance: usize) -> bool {
+        let is_name = |token: Token<'_>| match token.kind {
+            Kind::QuotedName => true,
+            Kind::Word => !is_reserved(token.text),
+            _ => false,
+        };
+        let word = self.ahead(distance);
+        word.is_some_and(|word| is_word(&word, "AS"))
+            && self.ahead(distance + 1).is_some_and(is_name)
+    }
+
     /// Whether `(type) term` stands here, and not a selector in parentheses.
     fn at_hint(&self) -> bool {
         let is_name = self
@@ -171,9 +184,10 @@ impl Cursor<'_> {
             let token = self.ahead(distance);
             token.is_some_and(|token| symbols.iter().any(|symbol| is_symbol(&token, symbol)))
         };
-        let is_last = self.ahead(3).is_some_and(|token| {
-            token.kind == Kind::End || is_word(&token, "FROM") || is_word(&token, "AS")
-        });
+        let is_last = self
+            .ahead(3)
+            .is_some_and(|token| token.kind == Kind::End || is_word(&token, "FROM"))
+            || self.is_alias_at(3);
         is_name
             && (is(2, &["<"])
                 || is(2, &[")"]) && !is_last && !is(3, &["+", "*", "/", "%", ",", ")"]))

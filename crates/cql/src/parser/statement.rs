@@ -1,7 +1,7 @@
 //! The choice of the grammar for a statement by its first words.
 
-use super::cursor::{Cursor, Parse, is_word};
-use crate::ast::{Statement, Truncate};
+use super::cursor::{Cursor, Parse, is_symbol, is_word};
+use crate::ast::{AbsentKind, Statement, Truncate};
 
 /// First words of statements that are known but not supported: enough words to name the kind of
 /// thing that the statement is about.
@@ -20,6 +20,17 @@ const UNSUPPORTED: [&[&str]; 14] = [
     &["DROP", "MATERIALIZED", "VIEW"],
     &["PRUNE", "MATERIALIZED", "VIEW"],
     &["REBUILD", "INDEX"],
+];
+
+/// First words of statements that drop what is never there, with their kinds.
+const ABSENT: [(&[&str], AbsentKind); 4] = [
+    (&["DROP", "FUNCTION"], AbsentKind::Function),
+    (&["DROP", "AGGREGATE"], AbsentKind::Aggregate),
+    (&["DROP", "TRIGGER"], AbsentKind::Trigger),
+    (
+        &["DROP", "MATERIALIZED", "VIEW"],
+        AbsentKind::MaterializedView,
+    ),
 ];
 
 /// Words that stand before the service levels in ScyllaDB's statements about them.
@@ -45,12 +56,16 @@ const SERVICE_LEVELS: [&[&str]; 4] = [
 
 impl Cursor<'_> {
     pub(super) fn statement(&mut self) -> Parse<Statement> {
-        if let Some(words) = self.unsupported() {
+        let absent = self.drop_absent()?;
+        if absent.is_none()
+            && let Some(words) = self.unsupported()
+        {
             return self.refused(words);
         }
-        let statement = match self.at_role_statement() {
-            true => self.role_statement()?,
-            false => self.supported_statement()?,
+        let statement = match absent {
+            Some(drop) => drop,
+            None if self.at_role_statement() => self.role_statement()?,
+            None => self.supported_statement()?,
         };
         self.expect_end()?;
         Ok(statement)
@@ -80,6 +95,34 @@ impl Cursor<'_> {
             let here = whole.iter().find(|words| self.at_words(words));
             here.map(|words| words.join(" "))
         })
+    }
+
+    /// Parses a DROP with `IF EXISTS` of something that is never there, if it stands here.
+    fn drop_absent(&mut self) -> Parse<Option<Statement>> {
+        let mut drops = ABSENT.into_iter();
+        let found = drops.find(|(words, _)| self.at_words(&[*words, &["IF", "EXISTS"]].concat()));
+        let Some((words, kind)) = found else {
+            return Ok(None);
+        };
+        self.expect_words(words)?;
+        self.expect_words(&["IF", "EXISTS"])?;
+        let mut name = self.qualified_name("a name")?;
+        match kind {
+            AbsentKind::Function | AbsentKind::Aggregate => {
+                if self.eat_symbol("(")? {
+                    self.separated_until(")", Self::data_type)?;
+                }
+            }
+            AbsentKind::Trigger => {
+                self.expect_word("ON")?;
+                name = self.table_name()?;
+            }
+            AbsentKind::MaterializedView => {}
+        }
+        Ok(Some(Statement::DropAbsent {
+            kind,
+            keyspace: name.keyspace,
+        }))
     }
 
     /// Whether these words stand here.
@@ -120,6 +163,9 @@ impl Cursor<'_> {
             return self.truncate();
         }
         if self.eat_word("USE")? {
+            if is_symbol(&self.current(), "?") {
+                return Err(self.error_here("Bind variables cannot be used for keyspace names"));
+            }
             return Ok(Statement::Use {
                 keyspace: self.keyspace_name()?,
             });

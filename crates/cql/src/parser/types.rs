@@ -100,9 +100,11 @@ impl Cursor<'_> {
         self.expect_symbol(">")?;
         let zero = token.text.bytes().all(|digit| digit == b'0');
         if negative || zero {
-            return Err(CqlError::invalid(
-                "Vectors must have a dimension greater than 0",
-            ));
+            let sign = if negative { "-" } else { "" };
+            return Err(CqlError::invalid(format!(
+                "Vectors must have a dimension greater than 0: vectors may only have positive dimensions; given {sign}{}",
+                token.text
+            )));
         }
         let dimensions = token
             .text

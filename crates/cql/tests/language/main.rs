@@ -1,6 +1,7 @@
 //! Tests of the CQL language through its parser.
 
 mod hostile;
+mod keywords;
 mod markers;
 mod meaning;
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use cql::ast::{BatchEntry, RoleStatement, Statement, TableName};
+use cql::ast::{AbsentKind, BatchEntry, RoleStatement, Statement, TableName};
 
 use super::names::cut;
 use super::{Category, Terms};
@@ -96,6 +96,15 @@ impl Subject {
             Statement::DropType { name, .. } => within("DROP_TYPE", name.keyspace.as_deref()),
             Statement::CreateIndex(create) => on("CREATE_INDEX", &create.table),
             Statement::DropIndex { keyspace, .. } => within("DROP_INDEX", keyspace.as_deref()),
+            Statement::DropAbsent { kind, keyspace } => {
+                let kind = match kind {
+                    AbsentKind::Function => "DROP_FUNCTION",
+                    AbsentKind::Aggregate => "DROP_AGGREGATE",
+                    AbsentKind::Trigger => "DROP_TRIGGER",
+                    AbsentKind::MaterializedView => "DROP_VIEW",
+                };
+                within(kind, keyspace.as_deref())
+            }
             Statement::Use { keyspace } => within("USE_KEYSPACE", Some(keyspace)),
             Statement::Describe(_) => nowhere("DESCRIBE"),
             Statement::Role(statement) => nowhere(of_role(statement)),
@@ -189,6 +198,13 @@ mod tests {
             ("CREATE INDEX ON shop.t (a)", Ddl, "CREATE_INDEX", "shop.t"),
             ("DROP INDEX i", Ddl, "DROP_INDEX", "used."),
             ("DROP TYPE shop.address", Ddl, "DROP_TYPE", "shop."),
+            ("DROP FUNCTION IF EXISTS f", Ddl, "DROP_FUNCTION", "used."),
+            (
+                "DROP MATERIALIZED VIEW IF EXISTS shop.v",
+                Ddl,
+                "DROP_VIEW",
+                "shop.",
+            ),
             ("USE shop", Other, "USE_KEYSPACE", "shop."),
             ("DESCRIBE TABLES", Other, "DESCRIBE", "."),
             ("GRANT SELECT ON shop.t TO app", Dcl, "GRANT", "."),

@@ -45,6 +45,9 @@ fn check(plan: &StatementPlan, rights: &Rights, catalog: &Catalog) -> Result<(),
             let (permission, resource) = plan.need(catalog);
             rights.need(permission, &resource)
         }
-        StatementPlan::Roles(_) | StatementPlan::Describe(_) | StatementPlan::Use { .. } => Ok(()),
+        StatementPlan::Roles(_)
+        | StatementPlan::Describe(_)
+        | StatementPlan::Nothing
+        | StatementPlan::Use { .. } => Ok(()),
     }
 }
