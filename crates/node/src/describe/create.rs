@@ -179,7 +179,8 @@ fn table_options(table: &Table) -> Vec<String> {
         table.default_ttl_s.to_string(),
     );
     options.insert("gc_grace_seconds".to_owned(), table.gc_grace_s.to_string());
-    if let Some(cdc) = &table.cdc {
+    // Without a log the option says nothing, and Cassandra refuses the map.
+    if let Some(cdc) = table.cdc.as_ref().filter(|_| table.log.is_some()) {
         options.insert("cdc".to_owned(), MapLiteral(&cdc_options(cdc)).to_string());
     }
     options

@@ -1,5 +1,6 @@
 use bytes::Buf;
 use cql::ast::Statement;
+use schema::{Catalog, CdcOptions, DeltaMode, ImageMode};
 
 use super::*;
 use crate::fixtures;
@@ -91,6 +92,39 @@ fn odd_names_are_quoted() {
 ) WITH comment = ''
     AND default_time_to_live = 0
     AND gc_grace_seconds = 864000;"
+    );
+}
+
+#[test]
+fn the_option_cdc_is_described_where_there_is_a_log() {
+    let mut catalog = fixtures::catalog();
+    let described =
+        |catalog: &Catalog| create::table(catalog.table("shop", "Odd Names").unwrap(), false);
+    let mut set = |enabled| {
+        let mut table = (**catalog.table("shop", "Odd Names").unwrap()).clone();
+        table.cdc = Some(CdcOptions {
+            enabled,
+            preimage: ImageMode::Off,
+            postimage: false,
+            delta: DeltaMode::Full,
+            ttl_s: 86_400,
+        });
+        catalog.put_table(table);
+        described(&catalog)
+    };
+    // Cassandra refuses the map, and its own DESCRIBE writes `cdc = false` for each table.
+    let never = set(false);
+    assert!(!never.contains("cdc"), "{never}");
+    let on = set(true);
+    assert!(
+        on.contains("cdc = {'delta': 'full', 'enabled': 'true'"),
+        "{on}"
+    );
+    // The log is there still, and can be read.
+    let off = set(false);
+    assert!(
+        off.contains("cdc = {'delta': 'full', 'enabled': 'false'"),
+        "{off}"
     );
 }
 
