@@ -278,7 +278,8 @@ impl Catalog {
     /// Adds a table, or replaces the table of the same name. Its CDC log is adapted to
     /// [`Table::cdc`] and the indexes: `<table>_scylla_cdc_log` is created with its stream
     /// generation, its columns are adapted after ALTER TABLE, or it is dropped with the index that
-    /// needed it.
+    /// needed it. On a new log those who may grant the table's permissions get what they have on
+    /// the table.
     ///
     /// This is the one way to change a table inside `storage::Storage::change_catalog`.
     ///
@@ -291,10 +292,16 @@ impl Catalog {
             .get_mut(&table.keyspace)
             .expect("the keyspace of a table exists");
         let keyspace = Arc::make_mut(keyspace);
+        let log_before = table.log.as_ref().map(|log| log.table);
         log_table::adapt(keyspace, &mut table);
+        let log_after = table.log.as_ref().map(|log| log.table);
+        let names = (table.keyspace.clone(), table.name.clone());
         keyspace.tables.insert(table.name.clone(), Arc::new(table));
     }
 
+        if log_before != log_after {
+            self.adapt_grants_on_log(&names.0, &names.1, log_after.is_some());
+        }
     /// Removes a table, its CDC log and what roles may do with them.
     pub fn remove_table(&mut self, keyspace: &str, name: &str) {
         let table = |name: String| Resource::Table(keyspace.to_owned(), name);

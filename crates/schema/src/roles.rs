@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use cql::secret::Secret;
 
-use crate::Catalog;
+use crate::{Catalog, log_table_name};
 
 /// A role: somebody who logs in, or a set of permissions that others are given.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -336,6 +336,24 @@ impl Catalog {
             if role.grants.keys().any(lies_in) {
                 let grants = &mut Arc::make_mut(role).grants;
                 grants.retain(|resource, _| !lies_in(resource));
+            }
+        }
+    }
+
+    /// Adapts the grants on a table's log, which is new or gone. Roles that may grant permissions
+    /// on the very table, as its creator may, get the same ones on a new log.
+    pub(crate) fn adapt_grants_on_log(&mut self, keyspace: &str, table: &str, is_new: bool) {
+        let resource = |name: String| Resource::Table(keyspace.to_owned(), name);
+        let (table, log) = (resource(table.to_owned()), resource(log_table_name(table)));
+        self.forget_grants(&log);
+        if !is_new {
+            return;
+        }
+        for role in self.roles.values_mut() {
+            if let Some(granted) = role.grants.get(&table).copied()
+                && granted.has(Permission::Authorize)
+            {
+                Arc::make_mut(role).grants.insert(log.clone(), granted);
             }
         }
     }

@@ -105,3 +105,96 @@ async fn lists_are_charged_as_they_grow() {
     let kind = refused.err().map(|error| error.kind);
     assert_eq!(kind, Some(ErrorKind::Overloaded));
 }
+
+/// Executes a statement as a role.
+async fn executed(database: &Database, actor: &str, text: &str) -> Result<Answer, CqlError> {
+    let parsed = cql::parser::parse_statement(text)?;
+    let plan = crate::query::prepare(database, None, &parsed)?;
+    let parameters = Parameters {
+        actor: Actor::Role(actor.into()),
+        ..Parameters::default()
+    };
+    plan.execute(database, parameters).await
+}
+
+/// The kind of the error of a statement; `None` if it is carried out.
+async fn refused(database: &Database, actor: &str, text: &str) -> Option<ErrorKind> {
+    let answer = executed(database, actor, text).await;
+    answer.err().map(|error| error.kind)
+}
+
+#[tokio::test]
+async fn who_has_made_a_table_reads_its_change_log_and_grants_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = database(directory.path(), 2).await;
+    let other = format!("{:0200}", 1);
+    for text in [
+        "CREATE KEYSPACE s WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "GRANT CREATE ON KEYSPACE s TO plain",
+        "CREATE TABLE s.others (k int PRIMARY KEY)",
+        "GRANT ALTER ON s.others TO plain",
+        "GRANT SELECT ON s.others TO plain",
+    ] {
+        assert!(executed(&database, "chief", text).await.is_ok(), "{text}");
+    }
+    for text in [
+        "CREATE TABLE s.first (k int PRIMARY KEY) WITH cdc = {'enabled': true}",
+        "CREATE TABLE s.later (k int PRIMARY KEY, v vector<float, 2>)",
+        "CREATE TABLE s.indexed (k int PRIMARY KEY, v vector<float, 2>)",
+        "ALTER TABLE s.later WITH cdc = {'enabled': true}",
+        "CREATE CUSTOM INDEX i ON s.indexed (v) USING 'vector_index'",
+    ] {
+        assert!(executed(&database, "plain", text).await.is_ok(), "{text}");
+    }
+    for table in ["first", "later", "indexed"] {
+        let select = format!("SELECT * FROM s.{table}_scylla_cdc_log");
+        let grant = format!("GRANT SELECT ON s.{table}_scylla_cdc_log TO \"{other}\"");
+        let unauthorized = Some(ErrorKind::Unauthorized);
+        assert_eq!(refused(&database, &other, &select).await, unauthorized);
+        for (actor, text) in [("plain", &select), ("plain", &grant), (&other, &select)] {
+            assert_eq!(refused(&database, actor, text).await, None, "{text}");
+        }
+    }
+    // Who may change another's table has not made it.
+    let alter = "ALTER TABLE s.others WITH cdc = {'enabled': true}";
+    assert_eq!(refused(&database, "plain", alter).await, None);
+    let select = "SELECT * FROM s.others_scylla_cdc_log";
+    let unauthorized = Some(ErrorKind::Unauthorized);
+    assert_eq!(refused(&database, "plain", select).await, unauthorized);
+    // Of a log that is gone no grants are left.
+    let log = Resource::Table("s".to_owned(), "indexed_scylla_cdc_log".to_owned());
+    let holders = || {
+        let catalog = database.storage.catalog();
+        let roles = catalog.roles.values();
+        roles.filter(|role| role.grants.contains_key(&log)).count()
+    };
+    assert_eq!(holders(), 2);
+    let drop = "DROP INDEX s.i";
+    assert_eq!(refused(&database, "plain", drop).await, None);
+    assert_eq!(holders(), 0);
+}
+
+#[tokio::test]
+async fn what_is_never_there_is_dropped_if_it_exists() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = database(directory.path(), 1).await;
+    for text in [
+        "DROP FUNCTION IF EXISTS s.f (int)",
+        "DROP AGGREGATE IF EXISTS s.a",
+        "DROP MATERIALIZED VIEW IF EXISTS s.v",
+        "DROP TRIGGER IF EXISTS x ON s.t",
+    ] {
+        let answer = executed(&database, "plain", text).await;
+        let outcome = answer.map(|answer| answer.outcome);
+        assert!(matches!(outcome, Ok(Outcome::Void)), "{text}");
+        let without = text.replace("IF EXISTS ", "");
+        let error = executed(&database, "chief", &without).await.err().unwrap();
+        assert!(
+            error.message.contains("is not supported by Annulus"),
+            "{without}"
+        );
+        let nowhere = text.replace("s.", "");
+        let error = executed(&database, "chief", &nowhere).await.err().unwrap();
+        assert!(error.message.starts_with("No keyspace"), "{nowhere}");
+    }
+}

@@ -34,7 +34,7 @@ use cql::error::{CqlError, ErrorKind};
 use create_table::CreateTablePlan;
 use index::{CreateIndexPlan, DropIndexPlan};
 use keyspace::{AlterKeyspacePlan, CreateKeyspacePlan, DropKeyspacePlan};
-use schema::{Catalog, Resource, Table};
+use schema::{Catalog, Resource, Table, log_table_name};
 use storage::ChangeError;
 use storage::clock::ServerClock;
 use user_type::{AlterTypePlan, CreateTypePlan, DropTypePlan};
@@ -98,21 +98,26 @@ impl Applied {
         })
     }
 
-    /// The resource that is new, which belongs to the role that has made it.
-    fn made(&self) -> Option<Resource> {
+    /// The resources that are new, which belong to the role that has made them: a table, and its
+    /// log if it has one.
+    fn made(&self, catalog: &Catalog) -> Vec<Resource> {
+        let table = |keyspace: &str, name: &str| Resource::Table(keyspace.into(), name.into());
         match self {
             Applied::Changed(SchemaChange {
                 kind: SchemaChangeKind::Created,
                 keyspace,
                 object,
             }) => match object {
-                ChangedObject::Keyspace => Some(Resource::Keyspace(keyspace.clone())),
-                ChangedObject::Table(table) => {
-                    Some(Resource::Table(keyspace.clone(), table.clone()))
+                ChangedObject::Keyspace => vec![Resource::Keyspace(keyspace.clone())],
+                ChangedObject::Table(name) => {
+                    let made = catalog.table(keyspace, name);
+                    let log = made.filter(|made| made.log.is_some());
+                    let log = log.map(|_| table(keyspace, &log_table_name(name)));
+                    std::iter::once(table(keyspace, name)).chain(log).collect()
                 }
-                ChangedObject::Type(_) => None,
+                ChangedObject::Type(_) => Vec::new(),
             },
-            _ => None,
+            _ => Vec::new(),
         }
     }
 
@@ -240,8 +245,10 @@ pub async fn execute(
         .storage
         .change_catalog(move |catalog| {
             let (applied, warnings) = plan.apply_guarded(catalog, &clock, &guardrails)?;
-            if let (Actor::Role(role), Some(made)) = (&actor, applied.made()) {
-                roles::own(catalog, role, made);
+            if let Actor::Role(role) = &actor {
+                for made in applied.made(catalog) {
+                    roles::own(catalog, role, made);
+                }
             }
             Ok((applied, warnings))
         })
