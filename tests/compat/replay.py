@@ -6,6 +6,7 @@ the golden files: replay.py HOST:PORT [AREA ...]
 
 import datetime
 import decimal
+import functools
 import ipaddress
 import sys
 import time
@@ -67,6 +68,7 @@ def answer(client, step):
         except AuthenticationFailed as refused:
             return f"login refused: {str(refused).partition(': ')[2]}"
     page_size = next(map(int, step.directive("page")), None)
+    shows_empty = bool(step.directive("empty"))
     if step.directive("prepare") or step.directive("bind"):
         prepared = client.prepare(step.statement)
         if isinstance(prepared, ErrorMessage):
@@ -74,10 +76,11 @@ def answer(client, step):
         lines = [_prepared(prepared)]
         for values in map(evaluate, step.directive("bind")):
             bound = encoded(prepared, values)
-            lines.append(_pages(lambda **paging: client.execute(prepared, bound, **paging), page_size))
+            execute = functools.partial(client.execute, prepared, bound)
+            lines.append(_pages(execute, page_size, shows_empty))
         return "\n".join(lines)
     values = next(map(evaluate, step.directive("send")), None)
-    return _pages(lambda **paging: client.query(step.statement, values, **paging), page_size)
+    return _pages(functools.partial(client.query, step.statement, values), page_size, shows_empty)
 
 
 def wait(step):
@@ -98,9 +101,8 @@ def encoded(prepared, values):
     return [encode(columns[i] if i < len(columns) else None, value) for i, value in enumerate(values)]
 
 
-def _pages(ask, page_size):
-    """All pages of an answer. An empty last page is left out, since a server may know earlier or
-    later that it is done."""
+def _pages(ask, page_size, shows_empty):
+    """All pages of an answer. An empty last page is left out unless the step is about it."""
     message = ask(page_size=page_size)
     text = _render(message)
     for number in range(MOST_PAGES):
@@ -109,7 +111,7 @@ def _pages(ask, page_size):
         message = ask(page_size=page_size, paging_state=message.paging_state)
         if isinstance(message, ErrorMessage):
             text += "\n" + _error(message)
-        elif message.parsed_rows or message.paging_state is not None:
+        elif message.parsed_rows or message.paging_state is not None or shows_empty:
             text += "\n".join(["\n-- next page", *_rows(message)])
     return f"{text}\nmore than {MOST_PAGES} pages"
 

@@ -4,6 +4,7 @@ A statement begins in the first column and goes on in indented lines. `--` begin
 Lines that begin with `@` belong to the statement after them:
 
     @page 3                 read it in pages of three rows
+    @empty                  show an empty last page, too, by a line of its own
     @prepare                only prepare it
     @bind [1, 'a']          prepare it and execute it with these values (Python);
                             several are executed in turn
@@ -19,7 +20,7 @@ import dataclasses
 import pathlib
 
 HERE = pathlib.Path(__file__).resolve().parent
-DIRECTIVES = {"page", "prepare", "bind", "send", "wait", "as"}
+DIRECTIVES = {"page", "empty", "prepare", "bind", "send", "wait", "as"}
 # Areas that need a server that asks for logins; all others need one that asks for none.
 WITH_LOGIN = {"roles"}
 QUOTE = "> "

@@ -81,6 +81,8 @@ pub(super) struct Collector {
     pub returned_by_slot: Vec<u32>,
     /// The most rows to return of a partition; `None` for no limit.
     pub per_partition_max: Option<u32>,
+    /// The number of partitions that the query names; `None` if it reads a range of them.
+    pub partitions: Option<usize>,
     /// The place where the next page begins.
     pub state: PagingState,
     /// Whether `state` has moved on from where this page began.
@@ -119,6 +121,35 @@ impl Collector {
             }) => open.has_moved_before,
             _ => self.has_moved,
         }
+    }
+
+    /// Whether nothing follows a row of this slot that was returned, as the query names its
+    /// partitions: the slot is the last, and its partition has no other row or has given as many as
+    /// its limit allows. These are the cases in which Cassandra gives no paging state with a page
+    /// that is full.
+    pub(super) fn is_over_behind(&self, slot: usize, is_only: bool) -> bool {
+        let limit = self.per_partition_max;
+        self.partitions.is_some_and(|named| slot + 1 >= named)
+            && (is_only || limit.is_some_and(|max| self.state.in_partition >= max))
+    }
+
+    /// Ends the last group. Returns whether the page is full then, so that another one follows.
+    ///
+    /// # Errors
+    /// An expression that fails, and a row for which there is no memory.
+    pub(super) fn end(&mut self) -> Result<bool, CqlError> {
+        let open = match &self.output {
+            Output::Groups(groups) => groups.open.as_ref(),
+            _ => None,
+        };
+        let Some((slot, is_only)) = open.map(|open| (open.slot, is_only_of_partition(&open.first)))
+        else {
+            return Ok(false);
+        };
+        let progress = self.end_group()?;
+        Ok(progress == Progress::Unfinished
+            && self.is_full()
+            && !self.is_over_behind(slot, is_only))
     }
 
     /// Whether as many rows of the row's partition were returned as its limit allows.
@@ -336,6 +367,12 @@ impl Collector {
         };
         Ok((page, self.state))
     }
+}
+
+/// Whether the row's partition can have no other row in an answer: the table has no clustering
+/// columns, or the partition has static columns alone.
+pub(super) fn is_only_of_partition(row: &Row) -> bool {
+    row.clustering.as_ref().is_none_or(Vec::is_empty)
 }
 
 /// Takes a row into the states of aggregates.

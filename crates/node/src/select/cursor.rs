@@ -10,15 +10,11 @@ use cql::error::CqlError;
 use storage::read::Row;
 use tokio::time::Instant;
 
-use super::collector::{Collector, Progress};
+use super::collector::{Collector, Progress, is_only_of_partition};
 use super::guarded::Read;
 use super::page::Page;
 use super::paging::PagingState;
 use super::source::{Fetched, Source};
-
-/// The most rows that are looked at behind a full page to find out whether another match follows.
-/// If none of them matches, the page gets a paging state, and the next page may turn out empty.
-const LOOKAHEAD_ROWS_MAX: u32 = 128;
 
 /// The number of rows between two looks at the clock.
 const ROWS_BETWEEN_CLOCK_READS: usize = 32;
@@ -38,9 +34,8 @@ pub(super) struct Cursor {
     pub source: Source,
     /// The destination of the rows.
     pub collector: Collector,
-    /// The number of rows looked at since the page became full.
-    pub looked_ahead: u32,
-    /// Whether more rows may follow on another page.
+    /// Whether more rows may follow on another page. As in Cassandra, they may follow a page that
+    /// is full, so that a page without rows can come last.
     pub has_more: bool,
     /// The number of live rows that were read.
     pub rows_read: u64,
@@ -54,7 +49,6 @@ impl Cursor {
         Cursor {
             source,
             collector,
-            looked_ahead: 0,
             has_more: false,
             rows_read: 0,
             rows_gone: 0,
@@ -87,9 +81,11 @@ impl Cursor {
     }
 
     fn advance(&mut self) -> Result<Progress, CqlError> {
-        let mut is_full = self.collector.is_full();
         match self.source.fetch()? {
-            Fetched::End => return Ok(Progress::Finished),
+            Fetched::End => {
+                self.has_more = self.collector.end()?;
+                return Ok(Progress::Finished);
+            }
             Fetched::Nothing => {
                 if let Some(slot) = self.source.between_partitions() {
                     self.collector.state.slot = slot as u32;
@@ -106,25 +102,30 @@ impl Cursor {
                 if self.collector.leave_group(slot, &row)? == Progress::Finished {
                     return Ok(Progress::Finished);
                 }
-                is_full = self.collector.is_full();
-                if !self.wants(slot, &row) {
-                    self.collector.pass_over(slot, row.position);
-                } else if is_full {
+                if self.collector.is_full() {
                     self.has_more = true;
                     return Ok(Progress::Finished);
-                } else {
-                    return self.collector.take(slot, row);
                 }
-            }
-        }
-        if is_full {
-            self.looked_ahead += 1;
-            if self.looked_ahead >= LOOKAHEAD_ROWS_MAX {
-                self.has_more = true;
-                return Ok(Progress::Finished);
+                if !self.wants(slot, &row) {
+                    self.collector.pass_over(slot, row.position);
+                    return Ok(Progress::Unfinished);
+                }
+                return self.take(slot, row);
             }
         }
         Ok(Progress::Unfinished)
+    }
+
+    fn take(&mut self, slot: usize, row: Row) -> Result<Progress, CqlError> {
+        let is_only = is_only_of_partition(&row);
+        if self.collector.take(slot, row)? == Progress::Finished {
+            return Ok(Progress::Finished);
+        }
+        if !self.collector.is_full() {
+            return Ok(Progress::Unfinished);
+        }
+        self.has_more = !self.collector.is_over_behind(slot, is_only);
+        Ok(Progress::Finished)
     }
 
     /// Whether the row passes the filters and its partition's limit.

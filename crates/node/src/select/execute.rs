@@ -291,9 +291,12 @@ pub(super) fn reader(
     let table = &plan.selected.table;
     if plan.selected.is_system {
         let address = parameters.server_address;
-        let rows = database
-            .system
-            .rows(&database.storage, table, wanted, address)?;
+        let rows = database.system.rows(
+            (&database.storage, &database.stores),
+            table,
+            wanted,
+            address,
+        )?;
         let made = memory::MemoryTable::new(table.clone(), rows, &parameters.memory)?;
         Ok(Reader::Memory(made))
     } else {
@@ -355,6 +358,10 @@ fn cursor(
     let mut returned_by_slot = Vec::new();
     let mut group_order = None;
     let mut is_paged = !is_aggregate;
+    let named = match &partitions {
+        WantedPartitions::Keys(keys) => Some(keys.len()),
+        WantedPartitions::Tokens(..) | WantedPartitions::Nothing => None,
+    };
     let source = match partitions {
         WantedPartitions::Keys(keys)
             if keys.len() > 1 && !order.columns.is_empty() && !is_aggregate =>
@@ -406,6 +413,7 @@ fn cursor(
         } else {
             per_partition
         },
+        partitions: named,
         state,
         has_moved: false,
     };

@@ -386,6 +386,7 @@ impl Search<'_> {
             memory: self.parameters.memory.clone(),
             returned_by_slot: Vec::new(),
             per_partition_max: None,
+            partitions: None,
             state: PagingState {
                 remaining,
                 ..PagingState::default()

@@ -75,28 +75,81 @@ fn pages_of_every_size_make_up_the_whole() {
 }
 
 #[test]
-fn the_last_page_tells_that_it_is_the_last() {
-    let fixture = fixture();
-    let parameters = Parameters {
-        page_size: Some(12),
-        ..Parameters::default()
-    };
-    let page = fixture
-        .page("SELECT * FROM t WHERE p = 7", parameters.clone())
-        .unwrap();
-    assert_eq!(page.rows.len(), 12);
-    assert!(page.paging_state.is_some());
-    let page = fixture
-        .page("SELECT * FROM t WHERE p = 7 LIMIT 12", parameters.clone())
-        .unwrap();
-    assert!(page.paging_state.is_none());
-    let page = fixture
-        .page(
-            "SELECT * FROM t WHERE p IN (1, 5, 20, 30) AND a >= 0",
-            parameters,
-        )
-        .unwrap();
-    assert_eq!((page.rows.len(), page.paging_state), (9, None));
+fn a_page_that_is_full_has_a_state_unless_nothing_can_follow() {
+    let fixture = fixture().with(&[
+        "CREATE TABLE single (k int PRIMARY KEY, v int)",
+        "INSERT INTO single (k, v) VALUES (1, 1)",
+        "INSERT INTO single (k, v) VALUES (2, 1)",
+        "CREATE TABLE few (p int, c int, s int static, PRIMARY KEY (p, c))",
+        "INSERT INTO few (p, c) VALUES (1, 1)",
+        "INSERT INTO few (p, c) VALUES (1, 2)",
+        "INSERT INTO few (p, s) VALUES (2, 1)",
+    ]);
+    // The rows of the pages, the last of which has no state.
+    let cases: [(&str, usize, &[usize]); 28] = [
+        ("SELECT * FROM t WHERE p = 7", 14, &[14, 0]),
+        ("SELECT * FROM t WHERE p = 7", 12, &[12, 2]),
+        ("SELECT * FROM t WHERE p = 7", 15, &[14]),
+        ("SELECT * FROM t WHERE p = 7 LIMIT 12", 12, &[12]),
+        ("SELECT * FROM t WHERE p = 7 LIMIT 12", 6, &[6, 6]),
+        ("SELECT * FROM t WHERE p = 7 LIMIT 20", 7, &[7, 7, 0]),
+        ("SELECT * FROM few", 3, &[3, 0]),
+        ("SELECT * FROM few WHERE p = 1", 1, &[1, 1, 0]),
+        ("SELECT * FROM few WHERE p = 1 AND c = 2", 1, &[1, 0]),
+        ("SELECT * FROM few WHERE p = 1 AND c = 3", 1, &[0]),
+        ("SELECT * FROM few WHERE p = 1 AND c IN (1, 2)", 2, &[2, 0]),
+        ("SELECT * FROM few WHERE p IN (1, 3)", 2, &[2, 0]),
+        ("SELECT * FROM few WHERE p IN (1, 2)", 3, &[3]),
+        ("SELECT * FROM few WHERE p = 2", 1, &[1]),
+        ("SELECT * FROM few PER PARTITION LIMIT 1", 2, &[2, 0]),
+        (
+            "SELECT * FROM few WHERE p = 1 PER PARTITION LIMIT 1",
+            1,
+            &[1],
+        ),
+        (
+            "SELECT * FROM few WHERE p = 1 PER PARTITION LIMIT 2",
+            2,
+            &[2],
+        ),
+        (
+            "SELECT * FROM few WHERE p = 1 PER PARTITION LIMIT 3",
+            2,
+            &[2, 0],
+        ),
+        ("SELECT DISTINCT p FROM few", 2, &[2, 0]),
+        ("SELECT DISTINCT p FROM few WHERE p = 1", 1, &[1]),
+        ("SELECT * FROM few WHERE c > 0 ALLOW FILTERING", 2, &[2, 0]),
+        ("SELECT * FROM single", 2, &[2, 0]),
+        ("SELECT * FROM single WHERE k = 1", 1, &[1]),
+        ("SELECT * FROM single WHERE k IN (1, 2)", 1, &[1, 1]),
+        ("SELECT * FROM single WHERE k IN (1, 2, 3)", 2, &[2, 0]),
+        ("SELECT p, count(*) FROM few GROUP BY p", 2, &[2, 0]),
+        (
+            "SELECT p, c, count(*) FROM few WHERE p = 1 GROUP BY p, c",
+            1,
+            &[1, 1, 0],
+        ),
+        ("SELECT count(*) FROM few", 1, &[1]),
+    ];
+    for (query, size, expected) in cases {
+        let mut paging_state = None;
+        let mut pages = Vec::new();
+        loop {
+            let parameters = Parameters {
+                page_size: Some(size),
+                paging_state,
+                ..Parameters::default()
+            };
+            let page = fixture.page(query, parameters).unwrap();
+            pages.push(page.rows.len());
+            match page.paging_state {
+                Some(state) => paging_state = Some(state),
+                None => break,
+            }
+        }
+        assert_eq!(pages, expected, "{query} by {size}");
+    }
 }
 
 #[test]
