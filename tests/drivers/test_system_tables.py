@@ -258,3 +258,46 @@ def test_drivers_see_the_virtual_keyspaces(cluster):
 
 def test_there_are_no_peers_by_their_ports(session):
     assert list(session.execute("SELECT * FROM system.peers_v2")) == []
+
+
+@pytest.mark.embedded("an index of a gateway's own is none of Cassandra's")
+def test_the_indexes_that_are_built_are_listed(session):
+    keyspace = session.keyspace
+
+    def built():
+        select = 'SELECT index_name FROM system."IndexInfo" WHERE table_name = %s'
+        return {row.index_name for row in session.execute(select, (keyspace,))}
+
+    assert built() == set()
+    session.execute("CREATE TABLE t (k int PRIMARY KEY, v vector<float, 2>, n int, s text)")
+    session.execute("INSERT INTO t (k, v, n) VALUES (1, [1, 0], 2)")
+    session.execute("CREATE CUSTOM INDEX of_v ON t (v) USING 'vector_index'")
+    session.execute("CREATE CUSTOM INDEX of_n ON t (n) USING 'sai'")
+    session.execute("CREATE INDEX of_s ON t (s)")
+    eventually(lambda: built() == {"of_v", "of_n", "of_s"})
+    one = 'SELECT index_name FROM system."IndexInfo" WHERE table_name = %s AND index_name = %s'
+    assert session.execute(one, (keyspace, "of_n")).one().index_name == "of_n"
+    assert session.execute(one, (keyspace, "of_k")).one() is None
+    session.execute("DROP INDEX of_n")
+    assert built() == {"of_v", "of_s"}
+    session.execute("DROP TABLE t")
+    assert built() == set()
+
+
+@pytest.mark.embedded("ids of statements are its own")
+def test_the_statements_that_are_prepared_are_listed(session):
+    keyspace = session.keyspace
+    session.execute("CREATE TABLE t (k int PRIMARY KEY, v text)")
+    qualified = session.prepare(f"SELECT v FROM {keyspace}.t WHERE k = ? /* qualified */")
+    unqualified = session.prepare("SELECT v FROM t WHERE k = ? /* unqualified */")
+    listed = {row.prepared_id: row for row in session.execute("SELECT * FROM system.prepared_statements")}
+    for statement, in_use in ((qualified, None), (unqualified, keyspace)):
+        row = listed[statement.query_id]
+        assert row.query_string == statement.query_string and row.logged_keyspace == in_use
+    select = session.prepare("SELECT query_string FROM system.prepared_statements WHERE prepared_id = ?")
+    assert session.execute(select, (qualified.query_id,)).one().query_string == qualified.query_string
+    assert session.execute(select, (b"none",)).one() is None
+    session.prepare("CREATE ROLE IF NOT EXISTS somebody WITH PASSWORD = 'hunter2'")
+    texts = [row.query_string for row in session.execute("SELECT query_string FROM system.prepared_statements")]
+    assert "CREATE ROLE IF NOT EXISTS somebody WITH PASSWORD = *******" in texts
+    assert not any("hunter2" in text for text in texts)

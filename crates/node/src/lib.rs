@@ -24,6 +24,7 @@ mod local;
 pub mod modify;
 pub mod node;
 mod parameters;
+mod prepared_texts;
 pub mod query;
 pub mod resolve;
 pub mod roles;

@@ -480,6 +480,12 @@ impl Storage {
         }
     }
 
+    /// Whether a secondary index, by [`schema::SecondaryIndex::version`], has the entries of all
+    /// rows.
+    pub fn is_index_built(&self, index: Uuid) -> bool {
+        !self.inner.shared.schema().building.contains(&index)
+    }
+
     /// Looks at rows and entries of a secondary index again, and mends those that are still at
     /// fault.
     pub(crate) async fn mend(&self, mending: Mending) -> Result<Mended, StorageError> {

@@ -45,6 +45,9 @@ pub trait LocalStore: Send + Sync {
     /// few seconds at most, as the index of a large table takes longer to build.
     fn created<'a>(&'a self, keyspace: &'a str, index: &'a str, version: Uuid)
     -> BoxFuture<'a, ()>;
+
+    /// Whether an index of this version can be searched.
+    fn serves(&self, keyspace: &str, index: &str, version: Uuid) -> bool;
 }
 
 impl Stores {
@@ -101,6 +104,15 @@ impl Stores {
     pub async fn created(&self, keyspace: &str, index: &str, version: Uuid) {
         if let Stores::Local(store) = self {
             store.created(keyspace, index, version).await;
+        }
+    }
+
+    /// Whether an index of this version can be searched, as far as is known without asking over a
+    /// socket: false unless the service is in this process.
+    pub fn serves(&self, keyspace: &str, index: &str, version: Uuid) -> bool {
+        match self {
+            Stores::Local(store) => store.serves(keyspace, index, version),
+            Stores::Remote(_) => false,
         }
     }
 
@@ -179,6 +191,10 @@ mod tests {
 
         fn created<'a>(&'a self, _: &'a str, _: &'a str, _: Uuid) -> BoxFuture<'a, ()> {
             Box::pin(async {})
+        }
+
+        fn serves(&self, _: &str, _: &str, _: Uuid) -> bool {
+            true
         }
     }
 

@@ -19,7 +19,7 @@ const OPEN_KEYSPACES: [&str; 4] = [
 /// Further system keyspaces.
 const OTHER_SYSTEM_KEYSPACES: [&str; 3] = ["system_auth", "system_traces", "system_views"];
 /// Tables of the open keyspaces that tell of other clients, or of the operator's settings.
-const CLOSED_TABLES: [&str; 3] = ["clients", "config", "large_data"];
+const CLOSED_TABLES: [&str; 4] = ["clients", "config", "large_data", "prepared_statements"];
 
 /// The rights of a role.
 #[derive(Debug, Default)]

@@ -18,8 +18,10 @@ use schema::TableId;
 use uuid::Uuid;
 
 use super::convert::metadata;
+use super::masked::masked;
 use super::weight;
 use crate::audit::Subject;
+use crate::prepared_texts::{PreparedText, PreparedTexts};
 use crate::query::{self, ColumnSpec, Database, StatementPlan};
 
 /// The id of a prepared statement: a hash of its keyspace, its text and the types of its bind
@@ -152,6 +154,16 @@ impl Prepared {
         self.bytes
     }
 
+    /// The statement as the system table shows it, without secrets.
+    fn shown(&self) -> PreparedText {
+        let text = masked(&self.text, usize::MAX, Some(&self.parsed.statement));
+        PreparedText {
+            id: self.id.to_bytes(),
+            keyspace: self.keyspace.clone(),
+            text: text.into_owned(),
+        }
+    }
+
     /// The resolved statement that PREPARE describes to its client.
     pub fn told(&self) -> Arc<Resolved> {
         self.resolved.load_full()
@@ -193,7 +205,7 @@ impl Prepared {
 
 /// The prepared statements of a node.
 pub(super) struct PreparedStatements {
-    by_id: Cache<PreparedId, Arc<Prepared>, ByBytes>,
+    by_id: Arc<Cache<PreparedId, Arc<Prepared>, ByBytes>>,
     /// The most bytes that one statement may take.
     statement_bytes_max: usize,
 }
@@ -228,9 +240,27 @@ impl PreparedStatements {
             .build()
             .expect("both capacities are given");
         PreparedStatements {
-            by_id: Cache::with_options(options, ByBytes, Default::default(), Default::default()),
+            by_id: Arc::new(Cache::with_options(
+                options,
+                ByBytes,
+                Default::default(),
+                Default::default(),
+            )),
             statement_bytes_max: usize::try_from(bytes_max).unwrap_or(usize::MAX) / PARTS / 2,
         }
+    }
+
+    /// Lets the system table of prepared statements find these.
+    pub fn show_in(&self, texts: &PreparedTexts) {
+        let by_id = Arc::clone(&self.by_id);
+        texts.found_by(move |id| match id {
+            None => by_id.iter().map(|(_, prepared)| prepared.shown()).collect(),
+            Some(id) => {
+                let id = <[u8; 16]>::try_from(id).ok();
+                let prepared = id.and_then(|id| by_id.peek(&PreparedId(id)));
+                prepared.iter().map(|prepared| prepared.shown()).collect()
+            }
+        });
     }
 
     /// Finds a statement by its id.

@@ -94,9 +94,11 @@ impl Statements {
         prepared_bytes_max: u64,
         audit: Option<Arc<AuditLog>>,
     ) -> Self {
+        let prepared = PreparedStatements::new(prepared_bytes_max);
+        prepared.show_in(database.system.prepared());
         Statements {
             audit,
-            prepared: PreparedStatements::new(prepared_bytes_max),
+            prepared,
             events: SchemaEvents::new(database.storage.catalog()),
             database,
         }

@@ -7,6 +7,8 @@ use std::net::IpAddr;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use schema::RING_TOKENS;
+use storage::Storage;
+use store_api::Stores;
 use uuid::Uuid;
 use value::{CqlType, Value, compare};
 
@@ -56,6 +58,22 @@ pub(super) const TABLES: &[Declaration] = &[
             description text,
             PRIMARY KEY (key, state_id)) WITH CLUSTERING ORDER BY (state_id DESC)",
         records: group0_history,
+    },
+    // The column that Cassandra calls table_name has the keyspace of the index, there, too.
+    Declaration {
+        cql: "CREATE TABLE system.\"IndexInfo\" (
+            table_name text,
+            index_name text,
+            value blob,
+            PRIMARY KEY (table_name, index_name))",
+        records: index_info,
+    },
+    Declaration {
+        cql: "CREATE TABLE system.prepared_statements (
+            prepared_id blob PRIMARY KEY,
+            logged_keyspace text,
+            query_string text)",
+        records: prepared_statements,
     },
     Declaration {
         cql: "CREATE TABLE system.truncated (
@@ -160,4 +178,45 @@ fn truncated(source: &Source<'_>) -> Vec<Record> {
             ])
         })
         .collect()
+}
+
+/// The indexes that are built.
+fn index_info(source: &Source<'_>) -> Vec<Record> {
+    let tables = source
+        .keyspaces_of_users()
+        .flat_map(|keyspace| keyspace.tables.values());
+    let built = tables.flat_map(|table| {
+        let vector = table.indexes.values().filter(|index| {
+            let serves = |(_, stores): (_, &Stores)| {
+                stores.serves(&table.keyspace, &index.name, index.version)
+            };
+            source.running.is_none_or(serves)
+        });
+        let secondary = table.secondary_indexes.values().filter(|index| {
+            let is_built = |(storage, _): (&Storage, _)| storage.is_index_built(index.version);
+            source.running.is_none_or(is_built)
+        });
+        let vector = vector.map(|index| &index.name);
+        let names = vector.chain(secondary.map(|index| &index.name));
+        names.map(|name| {
+            record([
+                ("table_name", text(&table.keyspace)),
+                ("index_name", text(name)),
+            ])
+        })
+    });
+    built.collect()
+}
+
+fn prepared_statements(source: &Source<'_>) -> Vec<Record> {
+    let id = source.wanted.key.and_then(|key| key.first());
+    let prepared = source.system.prepared.list(id.map(|id| &id[..]));
+    let records = prepared.into_iter().map(|prepared| {
+        record([
+            ("prepared_id", Value::Blob(prepared.id)),
+            ("query_string", text(prepared.text)),
+        ])
+        .with("logged_keyspace", prepared.keyspace.map(text))
+    });
+    records.collect()
 }

@@ -34,9 +34,11 @@ pub(crate) use schema::cdc_options;
 use storage::Storage;
 use storage::clock::{Clock, SystemClock};
 use storage::read::Row;
+use store_api::Stores;
 
 use crate::clients::Clients;
 use crate::guardrails::Guardrails;
+use crate::prepared_texts::PreparedTexts;
 
 /// The name of the one data center, unless the node's options give another.
 pub const DATA_CENTER: &str = "datacenter1";
@@ -66,6 +68,7 @@ pub struct SystemTables {
     data_center: String,
     traces: Arc<Traces>,
     clients: Arc<Clients>,
+    prepared: Arc<PreparedTexts>,
     settings: Vec<Setting>,
     guardrails: Arc<Guardrails>,
     /// The time at which the node started, in seconds since the epoch.
@@ -104,6 +107,9 @@ struct Source<'a> {
     system: &'a SystemTables,
     /// The address at which the client reaches the node.
     server: SocketAddr,
+    /// The storage and the index services, which know the indexes that are built. Without them all
+    /// indexes count as built.
+    running: Option<(&'a Storage, &'a Stores)>,
 }
 
 impl Default for SystemTables {
@@ -146,6 +152,7 @@ impl SystemTables {
             data_center: DATA_CENTER.to_owned(),
             traces: Arc::default(),
             clients: Arc::default(),
+            prepared: Arc::default(),
             settings: Vec::new(),
             guardrails: Arc::default(),
             started_at_s: storage::clock::seconds(SystemClock.now_micros()),
@@ -183,6 +190,11 @@ impl SystemTables {
         &self.clients
     }
 
+    /// The statements that `system.prepared_statements` shows.
+    pub(crate) fn prepared(&self) -> &Arc<PreparedTexts> {
+        &self.prepared
+    }
+
     /// The name of the one data center.
     pub fn data_center(&self) -> &str {
         &self.data_center
@@ -215,38 +227,34 @@ impl SystemTables {
     /// If the table is not a system table.
     pub(crate) fn rows(
         &self,
-        storage: &Storage,
+        (storage, stores): (&Storage, &Stores),
         table: &Table,
         wanted: Wanted<'_>,
         server: Option<SocketAddr>,
     ) -> Result<Vec<Row>, CqlError> {
-        let server = server.unwrap_or(UNCONNECTED);
-        self.rows_of(&storage.catalog(), table, wanted, server)
+        self.rows_from(
+            &Source {
+                catalog: &storage.catalog(),
+                wanted,
+                system: self,
+                server: server.unwrap_or(UNCONNECTED),
+                running: Some((storage, stores)),
+            },
+            table,
+        )
     }
 
-    fn rows_of(
-        &self,
-        catalog: &Catalog,
-        table: &Table,
-        wanted: Wanted<'_>,
-        server: SocketAddr,
-    ) -> Result<Vec<Row>, CqlError> {
+    fn rows_from(&self, source: &Source<'_>, table: &Table) -> Result<Vec<Row>, CqlError> {
         let records = self.contents.get(&table.id).ok_or_else(|| {
             CqlError::invalid(format!(
                 "table {}.{} does not exist",
                 table.keyspace, table.name
             ))
         })?;
-        let source = Source {
-            catalog,
-            wanted,
-            system: self,
-            server,
-        };
         Ok(record::assemble(
             table,
-            &records(&source),
-            catalog.created_at_ms * 1000,
+            &records(source),
+            source.catalog.created_at_ms * 1000,
         ))
     }
 }

@@ -14,6 +14,26 @@ fn tables() -> SystemTables {
     SystemTables::new()
 }
 
+impl SystemTables {
+    /// The rows of a table, made of a catalog alone.
+    fn rows_of(
+        &self,
+        catalog: &Catalog,
+        table: &Table,
+        wanted: Wanted<'_>,
+        server: SocketAddr,
+    ) -> Result<Vec<Row>, CqlError> {
+        let source = Source {
+            catalog,
+            wanted,
+            system: self,
+            server,
+            running: None,
+        };
+        self.rows_from(&source, table)
+    }
+}
+
 fn rows(catalog: &Catalog, keyspace: &str, name: &str) -> Vec<BTreeMap<String, Value>> {
     let system = tables();
     let table = system.table(keyspace, name).unwrap();

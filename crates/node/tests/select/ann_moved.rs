@@ -60,6 +60,10 @@ impl LocalStore for Canned {
     fn created<'a>(&'a self, _: &'a str, _: &'a str, _: Uuid) -> BoxFuture<'a, ()> {
         Box::pin(async {})
     }
+
+    fn serves(&self, _: &str, _: &str, _: Uuid) -> bool {
+        true
+    }
 }
 
 /// A table whose rows have these ids and first elements of their vectors, and an index service.

@@ -102,6 +102,15 @@ impl LocalStore for LocalDoor {
             let _ = tokio::time::timeout(CREATED_WITHIN, serves).await;
         })
     }
+
+    fn serves(&self, keyspace: &str, index: &str, version: Uuid) -> bool {
+        let name = IndexName {
+            keyspace: keyspace.to_owned(),
+            index: index.to_owned(),
+        };
+        let open = self.open.get();
+        open.is_some_and(|open| open.api.engine.serves_now(&name, version))
+    }
 }
 
 impl Open {

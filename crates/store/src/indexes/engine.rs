@@ -143,13 +143,16 @@ impl Engine {
     /// schema has no index of that name, and as soon as it has none any more.
     pub async fn serves(&self, name: &IndexName, version: Uuid) {
         let mut news = self.news.subscribe();
-        let serves = |index: Arc<IndexHandle>| {
-            index.status(self.now()).serves(version) && self.keeps_all(&index)
-        };
-        while self.schema_has(name) && !self.index(name).is_some_and(serves) {
+        while self.schema_has(name) && !self.serves_now(name, version) {
             // The sender lives as long as `self`.
             let _ = news.changed().await;
         }
+    }
+
+    /// Whether an index of that version serves with all its columns.
+    pub fn serves_now(&self, name: &IndexName, version: Uuid) -> bool {
+        self.index(name)
+            .is_some_and(|index| index.status(self.now()).serves(version) && self.keeps_all(&index))
     }
 
     /// The metric families of the service.
