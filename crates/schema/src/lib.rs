@@ -297,11 +297,11 @@ impl Catalog {
         let log_after = table.log.as_ref().map(|log| log.table);
         let names = (table.keyspace.clone(), table.name.clone());
         keyspace.tables.insert(table.name.clone(), Arc::new(table));
-    }
-
         if log_before != log_after {
             self.adapt_grants_on_log(&names.0, &names.1, log_after.is_some());
         }
+    }
+
     /// Removes a table, its CDC log and what roles may do with them.
     pub fn remove_table(&mut self, keyspace: &str, name: &str) {
         let table = |name: String| Resource::Table(keyspace.to_owned(), name);
@@ -395,18 +395,56 @@ impl Table {
     }
 
     /// The columns in the order of `SELECT *`: partition key, clustering key, static columns by
-    /// name, regular columns by name, as in Cassandra.
+    /// name, regular columns by name, as in Cassandra. There names that begin with a letter beyond
+    /// ASCII come first, but those of collections last.
     pub fn columns_in_select_order(&self) -> Vec<&Column> {
-        fn by_name(mut columns: Vec<&Column>) -> Vec<&Column> {
-            columns.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-            columns
-        }
         let mut columns = self.partition_key();
         columns.extend(self.clustering_key());
-        columns.extend(by_name(self.static_columns().collect()));
-        columns.extend(by_name(self.regular_columns().collect()));
+        columns.extend(by_name(self.static_columns()));
+        columns.extend(by_name(self.regular_columns()));
         columns
     }
+}
+
+/// Columns of a kind in Cassandra's order of names: two lists are merged by the bytes of the names,
+/// taken as signed numbers. One has the columns of several cells whose names begin with an ASCII
+/// letter, the other first those of single values, then the other columns of several cells. Each is
+/// in the order in which Cassandra stores columns.
+fn by_name<'a>(columns: impl Iterator<Item = &'a Column>) -> Vec<&'a Column> {
+    let (mut cells, mut values): (Vec<&Column>, Vec<&Column>) =
+        columns.partition(|column| column.cql_type.is_multi_cell());
+    cells.sort_unstable_by_key(|column| stored_order(&column.name));
+    values.sort_unstable_by_key(|column| stored_order(&column.name));
+    let ascii = cells.partition_point(|column| !column.name.starts_with(|c: char| c.is_ascii()));
+    values.extend(cells.drain(..ascii));
+    let mut merged = Vec::with_capacity(cells.len() + values.len());
+    let (mut cells, mut values) = (cells.into_iter().peekable(), values.into_iter().peekable());
+    loop {
+        let next = match (cells.peek(), values.peek()) {
+            (Some(cell), Some(value)) if signed(&cell.name).lt(signed(&value.name)) => cells.next(),
+            (_, Some(_)) => values.next(),
+            _ => cells.next(),
+        };
+        match next {
+            Some(column) => merged.push(column),
+            None => return merged,
+        }
+    }
+}
+
+fn signed(name: &str) -> impl Iterator<Item = i8> {
+    name.bytes().map(u8::cast_signed)
+}
+
+/// The key by which Cassandra orders columns where it stores them: the first six bytes of the name
+/// with the top bit of the first flipped, then all bytes.
+fn stored_order(name: &str) -> ([u8; 6], &str) {
+    let mut prefix = [0; 6];
+    for (to, from) in prefix.iter_mut().zip(name.bytes()) {
+        *to = from;
+    }
+    prefix[0] ^= 0x80;
+    (prefix, name)
 }
 
 /// The name of a table's CDC log.

@@ -2,7 +2,9 @@
 //!
 //! The calendar is the proleptic Gregorian one. Times without a zone are UTC.
 
-use crate::{NANOSECONDS_PER_DAY, ValueError};
+use clock::{Clock, SystemClock};
+
+use crate::{NANOSECONDS_PER_DAY, ValueError, zones};
 
 const MILLISECONDS_PER_DAY: i64 = 86_400_000;
 
@@ -102,10 +104,10 @@ impl Scan<'_> {
         Some(number * 10_i64.pow(9 - (before - self.0.len()) as u32))
     }
 
-    /// Takes `hh:mm:ss[.fffffffff]`, and gives it as nanoseconds since midnight. The seconds may be
-    /// left out unless `seconds_needed`.
-    fn time_of_day(&mut self, seconds_needed: bool) -> Option<i64> {
-        let hour = self.field(0..=23)?;
+    /// Takes `hh:mm:ss[.fffffffff]`, and gives it as nanoseconds since midnight. Behind a date the
+    /// seconds may be left out, and `24:00:00` is the midnight at the end of the day.
+    fn time_of_day(&mut self, behind_date: bool) -> Option<i64> {
+        let hour = self.field(0..=24)?;
         self.expect(":")?;
         let minute = self.field(0..=59)?;
         let mut nanoseconds = (hour * 60 + minute) * 60_000_000_000;
@@ -114,26 +116,35 @@ impl Scan<'_> {
             if self.eat(".") {
                 nanoseconds += self.fraction()?;
             }
-        } else if seconds_needed {
+        } else if !behind_date {
             return None;
         }
-        Some(nanoseconds)
+        let is_of_day =
+            nanoseconds < NANOSECONDS_PER_DAY || behind_date && nanoseconds == NANOSECONDS_PER_DAY;
+        is_of_day.then_some(nanoseconds)
     }
 
-    /// Takes a zone, and gives it as minutes east of Greenwich: `Z`, `+hh`, `+hhmm`, `+hh:mm` or
-    /// nothing. As in Cassandra, `UTC` and `GMT` must follow a blank, and `z` must follow a date
-    /// without a time of day.
-    fn zone(&mut self, behind_date: bool) -> Option<i64> {
+    /// Takes a zone up to the end of the text, and gives the moment at which its clocks show a
+    /// time; both in milliseconds since the epoch. The zone is `Z`, `+hh`, `+hhmm`, `+hh:mm`, a
+    /// name, or nothing for UTC. As in Cassandra, a name must follow a blank, and `z` must follow a
+    /// date without a time of day.
+    fn moment(&mut self, shown_ms: i64, is_date: bool) -> Option<i64> {
         let spaced = self.eat(" ");
         if self.0.is_empty() {
-            return (!spaced).then_some(0);
+            return (!spaced).then_some(shown_ms);
         }
-        if self.eat("Z")
-            || spaced && (self.eat("UTC") || self.eat("GMT"))
-            || behind_date && !spaced && self.eat("z")
-        {
-            return Some(0);
+        if self.0 == "Z" || is_date && !spaced && self.0 == "z" {
+            return Some(shown_ms);
         }
+        if spaced && self.0.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            return zones::moment(self.0, shown_ms);
+        }
+        let minutes = self.offset_minutes()?;
+        self.0.is_empty().then(|| shown_ms - minutes * 60_000)
+    }
+
+    /// Takes `+hh`, `+hhmm` or `+hh:mm`, and gives it in minutes.
+    fn offset_minutes(&mut self) -> Option<i64> {
         let sign = if self.eat("+") {
             1
         } else {
@@ -146,7 +157,8 @@ impl Scan<'_> {
             (hours, false) if hours > 99 => (hours / 100, hours % 100),
             (hours, false) => (hours, 0),
         };
-        (hours <= 18 && minutes <= 59).then_some(sign * (hours * 60 + minutes))
+        let offset = hours * 60 + minutes;
+        (offset <= 18 * 60 && minutes <= 59).then_some(sign * offset)
     }
 }
 
@@ -161,7 +173,7 @@ pub(crate) fn parse_date(text: &str) -> Result<u32, ValueError> {
     if all_digits(text) {
         return text.parse().map_err(|_| {
             ValueError(format!(
-                "the day {text} is out of range of type date, 0 to {} with 1970-01-01 at 2^31",
+                "Unable to make unsigned int (for date) from: '{text}'; a day is 0 to {}, with 1970-01-01 at 2^31",
                 u32::MAX
             ))
         });
@@ -192,7 +204,7 @@ pub(crate) fn parse_time(text: &str) -> Result<i64, ValueError> {
             .ok()
             .filter(|nanoseconds| (0..NANOSECONDS_PER_DAY).contains(nanoseconds))
     } else {
-        scan.time_of_day(true).filter(|_| scan.0.is_empty())
+        scan.time_of_day(false).filter(|_| scan.0.is_empty())
     };
     nanoseconds.ok_or_else(|| {
         ValueError(format!(
@@ -201,9 +213,12 @@ pub(crate) fn parse_time(text: &str) -> Result<i64, ValueError> {
     })
 }
 
-/// Reads `yyyy-mm-dd[(T| )hh:mm[:ss[.fff]]][zone]`, or digits as milliseconds since 1970. A finer
-/// fraction, such as `cqlsh` prints, is cut to milliseconds.
+/// Reads `yyyy-mm-dd[(T| )hh:mm[:ss[.fff]]][zone]`, `now`, or digits as milliseconds since 1970. A
+/// finer fraction, such as `cqlsh` prints, is cut to milliseconds.
 pub(crate) fn parse_timestamp(text: &str) -> Result<i64, ValueError> {
+    if text.eq_ignore_ascii_case("now") {
+        return Ok(SystemClock.now_micros() / 1_000);
+    }
     if all_digits(text) {
         return text.parse().map_err(|_| {
             ValueError(format!(
@@ -222,15 +237,14 @@ pub(crate) fn parse_timestamp(text: &str) -> Result<i64, ValueError> {
         });
         if let Some(time) = time {
             scan.0 = time;
-            millis += scan.time_of_day(false)? / 1_000_000;
+            millis += scan.time_of_day(true)? / 1_000_000;
         }
-        millis -= scan.zone(time.is_none())? * 60_000;
-        scan.0.is_empty().then_some(millis)
+        scan.moment(millis, time.is_none())
     })();
     millis.ok_or_else(|| {
         ValueError(format!(
             "'{text}' is no timestamp: expected yyyy-mm-dd[ hh:mm[:ss[.fff]]][+hhmm], a time that \
-             exists, or milliseconds since 1970"
+             exists, a zone such as ' Europe/Berlin' behind it, 'now', or milliseconds since 1970"
         ))
     })
 }
@@ -405,7 +419,6 @@ mod tests {
         assert_eq!(parse_timestamp("-5"), Ok(-5));
         for text in [
             "",
-            "now",
             "2011-02-30",
             "2011-02-03 25:00",
             "2011-02-03 08:00 Mars",
@@ -420,6 +433,134 @@ mod tests {
             "2011-02-03 08:00:00.0000000001",
         ] {
             assert!(parse_timestamp(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn zones_have_names_as_in_cassandra() {
+        // The times of Cassandra 5.0.9.
+        for (text, millis) in [
+            ("2011-02-03 08:00 Europe/Berlin", 1_296_716_400_000),
+            ("2011-02-03 Europe/Berlin", 1_296_687_600_000),
+            ("2011-02-03T08:00:00 America/New_York", 1_296_738_000_000),
+            (
+                "2011-02-03 08:00:00 America/Argentina/Buenos_Aires",
+                1_296_730_800_000,
+            ),
+            ("2011-02-03 08:00:00 US/Pacific", 1_296_748_800_000),
+            ("2011-02-03 08:00:00.25 Asia/Kolkata", 1_296_700_200_250),
+            ("2011-02-03 EST5EDT", 1_296_709_200_000),
+            ("2011-02-03 08:00 Zulu", 1_296_720_000_000),
+            ("2011-02-03 08:00 Z", 1_296_720_000_000),
+            ("2011-02-03 08:00 UT", 1_296_720_000_000),
+            ("2011-02-03 08:00:00 GMT0", 1_296_720_000_000),
+            ("2011-02-03 08:00 GMT+02:00", 1_296_712_800_000),
+            ("2011-02-03 08:00 GMT-02:30", 1_296_729_000_000),
+            ("2011-02-03 08:00 UTC+02:00", 1_296_712_800_000),
+            ("2011-02-03 08:00 UT+02:00", 1_296_712_800_000),
+            ("2011-02-03 08:00:00 UTC+05:30:15", 1_296_700_185_000),
+            ("2011-02-03 08:00 +02:00", 1_296_712_800_000),
+            ("2011-02-03 +02:00", 1_296_684_000_000),
+            // Clocks are put forward and back.
+            ("2011-03-27 02:30 Europe/Berlin", 1_301_189_400_000),
+            ("2011-10-30 02:30 Europe/Berlin", 1_319_934_600_000),
+            ("2011-10-30 02:30 CET", 1_319_934_600_000),
+            ("2011-02-03 24:00:00", 1_296_777_600_000),
+            ("2011-02-03 24:00", 1_296_777_600_000),
+            ("2011-02-03T24:00:00.000Z", 1_296_777_600_000),
+            ("2011-12-31 24:00:00+0100", 1_325_372_400_000),
+        ] {
+            assert_eq!(parse_timestamp(text), Ok(millis), "{text}");
+        }
+    }
+
+    #[test]
+    fn abbreviations_stand_for_the_zones_of_cassandra() {
+        // The abbreviation, the moment of 08:00 on 3 February 2011, and that of 0:00 on 3 July.
+        #[rustfmt::skip]
+        let abbreviations = [
+            ("ADT", 1_296_734_400_000, 1_309_662_000_000),
+            ("AEDT", 1_296_680_400_000, 1_309_615_200_000),
+            ("AEST", 1_296_680_400_000, 1_309_615_200_000),
+            ("AKDT", 1_296_752_400_000, 1_309_680_000_000),
+            ("AKST", 1_296_752_400_000, 1_309_680_000_000),
+            ("ART", 1_296_730_800_000, 1_309_662_000_000),
+            ("AST", 1_296_734_400_000, 1_309_662_000_000),
+            ("AWST", 1_296_691_200_000, 1_309_622_400_000),
+            ("BRT", 1_296_727_200_000, 1_309_662_000_000),
+            ("CAT", 1_296_712_800_000, 1_309_644_000_000),
+            ("CDT", 1_296_741_600_000, 1_309_669_200_000),
+            ("CEST", 1_296_716_400_000, 1_309_644_000_000),
+            ("CET", 1_296_716_400_000, 1_309_644_000_000),
+            ("COT", 1_296_738_000_000, 1_309_669_200_000),
+            ("CST", 1_296_741_600_000, 1_309_669_200_000),
+            ("EAT", 1_296_709_200_000, 1_309_640_400_000),
+            ("EDT", 1_296_738_000_000, 1_309_665_600_000),
+            ("EEST", 1_296_712_800_000, 1_309_640_400_000),
+            ("EET", 1_296_712_800_000, 1_309_640_400_000),
+            ("EST", 1_296_738_000_000, 1_309_665_600_000),
+            ("HKT", 1_296_691_200_000, 1_309_622_400_000),
+            ("HST", 1_296_756_000_000, 1_309_687_200_000),
+            ("ICT", 1_296_694_800_000, 1_309_626_000_000),
+            ("JST", 1_296_687_600_000, 1_309_618_800_000),
+            ("KST", 1_296_687_600_000, 1_309_618_800_000),
+            ("MDT", 1_296_745_200_000, 1_309_672_800_000),
+            ("MSK", 1_296_709_200_000, 1_309_636_800_000),
+            ("MST", 1_296_745_200_000, 1_309_672_800_000),
+            ("NDT", 1_296_732_600_000, 1_309_660_200_000),
+            ("NPT", 1_296_699_300_000, 1_309_630_500_000),
+            ("NST", 1_296_732_600_000, 1_309_660_200_000),
+            ("NZDT", 1_296_673_200_000, 1_309_608_000_000),
+            ("NZST", 1_296_673_200_000, 1_309_608_000_000),
+            ("PDT", 1_296_748_800_000, 1_309_676_400_000),
+            ("PET", 1_296_738_000_000, 1_309_669_200_000),
+            ("PKT", 1_296_702_000_000, 1_309_633_200_000),
+            ("PST", 1_296_748_800_000, 1_309_676_400_000),
+            ("SAST", 1_296_712_800_000, 1_309_644_000_000),
+            ("SGT", 1_296_691_200_000, 1_309_622_400_000),
+            ("WAT", 1_296_716_400_000, 1_309_647_600_000),
+            ("WEST", 1_296_720_000_000, 1_309_647_600_000),
+            ("WET", 1_296_720_000_000, 1_309_647_600_000),
+            ("WIB", 1_296_694_800_000, 1_309_626_000_000),
+        ];
+        for (name, winter, summer) in abbreviations {
+            let winter_text = format!("2011-02-03 08:00:00 {name}");
+            assert_eq!(parse_timestamp(&winter_text), Ok(winter), "{name}");
+            let summer_text = format!("2011-07-03 {name}");
+            assert_eq!(parse_timestamp(&summer_text), Ok(summer), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_zone_is_refused() {
+        for text in [
+            "2011-02-03 08:00 pst",
+            "2011-02-03 08:00 europe/berlin",
+            "2011-02-03 08:00 Europe/Atlantis",
+            "2011-02-03 08:00 GMT+2",
+            "2011-02-03 08:00 GMT+0200",
+            "2011-02-03 08:00 GMT+02:60",
+            "2011-02-03 08:00 GMT+18:01",
+            "2011-02-03 08:00 GMT+02:00:00:00",
+            "2011-02-03 08:00 GMT2:00",
+            "2011-02-03 08:00:00 utc",
+            "2011-02-03 08:00 UTC Europe/Berlin",
+            "2011-02-03T08:00:00PST",
+            "2011-02-03 08:00+18:30",
+            "2011-02-03 24:00:01",
+            "2011-02-03 24:01",
+            "2011-02-03 24:00:00.000000001",
+        ] {
+            assert!(parse_timestamp(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn now_is_the_present() {
+        let before = SystemClock.now_micros() / 1_000;
+        for text in ["now", "NOW", "Now"] {
+            let now = parse_timestamp(text).unwrap();
+            assert!((before..before + 60_000).contains(&now), "{text}: {now}");
         }
     }
 

@@ -39,6 +39,7 @@ mod types;
 mod user_type;
 mod validate;
 mod vint;
+mod zones;
 
 use std::net::IpAddr;
 use std::sync::Arc;

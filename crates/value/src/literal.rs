@@ -168,26 +168,24 @@ fn from_float(cql_type: &CqlType, text: &str) -> Result<Option<Value>, ValueErro
             excerpt(text)
         ))
     };
-    // True for `NaN` and the infinities. A number too large must not become infinite by itself.
+    // True for `NaN` and the infinities. A number that is too large for a double must not become
+    // infinite by itself; as in Cassandra, one that is too large for a float does.
     let named = text.ends_with(|last: char| last.is_ascii_alphabetic());
     Ok(Some(match cql_type {
         CqlType::Decimal if named => {
             return Err(ValueError(format!("{text} is no value of type decimal")));
         }
         CqlType::Decimal => Value::Decimal(numeric::parse_decimal(text)?),
-        CqlType::Float => {
-            let number = text.parse::<f32>().map_err(|_| out_of_range())?;
-            if number.is_infinite() && !named {
-                return Err(out_of_range());
-            }
-            Value::Float(number)
-        }
-        CqlType::Double => {
+        CqlType::Float | CqlType::Double => {
             let number = text.parse::<f64>().map_err(|_| out_of_range())?;
             if number.is_infinite() && !named {
                 return Err(out_of_range());
             }
-            Value::Double(number)
+            match cql_type {
+                // Not by way of the double, which would be rounded twice.
+                CqlType::Float => Value::Float(text.parse().map_err(|_| out_of_range())?),
+                _ => Value::Double(number),
+            }
         }
         _ => return Ok(None),
     }))
@@ -297,12 +295,16 @@ mod tests {
              -9223372036854775808 to 9223372036854775807"
         );
         assert_eq!(
-            float(CqlType::Float, "1e39").unwrap_err(),
-            "1e39 is out of range of type float"
+            float(CqlType::Float, "1e309").unwrap_err(),
+            "1e309 is out of range of type float"
+        );
+        assert_eq!(
+            float(CqlType::Double, "1e309").unwrap_err(),
+            "1e309 is out of range of type double"
         );
         assert_eq!(
             integer(CqlType::Date, "-1").unwrap_err(),
-            "the day -1 is out of range of type date, 0 to 4294967295 with 1970-01-01 at 2^31"
+            "Unable to make unsigned int (for date) from: '-1'; a day is 0 to 4294967295, with 1970-01-01 at 2^31"
         );
     }
 
@@ -384,6 +386,13 @@ mod tests {
     #[test]
     fn floats_may_be_named() {
         assert_eq!(float(CqlType::Float, "1."), Ok(Value::Float(1.0)));
+        let infinite = Ok(Value::Float(f32::INFINITY));
+        assert_eq!(float(CqlType::Float, "1e39"), infinite);
+        assert_eq!(integer(CqlType::Float, &format!("1{:039}", 0)), infinite);
+        assert_eq!(
+            float(CqlType::Float, "-3.5e38"),
+            Ok(Value::Float(f32::NEG_INFINITY))
+        );
         assert_eq!(float(CqlType::Double, "1.5e-3"), Ok(Value::Double(0.0015)));
         assert_eq!(
             float(CqlType::Double, "-Infinity"),

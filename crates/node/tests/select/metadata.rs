@@ -140,3 +140,22 @@ fn markers_that_make_up_the_partition_key_are_told() {
         assert_eq!(plan.partition_key_variables(), *expected, "{query}");
     }
 }
+
+#[test]
+fn names_beyond_ascii_come_first_of_their_kind_as_in_cassandra() {
+    let fixture = Fixture::new().with(&[
+        "CREATE TABLE t (k int PRIMARY KEY, \"A%\" int, b int, \"日本\" int, \"é\" int, \"abcdefg\" int, \
+         \"abcdefé\" int, \"éclair2\" int)",
+        "CREATE TABLE cells (k int, c int, m map<int, int>, \"ä\" int, b int, \"ö\" set<int>, z int, s int static, \
+         \"ß\" int static, PRIMARY KEY (k, c))",
+    ]);
+    let names = |table: &str| {
+        let columns = fixture.columns(&format!("SELECT * FROM {table}"));
+        let names = columns
+            .iter()
+            .map(|column| column.split(' ').next().unwrap_or_default());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(names("t"), "k é éclair2 日本 A% abcdefg abcdefé b");
+    assert_eq!(names("cells"), "k c ß s ä b m z ö");
+}
