@@ -7,8 +7,10 @@ use value::CqlType;
 use crate::bounds::wrong_dimensions;
 
 /// The error for a column that the table does not have.
-pub fn unknown_column(column: &str) -> CqlError {
-    CqlError::invalid(format!("Unrecognized name {column}"))
+pub fn unknown_column(column: &str, (keyspace, table): (&str, &str)) -> CqlError {
+    CqlError::invalid(format!(
+        "Unrecognized name {column}: Undefined column name {column} in table {keyspace}.{table}"
+    ))
 }
 
 /// The dimensions of the column that a query orders by.
@@ -18,7 +20,8 @@ pub fn unknown_column(column: &str) -> CqlError {
 pub fn float_vector_dimensions(column: &str, cql_type: &CqlType) -> Result<u16, CqlError> {
     cql_type.float_vector_dimensions().ok_or_else(|| {
         CqlError::invalid(format!(
-            "ANN ordering requires a float vector argument, but column {column} is of type {cql_type}"
+            "ANN ordering is only supported on float vector indexes: it requires a float vector argument, but column \
+             {column} is of type {cql_type}"
         ))
     })
 }

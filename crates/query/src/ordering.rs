@@ -5,6 +5,7 @@ use cql::ast::{self, FunctionCall, Select, Selector, Term};
 use cql::error::CqlError;
 
 use crate::ann_options::AnnOptions;
+use crate::functions::astra;
 
 /// The ordering of a SELECT's rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,9 +66,11 @@ pub fn is_nearest(order_by: &[ast::Ordering]) -> Result<bool, CqlError> {
                     has_bm25 = true;
                 }
                 _ => {
-                    return Err(CqlError::invalid(
-                        "Only ANN() and BM25() are supported as scoring functions in ORDER BY",
-                    ));
+                    return Err(astra::refused(&function.name).unwrap_or_else(|| {
+                        CqlError::invalid(
+                            "Only ANN() and BM25() are supported as scoring functions in ORDER BY",
+                        )
+                    }));
                 }
             },
         }

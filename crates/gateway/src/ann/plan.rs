@@ -104,7 +104,17 @@ impl AnnPlan {
         };
         let column = table.column(ordering.column);
         let column_type = column.and_then(|column| column.cql_type.as_ref());
-        let column_type = column_type.ok_or_else(|| clauses::unknown_column(ordering.column))?;
+        let names = (
+            select
+                .table
+                .keyspace
+                .as_deref()
+                .or(keyspace)
+                .unwrap_or_default(),
+            &*select.table.name,
+        );
+        let column_type =
+            column_type.ok_or_else(|| clauses::unknown_column(ordering.column, names))?;
         clauses::float_vector_dimensions(ordering.column, column_type)?;
         if select.json {
             return Err(CqlError::invalid(

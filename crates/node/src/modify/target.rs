@@ -166,6 +166,9 @@ impl WriteTarget {
     ) -> Result<Extent, CqlError> {
         let clustering = table.clustering_key();
         let prefixes = product(&self.clustering, values, clock)?;
+        prefixes
+            .iter()
+            .try_for_each(|prefix| check_components(prefix))?;
         let prefix_length: usize = self.clustering.iter().map(|part| part.columns.len()).sum();
         match &self.slice {
             None if prefix_length == clustering.len() => Ok(Extent::Rows(prefixes)),
@@ -296,24 +299,29 @@ fn take_field(rest: &mut Bytes) -> Option<Bytes> {
     (length <= rest.len()).then(|| rest.split_to(length))
 }
 
+fn too_long(length: usize) -> CqlError {
+    CqlError::invalid(format!(
+        "Key length of {length} is longer than maximum of {MAX_PARTITION_KEY_BYTES}"
+    ))
+}
+
+/// Refuses a component of a key that alone is longer than a key may be.
+fn check_components(key: &[Bytes]) -> Result<(), CqlError> {
+    let mut lengths = key.iter().map(Bytes::len);
+    match lengths.find(|length| *length > MAX_PARTITION_KEY_BYTES) {
+        Some(length) => Err(too_long(length)),
+        None => Ok(()),
+    }
+}
+
 fn check_partition_key(key: &[Bytes]) -> Result<(), CqlError> {
     if let [single] = key
         && single.is_empty()
     {
         return Err(CqlError::invalid("Key may not be empty"));
     }
-    let too_long = |length: usize| {
-        CqlError::invalid(format!(
-            "Key length of {length} is longer than maximum of {MAX_PARTITION_KEY_BYTES}"
-        ))
-    };
     // This check comes before the key is put together, where a component's length has two bytes.
-    if let Some(component) = key
-        .iter()
-        .find(|component| component.len() > MAX_PARTITION_KEY_BYTES)
-    {
-        return Err(too_long(component.len()));
-    }
+    check_components(key)?;
     let length = routing_key(key).len();
     if length > MAX_PARTITION_KEY_BYTES {
         return Err(too_long(length));

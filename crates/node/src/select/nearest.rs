@@ -90,7 +90,7 @@ pub(super) fn prepare(
 ) -> Result<NearestOrder, CqlError> {
     let column = table
         .column(to.column)
-        .ok_or_else(|| clauses::unknown_column(to.column))?;
+        .ok_or_else(|| clauses::unknown_column(to.column, (&table.keyspace, &table.name)))?;
     clauses::float_vector_dimensions(&column.name, &column.cql_type)?;
     let of_column = table.indexes.values();
     let of_column = of_column.filter(|index| index.column == column.name);

@@ -286,6 +286,11 @@ fn wrong_selections_are_explained() {
         ),
         ("SELECT nope(r) FROM t", "Unknown function nope called"),
         (
+            "SELECT random_float_vector(3, -1, 1) FROM t",
+            "The function random_float_vector of Astra is not supported by Annulus: make the vector in the \
+             application, and send it",
+        ),
+        (
             "SELECT cast(l as int) FROM t",
             "list<int> cannot be cast to int",
         ),
@@ -584,4 +589,20 @@ fn a_statement_without_time_fails_with_a_timeout() {
     assert_eq!(fixture.rows("SELECT k, v FROM t"), ["1 | 1"]);
     fixture.run("TRUNCATE t USING TIMEOUT 1h");
     assert!(fixture.rows("SELECT k, v FROM t").is_empty());
+}
+
+#[test]
+fn functions_of_astra_are_refused_with_the_way_round() {
+    let fixture = Fixture::new().with(&["CREATE TABLE t (k int PRIMARY KEY, v vector<float, 2>)"]);
+    for query in [
+        "SELECT * FROM t WHERE GEO_DISTANCE(v, [52.5, 13.4]) < 5000",
+        "SELECT k FROM t WHERE k = 1 AND geo_distance(v, [52.5, 13.4]) <= 1 ALLOW FILTERING",
+        "SELECT geo_distance(v, [52.5, 13.4]) FROM t",
+        "SELECT * FROM t ORDER BY geo_distance(v, [52.5, 13.4]) LIMIT 3",
+    ] {
+        let message = fixture.refused(query, &[]);
+        let start = "The function geo_distance of Astra is not supported by Annulus: keep latitude";
+        assert!(message.starts_with(start), "{query}: {message}");
+        assert!(message.contains("ANN OF"), "{query}: {message}");
+    }
 }

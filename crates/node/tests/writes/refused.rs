@@ -251,7 +251,7 @@ fn rows_that_a_delete_cannot_name() {
         ),
         (
             "DELETE FROM t WHERE k = 1 AND a CONTAINS 1",
-            "Unsupported \"CONTAINS\" relation on column a",
+            "Cannot use DELETE with CONTAINS",
         ),
     ]);
 }

@@ -100,7 +100,7 @@ pub fn prepare_term(
         (Term::Set(_), _) => return Err(misplaced("set", spec_name, cql_type)),
         (Term::Map(_), _) => return Err(misplaced("map", spec_name, cql_type)),
         (Term::UserType(_), _) => return Err(misplaced("user type", spec_name, cql_type)),
-        (Term::Tuple(_), _) => return Err(misplaced("tuple", spec_name, cql_type)),
+        (Term::Tuple(_), _) => return Err(misplaced("tuple type", spec_name, cql_type)),
     };
     PreparedTerm {
         cql_type: cql_type.clone(),
@@ -187,8 +187,8 @@ pub(super) fn invalid_value(name: &str, reason: &str) -> CqlError {
 }
 
 fn misplaced(kind: &str, name: &str, cql_type: &CqlType) -> CqlError {
-    CqlError::invalid(match (kind, cql_type) {
-        ("list", CqlType::Map { .. } | CqlType::Set { .. }) => {
+    CqlError::invalid(match kind {
+        "list" => {
             format!("Unexpected receiver type '{cql_type}'; only list and vector are expected")
         }
         _ => format!("Invalid {kind} literal for {name} of type {cql_type}"),
@@ -289,6 +289,13 @@ fn tuple(
         .zip(types)
         .enumerate()
         .map(|(position, (term, cql_type))| {
+            if let Term::Literal(literal) = term
+                && functions::literal_assignability(literal, cql_type) == Assignability::No
+            {
+                return Err(CqlError::invalid(format!(
+                    "Invalid tuple literal for {name}: component {position} is not of type {cql_type}"
+                )));
+            }
             prepare_term(term, cql_type, &format!("{name}[{position}]"), ctx)
         })
         .collect::<Result<_, _>>()

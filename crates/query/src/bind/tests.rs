@@ -151,7 +151,11 @@ fn a_long_constant_is_cut_in_its_message() {
 #[test]
 fn collections_of_another_type_are_explained() {
     explains(&[
-        ("[1]", "int", "Invalid list literal for c of type int"),
+        (
+            "[1]",
+            "int",
+            "Unexpected receiver type 'int'; only list and vector are expected",
+        ),
         (
             "[1]",
             "set<int>",
@@ -167,7 +171,11 @@ fn collections_of_another_type_are_explained() {
             "set<int>",
             "Invalid map literal for c of type set<int>",
         ),
-        ("(1, 2)", "int", "Invalid tuple literal for c of type int"),
+        (
+            "(1, 2)",
+            "int",
+            "Invalid tuple type literal for c of type int",
+        ),
         (
             "[1, 'x']",
             "list<int>",

@@ -123,7 +123,7 @@ fn other_literals_and_fields_are_refused() {
         ),
         (
             "('n', null)",
-            "Invalid tuple literal for p of type frozen<person>",
+            "Invalid tuple type literal for p of type frozen<person>",
         ),
         (
             "{'name': 'n'}",
@@ -131,7 +131,7 @@ fn other_literals_and_fields_are_refused() {
         ),
         (
             "[null]",
-            "Invalid list literal for p of type frozen<person>",
+            "Unexpected receiver type 'frozen<person>'; only list and vector are expected",
         ),
     ] {
         assert_eq!(evaluated(text, true, &[]).unwrap_err(), message, "{text}");

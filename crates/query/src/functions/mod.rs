@@ -9,6 +9,7 @@
 //! a term the parser makes it one of `cast_as_type`, and the selection handles its own; [`Cast`]
 //! does the conversion.
 
+pub(crate) mod astra;
 mod blob;
 mod cast;
 mod collections;

@@ -11,10 +11,10 @@ pub use assign::{
 use cql::ast::Term;
 use cql::error::CqlError;
 use operation::Fits;
-use value::CqlType;
+use value::{CqlType, Literal};
 
 use super::table::{Declaration, Signature, overloads};
-use super::{Argument, ScalarFunction, term_excerpt};
+use super::{Argument, ScalarFunction, astra, term_excerpt};
 
 /// Finds the function that a call means, with its types.
 ///
@@ -63,6 +63,9 @@ pub fn resolve(
 }
 
 fn unknown(name: &str) -> CqlError {
+    if let Some(refused) = astra::refused(name) {
+        return refused;
+    }
     CqlError::invalid(match name {
         "count" | "countrows" | "min" | "max" | "sum" | "avg" => {
             format!("aggregate function '{name}' is not supported here")
@@ -99,14 +102,24 @@ pub(super) fn check(
 ) -> Result<(), CqlError> {
     check_count(name, types.len(), arguments.len())?;
     for (index, (cql_type, argument)) in types.iter().zip(arguments).enumerate() {
-        if argument.fits(cql_type) == Assignability::No {
-            return Err(CqlError::invalid(format!(
-                "Type error: {} cannot be passed as argument {index} of function system.{name} of type {cql_type}",
-                argument.text()
-            )));
-        }
+        check_argument(name, index, cql_type, argument)?;
     }
     Ok(())
+}
+
+fn check_argument(
+    name: &str,
+    index: usize,
+    cql_type: &CqlType,
+    argument: &Argument<'_>,
+) -> Result<(), CqlError> {
+    match argument.fits(cql_type) {
+        Assignability::No => Err(CqlError::invalid(format!(
+            "Type error: {} cannot be passed as argument {index} of function system.{name} of type {cql_type}",
+            argument.text()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 fn check_count(name: &str, required: usize, provided: usize) -> Result<(), CqlError> {
@@ -196,6 +209,9 @@ fn signatures(declarations: &[&Declaration]) -> String {
     texts.join(", ")
 }
 
+/// The parameters of a similarity function, as Cassandra's errors have them.
+const FLOAT_VECTORS: &str = "(vector<float, n>, vector<float, n>)";
+
 /// Settles the dimension of a similarity function: the dimension of an argument with a known type,
 /// or the length of a literal.
 fn of_vectors(
@@ -203,7 +219,11 @@ fn of_vectors(
     arguments: &[Argument<'_>],
 ) -> Result<ScalarFunction, CqlError> {
     let name = declaration.name;
-    check_count(name, 2, arguments.len())?;
+    if arguments.len() != 2 {
+        return Err(CqlError::invalid(format!(
+            "Invalid number of arguments for function system.{name}{FLOAT_VECTORS}"
+        )));
+    }
     let mut settled: Option<u16> = None;
     for argument in arguments {
         let Some(dimensions) = argument.dimensions(name)? else {
@@ -219,12 +239,15 @@ fn of_vectors(
         }
     }
     let Some(dimensions) = settled else {
-        return Err(no_type(&arguments[0], name));
+        return Err(no_type(&arguments[0], &format!("{name}{FLOAT_VECTORS}")));
     };
     let cql_type = CqlType::Vector {
         element: Box::new(CqlType::Float),
         dimensions,
     };
+    for (index, argument) in arguments.iter().enumerate() {
+        check_argument(name, index, &cql_type, argument)?;
+    }
     Ok(ScalarFunction {
         argument_types: vec![cql_type.clone(), cql_type],
         ..settle(declaration)
@@ -317,13 +340,13 @@ impl Argument<'_> {
                 natural = match term {
                     Term::Marker(_) | Term::Null => return Ok(None),
                     Term::List(elements) => literal_vector(elements.len()),
-                    _ => natural_type(term),
+                    // Cassandra's words for a text of ASCII letters.
+                    Term::Literal(Literal::String(text)) if text.is_ascii() => Some(CqlType::Ascii),
+                    _ => own_type(term),
                 };
                 match &natural {
-                    Some(cql_type) if assignability(term, cql_type) != Assignability::No => {
-                        cql_type
-                    }
-                    _ => return Err(self.no_float_vector(function, None)),
+                    Some(cql_type) => cql_type,
+                    None => return Err(self.no_float_vector(function, None)),
                 }
             }
         };
@@ -408,6 +431,12 @@ mod tests {
         let cases: Vec<(&str, Vec<Argument<'_>>, &str)> = vec![
             ("nope", vec![], "Unknown function nope called"),
             (
+                "normalize_l2",
+                vec![],
+                "The function normalize_l2 of Astra is not supported by Annulus: send vectors of length 1, or use \
+                 the similarity function cosine, which heeds no length",
+            ),
+            (
                 "mintimeuuid",
                 vec![],
                 "Invalid number of arguments in call to function system.mintimeuuid: 1 required but 0 provided",
@@ -460,7 +489,8 @@ mod tests {
                 "similarity_cosine",
                 &[Argument::Term(&unknown), Argument::Term(&unknown)]
             ),
-            "Cannot infer type of argument ? in call to function system.similarity_cosine: use type casts to disambiguate"
+            "Cannot infer type of argument ? in call to function system.similarity_cosine(vector<float, n>, \
+             vector<float, n>): use type casts to disambiguate"
         );
     }
 

@@ -10,6 +10,7 @@ use super::single_term::single_term;
 use super::text::relation_text;
 use super::{Relation, RelationKind, Test, token, tuple};
 use crate::bind::{PrepareContext, PreparedInList, PreparedTerm, prepare_in_list, prepare_term};
+use crate::functions::astra;
 use crate::resolve::Columns;
 
 /// Prepares a relation.
@@ -42,10 +43,12 @@ pub fn prepare(
         Subject::Tuple(names) => tuple::prepare(table, names, relation, &text, ctx)?,
         Subject::Token(names) => token::prepare(table, names, relation, ctx)?,
         Subject::Function(call) => {
-            return Err(CqlError::syntax(format!(
-                "Unsupported restriction: {text}: function {} is not supported in WHERE",
-                call.name
-            )));
+            return Err(astra::refused(&call.name).unwrap_or_else(|| {
+                CqlError::syntax(format!(
+                    "Unsupported restriction: {text}: function {} is not supported in WHERE",
+                    call.name
+                ))
+            }));
         }
     };
     Ok(Relation {

@@ -59,6 +59,16 @@ impl<'t> Sorted<'t> {
     }
 
     fn add(&mut self, relation: &Relation, ctx: &mut PrepareContext) -> Result<(), CqlError> {
+        if matches!(
+            relation.operator,
+            Operator::Contains | Operator::ContainsKey
+        ) {
+            return Err(CqlError::invalid(format!(
+                "Cannot use {} with {}",
+                self.kind.name(),
+                relation.operator.as_str()
+            )));
+        }
         match &relation.subject {
             Subject::Column(name) => self.add_column(name, relation, ctx),
             Subject::Tuple(names) => self.add_tuple(names, relation, ctx),
