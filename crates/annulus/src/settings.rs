@@ -180,10 +180,10 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_INGEST_SHARE", value_name = "N")]
     pub ingest_share: Option<u32>,
 
-    /// Hours from one comparison of every index with its table to the next; differences are mended
+    /// Interval at which every index is compared with its table, such as 7d; differences are mended
     /// [default: never]
-    #[arg(long, env = "ANNULUS_REPAIR_INTERVAL_H", value_name = "HOURS")]
-    pub repair_interval_h: Option<u32>,
+    #[arg(long, env = "ANNULUS_REPAIR_INTERVAL", value_name = "DURATION")]
+    pub repair_interval: Option<Span>,
 
     /// Interval at which all files are read and their checksums checked, such as 7d;
     /// `annulus scrub` does it at once [default: never]
@@ -378,7 +378,7 @@ impl Settings {
             search_threads: self.search_threads.or(other.search_threads),
             search_share: self.search_share.or(other.search_share),
             ingest_share: self.ingest_share.or(other.ingest_share),
-            repair_interval_h: self.repair_interval_h.or(other.repair_interval_h),
+            repair_interval: self.repair_interval.or(other.repair_interval),
             scrub_interval: self.scrub_interval.or(other.scrub_interval),
             scrub_rate_mib: self.scrub_rate_mib.or(other.scrub_rate_mib),
             inline_searches_us: self.inline_searches_us.or(other.inline_searches_us),
@@ -450,7 +450,7 @@ impl Settings {
             search_threads: at_least_one("search-threads", self.search_threads.unwrap_or(cores))?,
             shares: shares(self.search_share, self.ingest_share)?,
             repair: RepairOptions {
-                schedule: self.repair_interval_h.map(schedule).transpose()?,
+                schedule: bounded("repair-interval", self.repair_interval)?.map(schedule),
                 ..RepairOptions::default()
             },
             scrub: scrub(self.scrub_interval, self.scrub_rate_mib)?,
@@ -642,14 +642,13 @@ fn datacenter(name: Option<String>) -> Result<String, Failure> {
     Ok(name)
 }
 
-/// The schedule of a repair every so many hours, at the lowest intensity.
-fn schedule(interval_h: u32) -> Result<RepairSchedule, Failure> {
-    let interval_h = at_least_one("repair-interval-h", interval_h as usize)?;
-    Ok(RepairSchedule {
-        interval: Duration::from_secs(3600 * interval_h as u64),
+/// The schedule of repairs at this interval, at the lowest intensity.
+fn schedule(interval: Duration) -> RepairSchedule {
+    RepairSchedule {
+        interval,
         parallel: 0,
         intensity: 1,
-    })
+    }
 }
 
 /// Refuses 0, with an error that names the setting.

@@ -164,10 +164,8 @@ impl List<'_> {
         show!(self, search_share, "integer", resolved.shares.search);
         show!(self, ingest_share, "integer", resolved.shares.ingest);
         let repair = resolved.repair.schedule.as_ref();
-        let repair = repair.map_or_else(never, |schedule| {
-            (schedule.interval.as_secs() / 3600).to_string()
-        });
-        show!(self, repair_interval_h, "integer", repair);
+        let repair = span(repair.map(|schedule| schedule.interval));
+        show!(self, repair_interval, "duration", repair);
         let inline = resolved.inline_searches_within.as_micros();
         show!(self, inline_searches_us, "integer", inline);
         show!(self, filter_values, "integer", resolved.filter_values_max);

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use jiff::SpanRelativeTo;
 use serde::Deserialize;
 
 use crate::exit::Failure;
@@ -11,7 +12,7 @@ use crate::exit::Failure;
 const INTERVAL_MIN: Duration = Duration::from_millis(1);
 const INTERVAL_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// A duration as people write it: `10s`, `1m 30s`, `500ms`.
+/// A duration as people write it: `10s`, `1m 30s`, `500ms`, `7d`, `2w`. A day has 24 hours.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(try_from = "String")]
 pub struct Span(pub Duration);
@@ -20,13 +21,20 @@ impl FromStr for Span {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Span, String> {
-        text.trim()
-            .parse::<jiff::SignedDuration>()
-            .map_err(|error| error.to_string())
-            .and_then(|span| Duration::try_from(span).map_err(|error| error.to_string()))
-            .map(Span)
-            .map_err(|error| format!("{error} (write a duration such as 10s or 500ms)"))
+        let span: jiff::Span = text.trim().parse().map_err(|_| unreadable(text))?;
+        if span.get_months() != 0 || span.get_years() != 0 {
+            return Err(format!(
+                "{text} has months or years, which differ in length: write days or weeks"
+            ));
+        }
+        let duration = span.to_duration(SpanRelativeTo::days_are_24_hours());
+        let duration = duration.ok().and_then(|span| Duration::try_from(span).ok());
+        duration.map(Span).ok_or_else(|| unreadable(text))
     }
+}
+
+fn unreadable(text: &str) -> String {
+    format!("'{text}' is no duration: write a number with ms, s, m, h, d or w, such as 10s or 7d")
 }
 
 impl TryFrom<String> for Span {
@@ -85,9 +93,17 @@ mod tests {
         assert_eq!(parsed("1s"), Ok(1000));
         assert_eq!(parsed("1m 30s"), Ok(90_000));
         assert_eq!(parsed("2 min"), Ok(120_000));
-        for text in ["", "10", "-1s", "soon"] {
+        assert_eq!(parsed("7d"), Ok(7 * 86_400_000));
+        assert_eq!(parsed("1 day"), Ok(86_400_000));
+        assert_eq!(parsed("2w"), Ok(14 * 86_400_000));
+        assert_eq!(parsed("1w 2d 3h 4m 5s 6ms"), Ok(788_645_006));
+        for text in ["", "10", "-1s", "-7d", "soon", "7 dogs"] {
             let error = parsed(text).unwrap_err();
-            assert!(error.contains("such as 10s"), "{text}: {error}");
+            assert!(error.contains("such as 10s or 7d"), "{text}: {error}");
+        }
+        for text in ["1mo", "1y 2d"] {
+            let error = parsed(text).unwrap_err();
+            assert!(error.contains("write days or weeks"), "{text}: {error}");
         }
     }
 }
