@@ -1,13 +1,15 @@
 """Tests the command line: exit codes, and errors that name the remedy."""
 
+import configparser
+import os
 import signal
 import socket
 import subprocess
 
 import pytest
 from conftest import connect
-from process import BINARY
-from server import Server
+from process import BINARY, ROOT, Process
+from server import READY, Server, eventually
 
 pytestmark = pytest.mark.embedded("its own command line")
 
@@ -55,6 +57,49 @@ def test_a_directory_from_a_newer_version_is_named_and_left_alone(tmp_path):
     result = run("serve", "--data-dir", tmp_path / "data", "--cql-port", "0", "--http-port", "0")
     assert result.returncode == 5 and "newer version" in result.stderr and "4000" in result.stderr
     assert marker.read_text() == "annulus storage 4000\n"
+
+
+def test_a_hang_up_ends_no_server_without_tls(tmp_path):
+    with Server(tmp_path / "data") as server:
+        os.kill(server.pid, signal.SIGHUP)
+        eventually(lambda: "SIGHUP: there is no certificate to read again" in server.log())
+        cluster = connect(server)
+        cluster.connect().execute("SELECT key FROM system.local")
+        cluster.shutdown()
+
+
+def test_the_unit_for_systemd_is_complete(tmp_path):
+    """Runs what the unit on the page of deployment runs, with a directory and ports of its own."""
+    page = (ROOT / "docs/deploy.md").read_text()
+    unit = configparser.ConfigParser(strict=True)
+    unit.optionxform = str
+    unit.read_string(page.split("```ini\n")[1].split("```")[0])
+    assert set(unit) == {"DEFAULT", "Unit", "Service", "Install"}
+    service = unit["Service"]
+    program, *arguments = service["ExecStart"].split()
+    assert program.endswith("/annulus") and arguments[:2] == ["serve", "--config"]
+    (tmp_path / "serve.toml").write_text('cql-port = 0\nhttp-port = 0\n')
+    process = Process([*arguments[:2], tmp_path / "serve.toml", *arguments[3:]], READY, tmp_path / "log", directory=tmp_path)
+    with process:
+        reload = [word.replace("$MAINPID", str(process.pid)) for word in service["ExecReload"].split()]
+        assert subprocess.run(reload).returncode == 0
+        eventually(lambda: "SIGHUP" in process.log())
+        assert (tmp_path / "annulus-data").is_dir()
+        assert process.stop() == 0
+
+
+def test_durations_in_days_and_weeks_are_taken(tmp_path):
+    arguments = ["--repair-interval", "7d", "--scrub-interval", "1w", "--partition-walk-interval", "2w 1d"]
+    with Server(tmp_path / "data", *arguments) as server:
+        cluster = connect(server)
+        settings = dict(cluster.connect().execute("SELECT name, value FROM system_views.settings"))
+        cluster.shutdown()
+    days = {name: settings[name] for name in ("repair-interval", "scrub-interval", "partition-walk-interval")}
+    assert days == {"repair-interval": "604800s", "scrub-interval": "604800s", "partition-walk-interval": "1296000s"}
+    refused = run("serve", "--data-dir", tmp_path / "d", "--scrub-interval", "7 dogs")
+    assert refused.returncode == 2 and "such as 10s or 7d" in refused.stderr
+    refused = run("repair", "update", "s.i", "--every", "1mo")
+    assert refused.returncode == 2 and "write days or weeks" in refused.stderr
 
 
 def test_settings_come_from_flags_then_the_environment_then_the_file(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import socket
 import subprocess
 import time
 
@@ -243,6 +244,11 @@ def test_the_first_superuser_is_printed_once_and_its_owner_can_come_back(tmp_pat
         [BINARY, "role", "reset", "--data-dir", server.data_dir], capture_output=True, text=True, timeout=60
     )
     assert reset.returncode == 0, reset.stderr
+    mistaken = subprocess.run(
+        [BINARY, "role", "reset", "--data-dir", server.data_dir, "anulus"], capture_output=True, text=True, timeout=60
+    )
+    assert mistaken.returncode == 2 and not mistaken.stdout
+    assert "there is no role anulus: name one of annulus, kept" in mistaken.stderr
     renewed = reset.stdout.split()[-1]
     with Server(tmp_path / "data", "--login") as again:
         assert shown_once(again) is None
@@ -250,6 +256,22 @@ def test_the_first_superuser_is_printed_once_and_its_owner_can_come_back(tmp_pat
             pass
         with Login(again, "annulus", renewed), Login(again, "kept", "kept"):
             pass
+
+
+def test_a_start_that_cannot_listen_shows_no_password_and_makes_no_role(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        command = [BINARY, "serve", "--login", "--data-dir", tmp_path / "data", "--http-port", "0", "--cql-port", port]
+        failed = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert failed.returncode != 0 and "--cql-port" in failed.stderr
+    assert "shown this once" not in failed.stdout
+    reset = [BINARY, "role", "reset", "--data-dir", tmp_path / "data"]
+    refused = subprocess.run(reset, capture_output=True, text=True, timeout=60)
+    assert refused.returncode == 2 and "start the server with --login" in refused.stderr
+    with Server(tmp_path / "data", "--login") as server, Login(server, "annulus", shown_once(server)):
+        pass
 
 
 def test_roles_are_of_no_use_where_nobody_logs_in(tmp_path):

@@ -21,7 +21,8 @@ enum Action {
     /// Let the owner of a stopped server's directory in again: make a role a superuser with a new
     /// password
     ///
-    /// The role is made if it is not there. Other roles stay as they are.
+    /// Other roles stay as they are. A role that is not there is not made: where no superuser can
+    /// log in, `annulus serve --login` makes one at its start.
     Reset(ResetArguments),
 }
 
@@ -72,6 +73,10 @@ async fn reset(directory: &Path, role: &str, given: Option<Secret<String>>) -> a
         )),
         other => other,
     })?;
+    if let Err(error) = check_role(&storage, role) {
+        storage.close().await?;
+        return Err(error.into());
+    }
     let is_made = given.is_none();
     let password = given.unwrap_or_else(first_superuser::random_password);
     let set = first_superuser::set(&storage, role, password.clone()).await;
@@ -87,29 +92,92 @@ async fn reset(directory: &Path, role: &str, given: Option<Secret<String>>) -> a
     Ok(())
 }
 
-/// Makes the first superuser of a server that asks for logins and has none: that of the file, or
-/// one with a password that is printed.
-///
-/// # Errors
-/// If the file can't be used or the storage can't be written.
-pub async fn make_first(storage: &Storage, file: Option<&Path>) -> anyhow::Result<()> {
-    if first_superuser::is_there(&storage.catalog()) {
+/// The most roles that an error names.
+const NAMED_ROLES_MAX: usize = 10;
+
+/// Refuses a name that no role has, as it may be a mistake.
+fn check_role(storage: &Storage, role: &str) -> Result<(), Failure> {
+    let catalog = storage.catalog();
+    if catalog.roles.contains_key(role) {
         return Ok(());
     }
-    if let Some(path) = file {
+    if catalog.roles.is_empty() {
+        return Err(Failure::Configuration(format!(
+            "there is no role {role}, nor any other: start the server with --login, and it makes \
+             the first superuser"
+        )));
+    }
+    let known = catalog.roles.keys().take(NAMED_ROLES_MAX);
+    let known: Vec<&str> = known.map(String::as_str).collect();
+    let more = match catalog.roles.len() - known.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Err(Failure::Configuration(format!(
+        "there is no role {role}: name one of {}{more}",
+        known.join(", ")
+    )))
+}
+
+/// The first superuser of a server that needs logins and has none.
+pub enum FirstSuperuser {
+    /// The role of a file, with its password.
+    OfFile {
+        path: PathBuf,
+        role: String,
+        password: Secret<String>,
+    },
+    /// One with a password that is made and printed.
+    Made,
+}
+
+impl FirstSuperuser {
+    /// The superuser to make: that of the file, if there is one. `None` if a superuser can log in.
+    ///
+    /// # Errors
+    /// If the file can't be used.
+    pub fn missing(storage: &Storage, file: Option<&Path>) -> Result<Option<Self>, Failure> {
+        if first_superuser::is_there(&storage.catalog()) {
+            return Ok(None);
+        }
+        let Some(path) = file else {
+            return Ok(Some(FirstSuperuser::Made));
+        };
         let (role, password) = in_file(path)?;
-        first_superuser::set(storage, &role, password).await?;
-        tracing::info!(role, file = %path.display(), "made the first superuser");
-        return Ok(());
+        Ok(Some(FirstSuperuser::OfFile {
+            path: path.to_owned(),
+            role,
+            password,
+        }))
     }
-    let password = first_superuser::random_password();
-    first_superuser::set(storage, first_superuser::NAME, password.clone()).await?;
-    println!(
-        "annulus made the first superuser, {}; its password, shown this once: {}",
-        first_superuser::NAME,
-        password.expose()
-    );
-    Ok(())
+
+    /// Makes the superuser. A made password is shown once, so the server must listen by now: of a
+    /// start that fails later the password would be lost.
+    ///
+    /// # Errors
+    /// If the storage can't be written.
+    pub async fn make(self, storage: &Storage) -> anyhow::Result<()> {
+        match self {
+            FirstSuperuser::OfFile {
+                path,
+                role,
+                password,
+            } => {
+                first_superuser::set(storage, &role, password).await?;
+                tracing::info!(role, file = %path.display(), "made the first superuser");
+            }
+            FirstSuperuser::Made => {
+                let password = first_superuser::random_password();
+                first_superuser::set(storage, first_superuser::NAME, password.clone()).await?;
+                println!(
+                    "annulus made the first superuser, {}; its password, shown this once: {}",
+                    first_superuser::NAME,
+                    password.expose()
+                );
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Reads a role from the first line of a file, and its password from the second.

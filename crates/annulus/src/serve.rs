@@ -32,12 +32,12 @@ use crate::heap;
 use crate::logging;
 use crate::open_files;
 use crate::renewal::{Checks, Failures};
-use crate::role;
+use crate::role::FirstSuperuser;
 use crate::sample::{self, Doors};
 use crate::settings::{Resolved, Sample, Settings, Tls};
 use crate::settings_file;
 use crate::shown_settings;
-use crate::stop::Stop;
+use crate::stop::{HangUps, Stop};
 
 /// The longest time that requests in flight may go on after a signal. The rest of the stop takes
 /// less than what is left of ten seconds.
@@ -99,16 +99,24 @@ fn warn_of_insecurity(settings: &Resolved) {
 
 async fn serve(settings: Resolved) -> anyhow::Result<()> {
     let mut stop = Stop::listen()?;
+    let hang_ups = HangUps::listen()?;
     // Storage and index service share the processor, and the list of tasks.
     let turns = Turns::of_shares(settings.search_threads, settings.shares);
     let tasks = Registry::default();
     let storage = open(&settings, turns.clone(), tasks.clone()).await?;
     let started = async {
         let certificate = settings.tls.clone().map(Certificate::keep).transpose()?;
-        if settings.login {
-            role::make_first(&storage, settings.superuser_file.as_deref()).await?;
-        }
+        let first = match settings.login {
+            true => FirstSuperuser::missing(&storage, settings.superuser_file.as_deref())?,
+            false => None,
+        };
         let servers = Servers::start(&settings, storage.clone(), turns, tasks).await?;
+        if let Some(first) = first
+            && let Err(error) = first.make(&storage).await
+        {
+            servers.stop().await;
+            return Err(error);
+        }
         Ok((servers, certificate))
     };
     let (mut servers, certificate) = match started.await {
@@ -131,7 +139,7 @@ async fn serve(settings: Resolved) -> anyhow::Result<()> {
     let renewing = async {
         match certificate {
             Some(certificate) => certificate.renew(&mut servers).await,
-            None => std::future::pending().await,
+            None => hang_ups.note_all().await,
         }
     };
     let outcome = tokio::select! {

@@ -1,4 +1,4 @@
-//! The signals that ask a server to stop.
+//! The signals that a server gets: those that ask it to stop, and SIGHUP.
 
 use std::io;
 
@@ -25,6 +25,28 @@ impl Stop {
         tokio::select! {
             _ = self.interrupt.recv() => "SIGINT",
             _ = self.terminate.recv() => "SIGTERM",
+        }
+    }
+}
+
+/// The signal SIGHUP, which ends no server from the moment that this exists.
+pub struct HangUps {
+    signal: Signal,
+}
+
+impl HangUps {
+    /// Catches the signal from now on.
+    pub fn listen() -> io::Result<HangUps> {
+        Ok(HangUps {
+            signal: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Logs each signal to a server that has no files to read again. Never ends.
+    pub async fn note_all(mut self) -> ! {
+        loop {
+            self.signal.recv().await;
+            tracing::info!("SIGHUP: there is no certificate to read again");
         }
     }
 }
