@@ -43,12 +43,13 @@ pub async fn keep_trimmed(budgets: Vec<Budget>) {
         if peak > PEAK_BYTES_MIN + 2 * used {
             peak = used;
             // A trim takes some milliseconds for each GB.
-            let _ = tokio::task::spawn_blocking(trim).await;
+            let _ = tokio::task::spawn_blocking(give_back).await;
         }
     }
 }
 
-fn trim() {
+/// Returns memory that is free within the process to the system.
+pub fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: it gives pages back that hold nothing, under the allocator's own locks.
     unsafe {

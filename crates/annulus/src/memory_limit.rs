@@ -25,6 +25,16 @@ pub struct MemoryLimit {
 const RESIDENT_BYTES: u64 = 64 << 20;
 const RESIDENT_PART: u64 = 16;
 
+/// The memory of rows that wait to be written out, of all tables together, which is at most one part
+/// in `WRITE_BUFFER_PART` of the limit.
+const WRITE_BUFFER_BYTES: u64 = 256 << 20;
+const WRITE_BUFFER_PART: u64 = 8;
+
+/// The most bytes of an index's changes that its graph does not have yet, which are at most one part
+/// in `FRESH_PART` of the limit.
+const FRESH_BYTES: usize = 16 << 20;
+const FRESH_PART: u64 = 64;
+
 impl MemoryLimit {
     /// Takes the limit that was set, or half of the memory of the machine or the control group.
     pub fn resolve(set: Option<Size>) -> Result<MemoryLimit, Failure> {
@@ -51,6 +61,20 @@ impl MemoryLimit {
         CACHE_BYTES.min(part)
     }
 
+    /// The bytes for rows that wait to be written out.
+    pub fn write_buffer_bytes(self) -> u64 {
+        let part = self
+            .bytes
+            .map_or(u64::MAX, |bytes| bytes / WRITE_BUFFER_PART);
+        WRITE_BUFFER_BYTES.min(part)
+    }
+
+    /// The most bytes of an index's changes that its graph does not have yet.
+    pub fn fresh_bytes(self) -> usize {
+        let part = self.bytes.map_or(u64::MAX, |bytes| bytes / FRESH_PART);
+        usize::try_from(part).map_or(FRESH_BYTES, |part| part.min(FRESH_BYTES))
+    }
+
     /// The bytes for tables in memory, if no setting gives them.
     pub fn resident_bytes(self) -> u64 {
         let part = self.bytes.map_or(u64::MAX, |bytes| bytes / RESIDENT_PART);
@@ -68,6 +92,10 @@ mod tests {
         let large = limit("8GiB").unwrap();
         assert_eq!(large.shares(), Shares::default());
         assert_eq!(large.cache_bytes(), 256 << 20);
+        assert_eq!(large.write_buffer_bytes(), 256 << 20);
+        assert_eq!(limit("128MiB").unwrap().write_buffer_bytes(), 16 << 20);
+        assert_eq!(limit("128MiB").unwrap().fresh_bytes(), 2 << 20);
+        assert_eq!(large.fresh_bytes(), 16 << 20);
         let small = limit("1GiB").unwrap();
         assert_eq!(small.shares(), Shares::of_limit(1 << 30));
         assert_eq!(small.cache_bytes(), 128 << 20);

@@ -162,6 +162,7 @@ async fn open(settings: &Resolved, turns: Turns, tasks: Registry) -> anyhow::Res
         durability: settings.durability,
         cache_bytes: settings.cache_bytes,
         resident_bytes: settings.resident_bytes,
+        write_buffer_bytes: settings.memory.write_buffer_bytes(),
         turns,
         tasks,
         ..StorageOptions::default()
@@ -257,7 +258,7 @@ impl Servers {
                     return Err(failed(error));
                 }
             };
-        show_expired(&store, storage);
+        show_storage(&store, storage);
         show_guardrails(&store, Arc::clone(&settings.guardrails));
         tracing::info!(%cql, %http, tls = tls.is_some(), "listening");
         Ok(Servers {
@@ -341,13 +342,20 @@ impl Certificate {
     }
 }
 
-/// Shows the rows that were deleted at the time that they told, among the metrics.
-fn show_expired(store: &StoreHandle, storage: Storage) {
+/// Shows figures of the storage among the metrics.
+fn show_storage(store: &StoreHandle, storage: Storage) {
+    let of = storage.clone();
     store.show_counter(
         "rows_expired_total",
         "Rows that were deleted as the time in their TTL column had come",
         &[],
-        Arc::new(move || vec![(Vec::new(), storage.statistics().rows_expired)]),
+        Arc::new(move || vec![(Vec::new(), of.statistics().rows_expired)]),
+    );
+    store.show_gauge(
+        "write_buffer_bytes",
+        "Memory of rows that wait to be written out, of all tables",
+        &[],
+        Arc::new(move || vec![(Vec::new(), storage.statistics().write_buffer_bytes)]),
     );
 }
 
@@ -387,7 +395,7 @@ fn of_store(settings: &Resolved, http: SocketAddr, turns: Turns, tasks: Registry
     let indexes = IndexesOptions {
         directory: settings.index_dir.clone(),
         vectors: settings.index_vectors,
-        ..IndexesOptions::default()
+        fresh_bytes_max: settings.memory.fresh_bytes(),
     };
     StoreOptions {
         service: "annulus".to_owned(),
@@ -398,6 +406,7 @@ fn of_store(settings: &Resolved, http: SocketAddr, turns: Turns, tasks: Registry
         scrub: settings.scrub,
         memory: MemoryOptions {
             limit_bytes: settings.memory.bytes,
+            give_back: heap::give_back,
             ..MemoryOptions::default()
         },
         inline_searches_within: settings.inline_searches_within,

@@ -593,7 +593,10 @@ pub fn snapshots(interval: Option<Span>) -> Result<SnapshotOptions, Failure> {
             ));
         }
     };
-    Ok(SnapshotOptions { interval })
+    Ok(SnapshotOptions {
+        interval,
+        ..SnapshotOptions::default()
+    })
 }
 
 /// The options for checking files.

@@ -113,6 +113,10 @@ impl Database for Embedded {
         wanted.is_none_or(|wanted| wanted.filter_columns == index.filter_columns)
     }
 
+    fn makes_up_for_rows(&self) -> bool {
+        true
+    }
+
     fn own_index(&self, name: &IndexName) -> Option<Arc<dyn OwnIndex>> {
         let index = Secondary::find(&self.storage, name)?;
         Some(Arc::new(index))

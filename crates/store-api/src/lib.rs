@@ -18,5 +18,5 @@ pub mod types;
 pub use client::{Client, ClientOptions, KeyValue, Neighbours, Zones};
 pub use doorkeeper::{Doorkeeper, Refusal, Visit, Wish};
 pub use error::{ClientError, InvalidUri, NotOneService};
-pub use stores::{LocalStore, Stores};
+pub use stores::{LocalAnswer, LocalStore, Stores};
 pub use tokens::{TokenSet, Tokens, first_token};

@@ -25,10 +25,18 @@ pub enum Stores {
     Local(Arc<dyn LocalStore>),
 }
 
+/// The answer to a search that was a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LocalAnswer {
+    /// The rows in the binary form of an answer ([`crate::binary`]).
+    pub body: Bytes,
+    /// Whether rows may be missing, as the index has had no room for some rows of the table.
+    pub is_short: bool,
+}
+
 /// An index service in the same process, which is called instead of asked over a socket.
 pub trait LocalStore: Send + Sync {
-    /// Finds the nearest rows of an index. Returns them in the binary form of an answer
-    /// ([`crate::binary`]).
+    /// Finds the nearest rows of an index.
     ///
     /// An error is the one that the same search would give over HTTP.
     fn search<'a>(
@@ -36,7 +44,7 @@ pub trait LocalStore: Send + Sync {
         keyspace: &'a str,
         index: &'a str,
         search: AnnRequest,
-    ) -> BoxFuture<'a, Result<Bytes, ClientError>>;
+    ) -> BoxFuture<'a, Result<LocalAnswer, ClientError>>;
 
     /// Notes that the node has answered a search of an index by ranking rows, without the index.
     fn ranked_rows(&self, keyspace: &str, index: &str);
@@ -78,7 +86,11 @@ impl Stores {
                     key: key_columns,
                     returned: &returned,
                 };
-                neighbours_of_binary(answer, columns)
+                let neighbours = neighbours_of_binary(answer.body, columns)?;
+                Ok(Neighbours {
+                    is_short: answer.is_short,
+                    ..neighbours
+                })
             }
         }
     }
@@ -173,7 +185,7 @@ mod tests {
             keyspace: &'a str,
             index: &'a str,
             search: AnnRequest,
-        ) -> BoxFuture<'a, Result<Bytes, ClientError>> {
+        ) -> BoxFuture<'a, Result<LocalAnswer, ClientError>> {
             Box::pin(async move {
                 if (keyspace, index) != ("ks", "idx") {
                     return Err(ClientError::Unavailable);
@@ -183,7 +195,10 @@ mod tests {
                 let keys = &keys[..limit];
                 let mut writer = Writer::new(keys.iter().map(|_| (0.0, 1.0)), 1, 4 * limit);
                 writer.column("id", 8, keys.iter().map(|key| &key[..]));
-                Ok(writer.finish())
+                Ok(LocalAnswer {
+                    body: writer.finish(),
+                    is_short: false,
+                })
             })
         }
 

@@ -1,8 +1,8 @@
 //! The memory of the process, and whether indexes may take more of it.
 //!
 //! Only memory that the system can't take back counts; a mapped file may have any size. The use is
-//! measured from time to time, so rows that come between two measurements can overstep the limit;
-//! the default limit leaves room for that. At the limit new rows wait ([`crate::apply`]),
+//! measured from time to time, and rows that come between two measurements are estimated
+//! ([`Memory::take`]). At the limit new rows wait ([`crate::apply`]),
 //! and everything else goes on. An index that would overstep the limit as a whole is not opened
 //! from its snapshot ([`claim`]).
 
@@ -10,11 +10,13 @@ mod claim;
 mod limits;
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use claim::Claims;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::metrics::Metrics;
 use crate::options::MemoryOptions;
@@ -23,6 +25,13 @@ pub use claim::{Claim, NoMemory};
 /// The distance below the limit at which there is room again after the limit was reached: one part
 /// in this many.
 const RELIEF: u64 = 64;
+
+/// The distance below the limit from which on free memory is returned to the system: one part in
+/// this many.
+const NEAR: u64 = 16;
+
+/// The part of the time in which free memory may be returned to the system: one in this many.
+const GIVE_BACK_SHARE: u32 = 50;
 
 /// Half of the memory of the machine or the control group, in bytes; `None` if the system doesn't
 /// tell.
@@ -41,19 +50,37 @@ pub fn default_limit_bytes() -> Option<u64> {
 pub struct Memory {
     /// The root of the system's files that tell memory use; `None` for no measurements.
     root: Option<PathBuf>,
+    /// The bytes in use as somebody else tells them.
+    told_bytes: Option<Arc<AtomicU64>>,
     default_limit_bytes: Option<u64>,
     is_full: AtomicBool,
     /// Whether a measurement was noted yet.
     is_known: AtomicBool,
     used_bytes: AtomicU64,
+    /// About the bytes that rows have taken since the last measurement.
+    taken_bytes: AtomicU64,
     limit_bytes: AtomicU64,
     claims: Mutex<Claims>,
 }
 
 impl Memory {
-    /// The memory of this process, by the files of the system.
-    pub fn of_process() -> Memory {
-        Memory::told_below(Path::new("/"))
+    /// The memory of this process, by the files of the system, unless the options tell it.
+    pub fn of_process(options: &MemoryOptions) -> Memory {
+        match &options.told_bytes {
+            Some(told_bytes) => Memory {
+                told_bytes: Some(told_bytes.clone()),
+                ..Memory::default()
+            },
+            None => Memory::told_below(Path::new("/")),
+        }
+    }
+
+    /// The bytes in use at this moment, if anybody tells.
+    fn used_bytes_now(&self) -> Option<u64> {
+        match &self.told_bytes {
+            Some(told_bytes) => Some(told_bytes.load(Ordering::Relaxed)),
+            None => limits::used_bytes(self.root.as_deref()?),
+        }
     }
 
     fn told_below(root: &Path) -> Memory {
@@ -69,6 +96,20 @@ impl Memory {
         self.is_full.load(Ordering::Relaxed)
     }
 
+    /// Notes that a row is about to take so many bytes. Returns whether there is room for it, by the
+    /// last measurement and by what was taken since.
+    pub fn take(&self, bytes: u64) -> bool {
+        if self.is_full() {
+            return false;
+        }
+        if !self.is_known.load(Ordering::Relaxed) {
+            return true;
+        }
+        let taken_bytes = self.taken_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let used_bytes = self.used_bytes.load(Ordering::Relaxed);
+        used_bytes.saturating_add(taken_bytes) <= self.limit_bytes()
+    }
+
     /// The limit in bytes, as it was noted last.
     pub fn limit_bytes(&self) -> u64 {
         self.limit_bytes.load(Ordering::Relaxed)
@@ -77,6 +118,7 @@ impl Memory {
     /// Notes the bytes in use and the limit.
     pub fn note(&self, used_bytes: u64, limit_bytes: u64) {
         self.is_known.store(true, Ordering::Relaxed);
+        self.taken_bytes.store(0, Ordering::Relaxed);
         self.used_bytes.store(used_bytes, Ordering::Relaxed);
         self.limit_bytes.store(limit_bytes, Ordering::Relaxed);
         let before = self.is_full();
@@ -101,18 +143,42 @@ impl Memory {
     /// Measures once and notes the result. Returns the bytes in use and the limit, if the system
     /// tells both.
     pub fn look(&self, options: &MemoryOptions) -> Option<(u64, u64)> {
-        let used_bytes = limits::used_bytes(self.root.as_deref()?)?;
-        let limit_bytes = options.limit_bytes.or(self.default_limit_bytes)?;
+        let (used_bytes, limit_bytes) = self.measure(options)?;
         self.note(used_bytes, limit_bytes);
         Some((used_bytes, limit_bytes))
+    }
+
+    fn measure(&self, options: &MemoryOptions) -> Option<(u64, u64)> {
+        let used_bytes = self.used_bytes_now()?;
+        let limit_bytes = options.limit_bytes.or(self.default_limit_bytes)?;
+        Some((used_bytes, limit_bytes))
+    }
+
+    /// Looks, and near the limit has memory that is free within the process returned to the system
+    /// before.
+    async fn look_closely(
+        &self,
+        options: &MemoryOptions,
+        pause: &mut GiveBackPause,
+    ) -> Option<(u64, u64)> {
+        let (used_bytes, limit_bytes) = self.measure(options)?;
+        let is_near = used_bytes > limit_bytes - limit_bytes / NEAR;
+        if is_near && self.told_bytes.is_none() && pause.is_over() {
+            let began = Instant::now();
+            // It takes some milliseconds for each GB.
+            let _ = tokio::task::spawn_blocking(options.give_back).await;
+            pause.begin(began.elapsed());
+        }
+        self.look(options)
     }
 
     /// Measures until the future is dropped. Returns if the system tells nothing.
     pub async fn watch(&self, mut options: watch::Receiver<MemoryOptions>, metrics: Metrics) {
         let mut has_told = false;
+        let mut pause = GiveBackPause::default();
         loop {
             let now = options.borrow_and_update().clone();
-            match self.look(&now) {
+            match self.look_closely(&now, &mut pause).await {
                 Some((used_bytes, limit_bytes)) => {
                     metrics.set_memory(used_bytes, limit_bytes);
                     has_told = true;
@@ -138,10 +204,25 @@ impl Memory {
     }
 }
 
+/// The time for which no memory is returned to the system after it was.
+#[derive(Debug, Default)]
+struct GiveBackPause {
+    until: Option<Instant>,
+}
+
+impl GiveBackPause {
+    fn is_over(&self) -> bool {
+        self.until.is_none_or(|until| Instant::now() >= until)
+    }
+
+    fn begin(&mut self, took: Duration) {
+        self.until = Some(Instant::now() + GIVE_BACK_SHARE * took);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::time::Duration;
 
     use super::*;
 
@@ -155,6 +236,7 @@ mod tests {
         let (_options, receiver) = watch::channel(MemoryOptions {
             limit_bytes: Some(1024),
             check_interval: Duration::from_millis(1),
+            ..MemoryOptions::default()
         });
         let memory = Memory::told_below(root.path());
         let watching = memory.watch(receiver, Metrics::new());

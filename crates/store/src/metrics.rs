@@ -10,7 +10,7 @@ mod turn_families;
 use std::sync::Arc;
 use std::time::Duration;
 
-use foreign::ForeignCounter;
+use foreign::{ForeignCounter, ForeignGauge};
 use prometheus::{
     Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
     IntGaugeVec, Opts, Registry, TextEncoder,
@@ -78,6 +78,7 @@ pub struct Metrics {
     write_time_regressions: IntCounterVec,
     searches_refused: IntCounterVec,
     searches: IntCounterVec,
+    searches_short: IntCounterVec,
     memory_used: IntGaugeVec,
     memory_limit: IntGaugeVec,
     clock_lead: GaugeVec,
@@ -99,6 +100,8 @@ pub struct IndexMetrics {
     pub request_latency: Histogram,
     /// The number of searches by plan, in the order of [`SearchPlan::ALL`].
     searches: [IntCounter; SearchPlan::ALL.len()],
+    /// The number of answers that may lack rows, as the index has had no room for some.
+    pub short: IntCounter,
     /// The number of rows in the index.
     pub size: IntGauge,
     /// The bytes that the index takes.
@@ -304,6 +307,12 @@ impl Metrics {
                 "Searches refused because there were too many",
                 &["reason"],
             ),
+            searches_short: counter(
+                &registry,
+                "searches_short_total",
+                "Answers that may lack rows, as the index has had no room for some",
+                INDEX,
+            ),
             memory_used: gauge(
                 &registry,
                 "memory_used_bytes",
@@ -398,6 +407,7 @@ impl Metrics {
             searches,
             counters: self.counters.clone(),
             request_latency: self.request_latency.with_label_values(&labels),
+            short: self.searches_short.with_label_values(&labels),
             size: self.index_size.with_label_values(&labels),
             memory: MemoryMetrics {
                 graph,
@@ -439,7 +449,7 @@ impl Metrics {
 
     /// Counts a search that was refused. The reason is `admission` if more came than are taken in
     /// at a time, `deadline` if the search could not have begun in time, or `behind` if the index
-    /// lacked acknowledged writes until then.
+    /// lacked acknowledged writes until then, or `short` if the answer might have lacked rows.
     pub fn search_refused(&self, reason: &str) {
         self.searches_refused.with_label_values(&[reason]).inc();
         self.counters.count(Event::Refusal, 1);
@@ -466,6 +476,7 @@ impl Metrics {
         let labels = [name.keyspace.as_str(), name.index.as_str()];
         // Removing a series that a family doesn't have is an error, and harmless.
         let _ = self.request_latency.remove_label_values(&labels);
+        let _ = self.searches_short.remove_label_values(&labels);
         let _ = self.index_size.remove_label_values(&labels);
         let _ = self.index_mapped.remove_label_values(&labels);
         let _ = self.indexing_lag.remove_label_values(&labels);
@@ -525,6 +536,15 @@ impl Metrics {
             .and_then(|counter| self.registry.register(Box::new(counter)));
         if let Err(error) = shown {
             tracing::debug!(%error, name, "a counter is not shown");
+        }
+    }
+
+    /// Shows a gauge of the process around the service.
+    pub fn show_gauge(&self, name: &str, help: &str, labels: &[&str], read: ReadCounts) {
+        let shown = ForeignGauge::new(name, help, labels, read)
+            .and_then(|gauge| self.registry.register(Box::new(gauge)));
+        if let Err(error) = shown {
+            tracing::debug!(%error, name, "a gauge is not shown");
         }
     }
 

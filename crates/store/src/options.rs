@@ -8,6 +8,7 @@ mod scrub;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use client_memory::Shares;
@@ -61,6 +62,8 @@ pub struct StoreOptions {
     pub inline_searches_within: Duration,
     /// The most values that a filter of a search may have. A tuple counts by its elements.
     pub filter_values_max: usize,
+    /// What becomes of a search whose answer may lack rows.
+    pub when_short: WhenShort,
     /// Whether the HTTP API has the test hooks under `/api/internals`.
     pub internals: bool,
     /// Checks logins at the HTTP API; `None` lets everybody in.
@@ -105,13 +108,38 @@ pub struct ScanOptions {
 
 /// The memory that the process may take. At the limit new rows wait; the metric
 /// `index_rows_without_room` counts them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct MemoryOptions {
     /// The limit for memory that the system can't take back. `None` for the memory of the machine
     /// or the control group, less a hundredth of it or 200 MB, whichever is more.
     pub limit_bytes: Option<u64>,
     /// The interval at which memory use is measured.
     pub check_interval: Duration,
+    /// Returns memory that the allocator keeps free to the system. It is called while the use is
+    /// near the limit.
+    pub give_back: fn(),
+    /// The bytes in use as somebody else tells them, in tests; `None` if they are measured.
+    pub told_bytes: Option<Arc<AtomicU64>>,
+}
+
+impl PartialEq for MemoryOptions {
+    fn eq(&self, other: &MemoryOptions) -> bool {
+        let told = |options: &MemoryOptions| options.told_bytes.as_ref().map(Arc::as_ptr);
+        (self.limit_bytes, self.check_interval) == (other.limit_bytes, other.check_interval)
+            && std::ptr::fn_addr_eq(self.give_back, other.give_back)
+            && told(self) == told(other)
+    }
+}
+
+/// What becomes of a search where the answer may lack rows, as the index has had no room for some.
+/// Where the rows are in this process they are read, and no answer lacks any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenShort {
+    /// The answer says so.
+    #[default]
+    Answer,
+    /// The search is refused.
+    Error,
 }
 
 /// The place of full vectors, from which answers are measured. The graphs of indexes, with compact
@@ -136,12 +164,16 @@ pub struct SnapshotOptions {
     /// The time from one snapshot to the next, if something has changed. `None` means that none is
     /// taken or opened. An index is also saved when its build ends and when the service stops.
     pub interval: Option<Duration>,
+    /// The longest time that the opening of a snapshot waits for memory that is about to be freed.
+    /// It waits on a thread of its own, in real time.
+    pub memory_wait: Duration,
 }
 
 impl Default for SnapshotOptions {
     fn default() -> SnapshotOptions {
         SnapshotOptions {
             interval: Some(Duration::from_secs(300)),
+            memory_wait: Duration::from_secs(5),
         }
     }
 }
@@ -168,6 +200,7 @@ impl Default for StoreOptions {
             tasks: Registry::default(),
             inline_searches_within: INLINE_WITHIN,
             filter_values_max: 100_000,
+            when_short: WhenShort::default(),
             internals: false,
             doorkeeper: None,
             shutdown_timeout: Duration::from_secs(10),
@@ -243,6 +276,8 @@ impl Default for MemoryOptions {
         MemoryOptions {
             limit_bytes: None,
             check_interval: Duration::from_secs(1),
+            give_back: || {},
+            told_bytes: None,
         }
     }
 }

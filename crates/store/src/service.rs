@@ -179,7 +179,12 @@ fn begin(
 
     let api = Api {
         engine: engine.clone(),
-        searches: SearchDoor::new(engine.clone(), compute.clone(), options.filter_values_max),
+        searches: SearchDoor::new(
+            engine.clone(),
+            compute.clone(),
+            options.filter_values_max,
+            options.when_short,
+        ),
         work: work.clone(),
         repairs: repairs.clone(),
         schedules: schedules.clone(),
@@ -262,7 +267,7 @@ fn watch_memory(
     tasks: &TaskTracker,
     cancel: &CancellationToken,
 ) -> (Arc<Memory>, watch::Sender<MemoryOptions>) {
-    let memory = Arc::new(Memory::of_process());
+    let memory = Arc::new(Memory::of_process(&options));
     // The first measurement comes before the first index is opened, which claims memory.
     memory.look(&options);
     let (sender, receiver) = watch::channel(options);
@@ -298,6 +303,11 @@ impl StoreHandle {
     /// Shows a counter of the process around the service among the metrics, with these labels.
     pub fn show_counter(&self, name: &str, help: &str, labels: &[&str], read: ReadCounts) {
         self.engine.metrics().show_counter(name, help, labels, read);
+    }
+
+    /// Shows a gauge of the process around the service among the metrics, with these labels.
+    pub fn show_gauge(&self, name: &str, help: &str, labels: &[&str], read: ReadCounts) {
+        self.engine.metrics().show_gauge(name, help, labels, read);
     }
 
     /// The addresses of the API, one for each listener of the options, in their order.

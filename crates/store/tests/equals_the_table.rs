@@ -6,12 +6,16 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use common::{Way, World, euclidean_score};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use scylla::value::CqlValue;
+use store_api::types::AnnRequest;
 
 /// The primary key of a table. All key columns are `int` and named by letters.
 struct Shape {
@@ -337,4 +341,82 @@ async fn an_index_equals_its_table_in_the_end(way: Way) {
     world.store.shutdown().await;
 }
 
-both_ways!(an_index_equals_its_table_in_the_end,);
+/// The distances are compared where the answer is whole. Otherwise it must say that it may not be.
+async fn check_whole_or_short(world: &World, way: Way, shape: &Shape) -> bool {
+    let query = [0.5f32, -3.0];
+    let search = AnnRequest::new(query.to_vec(), 1_000);
+    let client = &world.client;
+    let ask = async || {
+        let found = client.ann("ks", shape.table, &search, shape.keys).await;
+        found.expect("an answer")
+    };
+    if way == Way::InProcess {
+        let found = ask().await;
+        let expected = shape.expected(world, &query).await;
+        assert!(!found.is_short, "the rows are read");
+        assert_eq!(found.keys.len(), expected.len(), "{}", shape.table);
+        let mut expected: Vec<f32> = expected.into_values().collect();
+        expected.sort_unstable_by(|a, b| b.total_cmp(a));
+        for (told, expected) in found.similarity_scores.iter().zip(&expected) {
+            assert!((told - expected).abs() <= 1e-4 * expected.abs());
+        }
+        return false;
+    }
+    // The index learns of writes some time later.
+    let mut is_short = false;
+    common::eventually("the answer is whole, or says that it is not", async || {
+        let found = ask().await;
+        let expected = shape.expected(world, &query).await;
+        is_short = found.is_short;
+        is_short || found.keys.len() == expected.len()
+    })
+    .await;
+    is_short
+}
+
+async fn no_answer_is_short_in_silence_while_memory_runs_out(way: Way) {
+    const LIMIT_BYTES: u64 = 1 << 30;
+    let used_bytes = Arc::new(AtomicU64::new(0));
+    let world = World::start_with(way, |options| {
+        options.memory.limit_bytes = Some(LIMIT_BYTES);
+        options.memory.check_interval = Duration::from_millis(5);
+        options.memory.told_bytes = Some(used_bytes.clone());
+    });
+    let world = world.await;
+    for shape in SHAPES {
+        shape.create(&world).await;
+        // Rows do not expire while they are compared.
+        let statements = statements(shape, 900).into_iter();
+        let lasting = statements.filter(|statement| !statement.contains("USING TTL"));
+        let statements: Vec<String> = lasting.collect();
+        world.create_index(shape.table, shape.table).await;
+        world.wait_serving(shape.table).await;
+        let mut short = 0;
+        for (number, some) in statements.chunks(30).enumerate() {
+            let is_out = number % 3 > 0;
+            let bytes = if is_out { 2 * LIMIT_BYTES } else { 0 };
+            used_bytes.store(bytes, Ordering::Relaxed);
+            common::eventually("the service has looked", async || {
+                let metrics = world.get("/metrics").await;
+                metrics.contains(&format!("\nmemory_used_bytes {bytes}\n"))
+            })
+            .await;
+            write(&world, some).await;
+            short += usize::from(check_whole_or_short(&world, way, shape).await);
+        }
+        assert_eq!(short > 0, way == Way::Cql, "{short} of {}", shape.table);
+        used_bytes.store(0, Ordering::Relaxed);
+        assert_equal(&world, shape).await;
+        common::eventually("no row waits for room", async || {
+            let status = world.status(shape.table).await;
+            status.is_ok_and(|status| status.rows_without_room == 0)
+        })
+        .await;
+    }
+    world.store.shutdown().await;
+}
+
+both_ways!(
+    an_index_equals_its_table_in_the_end,
+    no_answer_is_short_in_silence_while_memory_runs_out,
+);

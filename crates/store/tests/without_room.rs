@@ -4,7 +4,9 @@
 mod common;
 
 use common::{Way, World};
-use store_api::types::{RepairRequest, TaskState};
+use store::WhenShort;
+use store_api::ClientError;
+use store_api::types::{AnnRequest, RepairRequest, TaskState};
 
 const DIMENSIONS: usize = 80;
 
@@ -41,7 +43,17 @@ async fn an_index_is_complete_when_its_rows_have_found_room(way: Way) {
     world.wait_serving("i").await;
     let status = world.status("i").await.unwrap();
     assert_eq!((status.count, status.rows_without_room), (0, 5));
-    assert!(world.indexed("i", &vector(0), &["k"]).await.is_empty());
+    // A service in the process of the rows reads them; another one says that it lacks some.
+    let search = AnnRequest::new(vector(0), 10);
+    let found = world.client.ann("ks", "i", &search, &["k"]).await.unwrap();
+    let expected = match way {
+        Way::Cql => (0, true),
+        Way::InProcess => (5, false),
+    };
+    assert_eq!((found.keys.len(), found.is_short), expected);
+    let short = world.metric("searches_short_total", "i").await;
+    let is_short = if found.is_short { 1.0 } else { 0.0 };
+    assert_eq!(short, Some(is_short));
     // A repair reports the missing rows, and that it can't add them.
     let task = world
         .client
@@ -142,7 +154,48 @@ async fn an_index_that_memory_has_no_room_for_is_built_as_far_as_there_is(way: W
     world.store.shutdown().await;
 }
 
+async fn a_search_that_may_lack_rows_is_refused_where_the_operator_wants_it(way: Way) {
+    let world = World::start_with(way, |options| {
+        options.memory.limit_bytes = Some(1);
+        options.when_short = WhenShort::Error;
+    });
+    let world = world.await;
+    world
+        .cql("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 80>)")
+        .await;
+    world.create_index("i", "t").await;
+    world.wait_serving("i").await;
+    let search = AnnRequest::new(vector(0), 10);
+    let none = world.client.ann("ks", "i", &search, &["k"]).await.unwrap();
+    assert!(!none.is_short, "nothing is missing");
+    insert(&world, 1).await;
+    match way {
+        Way::Cql => {
+            common::eventually("the search is refused", async || {
+                match world.client.ann("ks", "i", &search, &["k"]).await {
+                    Err(ClientError::Overloaded { message, .. }) => {
+                        message.contains("no room for some rows")
+                    }
+                    Err(error) => panic!("{error:?}"),
+                    Ok(found) => {
+                        assert!(found.keys.is_empty());
+                        false
+                    }
+                }
+            })
+            .await;
+            assert_eq!(world.status("i").await.unwrap().rows_without_room, 1);
+        }
+        Way::InProcess => {
+            let found = world.client.ann("ks", "i", &search, &["k"]).await.unwrap();
+            assert_eq!(found.keys.len(), 1);
+        }
+    }
+    world.store.shutdown().await;
+}
+
 both_ways!(
+    a_search_that_may_lack_rows_is_refused_where_the_operator_wants_it,
     an_index_is_complete_when_its_rows_have_found_room,
     an_index_that_is_opened_serves_when_it_has_the_rows_that_its_snapshot_lacks,
     an_index_that_memory_has_no_room_for_is_built_as_far_as_there_is,

@@ -4,7 +4,9 @@ mod resolve;
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+
+use store::WhenShort;
 
 use super::values::AddressMap;
 use crate::logging::LogFormat;
@@ -113,6 +115,11 @@ pub struct StoreSettings {
     /// the memory of the machine or the control group, less 1 % or 200 MB]
     #[arg(long, env = "VECTOR_STORE_MEMORY_LIMIT", value_name = "BYTES")]
     pub memory_limit: Option<Size>,
+
+    /// What a search gets while its index has had no room for some rows of the table: what the
+    /// index holds (`answer`; JSON says `"short": true`), or 503 (`error`) [default: answer]
+    #[arg(long, env = "ANNULUS_WHEN_SHORT", value_name = "WHAT")]
+    pub when_short: Option<AnswerOrError>,
 
     /// Interval at which used memory is measured [default: 1s]
     #[arg(
@@ -262,4 +269,20 @@ pub struct StoreSettings {
     /// Format of the log [default: text]
     #[arg(long, env = "ANNULUS_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
+}
+
+/// What becomes of a search whose answer may lack rows, in its form on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AnswerOrError {
+    Answer,
+    Error,
+}
+
+impl AnswerOrError {
+    fn when_short(self) -> WhenShort {
+        match self {
+            AnswerOrError::Answer => WhenShort::Answer,
+            AnswerOrError::Error => WhenShort::Error,
+        }
+    }
 }

@@ -5,7 +5,7 @@
 //! forgets what was not synced ([`storage::SimulatedDisk`]), files of snapshots that fail, tear and
 //! rot ([`machine::Simulation`]), and a clock that is set forward and back ([`clock`]). A seed
 //! decides what is written and when, what fails, how long each piece of work takes, and when the
-//! process dies.
+//! process dies. Its memory runs out, and there is some again.
 //!
 //! Five things hold, whatever happens:
 //!
@@ -13,7 +13,8 @@
 //!   nobody answered, and never with one that was refused ([`model`]).
 //! - *The log* gets no row below a time up to which it has been read, and none of those rows goes,
 //!   over restarts as well.
-//! - *The index* holds each row of the table with a vector, and no other, once it has had the time.
+//! - *The index* holds each row of the table with a vector, and no other, once it has had the time
+//!   and the memory. Until then its answers say that they may lack rows.
 //! - *Searches with filters* in CQL ([`searches`]) answer each row that satisfies the filter, once
 //!   and by its vector, LIMIT of them or as many as there are. They know all writes that were
 //!   acknowledged before, while others are on their way.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -48,6 +48,8 @@ const FILTERS_CHECKED: usize = 4;
 const PARTITIONS: u64 = 3;
 /// Number of clustering keys: keys are below it.
 const CLUSTERINGS: u64 = 4;
+/// The limit of the memory of a process.
+const MEMORY_BYTES: u64 = 1 << 30;
 const S: i64 = 1_000_000;
 
 type Failure = String;
@@ -74,6 +76,8 @@ pub struct World {
     /// The version of the last index.
     version: u128,
     has_index: bool,
+    /// The memory in use, which goes up to the limit and beyond.
+    used_bytes: Arc<AtomicU64>,
     /// The number of the last write.
     writes: i64,
     /// The latest timestamp of the server's own that was acknowledged.
@@ -136,6 +140,7 @@ impl World {
             reads: Vec::new(),
             version: 0,
             has_index: false,
+            used_bytes: Arc::default(),
             writes: 0,
             given: Arc::new(AtomicI64::new(i64::MIN)),
             found: BTreeMap::new(),
@@ -227,6 +232,17 @@ impl World {
         self.tell(format!("-- the clock is set by {seconds} s"));
     }
 
+    fn memory_is_out(&self) -> bool {
+        self.used_bytes.load(Ordering::Relaxed) > MEMORY_BYTES
+    }
+
+    /// Sets whether the process has more memory than it may have.
+    fn set_memory_out(&self, is_out: bool) {
+        let used_bytes = if is_out { 2 * MEMORY_BYTES } else { 0 };
+        self.used_bytes.store(used_bytes, Ordering::Relaxed);
+        self.tell(format!("-- memory is out: {is_out}"));
+    }
+
     /// Runs a process from the opening of the disk to its end.
     async fn run_process(&mut self, end: End) -> Result<(), Failure> {
         let mut process = self.open().await?;
@@ -241,6 +257,10 @@ impl World {
                     None => process.turns.try_take(Class::Ingest),
                 };
                 self.tell(format!("-- the graph is held: {}", process.held.is_some()));
+            }
+            if self.random.one_in(8) {
+                let is_out = self.memory_is_out();
+                self.set_memory_out(!is_out);
             }
             self.act(&mut process).await?;
         }
@@ -304,9 +324,12 @@ impl World {
         let mut options = StoreOptions::embedded(([127, 0, 0, 1], 0).into(), indexes);
         options.turns = turns.clone();
         options.snapshots.interval = Some(Duration::from_secs(3));
+        options.snapshots.memory_wait = Duration::ZERO;
         options.memory = MemoryOptions {
-            limit_bytes: Some(u64::MAX),
-            check_interval: Duration::from_secs(3600),
+            limit_bytes: Some(MEMORY_BYTES),
+            check_interval: Duration::from_millis(500),
+            told_bytes: Some(self.used_bytes.clone()),
+            ..MemoryOptions::default()
         };
         let database = Embedded::new(storage.clone());
         let database = Faulty::new(database, self.random.seed(), self.broken);
@@ -563,8 +586,14 @@ impl World {
         if let (Ok(found), Ok(before), Ok(after)) = (found, before, after)
             && before == after
         {
-            let (found, expected) = (found_distances(found), distances(&before));
-            if found != expected {
+            let is_short = found.is_short;
+            let (found, expected) = (found_distances(found.body), distances(&before));
+            // What has had no room is missing, and the answer says so.
+            let fits = match is_short {
+                true => is_part_of(&found, &expected),
+                false => found == expected,
+            };
+            if !fits {
                 return Err(format!(
                     "a search of the index finds {found:?} where the table has {expected:?}"
                 ));
@@ -655,6 +684,9 @@ impl World {
     /// Has the storage take writes again, and the graphs of indexes too.
     async fn heal(&mut self, process: &mut Process) -> Result<(), Failure> {
         process.held = None;
+        if self.memory_is_out() {
+            self.set_memory_out(false);
+        }
         let healed = async {
             while process.storage.health() != Health::Writable {
                 sleep(500).await;
@@ -797,8 +829,9 @@ impl World {
                     .await;
                 match found {
                     Ok(found) => {
-                        let found = found_distances(found);
-                        if found == expected {
+                        let is_short = found.is_short;
+                        let found = found_distances(found.body);
+                        if found == expected && !is_short {
                             return Ok(expected.len());
                         }
                         last = format!("it holds {found:?} where the table has {expected:?}");
@@ -823,6 +856,12 @@ fn distances(rows: &BTreeMap<Key, Shown>) -> BTreeMap<Key, f32> {
         Some((*key, (x - 1.0).powi(2) + (y - 1.0).powi(2)))
     });
     with_vector.collect()
+}
+
+/// Whether all that was found is expected, at that distance.
+fn is_part_of(found: &BTreeMap<Key, f32>, expected: &BTreeMap<Key, f32>) -> bool {
+    let mut found = found.iter();
+    found.all(|(key, distance)| expected.get(key) == Some(distance))
 }
 
 fn found_distances(found: Bytes) -> BTreeMap<Key, f32> {

@@ -4,13 +4,12 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
 use futures::future::BoxFuture;
 use storage::Storage;
 use storage::mutation::Write;
 use store_api::binary::Writer;
 use store_api::types::AnnRequest;
-use store_api::{Client, ClientError, LocalStore, Stores};
+use store_api::{Client, ClientError, LocalAnswer, LocalStore, Stores};
 use uuid::Uuid;
 
 use crate::fixture::Fixture;
@@ -34,7 +33,7 @@ impl LocalStore for Canned {
         _: &'a str,
         _: &'a str,
         search: AnnRequest,
-    ) -> BoxFuture<'a, Result<Bytes, ClientError>> {
+    ) -> BoxFuture<'a, Result<LocalAnswer, ClientError>> {
         let limit = search.limit.get();
         self.asked.lock().unwrap().push(limit);
         let mut rows = self.answers.lock().unwrap().pop_front().unwrap();
@@ -51,7 +50,10 @@ impl LocalStore for Canned {
                 };
                 storage.write(write).await.unwrap();
             }
-            Ok(writer.finish())
+            Ok(LocalAnswer {
+                body: writer.finish(),
+                is_short: false,
+            })
         })
     }
 

@@ -60,10 +60,14 @@ impl<'a> Columns<'a> {
 
 /// Turns the columns of an answer into rows.
 pub fn neighbours(answer: Answer, columns: Columns<'_>) -> Result<Neighbours, ClientError> {
-    match answer.form {
+    let neighbours = match answer.form {
         Form::Json => of_json(&answer.body, columns),
         Form::Binary => of_binary(answer.body, columns),
-    }
+    }?;
+    Ok(Neighbours {
+        is_short: neighbours.is_short || answer.is_short,
+        ..neighbours
+    })
 }
 
 /// Turns the columns of an answer in the binary form into rows.
@@ -98,6 +102,8 @@ pub fn of_binary(
         keys,
         column_values: values.collect::<Result<_, _>>()?,
         similarity_scores: rows.similarity_scores,
+        // The form has no place for it.
+        is_short: false,
     })
 }
 
@@ -116,6 +122,8 @@ fn of_json(
         similarity_scores: Vec<f32>,
         #[serde(default)]
         column_values: PrimaryKeys,
+        #[serde(default)]
+        short: bool,
     }
     let mut answer: Answer = serde_json::from_slice(body).map_err(|_| ClientError::InvalidJson)?;
     let count = answer.similarity_scores.len();
@@ -148,6 +156,7 @@ fn of_json(
         keys,
         column_values: columns,
         similarity_scores: answer.similarity_scores,
+        is_short: answer.short,
     })
 }
 
@@ -172,6 +181,33 @@ mod tests {
         let key = |p: i64, c: &str| vec![KeyValue::Json(p.into()), KeyValue::Json(c.into())];
         assert_eq!(found.keys, [key(1, "x"), key(2, "y")]);
         assert_eq!(found.similarity_scores, [1.0, 0.5]);
+    }
+
+    #[test]
+    fn an_answer_that_may_lack_rows_says_so_in_either_form() {
+        let json = |more: &str| {
+            let body = format!(r#"{{"primary_keys":{{"p":[]}},"similarity_scores":[]{more}}}"#);
+            (Form::Json, Bytes::from(body))
+        };
+        let mut writer = Writer::new([].into_iter(), 1, 0);
+        writer.column("p", 20, [].into_iter());
+        let binary = (Form::Binary, writer.finish());
+        for ((form, body), header, is_short) in [
+            (json(""), false, false),
+            (json(r#","short":true"#), false, true),
+            (json(r#","short":false"#), false, false),
+            (binary.clone(), false, false),
+            (binary, true, true),
+        ] {
+            let answer = Answer {
+                form,
+                is_exact: false,
+                is_short: header,
+                body,
+            };
+            let found = neighbours(answer, key(&["p"])).unwrap();
+            assert_eq!(found.is_short, is_short, "{form:?}, {header}");
+        }
     }
 
     #[test]

@@ -59,6 +59,8 @@ pub struct Answer {
     pub form: Form,
     /// Whether the service says that it has searched exactly.
     pub is_exact: bool,
+    /// Whether the service says that rows may be missing.
+    pub is_short: bool,
     /// The body.
     pub body: Bytes,
 }

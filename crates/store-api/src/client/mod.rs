@@ -125,6 +125,8 @@ pub struct Neighbours {
     /// The values of each column of `return_columns`, in their order: one for each row, `None` for
     /// null.
     pub column_values: Vec<Vec<Option<KeyValue>>>,
+    /// Whether rows may be missing, as the index has had no room for some rows of the table.
+    pub is_short: bool,
 }
 
 /// The value of a column, in the form that the service answered in.

@@ -22,7 +22,7 @@ use super::ask::{Answer, Ask, Form, Question};
 use super::transport::Connector;
 use super::uri::BaseUri;
 use crate::ClientError;
-use crate::types::{EXACT_HEADER, NodeStatus};
+use crate::types::{EXACT_HEADER, NodeStatus, SHORT_HEADER};
 
 /// Bytes of an answer beyond which it is refused. There is room for 100,000 rows, the most that a
 /// CQL query can ask for, with keys of 2 KiB.
@@ -133,6 +133,7 @@ impl Node {
         let status = response.status();
         let answered_in = Form::of_answer(response.headers());
         let is_exact = response.headers().contains_key(EXACT_HEADER);
+        let is_short = response.headers().contains_key(SHORT_HEADER);
         let body = Limited::new(response.into_body(), RESPONSE_BYTES_MAX)
             .collect()
             .await
@@ -156,6 +157,7 @@ impl Node {
             StatusCode::OK => Ok(Answer {
                 form: answered_in,
                 is_exact,
+                is_short,
                 body,
             }),
             _ if form == Form::Binary => Err(Refused::Form),

@@ -16,6 +16,10 @@ use super::{Filter, SearchDebug};
 /// does not know such searches would answer without it, as it passes over the field.
 pub const EXACT_HEADER: &str = "x-annulus-exact";
 
+/// The name of the header, of value `true`, of each answer that may lack rows, as the index has had
+/// no room for some. JSON has the field `short` for it, too.
+pub const SHORT_HEADER: &str = "x-annulus-short";
+
 /// `POST /api/v1/indexes/{keyspace}/{index}/ann`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AnnRequest {
@@ -103,6 +107,11 @@ pub struct AnnResponse {
     /// How the search was done, if the request has `debug`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub debug: Option<SearchDebug>,
+    /// Whether rows may be missing, as the index has had no room for some rows of the table.
+    /// `rows_without_room` of its status counts them.
+    #[serde(default, skip_serializing_if = "is_no")]
+    #[schema(default = false)]
+    pub short: bool,
 }
 
 /// Primary keys by column, in the order of the key. On the wire they are a JSON object.
@@ -201,6 +210,7 @@ mod tests {
             similarity_scores: vec![0.75],
             column_values: None,
             debug: None,
+            short: false,
         };
         let text = serde_json::to_string(&response).unwrap();
         assert_eq!(

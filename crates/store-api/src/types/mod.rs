@@ -9,7 +9,7 @@ mod repair;
 mod scrub;
 mod task;
 
-pub use ann::{AnnRequest, AnnResponse, EXACT_HEADER, PrimaryKeys};
+pub use ann::{AnnRequest, AnnResponse, EXACT_HEADER, PrimaryKeys, SHORT_HEADER};
 pub use debug::{SearchDebug, SearchPlan};
 pub use filter::{Filter, Restriction};
 pub use index::{IndexInfo, IndexOptions, IndexRecall, IndexState, IndexStatus};

@@ -81,6 +81,17 @@ pub struct Settled {
     pub gone: Vec<u32>,
 }
 
+impl Piece {
+    /// The number of changes that were refused for want of room.
+    pub fn without_room(&self) -> usize {
+        let refused = self
+            .made
+            .iter()
+            .filter_map(|made| made.result.as_ref().err());
+        refused.filter(|refused| refused.for_want_of_room()).count()
+    }
+}
+
 impl Drain {
     /// Begins without changes. Pieces are taken in with turns of `compute`.
     pub fn new(index: Arc<IndexHandle>, compute: Compute) -> Drain {

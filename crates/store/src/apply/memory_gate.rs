@@ -5,6 +5,10 @@ use std::sync::Arc;
 use crate::indexes::Refused;
 use crate::items::{Change, Operation};
 use crate::memory::Memory;
+use crate::observed::Observed;
+
+/// About the bytes that a row takes beside its vector: links of the graph, and its key twice.
+const ROW_BYTES: u64 = 512;
 
 /// The gate between changes and the index.
 ///
@@ -27,18 +31,17 @@ impl MemoryGate {
     pub fn sift(&mut self, changes: Vec<Change>) -> (Vec<Change>, Vec<Refused>) {
         if !self.memory.is_full() {
             self.places = 0;
-            return (changes, Vec::new());
         }
         let mut refused = Vec::new();
         let mut pass = changes;
         pass.retain(|change| {
-            let stays = match change.operation() {
-                Operation::Insert if self.places == 0 => false,
-                Operation::Insert => {
-                    self.places -= 1;
-                    true
+            let stays = match change {
+                Change::Insert { value, .. } => {
+                    let has_place = self.places > 0;
+                    self.places -= u64::from(has_place);
+                    has_place || self.memory.take(bytes_of(value))
                 }
-                Operation::Replace | Operation::Remove => true,
+                Change::Replace { .. } | Change::Remove { .. } => true,
             };
             if !stays {
                 let mib = self.memory.limit_bytes() >> 20;
@@ -63,10 +66,15 @@ impl MemoryGate {
     }
 }
 
+/// About the bytes that a row takes in an index, whose vectors may be in memory.
+fn bytes_of(value: &Observed) -> u64 {
+    let Observed::Vector(vector) = value;
+    ROW_BYTES + 2 * size_of_val(vector.as_slice()) as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observed::Observed;
 
     fn insert(id: u32) -> Change {
         let value = Observed::Vector(vec![0.0]);
@@ -81,7 +89,7 @@ mod tests {
     fn at_the_limit_only_as_many_come_as_have_gone() {
         let memory = Arc::new(Memory::default());
         let mut gate = MemoryGate::new(memory.clone());
-        memory.note(1, 2);
+        memory.note(1, 1 << 20);
         gate.gone(5);
         let (pass, refused) = gate.sift(vec![insert(0), insert(1)]);
         assert_eq!((ids(pass), refused), (vec![0, 1], vec![]));
@@ -111,5 +119,23 @@ mod tests {
         memory.note(1, 1 << 20);
         let (pass, _) = gate.sift(vec![insert(5)]);
         assert_eq!(ids(pass), [5]);
+    }
+
+    #[test]
+    fn rows_between_two_measurements_do_not_overstep_the_limit() {
+        const ROOM_BYTES: u64 = 100_000;
+        let memory = Arc::new(Memory::default());
+        let mut gates = [(); 2].map(|()| MemoryGate::new(memory.clone()));
+        memory.note(1 << 20, (1 << 20) + ROOM_BYTES);
+        let value = Observed::Vector(vec![0.0; 2_000]);
+        let mut came = 0;
+        for id in 0..100 {
+            let value = value.clone();
+            let changes = vec![Change::Insert { id, value }];
+            came += gates[id as usize % 2].sift(changes).0.len() as u64;
+        }
+        assert!(came > 0 && came * 8_000 <= ROOM_BYTES, "{came}");
+        memory.note(1 << 20, (1 << 20) + ROOM_BYTES);
+        assert_eq!(ids(gates[0].sift(vec![insert(7)]).0), [7], "measured again");
     }
 }

@@ -126,6 +126,7 @@ impl Applier {
     /// Goes on with the rows of a snapshot. `expired` are rows that are not among them and have to
     /// be read. With `to_reconcile`, rows that the coming scan does not find are removed.
     pub fn reopened(self, items: Items, expired: Vec<PrimaryKey>, to_reconcile: bool) -> Applier {
+        self.index.set_without_room(items.waiting());
         Applier {
             items,
             expired_before: expired,
@@ -208,8 +209,6 @@ impl Applier {
             if scan_ended && let Some(scanned) = scanned.take() {
                 self.end_reconciling();
                 self.drain_all().await?;
-                // An index that serves tells at once what it lacks.
-                self.show_waiting();
                 // The receiver may be gone.
                 let _ = scanned.send(());
             }
@@ -274,6 +273,8 @@ impl Applier {
             let changes = changes.collect();
             drop(keys);
             self.apply(changes);
+            // Rows that have found room are found by now.
+            self.show_waiting();
         }
     }
 
@@ -347,6 +348,7 @@ impl Applier {
     /// Notes what the graph has taken in.
     fn settle(&mut self, piece: Piece) {
         self.index.tending.wake();
+        self.index.add_without_room(piece.without_room());
         let settled = self.drain.settle(piece);
         for refused in &settled.refused {
             if refused.operation == Operation::Replace {
@@ -361,6 +363,7 @@ impl Applier {
         }
         self.index.metrics.inserted.inc_by(settled.inserted);
         self.retire(settled.gone);
+        self.show_waiting();
         self.slow_writers();
     }
 
@@ -511,8 +514,7 @@ impl Applier {
     }
 
     fn show_waiting(&self) {
-        let waiting = self.items.waiting();
-        self.index.metrics.without_room.set(waiting as i64);
+        self.index.set_without_room(self.items.waiting());
     }
 }
 

@@ -82,6 +82,12 @@ pub trait Database: Send + Sync + 'static {
         true
     }
 
+    /// Whether a search reads the rows of the table where the index has had no room for some of
+    /// them. That is right where rows are read by calls, and no other node holds them.
+    fn makes_up_for_rows(&self) -> bool {
+        false
+    }
+
     /// The index of that name that the database keeps itself, as far as is known at this moment.
     /// Never waits.
     fn own_index(&self, _name: &IndexName) -> Option<Arc<dyn OwnIndex>> {

@@ -7,7 +7,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, Request};
 use axum::response::{IntoResponse, Response};
 use store_api::binary::ANSWER_MEDIA_TYPE;
-use store_api::types::{AnnRequest, AnnResponse, EXACT_HEADER, Unavailable};
+use store_api::types::{AnnRequest, AnnResponse, EXACT_HEADER, SHORT_HEADER, Unavailable};
 
 use super::error::ApiError;
 use super::form::Form;
@@ -16,7 +16,7 @@ use super::request::Admitted;
 use super::{Listener, Shared};
 use crate::identity::IndexName;
 use crate::indexes::RankedRows;
-use crate::search::SearchError;
+use crate::search::{Lacking, SearchError};
 
 /// Finds the rows whose vectors are nearest: as many as the limit says, 100,000 at most.
 ///
@@ -51,6 +51,7 @@ use crate::search::SearchError;
     responses(
         (status = 200, description = "The nearest rows", headers(
             ("x-annulus-exact" = bool, description = "`true` if the request has `exact`"),
+            ("x-annulus-short" = bool, description = "`true` if rows may be missing, as `short` in JSON"),
         ), content(
             (AnnResponse = "application/json"),
             (Vec<u8> = "application/vnd.annulus.neighbours.v1"),
@@ -107,15 +108,20 @@ async fn search(
     };
     let is_exact = search.exact;
     let searches = &shared.api.searches;
-    let body = searches.search(name, search, admission, write).await?;
+    let lacking = Lacking::IsMadeUp;
+    let found = searches
+        .search(name, search, admission, lacking, write)
+        .await?;
     let media_type = HeaderValue::from_static(match answer {
         Form::Json => "application/json",
         Form::Binary => ANSWER_MEDIA_TYPE,
     });
-    let mut response = ([(CONTENT_TYPE, media_type)], body).into_response();
-    if is_exact {
-        let headers = response.headers_mut();
-        headers.insert(EXACT_HEADER, HeaderValue::from_static("true"));
+    let mut response = ([(CONTENT_TYPE, media_type)], found.body).into_response();
+    for (name, is_so) in [(EXACT_HEADER, is_exact), (SHORT_HEADER, found.is_short)] {
+        if is_so {
+            let headers = response.headers_mut();
+            headers.insert(name, HeaderValue::from_static("true"));
+        }
     }
     Ok(response)
 }

@@ -90,7 +90,8 @@ pub fn status_of(error: &SearchError) -> StatusCode {
         | SearchError::IndexBuilding { .. }
         | SearchError::Overloaded
         | SearchError::Behind(_)
-        | SearchError::BehindTime { .. } => StatusCode::SERVICE_UNAVAILABLE,
+        | SearchError::BehindTime { .. }
+        | SearchError::Short(_) => StatusCode::SERVICE_UNAVAILABLE,
         SearchError::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
@@ -153,6 +154,8 @@ fn no_answer(error: &SearchError, text: String) -> Response {
             behind_us: lag.behind_us,
         }),
         SearchError::Overloaded | SearchError::Behind(_) => overloaded(text),
+        // A database passes the text on. A reason would have it ask other services instead.
+        SearchError::Short(_) => (StatusCode::SERVICE_UNAVAILABLE, text).into_response(),
         SearchError::Internal(_) => failed(text),
         SearchError::MissingIndex(_)
         | SearchError::Unsuitable(_)

@@ -7,10 +7,9 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use axum::body::Bytes;
 use futures::future::BoxFuture;
 use store_api::types::{AnnRequest, SearchPlan};
-use store_api::{ClientError, LocalStore};
+use store_api::{ClientError, LocalAnswer, LocalStore};
 use uuid::Uuid;
 
 use super::Api;
@@ -19,7 +18,7 @@ use crate::filter::restricted_columns;
 use crate::identity::IndexName;
 use crate::indexes::RankedRows;
 use crate::options::ListenerOptions;
-use crate::search::{Admissions, SearchError};
+use crate::search::{Admissions, Found, Lacking, SearchError};
 
 /// The longest time that the statement which creates an index waits for it. Drivers give a
 /// statement ten seconds.
@@ -58,7 +57,7 @@ impl LocalStore for LocalDoor {
         keyspace: &'a str,
         index: &'a str,
         search: AnnRequest,
-    ) -> BoxFuture<'a, Result<Bytes, ClientError>> {
+    ) -> BoxFuture<'a, Result<LocalAnswer, ClientError>> {
         Box::pin(async move {
             let open = self.open.get().ok_or(ClientError::Unavailable)?;
             let name = IndexName {
@@ -114,14 +113,23 @@ impl LocalStore for LocalDoor {
 }
 
 impl Open {
-    async fn search(&self, name: IndexName, mut search: AnnRequest) -> Result<Bytes, ClientError> {
+    async fn search(
+        &self,
+        name: IndexName,
+        mut search: AnnRequest,
+    ) -> Result<LocalAnswer, ClientError> {
         self.leave_unkept(&name, &mut search);
         let admission = self.admissions.take(None, self.api.engine.metrics());
         let admission = admission.map_err(refused)?;
         let write = |rows: RankedRows<'_>| Ok(rows.binary());
         let searches = &self.api.searches;
-        let answer = searches.search(name, search, admission, write).await;
-        answer.map_err(refused)
+        // The node reads rows by itself, as it knows all of WHERE.
+        let lacking = Lacking::IsTold;
+        let found = searches
+            .search(name, search, admission, lacking, write)
+            .await;
+        let Found { body, is_short } = found.map_err(refused)?;
+        Ok(LocalAnswer { body, is_short })
     }
 
     /// Leaves out the restrictions on columns that an index is to keep but does not yet: the node
@@ -148,7 +156,9 @@ fn refused(error: SearchError) -> ClientError {
     let message = error.to_string();
     match &error {
         SearchError::NodeBootstrapping => ClientError::Unavailable,
-        SearchError::Overloaded | SearchError::Behind(_) => ClientError::overloaded(message),
+        SearchError::Overloaded | SearchError::Behind(_) | SearchError::Short(_) => {
+            ClientError::overloaded(message)
+        }
         SearchError::BehindTime { lag, .. } => ClientError::Behind {
             message,
             behind_us: lag.behind_us,

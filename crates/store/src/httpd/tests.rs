@@ -30,7 +30,7 @@ use crate::indexes::IndexHandle;
 use crate::indexes::tests::{identity, in_memory, insert};
 use crate::keys::{KeyColumn, KeySchema};
 use crate::metrics::Metrics;
-use crate::options::{RepairOptions, ScrubOptions};
+use crate::options::{RepairOptions, ScrubOptions, WhenShort};
 use crate::present::Present;
 
 struct Service {
@@ -102,7 +102,12 @@ impl Service {
         let base = format!("http://{}", bound.address());
         let api = Api {
             engine: engine.clone(),
-            searches: SearchDoor::new(engine.clone(), compute, FILTER_VALUES_MAX),
+            searches: SearchDoor::new(
+                engine.clone(),
+                compute,
+                FILTER_VALUES_MAX,
+                WhenShort::Answer,
+            ),
             work: work.clone(),
             repairs: Repairs::new(
                 database,

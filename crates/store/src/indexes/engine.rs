@@ -133,6 +133,12 @@ impl Engine {
         self.database.get()?.clock_lead()
     }
 
+    /// The database, if a search reads its rows where an index has had no room for some of them.
+    pub fn rows_to_search(&self) -> Option<&Arc<dyn Database>> {
+        let database = self.database.get();
+        database.filter(|database| database.makes_up_for_rows())
+    }
+
     /// Whether the schema has an index of that name.
     pub fn schema_has(&self, name: &IndexName) -> bool {
         let database = self.database.get();
@@ -209,7 +215,8 @@ impl Engine {
 
     /// The index that answers searches of the named one: of the indexes on its column that serve
     /// and have all columns that the search needs, the one that leaves the fewest restricted ones
-    /// to a filter, and of equal ones the newest (contract, section 1.6). So an index can be built
+    /// to a filter, and of equal ones one that lacks no rows, and the newest (contract, section
+    /// 1.6). So an index can be built
     /// anew beside the old one. A search that only an index under construction can answer gets its
     /// progress, even if others serve. A search that is [for one index](Needed::is_for_one) is
     /// answered by the named index or by none.
@@ -231,7 +238,8 @@ impl Engine {
         let fitting = of_column().filter(|index| serves(index) && fits(index));
         let best = fitting.min_by_key(|index| {
             let left = needed.left_by(&index.identity).count();
-            (left, Reverse(version_order(index.identity.version)))
+            let version = version_order(index.identity.version);
+            (left, index.lacks_rows(), Reverse(version))
         });
         if let Some(index) = best {
             return Ok(Routed {

@@ -34,6 +34,9 @@ pub struct IndexHandle {
     progress: AtomicU64,
     /// The bytes of the state that decides about rows.
     items_bytes: AtomicUsize,
+    /// The number of rows that wait for room. It belongs to this index, while the series belong to
+    /// its name, which an index that is built beside it has, too.
+    without_room: AtomicUsize,
 }
 
 impl IndexHandle {
@@ -64,6 +67,7 @@ impl IndexHandle {
             state: AtomicU8::new(0),
             progress: AtomicU64::new(0),
             items_bytes: AtomicUsize::new(0),
+            without_room: AtomicUsize::new(0),
         }
     }
 
@@ -110,6 +114,27 @@ impl IndexHandle {
         self.items_bytes.store(bytes, Ordering::Relaxed);
     }
 
+    /// The number of rows that wait for room in memory or on the disk. No search finds them.
+    pub fn rows_without_room(&self) -> usize {
+        self.without_room.load(Ordering::Acquire)
+    }
+
+    /// Whether rows wait for room. A search that looks before it begins, and after the index has
+    /// taken up the writes that the search must know, learns of each row that it may lack.
+    pub fn lacks_rows(&self) -> bool {
+        self.rows_without_room() > 0
+    }
+
+    /// Sets the number of rows that wait for room. Rows that have found room must be found before.
+    pub fn set_without_room(&self, rows: usize) {
+        self.without_room.store(rows, Ordering::Release);
+    }
+
+    /// Adds rows that are about to wait for room. They must still be found.
+    pub fn add_without_room(&self, rows: usize) {
+        self.without_room.fetch_add(rows, Ordering::AcqRel);
+    }
+
     /// The description of the index in the HTTP API. `now` is the time since the epoch by the clock
     /// of the database.
     pub fn info(&self, now: Duration) -> IndexInfo {
@@ -128,7 +153,7 @@ impl IndexHandle {
             status: self.state(),
             count: self.vectors.len(),
             build_progress: self.progress(),
-            rows_without_room: usize::try_from(self.metrics.without_room.get()).unwrap_or(0),
+            rows_without_room: self.rows_without_room(),
             changes_waiting: self.vectors.fresh_changes(),
             lag_seconds: self.freshness.lag(now).map(|lag| lag.as_secs_f64()),
             recall: self.vectors.recall(),
@@ -149,6 +174,9 @@ impl IndexHandle {
             .waiting
             .set(self.vectors.fresh_changes() as i64);
         self.metrics.size.set(self.vectors.len() as i64);
+        self.metrics
+            .without_room
+            .set(self.rows_without_room() as i64);
         let is_tended = self.tending.is_under_way();
         self.metrics.tending.set(i64::from(is_tended));
         for (series, k) in self.metrics.recall.iter().zip(SAMPLED_KS) {

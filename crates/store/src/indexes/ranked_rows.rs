@@ -13,7 +13,7 @@ use store_api::types::SearchDebug;
 use value::{CqlType, to_key_json};
 
 use super::plan::Plan;
-use super::returned::{ReturnedColumn, ReturnedValues};
+use super::returned::{ReturnedColumn, ReturnedValues, TooManyBytes};
 use crate::keys::{KeyColumn, KeySchema, Values};
 
 /// The limit for the room that is reserved for keys, in bytes. The reserve follows the length of
@@ -40,6 +40,19 @@ pub struct RankedRows<'a> {
     debug: Option<SearchDebug>,
     /// Whether a value has expired that decides about a row, or is shown.
     is_in_doubt: bool,
+    /// Whether the index lacked rows for want of room.
+    is_short: bool,
+}
+
+/// A row of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RankedRow<'a> {
+    /// The encoded key.
+    pub key: &'a [u8],
+    /// The distance and the similarity score.
+    pub scored: Scored,
+    /// The values that were asked for, as CQL serialises them; `None` for null.
+    pub values: Vec<Option<&'a [u8]>>,
 }
 
 impl<'a> RankedRows<'a> {
@@ -54,7 +67,14 @@ impl<'a> RankedRows<'a> {
             plan: None,
             debug: None,
             is_in_doubt: false,
+            is_short: false,
         }
+    }
+
+    /// Notes that the index lacks rows for want of room, so that the answer may lack some. The
+    /// binary form does not tell.
+    pub fn put_short(&mut self) {
+        self.is_short = true;
     }
 
     /// Notes that a value has expired that decides about one of the rows, or is shown.
@@ -121,6 +141,31 @@ impl<'a> RankedRows<'a> {
         self.scores.push(scored);
     }
 
+    /// Checks that the values beside the keys are no more than an answer may have.
+    ///
+    /// # Errors
+    /// If they are more.
+    pub fn check(&self) -> Result<(), TooManyBytes> {
+        ReturnedValues::check(self.returned.as_deref().unwrap_or_default())
+    }
+
+    /// The rows, nearest first, each with the values that were asked for.
+    pub fn rows(&self) -> Vec<RankedRow<'_>> {
+        let columns = self.returned.as_deref().unwrap_or_default();
+        let mut columns: Vec<_> = columns.iter().map(ReturnedValues::iter).collect();
+        let mut begin = 0;
+        let rows = self.ends.iter().zip(&self.scores);
+        let rows = rows.map(|(end, scored)| RankedRow {
+            key: &self.keys[std::mem::replace(&mut begin, *end)..*end],
+            scored: *scored,
+            values: columns
+                .iter_mut()
+                .map(|values| values.next().flatten())
+                .collect(),
+        });
+        rows.collect()
+    }
+
     /// Writes the answer in the binary form.
     pub fn binary(&self) -> Bytes {
         let scores = self.scores.iter();
@@ -154,7 +199,7 @@ impl<'a> RankedRows<'a> {
 
 impl Serialize for RankedRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let more = [self.returned.is_some(), self.debug.is_some()];
+        let more = [self.returned.is_some(), self.debug.is_some(), self.is_short];
         let fields = 3 + more.into_iter().filter(|is_there| *is_there).count();
         let mut answer = serializer.serialize_struct("AnnResponse", fields)?;
         answer.serialize_field("primary_keys", &Keys(self))?;
@@ -167,6 +212,9 @@ impl Serialize for RankedRows<'_> {
         }
         if let Some(debug) = &self.debug {
             answer.serialize_field("debug", debug)?;
+        }
+        if self.is_short {
+            answer.serialize_field("short", &true)?;
         }
         answer.end()
     }
@@ -282,6 +330,21 @@ mod tests {
         assert_eq!(pk.values, [&[0, 0, 0, 7][..], &[0, 0, 0, 8]]);
         assert_eq!((ck.name.as_str(), ck.typ), ("ck", 13));
         assert_eq!(ck.values, ["", "abc"]);
+    }
+
+    #[test]
+    fn an_answer_that_may_lack_rows_says_so() {
+        let schema = KeySchema {
+            partition: vec![column("pk", CqlType::Int)],
+            clustering: vec![],
+        };
+        let mut found = RankedRows::with_capacity(&schema, 0);
+        let json = |found: &RankedRows<'_>| serde_json::to_value(found).unwrap();
+        assert_eq!(json(&found).get("short"), None);
+        found.put_short();
+        assert_eq!(json(&found)["short"], json!(true));
+        let response: AnnResponse = serde_json::from_value(json(&found)).unwrap();
+        assert!(response.short);
     }
 
     #[test]

@@ -256,6 +256,11 @@ impl VectorIndex {
         }
     }
 
+    /// The primary key of the rows.
+    pub fn schema(&self) -> &KeySchema {
+        &self.schema
+    }
+
     /// The bytes held for the graph and its vectors, by component.
     pub fn memory(&self) -> ann::Memory {
         self.ann.memory()

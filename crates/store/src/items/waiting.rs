@@ -1,13 +1,14 @@
 //! Rows that wait to be read: the index had no room for them, or a snapshot lacks them.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use crate::keys::PrimaryKey;
 
-/// The keys of rows that wait. They have no order, as room for one row is room for any.
+/// The keys of rows that wait, in the order of their bytes. Room for one row is room for any, but a
+/// simulation has to do the same each time.
 #[derive(Debug, Default)]
 pub struct Waiting {
-    rows: HashSet<PrimaryKey>,
+    rows: BTreeSet<PrimaryKey>,
     key_bytes: usize,
 }
 
@@ -46,6 +47,6 @@ impl Waiting {
 
     /// The bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        self.key_bytes + self.rows.capacity() * size_of::<PrimaryKey>()
+        self.key_bytes + self.rows.len() * size_of::<PrimaryKey>()
     }
 }

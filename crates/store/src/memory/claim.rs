@@ -7,7 +7,7 @@
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use super::{Memory, limits};
+use super::Memory;
 
 /// The part of the limit, one in this many, by which claims may overstep it. An index at the limit
 /// is a little beyond it, by the rows between two measurements, and its need after a restart is an
@@ -77,8 +77,8 @@ impl Memory {
 
     /// The bytes in use now. If that can't be read, the bytes at the last measurement.
     fn used_now(&self) -> u64 {
-        let told = self.root.as_deref().and_then(limits::used_bytes);
-        told.unwrap_or_else(|| self.used_bytes.load(Ordering::Relaxed))
+        let now = self.used_bytes_now();
+        now.unwrap_or_else(|| self.used_bytes.load(Ordering::Relaxed))
     }
 }
 

@@ -1,12 +1,12 @@
-//! A counter of the process around the service, which is read when metrics are asked for.
+//! Counters and gauges of the process around the service, which are read when metrics are asked for.
 
 use std::sync::Arc;
 
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
-use prometheus::{IntCounterVec, Opts};
+use prometheus::{IntCounterVec, IntGaugeVec, Opts};
 
-/// Reads counts that only rise, each with the values of its labels.
+/// Reads counts, each with the values of its labels. Those of a counter only rise.
 pub type ReadCounts = Arc<dyn Fn() -> Vec<(Vec<&'static str>, u64)> + Send + Sync>;
 
 /// A counter whose counts somebody else keeps.
@@ -41,5 +41,41 @@ impl Collector for ForeignCounter {
             self.counter.with_label_values(&labels).inc_by(count);
         }
         self.counter.collect()
+    }
+}
+
+/// A gauge whose value somebody else keeps.
+pub struct ForeignGauge {
+    gauge: IntGaugeVec,
+    read: ReadCounts,
+}
+
+impl ForeignGauge {
+    /// The gauge of this name, with these labels.
+    pub fn new(
+        name: &str,
+        help: &str,
+        labels: &[&str],
+        read: ReadCounts,
+    ) -> prometheus::Result<ForeignGauge> {
+        Ok(ForeignGauge {
+            gauge: IntGaugeVec::new(Opts::new(name, help), labels)?,
+            read,
+        })
+    }
+}
+
+impl Collector for ForeignGauge {
+    fn desc(&self) -> Vec<&Desc> {
+        self.gauge.desc()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        self.gauge.reset();
+        for (labels, value) in (self.read)() {
+            let value = i64::try_from(value).unwrap_or(i64::MAX);
+            self.gauge.with_label_values(&labels).set(value);
+        }
+        self.gauge.collect()
     }
 }

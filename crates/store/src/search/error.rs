@@ -47,6 +47,12 @@ pub enum SearchError {
         /// How far it is behind that time.
         lag: Lag,
     },
+    /// The index has had no room for some rows, so the answer might lack them.
+    #[error(
+        "index {0} has had no room for some rows, which the answer may lack: give the service more memory or disk, \
+         or drop an index"
+    )]
+    Short(IndexName),
     /// A fault of the service.
     #[error("{0}")]
     Internal(String),

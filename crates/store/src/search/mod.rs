@@ -3,6 +3,7 @@
 
 mod admission;
 mod error;
+mod of_rows;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,13 +14,12 @@ use store_api::types::{AnnRequest, SearchPlan};
 use tokio::time::Instant;
 use traces::Trace;
 
-use crate::compute::{Compute, NotSearched};
+use crate::compute::Compute;
 use crate::counters::Event;
 use crate::filter::{Needed, RowFilter, Unsuitable, values_of};
 use crate::identity::{IndexIdentity, IndexName};
-use crate::indexes::{
-    Engine, IndexHandle, RankedRows, ReturnedColumn, Routed, Search, VectorError,
-};
+use crate::indexes::{Engine, IndexHandle, RankedRows, ReturnedColumn, Routed, Search};
+use crate::options::WhenShort;
 
 pub use admission::{Admission, Admissions};
 pub use error::SearchError;
@@ -35,16 +35,42 @@ pub struct SearchDoor {
     engine: Arc<Engine>,
     compute: Compute,
     filter_values_max: usize,
+    when_short: WhenShort,
+}
+
+/// What becomes of an answer that may lack rows, as the index has had no room for some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lacking {
+    /// The answer tells that it may lack some.
+    IsTold,
+    /// The rows of the table are read, if the database is in this process; else as
+    /// [`Lacking::IsTold`].
+    IsMadeUp,
+}
+
+/// An answer to a search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// The answer as it was written.
+    pub body: Bytes,
+    /// Whether rows may be missing, as the index has had no room for some.
+    pub is_short: bool,
 }
 
 impl SearchDoor {
     /// A door to the indexes of `engine`. Searches run on the threads of `compute`. A filter may
     /// have `filter_values_max` values.
-    pub fn new(engine: Arc<Engine>, compute: Compute, filter_values_max: usize) -> SearchDoor {
+    pub fn new(
+        engine: Arc<Engine>,
+        compute: Compute,
+        filter_values_max: usize,
+        when_short: WhenShort,
+    ) -> SearchDoor {
         SearchDoor {
             engine,
             compute,
             filter_values_max,
+            when_short,
         }
     }
 
@@ -60,8 +86,9 @@ impl SearchDoor {
         name: IndexName,
         search: AnnRequest,
         admission: Admission,
+        lacking: Lacking,
         write: impl Fn(RankedRows<'_>) -> Result<Bytes, String> + Send + Sync + 'static,
-    ) -> Result<Bytes, SearchError> {
+    ) -> Result<Found, SearchError> {
         let began = Instant::now();
         let question = self.question(&name, &search, &admission).await?;
         let index = question.index.clone();
@@ -81,12 +108,24 @@ impl SearchDoor {
             rows: search.limit.get().min(ROWS_MAX),
             search,
             write,
+            lacked_rows: index.lacks_rows(),
             trace: traces::current(),
         });
         let mut taken_in = index.doubts.watch();
-        let answer = loop {
-            if let Some(answer) = self.run(job.clone(), admission.deadline).await? {
-                break answer;
+        let database = self.engine.rows_to_search();
+        let to_make_up = database.filter(|_| lacking == Lacking::IsMadeUp);
+        let mut is_short = job.lacked_rows;
+        let found = loop {
+            if let Some(database) = to_make_up.filter(|_| is_short) {
+                break self.search_rows(database, job.clone()).await?;
+            }
+            match self.run(job.clone(), admission.deadline).await? {
+                Some(found) if found.is_short && to_make_up.is_some() => {
+                    is_short = true;
+                    continue;
+                }
+                Some(found) => break found,
+                None => {}
             }
             index.doubts.ask();
             let left = admission.time_left();
@@ -102,7 +141,15 @@ impl SearchDoor {
         let took = began.elapsed().as_secs_f64();
         job.question.requested.metrics.request_latency.observe(took);
         self.engine.metrics().counters().count(Event::Search, 1);
-        Ok(answer)
+        // A node in the process of the rows reads them.
+        if found.is_short && database.is_none() {
+            if self.when_short == WhenShort::Error {
+                self.engine.metrics().search_refused("short");
+                return Err(SearchError::Short(name));
+            }
+            job.question.requested.metrics.short.inc();
+        }
+        Ok(found)
     }
 
     /// Does a search once, in a turn of its own; see [`Job::run`].
@@ -110,21 +157,13 @@ impl SearchDoor {
         &self,
         job: Arc<Job<W>>,
         deadline: Instant,
-    ) -> Result<Option<Bytes>, SearchError>
+    ) -> Result<Option<Found>, SearchError>
     where
         W: Fn(RankedRows<'_>) -> Result<Bytes, String> + Send + Sync + 'static,
     {
         let rows = job.rows;
         let answer = self.compute.search(deadline, rows, move || job.run()).await;
-        answer.map_err(|error| match error {
-            NotSearched::TooLate => {
-                self.engine.metrics().search_refused("deadline");
-                SearchError::Overloaded
-            }
-            NotSearched::Stopped(_) | NotSearched::Panicked => {
-                SearchError::Internal(error.to_string())
-            }
-        })?
+        answer.map_err(|error| self.not_searched(&error))?
     }
 }
 
@@ -136,13 +175,16 @@ struct Job<W> {
     /// The most rows of the answer.
     rows: usize,
     write: W,
+    /// Whether the index lacked rows for want of room when it had taken up the writes that the
+    /// search must know.
+    lacked_rows: bool,
     trace: Option<Trace>,
 }
 
 impl<W: Fn(RankedRows<'_>) -> Result<Bytes, String>> Job<W> {
     /// Searches the index and writes the answer. `None` if a value that matters has just expired in
     /// one of its rows, which has to be read again first.
-    fn run(&self) -> Result<Option<Bytes>, SearchError> {
+    fn run(&self) -> Result<Option<Found>, SearchError> {
         let index = &self.question.index;
         let now_s = match index.freshness.acknowledged_us() {
             Some(_) => self.engine.now_s(),
@@ -158,12 +200,7 @@ impl<W: Fn(RankedRows<'_>) -> Result<Bytes, String>> Job<W> {
             returned: self.question.returned.as_deref(),
             exact: self.search.exact,
         });
-        let mut ranked = ranked.map_err(|error| match error {
-            VectorError::Query(_) | VectorError::TooManyBytes(_) => {
-                SearchError::Unsuitable(error.to_string())
-            }
-            VectorError::Internal(text) => SearchError::Internal(text),
-        })?;
+        let mut ranked = ranked?;
         if ranked.is_in_doubt() {
             return Ok(None);
         }
@@ -171,8 +208,13 @@ impl<W: Fn(RankedRows<'_>) -> Result<Bytes, String>> Job<W> {
         if self.search.debug {
             ranked.explain(&index.identity.name.index);
         }
-        let answer = (self.write)(ranked).map_err(SearchError::Internal)?;
-        Ok(Some(answer))
+        // A row that was found until then may have lost its place meanwhile.
+        let is_short = self.lacked_rows || index.lacks_rows();
+        if is_short {
+            ranked.put_short();
+        }
+        let body = (self.write)(ranked).map_err(SearchError::Internal)?;
+        Ok(Some(Found { body, is_short }))
     }
 }
 

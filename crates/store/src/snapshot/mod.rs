@@ -91,6 +91,9 @@ pub struct Snapshots {
     root: PathBuf,
     /// The interval of saves; `None`: snapshots are neither kept nor used.
     interval: Option<Duration>,
+    /// The longest wait for memory. An index that has just been given up is freed with the last
+    /// search of it.
+    memory_wait: Duration,
     /// The locked file, while this process works in the directory.
     lock: Mutex<Option<File>>,
     /// Held while a current snapshot is replaced or deleted.
@@ -109,6 +112,7 @@ impl Snapshots {
         Snapshots {
             root: indexes.directory.join("snapshots"),
             interval: options.interval,
+            memory_wait: options.memory_wait,
             lock: Mutex::default(),
             standing: Mutex::default(),
             turn: Semaphore::new(1),

@@ -26,9 +26,6 @@ const TTL_RESERVE: u32 = 20;
 /// twice as much while the list of them grows, and the key lies a second time in tables.
 const MEMORY_OF_ROWS: u64 = 3;
 
-/// The longest wait for memory. An index that has just been given up is freed with the last search
-/// of it.
-const FREED_WITHIN: Duration = Duration::from_secs(5);
 /// The interval at which memory is tried again.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -188,7 +185,7 @@ impl Snapshots {
 
     /// Claims memory for an index, and waits for a while for memory that is about to be freed.
     fn claim<'a>(&self, memory: &'a Memory, bytes: u64) -> Result<Claim<'a>, NoMemory> {
-        let until = Instant::now() + FREED_WITHIN;
+        let until = Instant::now() + self.memory_wait;
         loop {
             match memory.claim(bytes) {
                 Err(_) if Instant::now() < until && !self.stopping.is_cancelled() => {

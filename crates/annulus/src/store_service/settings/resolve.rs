@@ -12,8 +12,9 @@ use store::{
 use store_api::TokenSet;
 use turns::Turns;
 
-use super::StoreSettings;
+use super::{AnswerOrError, StoreSettings};
 use crate::exit::{Failure, lacks};
+use crate::heap;
 use crate::logging::LogFormat;
 use crate::settings::{DEFAULT_LOG, IndexVectors, filter_values, names, scrub, shares, snapshots};
 use crate::span::{bounded, distance, interval};
@@ -83,6 +84,8 @@ impl StoreSettings {
                     self.memory_usage_check_interval,
                     defaults.memory.check_interval,
                 )?,
+                give_back: heap::give_back,
+                ..defaults.memory
             },
             repair: RepairOptions {
                 schedule: repair_schedule,
@@ -98,6 +101,9 @@ impl StoreSettings {
                 .inline_searches_us
                 .map_or(defaults.inline_searches_within, Duration::from_micros),
             filter_values_max: filter_values(self.filter_values)?,
+            when_short: self
+                .when_short
+                .map_or(defaults.when_short, AnswerOrError::when_short),
             internals: self.internals.unwrap_or(false),
             ..StoreOptions::default()
         };
