@@ -14,7 +14,8 @@
 //! The index service gets the relations of WHERE as a filter, as far as it keeps their columns. The
 //! rows are checked for all of them. Where that leaves too few of all the neighbours that one
 //! answer can name, the rows of the access path are read instead, and ranked by their stored
-//! vectors. The same is done from the start where the access path names few rows.
+//! vectors. The same is done from the start where the access path names few rows, and where the
+//! index has had no room for some rows of the table.
 //!
 //! If the index keeps all that WHERE and the selection need, the index service in the same process
 //! answers alone at the consistency of one replica (`covered_page`). It knows every
@@ -154,7 +155,9 @@ impl Search<'_> {
         let mut requested = self.order.candidates.wanted(self.limit);
         loop {
             let before = self.database.storage.last_commit();
-            let named = self.candidates(requested, filter.clone()).await?;
+            let Some(named) = self.candidates(requested, filter.clone()).await? else {
+                return self.scanned_page().await;
+            };
             let count = named.len();
             let (page, alive) = self.page(named, before).await?;
             match Refill::after(self.limit, requested, count, alive) {
@@ -199,6 +202,10 @@ impl Search<'_> {
             Err(ClientError::Status { .. }) => return Ok(None),
             Err(error) => return Err(refused(error)),
         };
+        if neighbours.is_short {
+            note_short();
+            return self.scanned_page().await.map(Some);
+        }
         traces::note(|| {
             let named = neighbours.keys.len();
             format!("The index named {named} rows with their values, so no rows are read")
@@ -248,26 +255,30 @@ impl Search<'_> {
         collect_all(self.database, collector, self.parameters, values).await
     }
 
-    /// Asks the index service for the `wanted` nearest rows. The nearest come first.
+    /// Asks the index service for the `wanted` nearest rows. The nearest come first. `None` if the
+    /// index has had no room for some rows of the table.
     async fn candidates(
         &self,
         wanted: usize,
         filter: Option<types::Filter>,
-    ) -> Result<Vec<Named>, CqlError> {
+    ) -> Result<Option<Vec<Named>>, CqlError> {
         let search = AnnRequest {
             filter,
             ..self.search(wanted)
         };
         let neighbours = self.ask(search).await.map_err(refused)?;
+        if neighbours.is_short {
+            note_short();
+            return Ok(None);
+        }
         traces::note(|| format!("The index named {} rows", neighbours.keys.len()));
         let named = neighbours.keys.iter().zip(neighbours.similarity_scores);
-        named
-            .map(|(key, score)| {
-                let key = read_key(self.order, key);
-                let key = key.ok_or_else(|| refused(ClientError::InvalidJson))?;
-                Ok(Named { key, score })
-            })
-            .collect()
+        let named = named.map(|(key, score)| {
+            let key = read_key(self.order, key);
+            let key = key.ok_or_else(|| refused(ClientError::InvalidJson))?;
+            Ok(Named { key, score })
+        });
+        named.collect::<Result<_, _>>().map(Some)
     }
 
     /// A search for the `wanted` nearest rows.
@@ -394,6 +405,11 @@ impl Search<'_> {
             has_moved: false,
         }
     }
+}
+
+/// Traces why the rows are read in place of the index.
+fn note_short() {
+    traces::note(|| "The index has had no room for some rows, so all are ranked".to_owned());
 }
 
 fn read_key(order: &NearestOrder, key: &[KeyValue]) -> Option<Key> {

@@ -182,6 +182,32 @@ fn rows_that_are_gone_are_left_out() {
     );
 }
 
+#[test]
+fn all_rows_are_ranked_where_the_index_has_had_no_room_for_some() {
+    let (store, client) = FakeStore::start();
+    let films = films(client);
+    let short = answer(&[3]).replacen('{', r#"{"short":true,"#, 1);
+    store.answer(200, &short);
+    for (query, expected) in [
+        (
+            "SELECT id FROM films ORDER BY v ANN OF [1, 0.5, 0.1] LIMIT 2",
+            &["1", "2"][..],
+        ),
+        (
+            "SELECT id FROM films ORDER BY v ANN OF [1, 0.5, 0.1] LIMIT 10",
+            &["1", "2", "3"],
+        ),
+        (
+            "SELECT id FROM films WHERE title = 'two' ORDER BY v ANN OF [1, 0, 0] LIMIT 1 ALLOW FILTERING",
+            &["2"],
+        ),
+    ] {
+        let asked = store.requests();
+        assert_eq!(films.rows(query), expected, "{query}");
+        assert_eq!(store.requests(), asked + 1, "{query}");
+    }
+}
+
 /// The index still holds rows that the table has lost, and the query asks for more neighbours
 /// instead.
 #[test]
