@@ -28,6 +28,20 @@ use crate::catalog::VectorIndex;
 /// services look at the schema every second, and one that was away may be late. Microseconds.
 const NEW_FOR_MICROS: i64 = 30_000_000;
 
+/// The warning beside an answer that may lack rows which have had no room in the index.
+pub(super) const NO_ROOM_WARNING: &str = "The vector index has had no room for some rows of the table, so the answer may lack them: give the index \
+     service more memory or disk, or drop an index.";
+
+/// The rows that the index service has named.
+pub(super) struct Named {
+    /// The keys, nearest first.
+    pub(super) keys: Vec<Key>,
+    /// Whether the newest writes may be missing.
+    pub(super) is_stale: bool,
+    /// Whether rows may be missing that have had no room in the index.
+    pub(super) is_short: bool,
+}
+
 /// One execution of a query.
 pub(super) struct Search<'a> {
     pub(super) plan: &'a AnnPlan,
@@ -164,13 +178,12 @@ impl<'a> Search<'a> {
         searches.neighbours(index, request, &names).await
     }
 
-    /// Asks the index service for the keys of the `wanted` nearest rows, nearest first. The flag
-    /// tells whether the answer may lack the newest writes.
+    /// Asks the index service for the keys of the `wanted` nearest rows, nearest first.
     pub(super) async fn candidates(
         &self,
         searches: &mut QuerySearches<'_>,
         wanted: usize,
-    ) -> Result<(Vec<Key>, bool), CqlError> {
+    ) -> Result<Named, CqlError> {
         let request = |keeps_unnamed| AnnRequest {
             filter: condition::search_filter(self.restrictions(keeps_unnamed)),
             ..self.request_for(wanted)
@@ -192,7 +205,11 @@ impl<'a> Search<'a> {
                 .ok_or_else(|| refused(ClientError::InvalidJson))
         };
         let keys: Result<Vec<Key>, CqlError> = neighbours.keys.iter().map(key).collect();
-        Ok((keys?, is_stale))
+        Ok(Named {
+            keys: keys?,
+            is_stale,
+            is_short: neighbours.is_short,
+        })
     }
 
     /// The error for a search that failed in the index service. A service that does not know a new

@@ -9,7 +9,7 @@ use cql::wire::{Metadata, QueryParameters, Response, ResponseContext};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use query::refill::{self, Refill};
 
-use super::execution::{ReadBy, Search, add_to, unreadable};
+use super::execution::{NO_ROOM_WARNING, Named, ReadBy, Search, add_to, unreadable};
 use super::freshness::{STALE_WARNING, Searches};
 use super::key_read::{Key, Layout};
 use super::prepared::prepare_read;
@@ -90,25 +90,32 @@ impl Search<'_> {
         };
         let mut wanted = self.plan.candidates.wanted(self.limit);
         let mut searches = searches.of_query(self.plan.table.id);
-        let rows = loop {
-            let (keys, is_stale) = self.candidates(&mut searches, wanted).await?;
+        let (rows, is_short) = loop {
+            let Named {
+                keys,
+                is_stale,
+                is_short,
+            } = self.candidates(&mut searches, wanted).await?;
             if is_stale {
                 reading.context.warnings.push(STALE_WARNING.to_owned());
             }
             let rows = reading.rows(&keys).await?;
             match Refill::after(self.limit, wanted, keys.len(), rows.len()) {
-                Refill::Whole => break rows,
+                Refill::Whole => break (rows, is_short),
                 Refill::Short if !self.filters.is_empty() => {
                     return scan::answer(self, reading.context, node).await;
                 }
                 Refill::Short => {
                     let warning = refill::SHORT_WARNING.to_owned();
                     reading.context.warnings.push(warning);
-                    break rows;
+                    break (rows, is_short);
                 }
                 Refill::Ask(more) => wanted = more,
             }
         };
+        if is_short {
+            reading.context.warnings.push(NO_ROOM_WARNING.to_owned());
+        }
         let shape = reading.shape().await?;
         Ok(self.encoded(&rows, &shape.columns, &shape.layout, reading.context))
     }

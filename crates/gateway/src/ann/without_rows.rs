@@ -10,7 +10,7 @@ use query::asks_one_replica;
 use store_api::ClientError;
 use store_api::types::AnnRequest;
 
-use super::execution::Search;
+use super::execution::{NO_ROOM_WARNING, Search};
 use super::freshness::{STALE_WARNING, Searches};
 use super::key_read::Layout;
 use crate::inquiry::{Failure, Inquirer};
@@ -62,6 +62,9 @@ pub(super) async fn answer(
     let mut context = ResponseContext::default();
     if is_stale {
         context.warnings.push(STALE_WARNING.to_owned());
+    }
+    if found.is_short {
+        context.warnings.push(NO_ROOM_WARNING.to_owned());
     }
     let layout = Layout::of_shown(covered.columns.columns.len());
     Ok(Some(search.encoded(

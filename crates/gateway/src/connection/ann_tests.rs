@@ -656,6 +656,25 @@ async fn a_search_that_waits_in_vain_answers_what_the_index_knows_or_fails() {
 }
 
 #[tokio::test]
+async fn an_answer_that_may_lack_rows_for_want_of_room_comes_with_a_warning() {
+    for (more, is_short) in [("", false), (r#","short":true"#, true)] {
+        let mut setup = setup().await;
+        let id = setup.prepare().await;
+        setup.client.ask(&execute(&id, 1), 1).await;
+        let body = format!(r#"{{"primary_keys":{{"id":["a"]}},"similarity_scores":[1]{more}}}"#);
+        setup.store.neighbours(body.leak()).await;
+        let (stream, _) = setup.node.request().await;
+        let answer = Response::Rows(rows(&[("Alien", "a", true)], true));
+        let context = ResponseContext::new(stream);
+        setup.node.answer(&answer, &context).await;
+        let (context, told) = setup.client.response().await;
+        assert_eq!(names(&told), ["Alien"]);
+        let warned = context.warnings.iter().any(|one| one.contains("no room"));
+        assert_eq!(warned, is_short, "{:?}", context.warnings);
+    }
+}
+
+#[tokio::test]
 async fn nothing_waits_behind_a_search() {
     let mut setup = setup().await;
     let id = setup.prepare().await;
