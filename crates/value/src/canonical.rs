@@ -3,7 +3,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::CqlType;
-use crate::collection::{join_elements, join_entries, put_field};
+use crate::collection::{join_elements, join_entries, put_field, split_nullable_elements};
 use crate::elements::{Elements, Entries, Fields};
 use crate::{ValueError, compare, validate};
 
@@ -22,6 +22,29 @@ pub fn canonical(cql_type: &CqlType, bytes: &Bytes) -> Result<Bytes, ValueError>
     } else {
         Ok(bytes.clone())
     }
+}
+
+/// Splits the list that is bound to `IN ?` into its values, each in the form in which the database
+/// keeps it, as [`canonical`]. An element may be null, and an element of no bytes is null, too, if
+/// its type has no value of no bytes but [`Value::Empty`], as in Cassandra: so Apache's driver for
+/// Python writes a null.
+///
+/// # Errors
+/// If `bytes` is no list, or an element is neither null nor a value of type `element`.
+///
+/// [`Value::Empty`]: crate::Value::Empty
+pub fn canonical_values_or_nulls(
+    element: &CqlType,
+    bytes: &[u8],
+) -> Result<Vec<Option<Bytes>>, ValueError> {
+    let is_null = |bytes: &Bytes| bytes.is_empty() && element.takes_no_bytes();
+    split_nullable_elements(bytes)?
+        .into_iter()
+        .map(|value| match value.filter(|value| !is_null(value)) {
+            Some(value) => canonical(element, &value).map(Some),
+            None => Ok(None),
+        })
+        .collect()
 }
 
 /// Whether values of the type hold sets or maps that must be in order.

@@ -24,7 +24,7 @@ pub(crate) fn deserialize(cql_type: &CqlType, bytes: &[u8]) -> Result<Value, Val
 
 /// Decodes a value that is valid and in canonical form.
 fn decode(cql_type: &CqlType, bytes: &[u8]) -> Result<Value, ValueError> {
-    if bytes.is_empty() && may_be_empty(cql_type) {
+    if bytes.is_empty() && cql_type.takes_no_bytes() {
         return Ok(Value::Empty);
     }
     Ok(match cql_type {
@@ -98,25 +98,6 @@ fn fields(types: &[CqlType], bytes: &[u8]) -> Result<Vec<Option<Value>>, ValueEr
         .zip(types)
         .map(|(field, cql_type)| field?.map(|bytes| decode(cql_type, bytes)).transpose())
         .collect()
-}
-
-/// Whether an empty byte string is a [`Value::Empty`] of the type.
-fn may_be_empty(cql_type: &CqlType) -> bool {
-    matches!(
-        cql_type,
-        CqlType::Bigint
-            | CqlType::Boolean
-            | CqlType::Counter
-            | CqlType::Decimal
-            | CqlType::Double
-            | CqlType::Float
-            | CqlType::Inet
-            | CqlType::Int
-            | CqlType::Timestamp
-            | CqlType::Timeuuid
-            | CqlType::Uuid
-            | CqlType::Varint
-    )
 }
 
 fn each<'a>(

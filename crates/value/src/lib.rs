@@ -50,7 +50,7 @@ use num_bigint::BigInt;
 use uuid::Uuid;
 
 pub use calendar::iso_timestamp;
-pub use canonical::canonical;
+pub use canonical::{canonical, canonical_values_or_nulls};
 pub use collection::{
     join_elements, join_entries, join_vector, split_elements, split_entries,
     split_nullable_elements,

@@ -184,6 +184,25 @@ impl CqlType {
             _ => None,
         }
     }
+
+    /// Whether no bytes at all are a [`Value::Empty`](crate::Value::Empty) of the type.
+    pub fn takes_no_bytes(&self) -> bool {
+        matches!(
+            self,
+            CqlType::Bigint
+                | CqlType::Boolean
+                | CqlType::Counter
+                | CqlType::Decimal
+                | CqlType::Double
+                | CqlType::Float
+                | CqlType::Inet
+                | CqlType::Int
+                | CqlType::Timestamp
+                | CqlType::Timeuuid
+                | CqlType::Uuid
+                | CqlType::Varint
+        )
+    }
 }
 
 impl fmt::Display for CqlType {

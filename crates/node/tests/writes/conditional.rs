@@ -1,6 +1,6 @@
 //! Writes with conditions.
 
-use node::query::{Outcome, Parameters};
+use node::query::{BoundValue, Outcome, Parameters};
 
 use crate::fixture::Fixture;
 
@@ -113,7 +113,7 @@ fn a_condition_on_values_holds_or_shows_them() {
 fn a_write_of_nothing_is_checked_too() {
     let f = fixture().with(&["INSERT INTO one (k, v) VALUES (1, 1)"]);
     let update = "UPDATE one SET v = ? WHERE k = 1 IF v = 2";
-    let unset = [node::query::BoundValue::Unset];
+    let unset = [BoundValue::Unset];
     assert_eq!(f.bound(update, &unset), ["false | 1"]);
 }
 
@@ -171,4 +171,136 @@ fn null_is_equal_to_null_and_differs_from_all_else() {
     ] {
         assert!(!set(fails), "{fails}");
     }
+}
+
+/// A list of these elements as the protocol writes it; a null has the length -1.
+fn list(elements: &[Option<&[u8]>]) -> BoundValue {
+    let mut bytes = (elements.len() as i32).to_be_bytes().to_vec();
+    for element in elements {
+        let length = element.map_or(-1, |element| element.len() as i32);
+        bytes.extend_from_slice(&length.to_be_bytes());
+        bytes.extend_from_slice(element.unwrap_or_default());
+    }
+    BoundValue::Value(bytes.into())
+}
+
+#[test]
+fn a_list_bound_to_a_condition_may_hold_null() {
+    let columns = [
+        ("ascii", false),
+        ("bigint", true),
+        ("blob", false),
+        ("boolean", true),
+        ("date", false),
+        ("decimal", true),
+        ("double", true),
+        ("duration", false),
+        ("float", true),
+        ("inet", true),
+        ("int", true),
+        ("smallint", false),
+        ("text", false),
+        ("time", false),
+        ("timestamp", true),
+        ("timeuuid", true),
+        ("tinyint", false),
+        ("uuid", true),
+        ("varint", true),
+        ("frozen<list<int>>", false),
+        ("frozen<tuple<int, int>>", false),
+        ("set<int>", false),
+        ("vector<float, 2>", false),
+    ];
+    let definitions: Vec<String> = columns
+        .iter()
+        .enumerate()
+        .map(|(i, (cql_type, _))| format!("c{i} {cql_type}"))
+        .collect();
+    let f = Fixture::new().with(&[
+        &format!(
+            "CREATE TABLE job (id int PRIMARY KEY, n int, m map<text, int>, {})",
+            definitions.join(", ")
+        ),
+        "INSERT INTO job (id, n, m) VALUES (1, 0, {'b': 1})",
+    ]);
+    let applied = |column: &str, values: BoundValue| {
+        let update = format!("UPDATE job SET n = 1 WHERE id = 1 IF {column} IN ?");
+        f.bound(&update, &[values])[0].starts_with("true")
+    };
+    for (i, (cql_type, empty_is_null)) in columns.iter().enumerate() {
+        let column = format!("c{i}");
+        assert!(applied(&column, list(&[None])), "{cql_type}");
+        assert!(!applied(&column, list(&[])), "{cql_type}");
+        if *empty_is_null {
+            assert!(applied(&column, list(&[Some(b"")])), "{cql_type}");
+        }
+    }
+    // What is no null stays what it is: the empty text is one.
+    assert!(!applied("c12", list(&[Some(b"")])));
+    assert!(applied("m['a']", list(&[None])));
+    assert!(applied("m['a']", list(&[Some(b"")])));
+    assert!(!applied("m['b']", list(&[Some(b""), None])));
+    let one = 1_i32.to_be_bytes();
+    assert!(applied("m['b']", list(&[None, Some(&one)])));
+    assert!(applied("n", list(&[None, Some(&one)])));
+    assert!(!applied("n", list(&[None, Some(b"")])));
+    assert!(!applied("c10", list(&[Some(&one)])));
+    // A set without elements is null, as a column.
+    assert!(applied("c21", list(&[Some(&[0; 4])])));
+    // A null key is no key in WHERE.
+    let select = "SELECT n FROM job WHERE id IN ?";
+    let refused = f.refused(select, &[list(&[None])]);
+    assert!(refused.contains("null"), "{refused}");
+}
+
+#[test]
+fn nothing_is_said_to_be_applied_that_would_not_be_seen() {
+    let greatest = i64::MAX;
+    for delete in [
+        "DELETE FROM t USING TIMESTAMP ? WHERE k = 1 AND c = 1",
+        "DELETE FROM t USING TIMESTAMP ? WHERE k = 1 AND c > 0",
+        "DELETE FROM t USING TIMESTAMP ? WHERE k = 1",
+        "DELETE v FROM t USING TIMESTAMP ? WHERE k = 1 AND c = 1",
+    ] {
+        let timestamp = BoundValue::Value(greatest.to_be_bytes().to_vec().into());
+        let f = fixture();
+        let parameters = Parameters {
+            values: vec![timestamp],
+            ..Parameters::default()
+        };
+        f.execute(delete, parameters).unwrap();
+        for write in [
+            "INSERT INTO t (k, c, v) VALUES (1, 1, 5) IF NOT EXISTS",
+            "UPDATE t SET v = 5 WHERE k = 1 AND c = 1 IF v = null",
+            "BEGIN BATCH INSERT INTO t (k, c, v) VALUES (1, 1, 5); \
+             UPDATE t SET s = 1 WHERE k = 1 IF s = null; APPLY BATCH",
+        ] {
+            let refused = f.refused(write, &[]);
+            assert!(
+                refused.contains("timestamp 9223372036854775807"),
+                "{refused}"
+            );
+        }
+        assert!(f.rows("SELECT * FROM t").is_empty(), "{delete}");
+        // Another row of the partition may be written, unless the deletion covers it.
+        let other = "INSERT INTO t (k, c, v) VALUES (1, -1, 5) IF NOT EXISTS";
+        if delete.contains("c ") {
+            assert_eq!(f.rows(other), ["true"]);
+        }
+    }
+    // One timestamp less leaves room.
+    let f = fixture().with(&[&format!(
+        "DELETE FROM t USING TIMESTAMP {} WHERE k = 1 AND c = 1",
+        greatest - 1
+    )]);
+    let insert = "INSERT INTO t (k, c, v) VALUES (1, 1, 5) IF NOT EXISTS";
+    assert_eq!(f.rows(insert), ["true"]);
+    assert_eq!(f.rows("SELECT v FROM t"), ["5"]);
+    // A deletion wins over what has its timestamp.
+    f.run(&format!(
+        "INSERT INTO t (k, c, v) VALUES (1, 2, 5) USING TIMESTAMP {greatest}"
+    ));
+    let delete = "DELETE FROM t WHERE k = 1 AND c = 2 IF EXISTS";
+    assert_eq!(f.rows(delete), ["true"]);
+    assert_eq!(f.rows("SELECT c FROM t"), ["1"]);
 }

@@ -5,6 +5,7 @@ use cql::error::CqlError;
 use cql::wire::BoundValue;
 use value::{CqlType, split_elements};
 
+use super::prepare::invalid_value;
 use super::{Bound, PrepareContext, PreparedTerm, StatementClock, prepare_term};
 
 /// The values of an `IN`.
@@ -63,6 +64,33 @@ impl PreparedInList {
             PreparedInList::Whole(term) => term.marker(),
             PreparedInList::Terms(_) => None,
         }
+    }
+
+    /// The values as [`PreparedInList::evaluate`] gives them, where a list that is bound to `IN ?`
+    /// may have nulls in it: those of a condition, which may compare with null.
+    ///
+    /// # Errors
+    /// As [`PreparedInList::evaluate`], but for nulls in the list.
+    pub fn evaluate_with_nulls(
+        &self,
+        values: &[BoundValue],
+        clock: &StatementClock,
+    ) -> Result<Vec<Bound>, CqlError> {
+        let PreparedInList::Whole(term) = self else {
+            return self.evaluate(values, clock);
+        };
+        let bound = term
+            .marker()
+            .and_then(|index| values.get(usize::from(index)));
+        let Some(BoundValue::Value(bytes)) = bound else {
+            return self.evaluate(values, clock);
+        };
+        let values = value::canonical_values_or_nulls(&self.value_type(), bytes)
+            .map_err(|error| invalid_value(&term.name, &error.0))?;
+        let values = values.into_iter();
+        Ok(values
+            .map(|value| value.map_or(Bound::Null, Bound::Value))
+            .collect())
     }
 
     /// The values, in the order written, with repeats.

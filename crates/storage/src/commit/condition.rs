@@ -10,7 +10,9 @@ use super::overlay::Overlay;
 use crate::StorageError;
 use crate::key::{self, HEADER, ROW};
 use crate::layout::{Schema, TableSchema};
-use crate::mutation::{Change, Condition, PartitionMutation, RowPredicate, Write};
+use crate::mutation::{
+    CellChange, CellOperation, Change, Condition, PartitionMutation, RowPredicate, Write,
+};
 use crate::read::{Cell, Partition, Position, Row};
 use crate::record::{Liveness, Record};
 
@@ -63,8 +65,41 @@ pub(super) fn check(
             Change::DeleteRange { .. } | Change::DeletePartition { .. } => {}
         }
     }
+    if found.newest == i64::MAX && write.mutations.iter().filter(own).any(sets) {
+        return Err(StorageError::Invalid(format!(
+            "The condition holds, but nothing can be written: something of the row was written or \
+             deleted with the timestamp {}, the greatest there is, so nothing is newer. Write the \
+             row under another key, or drop and create the table",
+            i64::MAX
+        )));
+    }
     Ok(Checked::Holds {
         floor: found.newest.saturating_add(1),
+    })
+}
+
+/// Whether a mutation writes anything but deletions, which win over what has their timestamp.
+fn sets(mutation: &PartitionMutation) -> bool {
+    let are_set = |cells: &[CellChange]| {
+        let mut cells = cells.iter();
+        cells.any(|cell| match cell.change {
+            CellOperation::Set(_)
+            | CellOperation::AddToCounter(_)
+            | CellOperation::ReplaceElements(_)
+            | CellOperation::PutElements(_)
+            | CellOperation::SetListIndex { .. } => true,
+            CellOperation::Delete
+            | CellOperation::DeleteElements(_)
+            | CellOperation::DeleteListIndex { .. }
+            | CellOperation::RemoveListValues(_) => false,
+        })
+    };
+    mutation.changes.iter().any(|change| match change {
+        Change::Row { cells, marker, .. } => *marker || are_set(cells),
+        Change::Static { cells, .. } => are_set(cells),
+        Change::DeleteRow { .. } | Change::DeleteRange { .. } | Change::DeletePartition { .. } => {
+            false
+        }
     })
 }
 

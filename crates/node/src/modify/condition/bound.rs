@@ -95,7 +95,7 @@ impl BoundCondition {
             place: Place::of(&condition.column),
             column_type: condition.column.cql_type.clone(),
             part: binding.part(&condition.part)?,
-            test: binding.test(&condition.test, &condition.column.cql_type)?,
+            test: binding.test(condition)?,
         })
     }
 
@@ -205,8 +205,9 @@ impl Binding<'_> {
         })
     }
 
-    fn test(self, test: &Test, column_type: &CqlType) -> Result<BoundTest, CqlError> {
-        Ok(match test {
+    fn test(self, condition: &ColumnCondition) -> Result<BoundTest, CqlError> {
+        let column_type = &condition.column.cql_type;
+        Ok(match &condition.test {
             Test::Equal(term) => BoundTest::Equal(term.cql_type.clone(), self.compared(term)?),
             Test::NotEqual(term) => {
                 BoundTest::NotEqual(term.cql_type.clone(), self.compared(term)?)
@@ -222,7 +223,14 @@ impl Binding<'_> {
                 let value = not_null(self.compared(term)?, sign)?;
                 BoundTest::Order(term.cql_type.clone(), *comparison, value)
             }
-            Test::In(list) => self.one_of(list)?,
+            Test::In(list) => {
+                // The values of `IN ?` have the frozen type of a collection that isn't frozen.
+                let cql_type = match condition.part {
+                    Part::Whole => column_type.clone(),
+                    _ => list.value_type(),
+                };
+                self.one_of(list, cql_type)?
+            }
             Test::Like(term) => {
                 let pattern = not_null(self.compared(term)?, "LIKE")?;
                 let pattern = LikePattern::new(&pattern);
@@ -243,10 +251,9 @@ impl Binding<'_> {
         })
     }
 
-    fn one_of(self, list: &PreparedInList) -> Result<BoundTest, CqlError> {
-        let cql_type = list.value_type();
+    fn one_of(self, list: &PreparedInList, cql_type: CqlType) -> Result<BoundTest, CqlError> {
         let mut values = Vec::new();
-        for bound in list.evaluate(self.values, self.clock)? {
+        for bound in list.evaluate_with_nulls(self.values, self.clock)? {
             match bound {
                 Bound::Value(bytes) => values.push(comparable(&cql_type, bytes)),
                 Bound::Null => values.push(None),
