@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cql::error::CqlError;
 
+use crate::access::LoggedIn;
 use crate::access::login::Credentials;
 use crate::audit::{AuditLog, Category, login_line};
 use crate::database::Database;
@@ -33,7 +34,7 @@ pub(crate) async fn log_in(
     database: &Database,
     audit: Option<&Arc<AuditLog>>,
     attempt: Attempt,
-) -> Result<Arc<str>, CqlError> {
+) -> Result<LoggedIn, CqlError> {
     let logs = |log: &&Arc<AuditLog>| log.filter().has(Category::Auth);
     let log = audit.filter(logs);
     if let Some(log) = log {
@@ -79,7 +80,7 @@ struct Told {
 }
 
 impl Told {
-    async fn of_checked(self, role: Result<Arc<str>, CqlError>) -> Result<Arc<str>, CqlError> {
+    async fn of_checked(self, role: Result<LoggedIn, CqlError>) -> Result<LoggedIn, CqlError> {
         if (role.is_err() || self.is_told_always)
             && let Some(line) = self.line(&role)
         {
@@ -88,7 +89,7 @@ impl Told {
         role
     }
 
-    async fn of_unchecked(self, role: Result<Arc<str>, CqlError>) -> Result<Arc<str>, CqlError> {
+    async fn of_unchecked(self, role: Result<LoggedIn, CqlError>) -> Result<LoggedIn, CqlError> {
         match self.line(&role) {
             Some(line) if role.is_err() => self.log.write_unchecked(line).await?,
             Some(line) if self.is_told_always => self.log.write_login(line).await?,
@@ -97,7 +98,7 @@ impl Told {
         role
     }
 
-    fn line(&self, role: &Result<Arc<str>, CqlError>) -> Option<Vec<u8>> {
+    fn line(&self, role: &Result<LoggedIn, CqlError>) -> Option<Vec<u8>> {
         let error = role.as_ref().err().map(|error| &error.kind);
         login_line(&self.log, &self.source, self.name.as_deref(), error)
     }

@@ -9,6 +9,8 @@ use arc_swap::ArcSwapOption;
 use cql::wire::ProtocolVersion;
 use net::stream::TlsSession;
 
+use crate::access::LoggedIn;
+
 /// The most options of STARTUP that are kept of a connection, and the most bytes of them all.
 const OPTIONS_MAX: usize = 32;
 const OPTIONS_BYTES_MAX: usize = 2 << 10;
@@ -30,7 +32,7 @@ pub(crate) struct Client {
     /// Whether the client has to log in.
     asks_for_login: bool,
     /// The role that has logged in.
-    pub role: OnceLock<Arc<str>>,
+    pub role: OnceLock<LoggedIn>,
     /// The keyspace in use.
     pub keyspace: ArcSwapOption<String>,
     /// The statements that the connection has sent.

@@ -9,12 +9,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use cql::secret::Secret;
+use uuid::Uuid;
 
 use crate::{Catalog, log_table_name};
 
 /// A role: somebody who logs in, or a set of permissions that others are given.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Role {
+    /// The id that the role was created with: another role of the same name has another one. Nil
+    /// for a role that an earlier version has created.
+    pub id: Uuid,
     /// Whether the role may do everything.
     pub is_superuser: bool,
     /// Whether the role can log in.

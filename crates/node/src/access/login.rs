@@ -5,13 +5,13 @@
 //! one check, also if they come at once.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use cql::error::{CqlError, ErrorKind};
 use cql::secret::Secret;
 use net::seldom::Seldom;
 use schema::Catalog;
 
+use super::LoggedIn;
 use super::attempts::{self, Attempt, Attempts};
 
 /// The longest name and password, in bytes each, that are looked at.
@@ -63,6 +63,8 @@ pub struct Logins {
 pub(crate) struct Begun {
     attempt: attempts::Begun,
     role: String,
+    /// The role of that name, if there is one.
+    known: Option<LoggedIn>,
     can_login: bool,
 }
 
@@ -76,19 +78,16 @@ impl Begun {
     ///
     /// # Errors
     /// BadCredentials, the same for an unknown role and for a wrong password.
-    pub async fn end(self) -> Result<Arc<str>, CqlError> {
+    pub async fn end(self) -> Result<LoggedIn, CqlError> {
         let role = self.role;
         if !self.attempt.fits().await? {
             return Err(bad_credentials(format!(
                 "Provided username {role} and/or password are incorrect"
             )));
         }
-        match self.can_login {
-            true => Ok(role.into()),
-            false => Err(bad_credentials(format!(
-                "{role} is not permitted to log in"
-            ))),
-        }
+        self.known
+            .filter(|_| self.can_login)
+            .ok_or_else(|| bad_credentials(format!("{role} is not permitted to log in")))
     }
 }
 
@@ -120,6 +119,7 @@ impl Logins {
         Ok(Begun {
             attempt: attempt.inspect_err(|error| self.tell_of_crowd(error, address))?,
             can_login: known.is_some_and(|known| known.can_login),
+            known: LoggedIn::of(catalog, &role),
             role,
         })
     }
@@ -158,9 +158,9 @@ impl Logins {
 }
 
 /// The role that logs in by a certificate of this identity, if there is one and it may log in.
-pub(crate) fn role_of_identity(catalog: &Catalog, identity: &str) -> Option<Arc<str>> {
+pub(crate) fn role_of_identity(catalog: &Catalog, identity: &str) -> Option<LoggedIn> {
     let role = catalog.role_of_identity(identity)?;
-    catalog.roles[role].can_login.then(|| Arc::from(role))
+    LoggedIn::of(catalog, role).filter(|_| catalog.roles[role].can_login)
 }
 
 fn bad_credentials(message: String) -> CqlError {
@@ -169,6 +169,8 @@ fn bad_credentials(message: String) -> CqlError {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use schema::Role;
 
     use super::*;
@@ -180,7 +182,7 @@ mod tests {
             catalog: &Catalog,
             credentials: Credentials,
             address: IpAddr,
-        ) -> Result<Arc<str>, CqlError> {
+        ) -> Result<LoggedIn, CqlError> {
             self.begin(catalog, credentials, address)?.end().await
         }
     }

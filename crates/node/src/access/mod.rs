@@ -19,6 +19,7 @@ mod rights;
 mod slowing;
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cql::error::{CqlError, ErrorKind};
@@ -36,7 +37,66 @@ pub enum Actor {
     #[default]
     Anybody,
     /// This role, which has logged in.
-    Role(Arc<str>),
+    Role(LoggedIn),
+}
+
+/// A role that has logged in. If it is dropped, another role of its name is not the same one.
+/// Small, as the future of each request holds it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LoggedIn(Arc<RoleIdentity>);
+
+/// The name of a role, and the id that it was created with.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct RoleIdentity {
+    name: Arc<str>,
+    id: Uuid,
+}
+
+impl LoggedIn {
+    /// The role of this name; `None` if there is none.
+    pub fn of(catalog: &Catalog, name: &str) -> Option<LoggedIn> {
+        let id = catalog.roles.get(name)?.id;
+        let name = name.into();
+        Some(LoggedIn(Arc::new(RoleIdentity { name, id })))
+    }
+
+    /// The name of the role.
+    pub fn name(&self) -> &Arc<str> {
+        &self.0.name
+    }
+
+    /// Whether the catalog has this very role.
+    pub fn is_in(&self, catalog: &Catalog) -> bool {
+        let role = catalog.roles.get(&**self);
+        role.is_some_and(|role| role.id == self.0.id)
+    }
+
+    /// The rights of the role; `None` if it is gone, or may not log in any more.
+    pub fn rights(&self, catalog: &Catalog) -> Option<Rights> {
+        match self.is_in(catalog) {
+            true => Rights::of(catalog, self),
+            false => None,
+        }
+    }
+}
+
+#[cfg(test)]
+impl From<&str> for LoggedIn {
+    /// A role without an id, as tests make it.
+    fn from(name: &str) -> LoggedIn {
+        let id = Uuid::nil();
+        let name = name.into();
+        LoggedIn(Arc::new(RoleIdentity { name, id }))
+    }
+}
+
+impl Deref for LoggedIn {
+    type Target = str;
+
+    /// The name of the role.
+    fn deref(&self) -> &str {
+        &self.0.name
+    }
 }
 
 impl Actor {
@@ -44,7 +104,7 @@ impl Actor {
     ///
     /// # Errors
     /// Unauthorized if the node asks for no login.
-    pub fn role(&self) -> Result<&Arc<str>, CqlError> {
+    pub fn role(&self) -> Result<&LoggedIn, CqlError> {
         match self {
             Actor::Role(role) => Ok(role),
             Actor::Anybody => Err(unauthorized(
@@ -69,7 +129,7 @@ pub struct Access {
 #[derive(Default)]
 struct Known {
     version: Uuid,
-    by_role: HashMap<Arc<str>, Arc<Rights>>,
+    by_role: HashMap<LoggedIn, Arc<Rights>>,
 }
 
 impl Access {
@@ -90,7 +150,7 @@ impl Access {
     ///
     /// # Errors
     /// Unauthorized if the role is gone or may not log in any more.
-    pub fn rights(&self, catalog: &Catalog, role: &Arc<str>) -> Result<Arc<Rights>, CqlError> {
+    pub fn rights(&self, catalog: &Catalog, role: &LoggedIn) -> Result<Arc<Rights>, CqlError> {
         let mut known = lock(&self.rights);
         if known.version != catalog.version {
             // Of two versions the one in use last is kept. Requests that began before a change are
@@ -103,9 +163,10 @@ impl Access {
         if let Some(rights) = known.by_role.get(role) {
             return Ok(rights.clone());
         }
-        let rights = Arc::new(Rights::of(catalog, role).ok_or_else(|| {
+        let rights = Arc::new(role.rights(catalog).ok_or_else(|| {
             unauthorized(format!(
-                "The role {role} does not exist any more or may not log in: log in again"
+                "The role {} does not exist any more or may not log in: log in again",
+                role.name()
             ))
         })?);
         known.by_role.insert(role.clone(), rights.clone());
@@ -132,4 +193,42 @@ pub(crate) fn no_permission(role: &str, permission: Permission, resource: &Resou
     unauthorized(format!(
         "User {role} has no {permission} permission on {resource} or any of its parents"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::Role;
+
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn another_role_of_the_name_is_not_the_one_that_logged_in() {
+        let access = Access::by_login();
+        let role = |id| Role {
+            id: Uuid::from_u128(id),
+            can_login: true,
+            ..Role::default()
+        };
+        let mut catalog = fixtures::catalog();
+        let change = |catalog: &mut Catalog, id| {
+            catalog.version = Uuid::new_v4();
+            catalog.roles.insert("ada".to_owned(), Arc::new(role(id)));
+        };
+        change(&mut catalog, 0);
+        let first = LoggedIn::of(&catalog, "ada").unwrap();
+        assert!(access.rights(&catalog, &first).is_ok());
+        catalog.remove_role("ada");
+        change(&mut catalog, 7);
+        let second = LoggedIn::of(&catalog, "ada").unwrap();
+        assert!(access.rights(&catalog, &second).is_ok());
+        let refused = access.rights(&catalog, &first).unwrap_err();
+        assert!(refused.message.contains("log in again"), "{refused:?}");
+        // It doesn't own what it makes, either.
+        let made = Resource::Keyspace("ks".to_owned());
+        crate::roles::own(&mut catalog, &first, made.clone());
+        assert_eq!(catalog.roles["ada"].grants.get(&made), None);
+        crate::roles::own(&mut catalog, &second, made.clone());
+        assert!(catalog.roles["ada"].grants.contains_key(&made));
+    }
 }

@@ -160,18 +160,23 @@ impl Rights {
         table: &Table,
         catalog: &Catalog,
     ) -> Result<(), CqlError> {
+        let reads = permission == Permission::Select;
         let allowed = self.is_superuser
             || self.on_table(permission, &table.keyspace, Some(&table.name), true)
-            || permission == Permission::Select && (is_open(table) || self.indexes(table, catalog));
+            || reads && (is_open(table) || self.indexes(table, catalog));
         if allowed {
             return Ok(());
+        }
+        if reads && is_watched_by_index_services(table) {
+            let needed = Permission::VectorSearchIndexing;
+            return Err(no_permission(&self.role, needed, &Resource::AllKeyspaces));
         }
         let resource = Resource::Table(table.keyspace.clone(), table.name.clone());
         Err(no_permission(&self.role, permission, &resource))
     }
 
     /// Whether the role reads the table for an index service: the table has an index on vectors, or
-    /// is the log of one that has.
+    /// is the log of one that has, or tells of changes of the schema.
     fn indexes(&self, table: &Table, catalog: &Catalog) -> bool {
         let of_index_services = [
             Permission::VectorSearchIndexing,
@@ -182,6 +187,9 @@ impl Rights {
             .any(|permission| self.everywhere.has(permission))
         {
             return false;
+        }
+        if is_watched_by_index_services(table) {
+            return true;
         }
         let base = table.log_of.and_then(|base| catalog.table_by_id(base));
         !base.map_or(table, |base| base).indexes.is_empty()
@@ -197,6 +205,13 @@ fn is_of_system(keyspace: &str) -> bool {
 fn is_open(table: &Table) -> bool {
     OPEN_KEYSPACES.contains(&table.keyspace.as_str())
         && !CLOSED_TABLES.contains(&table.name.as_str())
+        && !is_watched_by_index_services(table)
+}
+
+/// Whether index services look at the table for changes of the schema. As in ScyllaDB, whoever may
+/// index nothing may not read it: such a service would find no index, and say that it serves.
+fn is_watched_by_index_services(table: &Table) -> bool {
+    table.keyspace == "system" && table.name == "group0_history"
 }
 
 #[cfg(test)]
@@ -279,5 +294,28 @@ mod tests {
             }
             assert!(!may(Permission::Select, "Odd Names"));
         }
+    }
+
+    #[test]
+    fn whoever_may_index_nothing_does_not_see_the_history_of_the_schema() {
+        let system = crate::system::SystemTables::new();
+        let history = system.table("system", "group0_history").unwrap();
+        let local = system.table("system", "local").unwrap();
+        let catalog = fixtures::catalog();
+        let everywhere = |permission| with_grants(&[(Resource::AllKeyspaces, permission)]);
+        for (rights, may) in [
+            (with_grants(&[]), false),
+            (everywhere(Permission::Select), false),
+            (everywhere(Permission::VectorSearchIndexing), true),
+            (everywhere(Permission::TextSearchIndexing), true),
+        ] {
+            let read = rights.need_on_table(Permission::Select, history, &catalog);
+            assert_eq!(read.is_ok(), may);
+            let local = rights.need_on_table(Permission::Select, local, &catalog);
+            assert_eq!(local, Ok(()));
+        }
+        let refused = with_grants(&[]).need_on_table(Permission::Select, history, &catalog);
+        let message = refused.unwrap_err().message;
+        assert!(message.contains("VECTOR_SEARCH_INDEXING"), "{message}");
     }
 }

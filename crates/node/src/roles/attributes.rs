@@ -1,12 +1,10 @@
 //! The attributes that a statement gives a role, with its password hashed.
 
-use std::sync::Arc;
-
 use cql::ast::{RoleAttributes, RolePassword, RoleStatement};
 use cql::error::CqlError;
 use cql::secret::Secret;
 
-use crate::access::{self, Hashing};
+use crate::access::{self, Hashing, LoggedIn};
 
 /// The longest password, in bytes. bcrypt takes the first 72 alone, as in Cassandra.
 const PASSWORD_BYTES_MAX: usize = 1_024;
@@ -43,12 +41,12 @@ impl Attributes {
     pub async fn hash(
         &mut self,
         statement: &RoleStatement,
-        actor: &Arc<str>,
+        actor: &LoggedIn,
         hashing: &Hashing,
     ) -> Result<(), CqlError> {
         let password = given(statement).and_then(|given| given.password.as_ref());
         if let Some(RolePassword::Plain(password)) = password {
-            self.salted_hash = Some(hashing.hash(actor, password.clone()).await?);
+            self.salted_hash = Some(hashing.hash(actor.name(), password.clone()).await?);
         }
         Ok(())
     }

@@ -10,10 +10,11 @@ use cql::ast::RoleStatement;
 use cql::error::CqlError;
 use net::tls::{IDENTITY_BYTES_MAX, is_identity};
 use schema::{Catalog, Permission, Permissions, Resource, Role};
+use uuid::Uuid;
 
 use super::attributes::Attributes;
 use super::{insufficient, own};
-use crate::access::{Rights, unauthorized};
+use crate::access::{LoggedIn, Rights, unauthorized};
 
 /// The most roles. Each change of the schema copies their list.
 const ROLES_MAX: usize = 10_000;
@@ -31,13 +32,14 @@ pub(super) struct Change {
     /// Whether the resource belongs to the system, so that the catalog does not list it.
     pub resource_is_of_system: bool,
     /// The role that executes the statement.
-    pub actor: Arc<str>,
+    pub actor: LoggedIn,
 }
 
 impl Change {
     /// Applies the change. Returns warnings.
     pub fn apply(&self, catalog: &mut Catalog) -> Result<Vec<String>, CqlError> {
-        let rights = Rights::of(catalog, &self.actor).ok_or_else(|| insufficient(&self.actor))?;
+        let rights = self.actor.rights(catalog);
+        let rights = rights.ok_or_else(|| insufficient(&self.actor))?;
         match &self.statement {
             RoleStatement::Create {
                 role,
@@ -106,6 +108,7 @@ impl Change {
             )));
         }
         let role = Role {
+            id: Uuid::new_v4(),
             is_superuser: self.attributes.superuser.unwrap_or(false),
             can_login: self.attributes.login.unwrap_or(false),
             salted_hash: self.attributes.salted_hash.clone(),
@@ -295,6 +298,8 @@ impl Change {
         if_not_exists: bool,
     ) -> Result<(), CqlError> {
         self.need(rights, Permission::Create, &Resource::AllRoles)?;
+        // Whoever has the certificate becomes the role, as whoever sets its password does.
+        self.need(rights, Permission::Alter, &Resource::Role(role.to_owned()))?;
         if !rights.is_superuser() {
             refuse_superuser(catalog, role, "add an identity to a role")?;
         }
@@ -374,6 +379,9 @@ fn refuse_superuser(catalog: &Catalog, name: &str, what: &str) -> Result<(), Cql
 
 #[cfg(test)]
 mod tests {
+    use cql::ast::{RoleAttributes, RolePassword};
+    use cql::secret::Secret;
+
     use super::*;
     use crate::fixtures;
 
@@ -404,16 +412,19 @@ mod tests {
         catalog
     }
 
-    fn apply(catalog: &mut Catalog, actor: &str, statement: RoleStatement) -> Result<(), String> {
-        let change = Change {
+    fn change(actor: &str, statement: RoleStatement) -> Change {
+        Change {
             attributes: Attributes::default(),
             statement,
             resource: None,
             permissions: Permissions::default(),
             resource_is_of_system: false,
             actor: actor.into(),
-        };
-        let changed = change.apply(catalog);
+        }
+    }
+
+    fn apply(catalog: &mut Catalog, actor: &str, statement: RoleStatement) -> Result<(), String> {
+        let changed = change(actor, statement).apply(catalog);
         changed.map(drop).map_err(|error| error.message)
     }
 
@@ -447,6 +458,152 @@ mod tests {
         apply(&mut catalog, "admin", grant("reader", "admin")).unwrap();
         apply(&mut catalog, "chief", revoke).unwrap();
         apply(&mut catalog, "chief", drop_identity).unwrap();
+    }
+
+    /// The role that whoever executes a statement can log in as from then on, or has the rights of:
+    /// by a password, an identity or a membership of its own. The new role of CREATE ROLE has no
+    /// rights.
+    fn becomes(statement: &RoleStatement) -> Option<&str> {
+        match statement {
+            RoleStatement::Alter {
+                role, attributes, ..
+            } => attributes.password.as_ref().map(|_| &**role),
+            RoleStatement::GrantRole { role, .. } | RoleStatement::AddIdentity { role, .. } => {
+                Some(role)
+            }
+            RoleStatement::Create { .. }
+            | RoleStatement::Drop { .. }
+            | RoleStatement::RevokeRole { .. }
+            | RoleStatement::Grant { .. }
+            | RoleStatement::Revoke { .. }
+            | RoleStatement::ListRoles { .. }
+            | RoleStatement::ListUsers
+            | RoleStatement::ListPermissions { .. }
+            | RoleStatement::DropIdentity { .. } => None,
+        }
+    }
+
+    /// Each kind of statement about the role `boss`, with the permissions on all roles that it
+    /// needs.
+    fn statements() -> [(RoleStatement, &'static [Permission]); 9] {
+        use Permission::{Alter, Authorize, Create, Drop};
+        let role = || "boss".to_owned();
+        let password = RoleAttributes {
+            password: Some(RolePassword::Plain(Secret::new("secret".to_owned()))),
+            ..RoleAttributes::default()
+        };
+        let cannot_log_in = RoleAttributes {
+            login: Some(false),
+            ..RoleAttributes::default()
+        };
+        let alter = |attributes: &RoleAttributes| RoleStatement::Alter {
+            role: role(),
+            if_exists: false,
+            attributes: attributes.clone(),
+        };
+        let create = RoleStatement::Create {
+            role: "another".to_owned(),
+            if_not_exists: false,
+            attributes: password.clone(),
+        };
+        let drop = RoleStatement::Drop {
+            role: role(),
+            if_exists: false,
+        };
+        let grant = RoleStatement::GrantRole {
+            role: role(),
+            member: "clerk".to_owned(),
+        };
+        let revoke = RoleStatement::RevokeRole {
+            role: role(),
+            member: "reader".to_owned(),
+        };
+        let add_identity = RoleStatement::AddIdentity {
+            identity: "clerk's".to_owned(),
+            role: role(),
+            if_not_exists: false,
+        };
+        let drop_identity = RoleStatement::DropIdentity {
+            identity: "boss's".to_owned(),
+            if_exists: false,
+        };
+        [
+            (create, &[Create]),
+            (alter(&password), &[Alter]),
+            (alter(&cannot_log_in), &[Alter]),
+            (drop, &[Drop]),
+            (grant, &[Authorize]),
+            (revoke, &[Authorize]),
+            (add_identity, &[Create, Alter]),
+            (drop_identity, &[Drop]),
+            (RoleStatement::ListUsers, &[]),
+        ]
+    }
+
+    /// That statement about the superuser `chief`; `None` for one that makes nobody that role.
+    fn of_chief(statement: &RoleStatement) -> Option<RoleStatement> {
+        becomes(statement)?;
+        let mut of_chief = statement.clone();
+        match &mut of_chief {
+            RoleStatement::Alter { role, .. }
+            | RoleStatement::GrantRole { role, .. }
+            | RoleStatement::AddIdentity { role, .. } => "chief".clone_into(role),
+            _ => {}
+        }
+        Some(of_chief)
+    }
+
+    /// A catalog in which `clerk` has these permissions on all roles, and `reader` is a member of
+    /// `boss`.
+    fn with_clerk(permissions: Permissions) -> Catalog {
+        let mut catalog = catalog();
+        let role = |member_of: &[&str], identities: &[&str]| Role {
+            can_login: true,
+            member_of: member_of.iter().map(|&name| name.to_owned()).collect(),
+            identities: identities.iter().map(|&name| name.to_owned()).collect(),
+            ..Role::default()
+        };
+        for (name, role) in [
+            ("boss", role(&[], &["boss's"])),
+            ("clerk", role(&[], &[])),
+            ("reader", role(&["boss"], &[])),
+        ] {
+            catalog.roles.insert(name.to_owned(), Arc::new(role));
+        }
+        if !permissions.is_empty() {
+            catalog.grant("clerk", Resource::AllRoles, permissions);
+        }
+        catalog
+    }
+
+    #[test]
+    fn whoever_can_become_a_role_may_alter_it_or_give_it() {
+        use Permission::{Alter, Authorize, Create, Describe, Drop};
+        let all = [Create, Alter, Drop, Authorize, Describe];
+        for granted in 0..1 << all.len() {
+            let permissions = all.into_iter().enumerate();
+            let permissions = permissions.filter(|(bit, _)| granted >> bit & 1 == 1);
+            let permissions: Permissions = permissions.map(|(_, each)| each).collect();
+            let catalog = with_clerk(permissions);
+            for (statement, needed) in statements() {
+                let run = |statement: &RoleStatement| {
+                    let change = Change {
+                        attributes: Attributes::of(statement).unwrap(),
+                        ..change("clerk", statement.clone())
+                    };
+                    change.apply(&mut catalog.clone())
+                };
+                let done = run(&statement);
+                let may = needed.iter().all(|needed| permissions.has(*needed));
+                assert_eq!(done.is_ok(), may, "{permissions:?} {statement:?} {done:?}");
+                if done.is_ok() && becomes(&statement).is_some() {
+                    assert!(permissions.has(Alter) || permissions.has(Authorize));
+                }
+                // Nobody but a superuser becomes one.
+                let of_chief = of_chief(&statement);
+                assert!(of_chief.is_none_or(|statement| run(&statement).is_err()));
+            }
+        }
     }
 
     #[test]

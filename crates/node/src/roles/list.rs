@@ -11,7 +11,7 @@ use schema::{Catalog, Permission, Permissions, Resource, Role};
 use value::CqlType;
 
 use super::RolesPlan;
-use crate::access::{Rights, unauthorized};
+use crate::access::{LoggedIn, Rights, unauthorized};
 use crate::answer::{Answer, ColumnSpec, Outcome, Rows};
 use crate::database::Database;
 use crate::select::page::no_room;
@@ -20,7 +20,7 @@ use crate::select::page::no_room;
 pub(super) fn answer(
     database: &Database,
     plan: &RolesPlan,
-    actor: &Arc<str>,
+    actor: &LoggedIn,
     memory: &Account,
 ) -> Result<Option<Answer>, CqlError> {
     let catalog = database.storage.catalog();

@@ -12,15 +12,13 @@ mod list;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
 use attributes::Attributes;
 use cql::ast::{PermissionNames, ResourceName, RoleStatement};
 use cql::error::CqlError;
 use schema::{Catalog, Permission, Permissions, Resource};
 use storage::ChangeError;
 
-use crate::access::unauthorized;
+use crate::access::{LoggedIn, unauthorized};
 use crate::answer::{Answer, ColumnSpec, Outcome};
 use crate::database::Database;
 use crate::failure::storage_error;
@@ -205,9 +203,12 @@ fn described(statement: &RoleStatement) -> &'static str {
 }
 
 /// Makes the role the owner of what it has made.
-pub(crate) fn own(catalog: &mut Catalog, role: &Arc<str>, made: Resource) {
+pub(crate) fn own(catalog: &mut Catalog, role: &LoggedIn, made: Resource) {
     let all = made.applicable();
-    catalog.grant(role, made, all);
+    // Another role of the name has not made it.
+    if role.is_in(catalog) {
+        catalog.grant(role, made, all);
+    }
 }
 
 /// The error of a role that lacks the right to change roles.

@@ -1,5 +1,7 @@
 //! Tests of statements about roles with a database.
 
+use std::sync::Arc;
+
 use client_memory::{Account, Budget};
 use cql::ast::{RoleAttributes, RolePassword};
 use cql::error::ErrorKind;

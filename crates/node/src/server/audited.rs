@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::masked::masked;
 use super::prepared::Prepared;
+use crate::access::LoggedIn;
 use crate::audit::{AuditLog, Category, Entry, Place, Subject, category_of};
 
 /// The most bytes of a statement's text. Its type, its keyspace and its table are told in any case.
@@ -36,7 +37,7 @@ pub(super) struct Audited<'a>(Option<Notes<'a>>);
 
 struct Notes<'a> {
     log: &'a AuditLog,
-    role: Option<Arc<str>>,
+    role: Option<LoggedIn>,
     source: SocketAddr,
     is_preparation: bool,
     consistency: Option<Consistency>,
@@ -112,7 +113,7 @@ impl<'a> Audited<'a> {
     /// Begins the notes of a request. `batch` makes the id of a batch.
     pub fn begin(
         log: &'a AuditLog,
-        (source, role): (SocketAddr, Option<Arc<str>>),
+        (source, role): (SocketAddr, Option<LoggedIn>),
         request: &Request,
         memory: &Account,
         batch: impl FnOnce() -> Uuid,

@@ -31,8 +31,8 @@ use super::request::KIND_BYTES;
 use super::service::{Reply, Service};
 use super::traced;
 use super::values;
-use crate::access::Actor;
 use crate::access::login::{Credentials, role_of_identity};
+use crate::access::{Actor, LoggedIn};
 use crate::audit::{AuditLog, login_line};
 use crate::audited_login::{Attempt, log_in};
 use crate::clients::Registered;
@@ -348,7 +348,7 @@ impl Statements {
 
     /// The role that may log in by a certificate of this identity. `None` also if that can't be
     /// logged.
-    async fn role_of(&self, identity: &str, address: SocketAddr) -> Option<Arc<str>> {
+    async fn role_of(&self, identity: &str, address: SocketAddr) -> Option<LoggedIn> {
         let role = role_of_identity(&self.database.storage.catalog(), identity)?;
         if let Some(log) = &self.audit
             && let Some(line) = login_line(log, &address.to_string(), Some(&role), None)

@@ -5,12 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use cql::secret::Secret;
 use schema::{Permission, Permissions, Resource, Role};
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::StorageError;
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct RoleRecord {
     pub name: String,
+    /// Roles of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Uuid::is_nil")]
+    id: Uuid,
     is_superuser: bool,
     can_login: bool,
     salted_hash: Option<String>,
@@ -31,6 +35,7 @@ pub(super) fn role_record(name: &str, role: &Role) -> RoleRecord {
     let grants = role.grants.iter();
     RoleRecord {
         name: name.to_owned(),
+        id: role.id,
         is_superuser: role.is_superuser,
         can_login: role.can_login,
         salted_hash: role.salted_hash.as_ref().map(|hash| hash.expose().clone()),
@@ -57,6 +62,7 @@ pub(super) fn role_of(record: RoleRecord) -> Result<Role, StorageError> {
         grants.insert(resource, permissions.ok_or_else(|| unknown("permission"))?);
     }
     Ok(Role {
+        id: record.id,
         is_superuser: record.is_superuser,
         can_login: record.can_login,
         salted_hash: record.salted_hash.map(Secret::new),

@@ -3,6 +3,7 @@ use schema::{
     CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, DroppedColumn, ImageMode, Index,
     IndexedPart, Permission, RING_TOKENS, Resource, RowTtl, SecondaryIndex, StreamGeneration,
 };
+use uuid::Uuid;
 use value::{CqlType, UserType, token::Partitioner};
 
 use super::*;
@@ -148,6 +149,7 @@ fn catalog() -> Catalog {
 fn role() -> Role {
     let table = Resource::Table("ks".to_owned(), "t".to_owned());
     Role {
+        id: Uuid::from_u128(7),
         is_superuser: true,
         can_login: true,
         salted_hash: Some(Secret::new("$2a$10$hash".to_owned())),
