@@ -7,9 +7,10 @@
 //! ([`Storage::settle_log_to_end`]). No later commit gives a row a time at or below the mark, so
 //! the window is complete for good, whatever timestamps clients give. The end is the present, or
 //! the last row of the log if that is later, as after a clock was set back. The next window begins
-//! behind it. Between two windows the follower waits for a row behind the mark
-//! ([`Storage::log_growth`]). A row that was written meanwhile ends the wait at once, so no row
-//! comes unseen.
+//! behind it. Deletions may be dated a little ahead, so rows up to [`AHEAD_MAX_MICROS`] behind the
+//! end are handed over as well: at each read until their time has come. Between two windows the
+//! follower waits for a row behind the mark ([`Storage::log_growth`]). A row that was written
+//! meanwhile ends the wait at once, so no row comes unseen.
 //!
 //! The end of a window is told once its rows have been handed over ([`LogRun::read_up_to`]). So it
 //! is a position that a snapshot may be taken with: a time before which everything in the log has
@@ -25,8 +26,8 @@ use anyhow::Context;
 use bytes::Bytes;
 use machine::aside;
 use schema::{ColumnId, Table};
-use storage::Storage;
 use storage::read::{Cell, ClusteringBound, ClusteringSlice, Partitions, ReadRequest, Row};
+use storage::{AHEAD_MAX_MICROS, Storage};
 use store::database::{Hint, HintTarget, KeySchema, LogRun};
 use uuid::Uuid;
 use value::timeuuid;
@@ -64,26 +65,30 @@ fn micros(time: Duration) -> i64 {
     i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// Hands over the rows that a window of the log names. Both ends of the window are inclusive.
+/// Hands over the rows that a window of the log names, and those of deletions that are dated ahead
+/// of it. Both ends of the window are inclusive.
 async fn hand_over(
     storage: &Storage,
     run: &LogRun,
     from_us: i64,
     up_to_us: i64,
 ) -> anyhow::Result<()> {
-    // The log may have other columns by now.
+    // The log may have other columns by now, and those of the key other names.
     let catalog = storage.catalog();
-    let base = table_of(storage, run.table()).context("the table is gone")?;
+    let (named, id) = (run.table(), run.table().id);
+    let base = catalog.table(&named.keyspace, &named.table);
+    let base = base.filter(|base| base.id.0 == id);
+    let base = base.context("the table is gone")?;
     let log = base.log.as_ref().context("the table has no log")?;
     let table = catalog.table_by_id(log.table).context("the log is gone")?;
-    let columns = Columns::of(table, run.keys())?;
+    let columns = Columns::of(table, base)?;
     let bound = |micros: i64| -> anyhow::Result<Vec<Bytes>> {
         let first = timeuuid::min_for_micros(micros)?;
         Ok(vec![Bytes::copy_from_slice(first.as_bytes())])
     };
     let window = ClusteringSlice {
         start: ClusteringBound::Inclusive(bound(from_us)?),
-        end: ClusteringBound::Exclusive(bound(up_to_us.saturating_add(1))?),
+        end: ClusteringBound::Exclusive(bound(up_to_us.saturating_add(1 + AHEAD_MAX_MICROS))?),
     };
     for stream in &catalog.log_streams(log).streams {
         let mut rows = storage.read(ReadRequest {
@@ -136,17 +141,17 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(log: &Table, keys: &KeySchema) -> anyhow::Result<Columns> {
+    fn of(log: &Table, base: &Table) -> anyhow::Result<Columns> {
         let column = |name: &str| -> anyhow::Result<ColumnId> {
             Ok(log.column(name).context("the log lacks a column")?.id)
         };
-        let key = |columns: &[store::database::KeyColumn]| -> anyhow::Result<Vec<ColumnId>> {
+        let key = |columns: Vec<&schema::Column>| -> anyhow::Result<Vec<ColumnId>> {
             columns.iter().map(|of| column(&of.name)).collect()
         };
         Ok(Columns {
             operation: column("cdc$operation")?,
-            partition: key(&keys.partition)?,
-            clustering: key(&keys.clustering)?,
+            partition: key(base.partition_key())?,
+            clustering: key(base.clustering_key())?,
         })
     }
 
@@ -246,7 +251,8 @@ mod tests {
         storage.write(write).await.unwrap();
         let catalog = storage.catalog();
         let log = catalog.table("ks", "t_scylla_cdc_log").unwrap();
-        let columns = Columns::of(log, &keys).unwrap();
+        let base = catalog.table("ks", "t").unwrap();
+        let columns = Columns::of(log, base).unwrap();
         let rows = storage.read(ReadRequest {
             table: log.id,
             partitions: Partitions::Tokens(Bound::Unbounded, Bound::Unbounded),

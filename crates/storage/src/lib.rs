@@ -41,7 +41,7 @@ mod shared;
 mod storage;
 mod watch;
 
-pub use cdc::{LogEnd, LogSettled, SlowedWriters};
+pub use cdc::{AHEAD_MAX_MICROS, LogEnd, LogSettled, SlowedWriters};
 pub use clock;
 #[cfg(feature = "simulation")]
 pub use engine::SimulatedDisk;

@@ -407,10 +407,13 @@ impl Storage {
     /// Makes later commits take a `cdc$time` above `until_micros`, and waits until no commit in
     /// flight can still add a CDC log row at or below it. Afterwards a read of any log up to
     /// `until_micros` is complete for good. `until_micros` is in microseconds since the epoch, and
-    /// is capped at the present.
-    pub async fn settle_log(&self, until_micros: i64) -> Result<(), StorageError> {
-        let mark = until_micros.min(self.inner.shared.clock.now_micros());
-        self.settle_to(mark).await.map(drop)
+    /// is capped at the present. Returns the time at which a read of the log has to end: later rows
+    /// are those of deletions that are dated ahead, whose time has yet to come.
+    pub async fn settle_log(&self, until_micros: i64) -> Result<i64, StorageError> {
+        let shared = &self.inner.shared;
+        let mark = until_micros.min(shared.clock.now_micros());
+        self.settle_to(mark).await?;
+        Ok(shared.gate.latest_micros())
     }
 
     async fn settle_to(&self, mark_micros: i64) -> Result<LogSettled, StorageError> {

@@ -110,8 +110,13 @@ impl Following {
 
     /// Ends the reading, and returns all rows up to now in the order in which the library delivered
     /// them.
-    pub async fn finish(mut self) -> Vec<LogRow> {
-        self.reader.stop_at(end());
+    pub async fn finish(self) -> Vec<LogRow> {
+        self.finish_after(Duration::ZERO).await
+    }
+
+    /// Goes on for that long and then [ends](Following::finish).
+    pub async fn finish_after(mut self, ahead: Duration) -> Vec<LogRow> {
+        self.reader.stop_at(end() + ahead);
         self.handle.await.expect("the log is read to its end");
         taken(&self.rows)
     }

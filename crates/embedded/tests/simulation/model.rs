@@ -30,6 +30,13 @@ pub enum Effect {
     DeleteRange(i32, i32, i32),
 }
 
+impl Effect {
+    /// Whether rows are deleted.
+    pub fn deletes_rows(&self) -> bool {
+        !matches!(self, Effect::Row { .. })
+    }
+}
+
 /// The fate of a write, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {

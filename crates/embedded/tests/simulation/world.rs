@@ -507,7 +507,11 @@ impl World {
                 clock.next_write_micros()
             } else {
                 // This is a time that a client gives; no other write has the same.
-                let around_s = self.random.below(8000) as i64 - 6000;
+                let around_s = match effect.deletes_rows() && self.random.one_in(2) {
+                    // The log row of such a deletion is dated ahead.
+                    true => self.random.below(5) as i64,
+                    false => self.random.below(8000) as i64 - 6000,
+                };
                 (clock.now_micros() + around_s * S) / S * S + self.writes * 37 % S
             };
             let before = self.given.load(Ordering::Relaxed);
@@ -696,7 +700,9 @@ impl World {
         };
         let healed = tokio::time::timeout(PATIENCE, healed).await;
         let healed = healed.map_err(|_| "the storage takes no writes any more".to_owned())?;
-        healed.map_err(|error| format!("the log can't be settled: {error}"))
+        healed
+            .map(drop)
+            .map_err(|error| format!("the log can't be settled: {error}"))
     }
 
     async fn check_all(&mut self, process: &Process) -> Result<(), Failure> {

@@ -100,9 +100,13 @@ async fn execute_at(
     // The block drops all but the cursor before the await behind it: the future would hold the rest
     // as well.
     let (mut cursor, progress) = {
-        let (partitions, slices) = reads(plan, values)?;
+        let (mut partitions, mut slices) = reads(plan, values)?;
         if table.log_of.is_some() && partitions != WantedPartitions::Nothing {
-            Box::pin(log::settle(&database.storage, &slices, &clock)).await?;
+            let settled = Box::pin(log::settle(&database.storage, slices, &clock)).await?;
+            if settled.is_none() {
+                partitions = WantedPartitions::Nothing;
+            }
+            slices = settled.unwrap_or_default();
         }
         note_reads(plan, &partitions, &slices);
         let wanted = wanted(table, &partitions, &slices);

@@ -1,7 +1,7 @@
 //! Reads of a CDC log, as the CDC library sends them.
 
 use node::query::BoundValue;
-use storage::clock::{Clock, SystemClock};
+use storage::clock::{Clock, HandClock, SystemClock};
 use value::Value;
 
 use crate::fixture::Fixture;
@@ -73,4 +73,68 @@ fn no_row_comes_to_lie_in_a_window_that_was_read() {
         .unwrap();
     let time: i64 = late.split(' ').next().unwrap().parse().unwrap();
     assert!(time >= read_at, "{time} lies before {read_at}");
+}
+
+/// A deletion that a client with a clock ahead has dated carries that time in the log, and is read
+/// when its time has come. Other rows carry the time of their commit.
+#[test]
+fn a_deletion_dated_a_little_ahead_is_read_when_its_time_has_come() {
+    const SECOND: i64 = 1_000_000;
+    let start = SystemClock.now_micros() / SECOND * SECOND;
+    let clock = HandClock::new(start);
+    let fixture = Fixture::at(clock.clone()).with(&[
+        "CREATE TABLE t (p int, c int, v int, PRIMARY KEY (p, c)) WITH cdc = {'enabled': true}",
+    ]);
+    let ahead = start + 3 * SECOND;
+    for statement in [
+        format!("INSERT INTO t (p, c, v) VALUES (1, 1, 1) USING TIMESTAMP {ahead}"),
+        format!(
+            "DELETE FROM t USING TIMESTAMP {} WHERE p = 1 AND c = 1",
+            ahead + 1
+        ),
+        format!(
+            "DELETE FROM t USING TIMESTAMP {} WHERE p = 2",
+            start + 6 * SECOND
+        ),
+        format!(
+            "DELETE v FROM t USING TIMESTAMP {} WHERE p = 3 AND c = 1",
+            ahead + 2
+        ),
+    ] {
+        fixture.run(&statement);
+    }
+    let log = |bound: &str| {
+        let time = "toUnixTimestamp(\"cdc$time\")";
+        let select = format!("SELECT p, \"cdc$operation\", {time} FROM t_scylla_cdc_log {bound}");
+        let mut rows = fixture.rows(&select);
+        rows.sort();
+        rows
+    };
+    let start_ms = start / 1_000;
+    let now = [
+        format!("1 | 2 | {start_ms}"),
+        format!("2 | 4 | {start_ms}"),
+        format!("3 | 1 | {start_ms}"),
+    ];
+    let ends_later = format!(
+        "WHERE \"cdc$time\" < maxTimeuuid({}) ALLOW FILTERING",
+        start_ms + 60_000
+    );
+    for bound in ["", &ends_later] {
+        assert_eq!(log(bound), now, "{bound}");
+    }
+    let behind = format!(
+        "WHERE \"cdc$time\" > maxTimeuuid({}) ALLOW FILTERING",
+        start_ms + 1_000
+    );
+    assert!(log(&behind).is_empty());
+    // Rows that come later do not lie behind it.
+    clock.advance_micros(SECOND);
+    fixture.run("INSERT INTO t (p, c, v) VALUES (4, 1, 1)");
+    let fourth = format!("4 | 2 | {}", start_ms + 1_000);
+    assert!(log("").contains(&fourth));
+    clock.advance_micros(3 * SECOND);
+    let deleted = format!("1 | 3 | {}", start_ms + 3_000);
+    assert_eq!(log("").len(), 5);
+    assert!(log("").contains(&deleted) && log(&behind).contains(&deleted));
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::waiters::Waiters;
-use super::{CdcClock, LogTime};
+use super::{CdcClock, GroupTime};
 
 #[derive(Debug)]
 pub(crate) struct CdcGate {
@@ -55,8 +55,8 @@ impl CdcGate {
         (self.ended.load(Ordering::Acquire) == begun).then_some(begun)
     }
 
-    pub(crate) fn take(&self, timestamp: i64, now_micros: i64) -> LogTime {
-        self.state().clock.take(timestamp, now_micros)
+    pub(crate) fn take(&self, timestamp: i64, now_micros: i64, deletes: bool) -> GroupTime {
+        self.state().clock.take(timestamp, now_micros, deletes)
     }
 
     /// The latest time that was given out or settled. Microseconds.

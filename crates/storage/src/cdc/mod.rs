@@ -14,4 +14,5 @@ pub(crate) use gate::CdcGate;
 pub(crate) use growth::Growth;
 pub use growth::{LogEnd, LogSettled, SlowedWriters};
 pub(crate) use rows::{DeleteFate, Group, ImageRow, Images, Origin};
-pub(crate) use time::{CdcClock, LogTime};
+pub use time::AHEAD_MAX_MICROS;
+pub(crate) use time::{CdcClock, GroupTime};

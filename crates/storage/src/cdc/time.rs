@@ -5,14 +5,33 @@
 //! instead. So a reader that has read the log up to the mark has read it for good. The mark begins
 //! at the present when a directory is opened, and never goes back.
 //!
-//! ScyllaDB refuses a write that is dated more than 5 s ahead. Here such a write is taken, as a
-//! log row is only a hint to an index service.
+//! The row of a deletion that is dated at most [`AHEAD_MAX_MICROS`] ahead carries its timestamp,
+//! too. An index service that is not ours takes the time of such a row for the timestamp of the
+//! deletion, which has to win over what a client with the same clock has inserted before. Whoever
+//! reads the log up to the present reads the row when its time has come. The index service in this
+//! process learns of it at the commit, as it reads so far ahead.
+//!
+//! ScyllaDB refuses a write that is dated further ahead. Here such a write is taken, and its rows
+//! carry the time of the commit, as a log row is only a hint to an index service.
 
 use uuid::Uuid;
 
 /// Steps of 100 ns from 1582-10-15 to 1970-01-01.
 const EPOCH_STEPS: i64 = 122_192_928_000_000_000;
 const STEPS_PER_MICROSECOND: i64 = 10;
+
+/// The longest time by which a row of the log may be dated ahead of its commit. Microseconds.
+pub const AHEAD_MAX_MICROS: i64 = 5_000_000;
+
+/// The times of a group of log rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GroupTime {
+    /// The `cdc$time` of the rows.
+    pub time: LogTime,
+    /// The time that the log reaches with them, for readers that wait for its growth. That of the
+    /// rows, or of the commit if they are dated ahead. Microseconds.
+    pub reached_micros: i64,
+}
 
 /// A time of the log in steps of 100 ns since 1970, the resolution of a timeuuid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,11 +69,27 @@ impl CdcClock {
         }
     }
 
-    /// Takes the time of a group with this write timestamp. Both arguments are in microseconds.
-    pub(crate) fn take(&mut self, timestamp: i64, now_micros: i64) -> LogTime {
+    /// Takes the time of a group with this write timestamp. `deletes` tells that the group has
+    /// nothing but deletions of rows. Both times are in microseconds.
+    pub(crate) fn take(&mut self, timestamp: i64, now_micros: i64, deletes: bool) -> GroupTime {
+        let own = LogTime(timestamp.saturating_mul(STEPS_PER_MICROSECOND));
         if timestamp > self.mark_micros && timestamp <= now_micros {
-            return LogTime(timestamp * STEPS_PER_MICROSECOND);
+            return GroupTime {
+                time: own,
+                reached_micros: timestamp,
+            };
         }
+        let commit = self.commit_time(now_micros);
+        let is_ahead =
+            timestamp > commit.micros() && timestamp <= now_micros.saturating_add(AHEAD_MAX_MICROS);
+        GroupTime {
+            time: if deletes && is_ahead { own } else { commit },
+            reached_micros: commit.micros(),
+        }
+    }
+
+    /// Takes the time of a commit.
+    fn commit_time(&mut self, now_micros: i64) -> LogTime {
         // Commits of the same microsecond keep their order.
         let time = LogTime(now_micros.saturating_mul(STEPS_PER_MICROSECOND))
             .max(LogTime((self.mark_micros + 1) * STEPS_PER_MICROSECOND))
@@ -83,24 +118,53 @@ mod tests {
     #[test]
     fn a_timestamp_between_mark_and_present_is_kept() {
         let mut clock = CdcClock::new(1_000);
-        assert_eq!(unix_micros(&clock.take(1_500, 2_000).timeuuid()), 1_500);
-        assert_eq!(unix_micros(&clock.take(2_000, 2_000).timeuuid()), 2_000);
+        for timestamp in [1_500, 2_000] {
+            let taken = clock.take(timestamp, 2_000, false);
+            assert_eq!(unix_micros(&taken.time.timeuuid()), timestamp);
+            assert_eq!(taken.reached_micros, timestamp);
+        }
     }
 
     #[test]
     fn others_get_the_commit_time_which_never_repeats_nor_falls_below_the_mark() {
         let mut clock = CdcClock::new(1_000);
-        let past = clock.take(1_000, 2_000);
-        let future = clock.take(2_001, 2_000);
-        let clock_went_back = clock.take(5, 400);
+        let mut take = |timestamp, now_micros| clock.take(timestamp, now_micros, false).time;
+        let past = take(1_000, 2_000);
+        let future = take(2_001, 2_000);
+        let clock_went_back = take(5, 400);
         assert!(past < future && future < clock_went_back);
         assert_eq!(unix_micros(&past.timeuuid()), 2_000);
         clock.raise_mark(3_000);
-        assert_eq!(unix_micros(&clock.take(2_500, 3_500).timeuuid()), 3_500);
-        assert_eq!(unix_micros(&clock.take(2_500, 2_600).timeuuid()), 3_500);
+        let take = |clock: &mut CdcClock, timestamp, now_micros| {
+            unix_micros(&clock.take(timestamp, now_micros, true).time.timeuuid())
+        };
+        assert_eq!(take(&mut clock, 2_500, 3_500), 3_500);
+        assert_eq!(take(&mut clock, 2_500, 2_600), 3_500);
         clock.raise_mark(4_000);
-        assert_eq!(unix_micros(&clock.take(2_500, 2_600).timeuuid()), 4_001);
+        assert_eq!(take(&mut clock, 2_500, 2_600), 4_001);
         assert_eq!(clock.latest_micros(), 4_001);
+    }
+
+    #[test]
+    fn a_deletion_that_is_dated_a_little_ahead_keeps_its_timestamp_and_moves_no_other() {
+        let mut clock = CdcClock::new(1_000);
+        let last = 2_000 + AHEAD_MAX_MICROS;
+        for timestamp in [2_001, last] {
+            let ahead = clock.take(timestamp, 2_000, true);
+            assert_eq!(ahead.time.micros(), timestamp);
+            assert_eq!(ahead.reached_micros, 2_000);
+        }
+        let (further, other) = (
+            clock.take(last + 1, 2_000, true),
+            clock.take(2_001, 2_000, false),
+        );
+        assert!(further.time < other.time);
+        assert_eq!((further.time.micros(), other.time.micros()), (2_000, 2_000));
+        assert_eq!(clock.latest_micros(), 2_000);
+        // Behind the mark there is no place any more.
+        clock.raise_mark(9_000);
+        assert_eq!(clock.take(8_000, 2_100, true).time.micros(), 9_001);
+        assert_eq!(clock.take(i64::MAX, 9_100, true).time.micros(), 9_100);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use schema::{CdcLog, ColumnId, ImageMode, TableId};
 
 use super::states::{ChangedRow, Needs, RowStates, States};
 use crate::StorageError;
-use crate::cdc::{CdcGate, DeleteFate, Group, Growth, ImageRow, Images, Origin};
+use crate::cdc::{CdcGate, DeleteFate, Group, GroupTime, Growth, ImageRow, Images, Origin};
 use crate::commit::apply::Moment;
 use crate::commit::overlay::put_encoded;
 use crate::commit::resolve::ResolvedMutation;
@@ -210,8 +210,20 @@ impl<'w> LogGroup<'w> {
             Origin::Client if !is_older => self.timestamp,
             Origin::Client | Origin::Expiry => i64::MIN,
         };
-        let time = gate.take(timestamp, moment.now_micros);
-        log_table.growth.reach(time.micros());
+        let deletes = self.changes.iter().all(|change| {
+            matches!(
+                change,
+                Change::DeleteRow { .. }
+                    | Change::DeleteRange { .. }
+                    | Change::DeletePartition { .. }
+            )
+        });
+        let taken = gate.take(timestamp, moment.now_micros, deletes);
+        let GroupTime {
+            time,
+            reached_micros,
+        } = taken;
+        log_table.growth.reach(reached_micros);
         let rows = Group {
             base: mutation.table,
             log: log_table,
@@ -232,6 +244,6 @@ impl<'w> LogGroup<'w> {
         for (key, record) in rows {
             put_encoded(into.batch, log_table.space, key, &record);
         }
-        Ok(Some((Arc::clone(&log_table.growth), time.micros())))
+        Ok(Some((Arc::clone(&log_table.growth), reached_micros)))
     }
 }
