@@ -253,12 +253,6 @@ fn answered(nearest: Nearest, scorer: &Scorer<'_>) -> Vec<Neighbour> {
 }
 
 impl Ranked {
-    /// Ranks an id whose vector has no direction, and so no slot.
-    pub(crate) fn undirected(id: u32, scorer: &Scorer<'_>) -> Ranked {
-        let rank = scorer.undirected_rank();
-        Ranked { rank, id }
-    }
-
     /// The rank of the `k`th nearest; None if there are fewer.
     pub(crate) fn last_of(k: usize, ranked: &mut [Ranked]) -> Option<f32> {
         let last = k.checked_sub(1).filter(|last| *last < ranked.len())?;

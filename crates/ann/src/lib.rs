@@ -20,7 +20,7 @@
 //! - **Distances are exact.** The graph only proposes; each answer is measured again in `f64` from
 //!   the vector kept, so an index of full floats agrees with the formulas of [`Metric`] to the last
 //!   bit or so of an `f32`, whichever way it was searched. Distances are finite, and a cosine
-//!   distance is in [0, 2].
+//!   distance of two directions is in [0, 2].
 //! - **Answers are complete in number.** A search returns `k` vectors if the index holds as many.
 //!   With `k` at or above the count, or a large share of it, every vector is measured, and the
 //!   answer is exact.
@@ -29,8 +29,9 @@
 //!   recall for speed. An index of a few thousand vectors is scanned by its codes, without a walk.
 //! - **Exact answers by request** ([`SearchOptions::exact`]): the true nearest, proven by bounds of
 //!   the codes' errors.
-//! - **Zero vectors** have no direction. Under [`Metric::Cosine`] they have the distance 0 to each
-//!   other and 1 to all others. They are kept beside the graph and take part in every answer.
+//! - **Zero vectors** have no direction. Under [`Metric::Cosine`] they come after all others: their
+//!   distance is the float after 2, the largest of others. A query of zeros has the distance 0 to
+//!   them and 1 to all others. They are kept beside the graph.
 //!
 //! # How it works
 //!

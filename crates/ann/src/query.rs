@@ -11,7 +11,7 @@ use crate::index::{Index, Tools, Workspace};
 use crate::kernels::prefetch_bytes;
 use crate::nearest::Nearest;
 use crate::plan::{Candidates, Plan, Question, Walk, default_beam};
-use crate::vectors::{Scorer, UNDIRECTED};
+use crate::vectors::{FROM_UNDIRECTED, Scorer};
 use crate::{Error, Explanation, Filter, Neighbour, SearchOptions, Way};
 
 /// Number of codes that a scan measures in one go.
@@ -162,7 +162,6 @@ impl Index {
         };
         let found = self.graph.codebook().and_then(|codebook| {
             let ended = self.moves.ended();
-            let undirected = self.undirected_admitted(search);
             codebook.prepare(&kept.floats, &mut space.query);
             space.counts = Counts::default();
             let find = Find {
@@ -187,15 +186,13 @@ impl Index {
                     .after_doubt(held)
                     .filter(|_| is_open && explanation.way == Way::Walk);
             }
-            let ranks = undirected.into_iter();
-            ranked.extend(ranks.map(|id| Ranked::undirected(id, &scorer)));
             if self.moves.any_since(ended) {
                 Ranked::dedup(ranked);
             }
             // SAFETY: as above.
             let nearest = unsafe { contents.nearest(ranked, search, &mut scorer) };
-            // Vectors may have gone away meanwhile, or the graph may have come apart. Then a scan
-            // follows.
+            // Vectors may have gone away meanwhile, or the graph may have come apart, or there are
+            // too few with a direction, after which the others come. Then a scan follows.
             let enough = nearest.len() >= search.k;
             enough.then_some(nearest)
         });
@@ -373,7 +370,7 @@ impl Index {
             if nearest.len() < search.k && has_direction && !told.contains(&id) {
                 nearest.push(Neighbour {
                     id,
-                    distance: UNDIRECTED,
+                    distance: FROM_UNDIRECTED,
                 });
             }
         });

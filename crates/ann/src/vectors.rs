@@ -15,8 +15,16 @@ use crate::memory::{Array, GrowError, Place, Retired};
 use crate::snapshot::Shape;
 use crate::written::Written;
 
-/// The distance of a vector without direction from every vector with one, under [`Metric::Cosine`].
-pub(crate) const UNDIRECTED: f32 = 1.0;
+/// The distance of every vector with a direction from a query without one, under
+/// [`Metric::Cosine`].
+pub(crate) const FROM_UNDIRECTED: f32 = 1.0;
+
+/// The distance of a vector without direction from a query with one, under [`Metric::Cosine`]: the
+/// next float after the largest distance, so that it comes after all others.
+const TO_UNDIRECTED: f32 = 2.0f32.next_up();
+
+/// A rank of a direction that no other one has, but for rounding.
+const RANK_BEYOND: f32 = 2.0;
 
 /// A bound of the relative error of ranks, which are sums of `f32`.
 const RANK_ROUNDING: f32 = 1e-5;
@@ -258,15 +266,15 @@ impl<'a> Scorer<'a> {
     pub(crate) fn undirected_distance(&self) -> f32 {
         match self.squared {
             0.0 => 0.0,
-            _ => UNDIRECTED,
+            _ => TO_UNDIRECTED,
         }
     }
 
-    /// The rank of a vector without direction for a query with one, as if their product were zero.
+    /// The rank of a vector without direction for a query with one: after all others.
     pub(crate) fn undirected_rank(&self) -> f32 {
         match self.form {
-            Form::ByteDirection => UNDIRECTED,
-            _ => 0.0,
+            Form::ByteDirection => TO_UNDIRECTED,
+            _ => RANK_BEYOND,
         }
     }
 
@@ -292,7 +300,7 @@ impl<'a> Scorer<'a> {
         let distance = match self.metric {
             Metric::Euclidean => (kernels.squared_l2_f64)(self.query, kept),
             Metric::DotProduct => 1.0 - (kernels.dot_f64)(self.query, kept),
-            Metric::Cosine | Metric::Hamming if self.squared == 0.0 => f64::from(UNDIRECTED),
+            Metric::Cosine | Metric::Hamming if self.squared == 0.0 => f64::from(FROM_UNDIRECTED),
             Metric::Cosine | Metric::Hamming => {
                 let lengths = (self.squared * (kernels.dot_f64)(kept, kept)).sqrt();
                 // Rounding may carry the quotient of parallel vectors a little past 1.

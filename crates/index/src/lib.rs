@@ -32,6 +32,6 @@ pub mod target;
 
 pub use analysis::Analysis;
 pub use candidates::Candidates;
-pub use metric::{Metric, Quantization};
+pub use metric::{LENGTH_MAX, Metric, Quantization, TooLong};
 pub use options::VectorOptions;
 pub use secondary::IndexedPart;

@@ -31,6 +31,21 @@ pub enum Metric {
     Hamming,
 }
 
+/// The longest vector that an index holds whose metric counts lengths: the distances of two such
+/// vectors, and the sums on the way to them, are 32-bit floats with room to spare.
+pub const LENGTH_MAX: f64 = 1e18;
+
+/// The error for a vector that is longer than [`LENGTH_MAX`].
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error(
+    "the vector has a length of {length:e}, and an index by euclidean or dot_product holds vectors \
+     up to a length of {LENGTH_MAX:e}: scale its elements down, or index it by cosine"
+)]
+pub struct TooLong {
+    /// The length of the vector.
+    pub length: f64,
+}
+
 /// The form in which an element of a vector is kept. Its JSON is that of the HTTP API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
@@ -68,6 +83,36 @@ impl Metric {
     pub fn word(self) -> Option<&'static str> {
         let named = METRICS.iter().find(|(_, metric)| *metric == self);
         named.map(|(word, _)| *word)
+    }
+
+    /// Whether the lengths of vectors count, so that they are [bounded](LENGTH_MAX).
+    pub fn counts_lengths(self) -> bool {
+        matches!(self, Metric::Euclidean | Metric::DotProduct)
+    }
+
+    /// Checks that a vector of finite elements is not too long for an index.
+    ///
+    /// # Errors
+    /// If lengths count, and that of the vector is above [`LENGTH_MAX`].
+    pub fn check_length(self, vector: impl IntoIterator<Item = f32>) -> Result<(), TooLong> {
+        if !self.counts_lengths() {
+            return Ok(());
+        }
+        let squares = vector.into_iter().map(|x| f64::from(x) * f64::from(x));
+        let length = squares.sum::<f64>().sqrt();
+        match length <= LENGTH_MAX {
+            true => Ok(()),
+            false => Err(TooLong { length }),
+        }
+    }
+
+    /// Checks a serialised vector as [`Metric::check_length`] does.
+    ///
+    /// # Errors
+    /// As [`Metric::check_length`].
+    pub fn check_serialised_length(self, vector: &[u8]) -> Result<(), TooLong> {
+        let (elements, _) = vector.as_chunks::<4>();
+        self.check_length(elements.iter().map(|bytes| f32::from_be_bytes(*bytes)))
     }
 
     /// The score of two serialised `vector<float, n>` of the same length.
@@ -164,6 +209,25 @@ mod tests {
     fn the_cosine_of_a_zero_vector_is_no_number() {
         let score = Metric::Cosine.score(&vector(&[0.0, 0.0]), &vector(&[1.0, 0.0]));
         assert!(score.is_nan());
+    }
+
+    #[test]
+    fn vectors_are_bounded_where_lengths_count() {
+        for metric in [Metric::Euclidean, Metric::DotProduct] {
+            assert_eq!(metric.check_length([6e17, -8e17]), Ok(()));
+            let error = metric.check_length([6e17, 9e17]).unwrap_err();
+            assert!(error.length > LENGTH_MAX, "{error}");
+            let bytes = vector(&[1e19, 0.0]);
+            let error = metric.check_serialised_length(&bytes).unwrap_err();
+            assert!(
+                error.to_string().contains("up to a length of 1e18"),
+                "{error}"
+            );
+            assert!(metric.check_length([f32::MAX; 16_000]).is_err());
+        }
+        for metric in [Metric::Cosine, Metric::Hamming] {
+            assert_eq!(metric.check_length([f32::MAX; 16_000]), Ok(()));
+        }
     }
 
     #[test]

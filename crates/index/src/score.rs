@@ -36,6 +36,7 @@ pub fn score(metric: Metric, dimensions: usize, distance: f32) -> Result<Scored,
             if !(-ROUNDING..=2.0 + ROUNDING).contains(&distance) {
                 return impossible;
             }
+            // A zero vector has the next float after 2.
             let distance = distance.clamp(0.0, 2.0);
             (distance, (2.0 - distance) / 2.0)
         }

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use cql::ast::Term;
 use cql::error::CqlError;
 use cql::wire::BoundValue;
+use index::Metric;
 use value::CqlType;
 
 use crate::bind::{Bound, PrepareContext, PreparedTerm, prepare_term};
@@ -38,6 +39,17 @@ impl SearchVector {
             term: prepare_term(term, cql_type, column, ctx)?,
             column: column.to_owned(),
             dimensions,
+        })
+    }
+
+    /// Refuses a vector that is too long for an index by this metric.
+    ///
+    /// # Errors
+    /// As [`Metric::check_length`].
+    pub fn check_length(&self, vector: &[u8], metric: Metric) -> Result<(), CqlError> {
+        let checked = metric.check_serialised_length(vector);
+        checked.map_err(|error| {
+            CqlError::invalid(format!("Invalid value for {}: {error}", self.column))
         })
     }
 

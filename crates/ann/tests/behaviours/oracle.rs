@@ -12,10 +12,12 @@ pub fn distance(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
         Metric::Cosine => {
             let a_norm: f64 = pairs().map(|(x, _)| x * x).sum::<f64>().sqrt();
             let b_norm: f64 = pairs().map(|(_, y)| y * y).sum::<f64>().sqrt();
-            match a_norm * b_norm {
-                0.0 if a_norm == b_norm => 0.0,
-                0.0 => 1.0,
-                norms => 1.0 - dot / norms,
+            // `a` is the query, and a zero vector comes after all others.
+            match (a_norm, b_norm) {
+                (0.0, 0.0) => 0.0,
+                (0.0, _) => 1.0,
+                (_, 0.0) => f64::from(2.0f32.next_up()),
+                (a_norm, b_norm) => 1.0 - dot / (a_norm * b_norm),
             }
         }
         Metric::Euclidean => pairs().map(|(x, y)| (x - y) * (x - y)).sum(),

@@ -1,13 +1,16 @@
-//! A zero vector has no direction. Under the cosine it is at distance 0 from another one and 1 from
-//! everything else; under the other metrics it is a vector like any other.
+//! A zero vector has no direction. Under the cosine it comes after all others, opposite ones
+//! included; under the other metrics it is a vector like any other.
 
-use ann::{Metric, Options, Quantization};
+use ann::{Filter, IdSet, Metric, Options, Quantization, SearchOptions};
 
 use crate::data::Rng;
 use crate::oracle::{Oracle, build};
 
+/// The distance of a zero vector: the float after that of an opposite one.
+const BEYOND: f32 = 2.0f32.next_up();
+
 #[test]
-fn a_zero_vector_is_near_another_one_alone() {
+fn a_zero_vector_is_near_a_query_of_zeros_alone() {
     for quantization in [Quantization::F32, Quantization::F16, Quantization::I8] {
         let options = Options {
             quantization,
@@ -18,8 +21,8 @@ fn a_zero_vector_is_near_another_one_alone() {
 
         let found = index.search(&[2.0, 2.0], 3).expect("search");
         let ids: Vec<u32> = found.iter().map(|n| n.id).collect();
-        assert_eq!(ids, [1, 0, 2], "between what is near and what is opposite");
-        assert_eq!(found[1].distance, 1.0);
+        assert_eq!(ids, [1, 2, 0], "after what is opposite");
+        assert_eq!((found[1].distance, found[2].distance), (2.0, BEYOND));
 
         for k in [2, 3] {
             let found = index.search(&[0.0, 0.0], k).expect("search");
@@ -31,7 +34,7 @@ fn a_zero_vector_is_near_another_one_alone() {
 }
 
 #[test]
-fn zero_vectors_take_their_place_in_the_answers_of_walks() {
+fn zero_vectors_come_after_all_others_in_the_answers_of_walks() {
     let mut rng = Rng(1);
     let mut vectors: Vec<_> = (0..3_000).map(|_| rng.vector(8)).collect();
     for zero in 0..300 {
@@ -48,13 +51,17 @@ fn zero_vectors_take_their_place_in_the_answers_of_walks() {
             let query = rng.vector(8);
             assert_eq!(oracle.check(&index, &query, 3_000, tolerance), 1.0);
             assert!(oracle.check(&index, &query, 10, tolerance) >= 0.9);
+            // The last of those with a direction come before the first of the others.
+            let found = index.search(&query, 2_750).expect("search");
+            assert!(found[..2_700].iter().all(|n| n.id % 10 != 0));
+            assert!(found[2_700..].iter().all(|n| n.distance == BEYOND));
         }
         assert_eq!(oracle.check(&index, &[0.0; 8], 10, tolerance), 1.0);
     }
 }
 
 #[test]
-fn zero_vectors_come_first_where_all_else_is_opposite() {
+fn zero_vectors_come_last_where_all_else_is_opposite() {
     let mut rng = Rng(2);
     let one_side = |rng: &mut Rng| {
         let mut vector = rng.vector(8);
@@ -62,15 +69,39 @@ fn zero_vectors_come_first_where_all_else_is_opposite() {
         vector
     };
     let mut vectors: Vec<_> = (0..2_000).map(|_| one_side(&mut rng)).collect();
-    for zero in [3, 500, 1_999] {
+    let zeros = [3, 500, 1_999];
+    for zero in zeros {
         vectors[zero].fill(0.0);
     }
     let index = build(Options::new(8), &vectors);
     let query = one_side(&mut rng).iter().map(|x| -x).collect::<Vec<_>>();
-    let found = index.search(&query, 10).expect("search");
-    let ids: Vec<u32> = found[..3].iter().map(|n| n.id).collect();
-    assert_eq!(ids, [3, 500, 1_999]);
-    assert!(found[2].distance == 1.0 && found[3].distance > 1.0);
+    let is_zero = |id: u32| zeros.contains(&(id as usize));
+    for k in [10, 1_900] {
+        let found = index.search(&query, k).expect("search");
+        assert!(found.iter().all(|n| !is_zero(n.id) && n.distance > 1.0));
+    }
+    let few: IdSet = [3, 7, 500, 900].into_iter().collect();
+    let admits = |id: u32| id < 4 || is_zero(id);
+    let filters = [Filter::Ids(&few), Filter::Predicate(&admits)];
+    for exact in [false, true] {
+        for filter in filters {
+            let search = SearchOptions {
+                exact,
+                filter: Some(filter),
+                ..SearchOptions::new(4)
+            };
+            let found = index.search_with(&query, &search).expect("search");
+            let zero_at: Vec<bool> = found.iter().map(|n| is_zero(n.id)).collect();
+            assert!(zero_at.is_sorted(), "{exact}, {zero_at:?}");
+        }
+        let all = SearchOptions {
+            exact,
+            ..SearchOptions::new(2_000)
+        };
+        let found = index.search_with(&query, &all).expect("search");
+        let ids: Vec<u32> = found[1_997..].iter().map(|n| n.id).collect();
+        assert_eq!(ids, [3, 500, 1_999]);
+    }
 }
 
 #[test]
@@ -84,7 +115,7 @@ fn a_vector_may_become_zero_and_come_back() {
     };
     assert_eq!(distance_of_0(), 0.0);
     index.replace(0, &[0.0, 0.0]).expect("replace");
-    assert_eq!(distance_of_0(), 1.0);
+    assert_eq!(distance_of_0(), BEYOND);
     index.replace(0, &[0.0, 0.0]).expect("replace");
     index.replace(0, &[-3.0, 0.0]).expect("replace");
     assert_eq!(distance_of_0(), 2.0);
@@ -93,7 +124,7 @@ fn a_vector_may_become_zero_and_come_back() {
     index.remove(1).expect("remove");
     assert!(index.is_empty());
     index.insert(0, &[0.0, 0.0]).expect("insert");
-    assert_eq!(distance_of_0(), 1.0);
+    assert_eq!(distance_of_0(), BEYOND);
 }
 
 #[test]

@@ -87,6 +87,7 @@ impl<'a> Search<'a> {
         };
         let limit = bounds::checked_limit(limit::evaluate(Some(&plan.limit), evaluated)?)?;
         let vector = plan.vector.evaluate(evaluated)?;
+        plan.vector.check_length(&vector, plan.candidates.metric)?;
         let relations = plan.conditions.all.iter().map(|one| &one.relation);
         let place = |column: &schema::Column| {
             let partition_columns = plan.table.partition_key_count;

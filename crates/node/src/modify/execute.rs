@@ -2,6 +2,7 @@
 //! outcome into an answer.
 
 use cql::error::CqlError;
+use index::Candidates;
 use query::bind::{PrepareContext, StatementClock};
 use storage::mutation::{CellChange, CellOperation, Change, PartitionMutation, Write};
 use value::finite_vector;
@@ -165,18 +166,23 @@ impl WritePlan {
         Ok(cells)
     }
 
-    /// Refuses a vector that the index of its column can't hold: one with an element that is NaN or
-    /// infinite.
+    /// Refuses a vector that an index of its column can't hold: one with an element that is NaN or
+    /// infinite, or one that is too long.
     fn check_indexed(&self, operation: &Operation, cell: &CellChange) -> Result<(), CqlError> {
-        let mut indexes = self.table.indexes.values();
-        match &cell.change {
-            CellOperation::Set(vector) if indexes.any(|index| index.column == operation.name) => {
-                finite_vector(vector).map_err(|error| {
-                    CqlError::invalid(format!("Invalid value for {}: {}", operation.name, error.0))
-                })
-            }
-            _ => Ok(()),
+        let CellOperation::Set(vector) = &cell.change else {
+            return Ok(());
+        };
+        let invalid = |reason: String| {
+            CqlError::invalid(format!("Invalid value for {}: {reason}", operation.name))
+        };
+        let indexes = self.table.indexes.values();
+        for index in indexes.filter(|index| index.column == operation.name) {
+            finite_vector(vector).map_err(|error| invalid(error.0))?;
+            let options = Candidates::of(|name| index.options.get(name).map(String::as_str));
+            let checked = options.metric.check_serialised_length(vector);
+            checked.map_err(|error| invalid(error.to_string()))?;
         }
+        Ok(())
     }
 }
 

@@ -89,6 +89,9 @@ pub(super) async fn execute(
     };
     let limit = bounds::checked_limit(limit::evaluate(plan.limit.as_ref(), values)?)?;
     let vector = order.vector.evaluate(values)?;
+    order
+        .vector
+        .check_length(&vector, order.candidates.metric)?;
     let terms = values.selection(&plan.projection.terms)?;
     let conditions = order.conditions.iter();
     let relations = conditions.map(|condition| &condition.relation);

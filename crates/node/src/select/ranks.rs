@@ -36,8 +36,10 @@ impl Ranks {
     /// Takes the next row. `score` is that of its vector, and the index has `told` another one
     /// maybe. The rows are enough as soon as none that comes later can stand before one of them.
     pub(super) fn take(&mut self, row: Row, score: f32, told: f32) -> Progress {
-        self.has_receded |= !is_within(score, told);
-        self.scores.push(score);
+        // A zero vector has no cosine, which the index tells as the lowest score.
+        let known = if score.is_nan() { 0.0 } else { score };
+        self.has_receded |= !is_within(known, told);
+        self.scores.push(known);
         self.nearest.push(score, row);
         match !self.has_receded && self.scores.len() == self.limit {
             true => Progress::Finished,
