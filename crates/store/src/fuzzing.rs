@@ -31,7 +31,7 @@ const MANIFEST_HEAD: &[u8] = b"annulus-index-snapshot 1 ";
 /// # Panics
 /// If that does not hold.
 pub fn search(bytes: &[u8]) {
-    let Some(quick) = quick_json::read(bytes) else {
+    let Some(quick_json::Read { search: quick, .. }) = quick_json::read(bytes) else {
         return;
     };
     let slow: AnnRequest = serde_json::from_slice(bytes).expect("the library reads it, too");

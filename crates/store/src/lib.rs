@@ -63,7 +63,7 @@ pub use metrics::ReadCounts;
 pub use options::{
     CdcOptions, Consistency, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions,
     MemoryOptions, Placement, Preferred, ReaderOptions, RepairOptions, RepairSchedule, ScanOptions,
-    ScrubOptions, SnapshotOptions, StoreOptions, WhenShort,
+    ScrubOptions, SnapshotOptions, StoreOptions, UnknownKeys, WhenShort,
 };
 pub use scrub::{Pace, check_snapshots};
 pub use service::{Listeners, Store, StoreHandle};

@@ -77,6 +77,7 @@ pub struct Metrics {
     rows_without_room: IntGaugeVec,
     write_time_regressions: IntCounterVec,
     searches_refused: IntCounterVec,
+    unknown_keys: IntCounterVec,
     searches: IntCounterVec,
     searches_short: IntCounterVec,
     memory_used: IntGaugeVec,
@@ -313,6 +314,12 @@ impl Metrics {
                 "Answers that may lack rows, as the index has had no room for some",
                 INDEX,
             ),
+            unknown_keys: counter(
+                &registry,
+                "request_keys_unknown_total",
+                "Keys of searches that were left unread, as they are not known",
+                &[],
+            ),
             memory_used: gauge(
                 &registry,
                 "memory_used_bytes",
@@ -455,8 +462,13 @@ impl Metrics {
         self.counters.count(Event::Refusal, 1);
     }
 
+    /// Counts a key of a search that was left unread, as it is not known.
+    pub fn unknown_key(&self) {
+        self.unknown_keys.with_label_values(&[] as &[&str]).inc();
+    }
+
     /// The counters that tests start.
-    pub fn counters(&self) -> &Counters {
+    pub fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }
 

@@ -20,7 +20,7 @@ use crate::compute::INLINE_WITHIN;
 
 pub use ann::Placement;
 pub use database::{Credentials, DatabaseOptions, Preferred};
-pub use listener::ListenerOptions;
+pub use listener::{ListenerOptions, UnknownKeys};
 pub use repair::{RepairOptions, RepairSchedule};
 pub use scrub::ScrubOptions;
 pub use scylla::statement::Consistency;

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use store::StoreOptions;
+use store::{StoreOptions, UnknownKeys};
 
 use super::StoreSettings;
 use crate::exit::Failure;
@@ -92,6 +92,14 @@ impl Host {
 
     /// Sets options for which there is no setting.
     pub fn adjust(&self, options: &mut StoreOptions) {
+        let unknown_keys = match self {
+            // ScyllaDB adds keys from version to version.
+            Host::Alone(_) => UnknownKeys::Counted,
+            Host::Gateway(_) => UnknownKeys::Refused,
+        };
+        for listener in &mut options.listeners {
+            listener.unknown_keys = unknown_keys;
+        }
         if let Host::Gateway(gateway) = self {
             let limit = &mut options.memory.limit_bytes;
             *limit = limit.or(gateway.memory.bytes);

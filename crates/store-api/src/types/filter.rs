@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 
 /// A conjunction of restrictions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Filter {
     /// The restrictions, which must all hold. An empty list restricts nothing.
     pub restrictions: Vec<Restriction>,
@@ -19,7 +20,7 @@ pub struct Filter {
 /// The forms from `CONTAINS` on are no part of the contract: only nodes and gateways of Annulus use
 /// them. Those of a token name all columns of the partition key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(tag = "type")]
+#[serde(tag = "type", deny_unknown_fields)]
 #[allow(missing_docs, reason = "a variant's operator says what it is")]
 pub enum Restriction {
     #[serde(rename = "==")]

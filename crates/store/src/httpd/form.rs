@@ -15,6 +15,7 @@ use store_api::types::AnnRequest;
 use super::error::ApiError;
 use super::filter_values::{self, Of};
 use super::quick_json;
+use super::unknown_keys::{self, UnknownKey};
 use crate::search::SearchError;
 
 /// The form of a search or of an answer.
@@ -55,12 +56,14 @@ fn essence(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
 }
 
-/// Reads a search in JSON. An error names the field and the position.
-pub fn read_json(body: &[u8]) -> Result<AnnRequest, JsonRejection> {
-    if let Some(search) = quick_json::read(body) {
-        return Ok(search);
+/// Reads a search in JSON, and its unknown keys. An error names the field and the position.
+pub fn read_json(body: &[u8]) -> (Result<AnnRequest, JsonRejection>, Vec<UnknownKey>) {
+    if let Some(quick_json::Read { search, unknown }) = quick_json::read(body) {
+        let unknown = unknown.iter().map(|name| UnknownKey::of_search(name));
+        return (Ok(search), unknown.collect());
     }
-    Json::from_bytes(body).map(|Json(search)| search)
+    let unknown = unknown_keys::find(body, Of::Search);
+    (Json::from_bytes(body).map(|Json(search)| search), unknown)
 }
 
 /// Refuses a filter with more than `max` values, which has not been read yet.
@@ -71,13 +74,14 @@ pub fn bound_values(json: &[u8], of: Of, max: usize) -> Result<(), ApiError> {
     }
 }
 
-/// Reads a search in the binary form: the body is the vector, the query string the rest. Its filter
-/// may have so many values.
+/// Reads a search in the binary form, and its unknown keys: the body is the vector, the query
+/// string the rest. Its filter may have so many values.
 pub fn read_binary(
     body: &[u8],
     query: &str,
     filter_values_max: usize,
-) -> Result<AnnRequest, ApiError> {
+) -> Result<(AnnRequest, Vec<UnknownKey>), ApiError> {
+    let mut unknown = Vec::new();
     let vector = binary::elements(body).ok_or_else(|| {
         ApiError::BadRequest(format!(
             "The body has {} bytes, which is no whole number of 32-bit floats",
@@ -90,18 +94,22 @@ pub fn read_binary(
             "limit" => search.limit = limit(&value)?,
             "filter" => {
                 bound_values(value.as_bytes(), Of::Filter, filter_values_max)?;
-                search.filter = Some(json("filter", &value)?);
+                let of_filter = unknown_keys::find(value.as_bytes(), Of::Filter);
+                // An unknown key says more than that a known one is missing.
+                if of_filter.is_empty() {
+                    search.filter = Some(json("filter", &value)?);
+                }
+                unknown.extend(of_filter);
             }
             "routing" => search.routing = json("routing", &value)?,
             "return_columns" => search.return_columns = Some(json("return_columns", &value)?),
             "min_time_us" => search.min_time_us = Some(json("min_time_us", &value)?),
             "exact" => search.exact = json("exact", &value)?,
             "debug" => search.debug = json("debug", &value)?,
-            // Unknown parameters are ignored, as unknown fields of the JSON form are.
-            _ => {}
+            name => unknown.push(UnknownKey::of_search(name)),
         }
     }
-    Ok(search)
+    Ok((search, unknown))
 }
 
 fn limit(text: &str) -> Result<NonZeroUsize, ApiError> {
@@ -169,16 +177,19 @@ mod tests {
     #[test]
     fn the_rest_of_a_search_is_in_the_query() {
         let body = binary::vector(&[1.0, -2.5]);
-        let plain = read_binary(&body, "", 9).unwrap();
+        let (plain, unknown) = read_binary(&body, "", 9).unwrap();
+        assert_eq!(unknown, []);
         assert_eq!(plain.vector, [1.0, -2.5]);
         assert_eq!((plain.limit.get(), &plain.filter), (1, &None));
         let query =
             "more=1&limit=20&filter=%7B%22restrictions%22%3A+%5B%5D,%22allow_filtering%22:true%7D";
-        let full = read_binary(&body, query, 9).unwrap();
+        let (full, unknown) = read_binary(&body, query, 9).unwrap();
+        assert_eq!(unknown, [UnknownKey::of_search("more")]);
         assert_eq!(full.limit.get(), 20);
         assert!(full.filter.unwrap().allow_filtering);
         assert!(!full.exact);
-        assert!(read_binary(&body, "limit=3&exact=true", 9).unwrap().exact);
+        let (search, _) = read_binary(&body, "limit=3&exact=true", 9).unwrap();
+        assert!(search.exact);
         let filter = r#"filter={"restrictions":[{"type":"IN","lhs":"a","rhs":[1,2,3]}]}"#;
         assert!(read_binary(&body, filter, 3).is_ok());
         let error = read_binary(&body, filter, 2).unwrap_err();

@@ -31,6 +31,7 @@ mod routes;
 mod scrub;
 mod table;
 mod tasks;
+mod unknown_keys;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -41,6 +42,7 @@ use answer_budget::AnswerBudget;
 use client_memory::Budget;
 use store_api::Doorkeeper;
 use tokio_util::sync::CancellationToken;
+use unknown_keys::KeysMet;
 
 use crate::indexes::Engine;
 use crate::options::ListenerOptions;
@@ -92,6 +94,8 @@ struct Listener {
     body_bytes_max: usize,
     /// The longest time that a body may take to arrive.
     body_timeout: Duration,
+    /// The keys of searches that the service does not know.
+    keys: KeysMet,
     /// Cancelled when the listener stops. A request that waits for a task is then answered with the
     /// task's present state.
     stop: CancellationToken,
@@ -112,6 +116,7 @@ impl Listener {
             bodies: Budget::new(options.bodies_bytes_max),
             body_bytes_max: options.body_bytes_max,
             body_timeout: options.body_timeout,
+            keys: KeysMet::new(options.unknown_keys),
             stop,
         }
     }

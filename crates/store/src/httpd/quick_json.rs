@@ -6,9 +6,10 @@
 //! is left to the library, which also says what is wrong. The values read here are bit for bit
 //! those that the library would read.
 
+use std::fmt;
 use std::num::NonZeroUsize;
 
-use serde::de::IgnoredAny;
+use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use store_api::types::{AnnRequest, Filter};
 
@@ -25,8 +26,17 @@ const POWERS_OF_TEN: [f64; 41] = [
     1e33, 1e34, 1e35, 1e36, 1e37, 1e38, 1e39, 1e40,
 ];
 
+/// A search that was read.
+#[derive(Debug, PartialEq)]
+pub struct Read {
+    /// The search.
+    pub search: AnnRequest,
+    /// The names of its fields that are not known; those of a filter are left to the library.
+    pub unknown: Vec<String>,
+}
+
 /// Reads a search. `None` if it doesn't have the usual form.
-pub fn read(body: &[u8]) -> Option<AnnRequest> {
+pub fn read(body: &[u8]) -> Option<Read> {
     let mut text = Text(body);
     text.skip(b'{')?;
     text.skip_name(b"\"vector\"")?;
@@ -50,53 +60,88 @@ pub fn read(body: &[u8]) -> Option<AnnRequest> {
         }
         _ => return None,
     };
-    (!rest.vector.0).then_some(AnnRequest {
+    let search = AnnRequest {
         vector,
         limit: rest.limit.unwrap_or(NonZeroUsize::MIN),
-        filter: rest.filter,
+        filter: rest.filter.flatten(),
         routing: rest.routing.unwrap_or(true),
-        return_columns: rest.return_columns,
-        min_time_us: rest.min_time_us,
+        return_columns: rest.return_columns.flatten(),
+        min_time_us: rest.min_time_us.flatten(),
         exact: rest.exact.unwrap_or(false),
         debug: rest.debug.unwrap_or(false),
+    };
+    Some(Read {
+        search,
+        unknown: rest.unknown,
     })
 }
 
-/// The fields after the vector.
-#[derive(Default, Deserialize)]
-struct Rest {
-    #[serde(default, deserialize_with = "there")]
-    limit: Option<NonZeroUsize>,
-    #[serde(default)]
-    filter: Option<Filter>,
-    #[serde(default, deserialize_with = "there")]
-    routing: Option<bool>,
-    #[serde(default)]
-    return_columns: Option<Vec<String>>,
-    #[serde(default)]
-    min_time_us: Option<i64>,
-    #[serde(default, deserialize_with = "there")]
-    exact: Option<bool>,
-    #[serde(default, deserialize_with = "there")]
-    debug: Option<bool>,
-    #[serde(default)]
-    vector: Again,
-}
+/// The most unknown fields of a search that is read quickly.
+const UNKNOWN_MAX: usize = 8;
 
-/// Reads a field that may be absent, but not null.
-fn there<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
-}
-
-/// Whether a second `vector` field follows, which is a mistake.
+/// The fields after the vector. None of them may come twice, nor a second vector.
 #[derive(Default)]
-struct Again(bool);
+struct Rest {
+    limit: Option<NonZeroUsize>,
+    filter: Option<Option<Filter>>,
+    routing: Option<bool>,
+    return_columns: Option<Option<Vec<String>>>,
+    min_time_us: Option<Option<i64>>,
+    exact: Option<bool>,
+    debug: Option<bool>,
+    unknown: Vec<String>,
+}
 
-impl<'de> Deserialize<'de> for Again {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Again, D::Error> {
-        IgnoredAny::deserialize(deserializer).map(|_| Again(true))
+impl<'de> Deserialize<'de> for Rest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Rest, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Rest;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the fields of a search")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Rest, A::Error> {
+                let mut rest = Rest::default();
+                // A name with escapes can't be borrowed, and is left to the library.
+                while let Some(name) = fields.next_key::<&str>()? {
+                    match name {
+                        "limit" => take(&mut rest.limit, &mut fields)?,
+                        "filter" => take(&mut rest.filter, &mut fields)?,
+                        "routing" => take(&mut rest.routing, &mut fields)?,
+                        "return_columns" => take(&mut rest.return_columns, &mut fields)?,
+                        "min_time_us" => take(&mut rest.min_time_us, &mut fields)?,
+                        "exact" => take(&mut rest.exact, &mut fields)?,
+                        "debug" => take(&mut rest.debug, &mut fields)?,
+                        "vector" => return Err(A::Error::duplicate_field("vector")),
+                        _ if rest.unknown.len() == UNKNOWN_MAX => {
+                            return Err(A::Error::custom("too many unknown fields"));
+                        }
+                        name => {
+                            rest.unknown.push(name.to_owned());
+                            fields.next_value::<IgnoredAny>()?;
+                        }
+                    }
+                }
+                Ok(rest)
+            }
+        }
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+/// Takes the value of a field that has not come before.
+fn take<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
+    field: &mut Option<T>,
+    fields: &mut A,
+) -> Result<(), A::Error> {
+    match field {
+        Some(_) => Err(A::Error::custom("a field comes twice")),
+        None => {
+            *field = Some(fields.next_value()?);
+            Ok(())
+        }
     }
 }
 
@@ -218,7 +263,8 @@ mod tests {
 
     /// Reads a body both ways: quickly, and by the library.
     fn both(body: &str) -> (Option<AnnRequest>, Option<AnnRequest>) {
-        (read(body.as_bytes()), serde_json::from_str(body).ok())
+        let quick = read(body.as_bytes()).map(|read| read.search);
+        (quick, serde_json::from_str(body).ok())
     }
 
     fn bits(search: &AnnRequest) -> Vec<u32> {
@@ -286,6 +332,24 @@ mod tests {
             r#"{"vectors":[1]}"#,
         ] {
             assert_eq!(read(body.as_bytes()), None, "{body}");
+        }
+    }
+
+    #[test]
+    fn unknown_fields_are_told_and_those_of_a_filter_left_to_the_library() {
+        let unknown = |body: &str| read(body.as_bytes()).map(|read| read.unknown);
+        let known = r#"{"vector":[1],"limit":2}"#;
+        assert_eq!(unknown(known), Some(Vec::new()));
+        let more = r#"{"vector":[1],"filtr":{"restrictions":[]},"k":1}"#;
+        assert_eq!(
+            unknown(more),
+            Some(vec!["filtr".to_owned(), "k".to_owned()])
+        );
+        for body in [
+            r#"{"vector":[1],"filter":{"restrictions":[],"more":1}}"#,
+            r#"{"vector":[1],"filter":{"restrictions":[{"type":"==","lhs":"a","rhs":1,"more":1}]}}"#,
+        ] {
+            assert_eq!(unknown(body), None, "{body}");
         }
     }
 

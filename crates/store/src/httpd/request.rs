@@ -147,15 +147,22 @@ impl Admitted {
             .map_err(IntoResponse::into_response)?;
         let values_max = shared.api.searches.filter_values_max();
         let query = uri.query().unwrap_or_default();
-        let search = match form {
+        let (search, unknown) = match form {
             Form::Json => {
                 form::bound_values(&body.bytes, Of::Search, values_max)
                     .map_err(IntoResponse::into_response)?;
-                form::read_json(&body.bytes).map_err(IntoResponse::into_response)
+                let (search, unknown) = form::read_json(&body.bytes);
+                (search.map_err(IntoResponse::into_response), unknown)
             }
-            Form::Binary => form::read_binary(&body.bytes, query, values_max)
-                .map_err(IntoResponse::into_response),
+            Form::Binary => {
+                let read = form::read_binary(&body.bytes, query, values_max);
+                let (search, unknown) = read.map_err(IntoResponse::into_response)?;
+                (Ok(search), unknown)
+            }
         };
+        // An unknown key says more than that a known one is missing.
+        let keys = shared.keys.take(&unknown, shared.api.engine.metrics());
+        keys.map_err(IntoResponse::into_response)?;
         Ok(Admitted {
             search: search?,
             answer,

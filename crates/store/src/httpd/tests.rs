@@ -30,7 +30,7 @@ use crate::indexes::IndexHandle;
 use crate::indexes::tests::{identity, in_memory, insert};
 use crate::keys::{KeyColumn, KeySchema};
 use crate::metrics::Metrics;
-use crate::options::{RepairOptions, ScrubOptions, WhenShort};
+use crate::options::{RepairOptions, ScrubOptions, UnknownKeys, WhenShort};
 use crate::present::Present;
 
 struct Service {
@@ -250,7 +250,6 @@ async fn what_may_be_left_out_or_come_beside() {
     for body in [
         r#"{"vector":[0,0]}"#,
         r#"{"vector":[0,0],"filter":null}"#,
-        r#"{"vector":[0,0],"more":1}"#,
         r#"{"vector":[0,0],"filter":{"restrictions":[],"allow_filtering":true}}"#,
     ] {
         let answer = service.ann("idx", body).await;
@@ -264,6 +263,46 @@ async fn what_may_be_left_out_or_come_beside() {
             .await;
         assert_eq!(answer.status, 200, "{content_type}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_keys_are_refused_by_name_or_counted() {
+    let service = Service::serving().await;
+    let beside = [
+        r#"{"vector":[0,0],"filtr":{"restrictions":[]}}"#,
+        r#"{"filtr":{"restrictions":[]},"vector":[0,0]}"#,
+    ];
+    let within = [
+        r#"{"vector":[0,0],"filter":{"restrictions":[],"filtr":1}}"#,
+        r#"{"vector":[0,0],"filter":{"restrictions":[{"type":"==","lhs":"pk","rhs":0,"filtr":1}]}}"#,
+    ];
+    for body in beside.iter().chain(&within) {
+        let answer = service.ann("idx", body).await;
+        assert_eq!(answer.status, 400, "{body}: {}", answer.body);
+        let named = r#"unknown key "filtr""#;
+        assert!(answer.body.contains(named), "{}", answer.body);
+    }
+    let answer = service.ann("idx", r#"{"vectr":[0,0]}"#).await;
+    assert_eq!(answer.status, 400);
+    let told = r#"unknown key "vectr" of the request: did you mean "vector"?"#;
+    assert!(answer.body.starts_with(told), "{}", answer.body);
+
+    let beside_scylladb = Service::serving_with(|options| {
+        options.unknown_keys = UnknownKeys::Counted;
+    });
+    let service = beside_scylladb.await;
+    for body in beside {
+        let answer = service.ann("idx", body).await;
+        assert_eq!(answer.status, 200, "{body}: {}", answer.body);
+    }
+    for body in within {
+        assert_eq!(service.ann("idx", body).await.status, 400, "{body}");
+    }
+    let metrics = service.engine.metrics().text().unwrap();
+    assert!(
+        metrics.contains("request_keys_unknown_total 2\n"),
+        "{metrics}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -42,6 +42,19 @@ pub struct ListenerOptions {
     pub body_bytes_max: usize,
     /// The longest time that a body may take to arrive. Slower ones are refused with 408.
     pub body_timeout: Duration,
+    /// The answer to searches with keys that the service does not know.
+    pub unknown_keys: UnknownKeys,
+}
+
+/// The rule for keys of a search that the service does not know. Within a filter they are refused
+/// by either.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownKeys {
+    /// Such a search is refused with 400. Its answer might hold rows that were not wanted.
+    #[default]
+    Refused,
+    /// They are left unread, as ScyllaDB's own service does, and counted.
+    Counted,
 }
 
 impl ListenerOptions {
@@ -68,6 +81,7 @@ impl ListenerOptions {
             // about 340 KB.
             body_bytes_max: 2 << 20,
             body_timeout: Duration::from_secs(10),
+            unknown_keys: UnknownKeys::default(),
         }
     }
 

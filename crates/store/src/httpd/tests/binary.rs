@@ -71,8 +71,11 @@ async fn what_stands_in_the_query() {
     let origin = vector(&[0.0, 0.0]);
     let one = service.search("", origin.clone()).await;
     assert!(one.1.contains(r#""pk":[0]"#), "{one:?}");
-    let all = service.search("?limit=100000&more=1", origin.clone()).await;
+    let all = service.search("?limit=100000", origin.clone()).await;
     assert!(all.1.contains(r#""pk":[0,1,2]"#), "{all:?}");
+    let unknown = service.search("?limit=1&filtr=1", origin.clone()).await;
+    assert_eq!(unknown.0, 400);
+    assert!(unknown.1.contains(r#"unknown key "filtr""#), "{unknown:?}");
     let exact = service.search("?exact=true", origin.clone()).await;
     assert_eq!(exact, one);
     let unrestricted = "?filter=%7B%22restrictions%22:[],%22allow_filtering%22:true%7D";
