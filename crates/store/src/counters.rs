@@ -68,11 +68,20 @@ impl Counters {
 
     /// Counts so many events, if their counter was started.
     pub fn count(&self, event: Event, events: usize) {
+        self.add(events, || event.name().to_owned());
+    }
+
+    /// Counts an event of this name, if its counter was started.
+    pub fn count_named(&self, name: impl FnOnce() -> String) {
+        self.add(1, name);
+    }
+
+    fn add(&self, events: usize, name: impl FnOnce() -> String) {
         if !self.are_any.load(Ordering::Acquire) {
             return;
         }
         let by_name = self.by_name.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(counter) = by_name.get(event.name()) {
+        if let Some(counter) = by_name.get(&name()) {
             counter.fetch_add(events as u64, Ordering::Relaxed);
         }
     }

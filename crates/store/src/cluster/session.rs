@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::session_target::SessionTarget;
+use crate::counters::Counters;
 use crate::indexes::Engine;
 
 /// The longest pause between two tries, as a multiple of the shortest.
@@ -96,11 +97,19 @@ impl DbHandle {
         };
         let state = db.session.get_cluster_state();
         let nodes = state.get_nodes_info();
-        let connected = nodes.iter().filter(|node| node.is_connected()).count();
+        let connected = nodes.iter().filter(|node| node.is_connected());
+        // The driver keeps one connection to each shard, and one more for the schema.
+        let shards = connected.clone().map(|node| {
+            let sharder = node.sharder();
+            sharder.map_or(1, |sharder| u64::from(sharder.nr_shards.get()))
+        });
+        let connections = shards.sum::<u64>() + u64::from(connected.clone().next().is_some());
+        let connected = connected.count();
         let counts = [
             ("sessions", db.generation),
             ("nodes", nodes.len() as u64),
             ("nodes_connected", connected as u64),
+            ("total-connections", connections),
             ("statements", db.counts.executed.load(Ordering::Relaxed)),
             (
                 "statements_failed",
@@ -186,7 +195,8 @@ impl Keeper {
     async fn open(&mut self) -> Session {
         loop {
             let target = self.targets.borrow_and_update().clone();
-            let opened = connect(&target);
+            let counters = self.engine.metrics().counters().clone();
+            let opened = connect(&target, &counters);
             tokio::pin!(opened);
             loop {
                 tokio::select! {
@@ -244,14 +254,18 @@ async fn changed(targets: &mut watch::Receiver<SessionTarget>) {
 }
 
 /// Tries to open a session until it succeeds.
-async fn connect(target: &SessionTarget) -> Session {
+async fn connect(target: &SessionTarget, counters: &Counters) -> Session {
     let mut told: Option<(Instant, String)> = None;
     let mut pause = target.options.reconnect_interval;
     loop {
         let error = match open_in_time(target).await {
-            Ok(session) => return session,
+            Ok(session) => {
+                counters.count_named(|| "session-create-success".to_owned());
+                return session;
+            }
             Err(error) => error,
         };
+        counters.count_named(|| "session-create-failure".to_owned());
         let news = told
             .as_ref()
             .is_none_or(|(when, what)| *what != error || when.elapsed() >= NEWS_INTERVAL);

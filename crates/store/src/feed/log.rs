@@ -68,6 +68,7 @@ impl LogFollower {
         while !self.hints.is_closed() {
             let began = tokio::time::Instant::now();
             let run = self.begin(margin);
+            let followed = self.series.follow();
             tokio::select! {
                 biased;
                 () = self.progress.rewound() => {
@@ -86,6 +87,7 @@ impl LogFollower {
                     }
                 }
             }
+            drop(followed);
             self.series.each(|metrics| {
                 metrics.up.set(0);
                 metrics.restarts.inc();

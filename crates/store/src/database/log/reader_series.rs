@@ -1,11 +1,13 @@
-//! The metric series of a reader of a log.
+//! The metric series of a reader of a log, and the counters of its beginnings and ends that tests
+//! of the whole service start ([`Counters`]).
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::Duration;
 
 use prometheus::Gauge;
 
+use crate::counters::Counters;
 use crate::identity::IndexName;
 use crate::metrics::{Metrics, ReaderMetrics};
 
@@ -16,29 +18,96 @@ pub struct ReaderSeries {
     read_up_to_us: AtomicU64,
     /// The number of log rows that were handed over.
     handed_over: AtomicU64,
-    series: RwLock<Vec<(IndexName, ReaderMetrics)>>,
+    series: RwLock<Series>,
+}
+
+/// The series by index.
+#[derive(Default)]
+struct Series {
+    of: Vec<OfIndex>,
+    /// Whether the log is being followed.
+    is_followed: bool,
+}
+
+/// The series of an index.
+struct OfIndex {
+    name: IndexName,
+    metrics: ReaderMetrics,
+    counters: Arc<Counters>,
+    reader: String,
+}
+
+impl OfIndex {
+    /// Counts what happens to the reader, by the names that ScyllaDB's own service has for it.
+    fn count(&self, what: &str) {
+        let OfIndex { name, reader, .. } = self;
+        self.counters
+            .count_named(|| format!("{name}-{reader}-cdc-{what}"));
+    }
+}
+
+/// The log is followed while it lives.
+pub struct Followed<'a>(&'a ReaderSeries);
+
+impl Drop for Followed<'_> {
+    fn drop(&mut self) {
+        let mut series = self.0.series();
+        series.is_followed = false;
+        series.of.iter().for_each(|of| of.count("handler-stopped"));
+    }
 }
 
 impl ReaderSeries {
     /// Creates the series of an index. Returns the gauge for the time up to which the log was read.
     pub fn add(&self, metrics: &Metrics, name: &IndexName, reader: &str) -> Gauge {
         let added = metrics.reader(name, reader);
-        let mut series = self.series.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, other)) = series.first() {
+        let mut series = self.series();
+        if let Some(OfIndex { metrics: other, .. }) = series.of.first() {
             added.up.set(other.up.get());
             added.last_processed.set(other.last_processed.get());
         }
         let last_processed = added.last_processed.clone();
-        series.push((name.clone(), added));
+        let of = OfIndex {
+            name: name.clone(),
+            metrics: added,
+            counters: metrics.counters().clone(),
+            reader: reader.to_owned(),
+        };
+        of.count("actor-started");
+        if series.is_followed {
+            of.count("handler-started");
+        }
+        series.of.push(of);
         last_processed
     }
 
     /// Stops writing to the series of an index.
     pub fn remove(&self, name: &IndexName) {
-        self.series
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .retain(|(other, _)| other != name);
+        let mut series = self.series();
+        let is_followed = series.is_followed;
+        series.of.retain(|of| {
+            let stays = of.name != *name;
+            if !stays {
+                if is_followed {
+                    of.count("handler-stopped");
+                }
+                of.count("actor-stopped");
+            }
+            stays
+        });
+    }
+
+    /// Notes that the log is followed until the result is dropped.
+    pub fn follow(&self) -> Followed<'_> {
+        let mut series = self.series();
+        series.is_followed = true;
+        series.of.iter().for_each(|of| of.count("handler-started"));
+        drop(series);
+        Followed(self)
+    }
+
+    fn series(&self) -> RwLockWriteGuard<'_, Series> {
+        self.series.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sets the time up to which all streams have been read, as a time since the epoch.
@@ -66,6 +135,43 @@ impl ReaderSeries {
     /// Writes to the series of all indexes.
     pub fn each(&self, write: impl Fn(&ReaderMetrics)) {
         let series = self.series.read().unwrap_or_else(PoisonError::into_inner);
-        series.iter().for_each(|(_, metrics)| write(metrics));
+        series.of.iter().for_each(|of| write(&of.metrics));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::indexes::tests::identity;
+
+    #[test]
+    fn readers_are_counted_as_they_begin_and_end() {
+        let metrics = Metrics::new();
+        let counters = metrics.counters();
+        let names = ["actor", "handler"]
+            .map(|part| ["started", "stopped"].map(|what| format!("ks.i-wide-cdc-{part}-{what}")));
+        for name in names.as_flattened() {
+            counters.start(name.clone()).unwrap();
+        }
+        let counted = || {
+            names
+                .each_ref()
+                .map(|of| of.each_ref().map(|name| counters.values()[name]))
+        };
+        let series = ReaderSeries::default();
+        let name = identity("i").name;
+        series.add(&metrics, &name, "wide");
+        assert_eq!(counted(), [[1, 0], [0, 0]]);
+        let followed = series.follow();
+        assert_eq!(counted(), [[1, 0], [1, 0]]);
+        drop(followed);
+        assert_eq!(counted(), [[1, 0], [1, 1]]);
+        let followed = series.follow();
+        series.remove(&name);
+        assert_eq!(counted(), [[1, 1], [2, 2]]);
+        series.add(&metrics, &name, "wide");
+        assert_eq!(counted(), [[2, 1], [3, 2]]);
+        drop(followed);
+        assert_eq!(counted(), [[2, 1], [3, 3]]);
     }
 }
