@@ -102,3 +102,73 @@ def test_a_decimal_key_out_of_a_snapshot_has_the_scale_that_it_is_stored_with(tm
         assert all(line.endswith(" 0") for line in scans), scans
         _, text = server.http("/api/v1/indexes/k/i/ann", {"vector": [1, 0]})
         assert json.loads(text)["primary_keys"] == {"p": [1], "c": ["2.50"]}
+
+
+def scans(server):
+    """The number of scans of tables since the server's start."""
+    _, metrics = server.http("/metrics")
+    lines = [line for line in metrics.splitlines() if line.startswith("index_scans_total")]
+    return sum(float(line.split()[-1]) for line in lines)
+
+
+def test_a_key_column_that_gets_another_name_leaves_the_index_as_it_is(tmp_path):
+    server = Server(tmp_path / "data").start()
+    cluster = connect(server)
+    session = cluster.connect()
+    session.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+    session.execute("CREATE TABLE k.t (id int, c int, v vector<float, 2>, PRIMARY KEY (id, c))")
+    session.execute("CREATE CUSTOM INDEX i ON k.t (v) USING 'vector_index'")
+    session.execute("CREATE CUSTOM INDEX l ON k.t ((id), v) USING 'vector_index'")
+    insert = session.prepare("INSERT INTO k.t (id, c, v) VALUES (?, ?, ?)")
+    rows = [(n % 3, n, [float(n), 1.0]) for n in range(300)]
+    execute_concurrent_with_args(session, insert, rows, concurrency=64, raise_on_first_error=True)
+    for index in ("i", "l"):
+        server.wait_for_index("k", index, 300)
+    built = scans(server)
+    found, failed, ended = [], [], threading.Event()
+
+    def search():
+        while not ended.is_set():
+            try:
+                rows = session.execute("SELECT c FROM k.t ORDER BY v ANN OF [0, 1] LIMIT 5")
+                found.append([row.c for row in rows])
+            except Exception as error:
+                failed.append(error)
+
+    searching = threading.Thread(target=search)
+    searching.start()
+    try:
+        for name in ("x", "y", "z"):
+            former = {"x": "id", "y": "x", "z": "y"}[name]
+            session.execute(f"ALTER TABLE k.t RENAME {former} TO {name}")
+            nearest = f"SELECT c FROM k.t WHERE {name} = 1 ORDER BY v ANN OF [0, 1] LIMIT 3"
+            assert [row.c for row in session.execute(nearest)] == [1, 4, 7]
+    finally:
+        ended.set()
+        searching.join()
+    assert not failed and all(rows == [0, 1, 2, 3, 4] for rows in found), failed
+    filtered = {"type": "==", "lhs": "z", "rhs": 2}
+    body = {"vector": [0, 1], "limit": 2, "filter": {"restrictions": [filtered], "allow_filtering": True}}
+    status, text = server.http("/api/v1/indexes/k/i/ann", body)
+    assert (status, json.loads(text)["primary_keys"]) == (200, {"z": [2, 2], "c": [2, 5]})
+    filtered["lhs"] = "id"
+    status, text = server.http("/api/v1/indexes/k/i/ann", body)
+    assert status == 400 and "column id is not part of the primary key" in text
+    # The log is still followed, and the state of no row is lost.
+    session.execute("DELETE FROM k.t WHERE z = 0 AND c = 0")
+    session.execute("INSERT INTO k.t (z, c, v) VALUES (5, 500, [0.5, 1])")
+    # The name that has become free may be that of another column.
+    session.execute("ALTER TABLE k.t ADD id int")
+    rows = session.execute("SELECT c FROM k.t ORDER BY v ANN OF [0, 1] LIMIT 3")
+    assert [row.c for row in rows] == [500, 1, 2]
+    assert scans(server) == built, "an index was built again"
+    cluster.shutdown()
+    assert server.stop() == 0
+
+    with Server(tmp_path / "data") as server:
+        for index in ("i", "l"):
+            server.wait_for_index("k", index, 300)
+        assert scans(server) == 0, "an index was built again"
+        filtered["lhs"] = "z"
+        _, text = server.http("/api/v1/indexes/k/i/ann", body)
+        assert json.loads(text)["primary_keys"] == {"z": [2, 2], "c": [2, 5]}

@@ -117,6 +117,11 @@ impl Database for Embedded {
         true
     }
 
+    fn renamed(&self, index: &IndexIdentity) -> Option<IndexIdentity> {
+        let table = table_of(&self.storage, &index.table)?;
+        schema::renamed(&table, index)
+    }
+
     fn own_index(&self, name: &IndexName) -> Option<Arc<dyn OwnIndex>> {
         let index = Secondary::find(&self.storage, name)?;
         Some(Arc::new(index))

@@ -23,6 +23,8 @@ pub struct StoredSchema {
     changes: watch::Receiver<()>,
     told: bool,
     again: bool,
+    /// The key columns of each table with an index, by the names that were told first.
+    keys: HashMap<Uuid, KeySchema>,
 }
 
 impl StoredSchema {
@@ -32,10 +34,11 @@ impl StoredSchema {
             storage,
             told: false,
             again: false,
+            keys: HashMap::new(),
         }
     }
 
-    fn indexes(&self) -> Discovered {
+    fn indexes(&mut self) -> Discovered {
         let catalog = self.storage.catalog();
         let keyspaces = catalog.keyspaces.values();
         let tables = keyspaces.flat_map(|keyspace| keyspace.tables.values());
@@ -44,8 +47,19 @@ impl StoredSchema {
             // An index that can't be built was refused when it was created.
             indexes.filter_map(|index| identity(table, index).ok())
         });
+        let indexes: Vec<IndexIdentity> = indexes.collect();
+        let keys = indexes.iter().map(|index| {
+            let id = index.table.id;
+            let former = self.keys.get(&id);
+            (id, former.unwrap_or(&index.keys).clone())
+        });
+        self.keys = keys.collect();
+        let indexes = indexes.into_iter().map(|index| {
+            let index = with_key(&index, &self.keys[&index.table.id]);
+            (index.name.clone(), index)
+        });
         Discovered {
-            indexes: indexes.map(|index| (index.name.clone(), index)).collect(),
+            indexes: indexes.collect(),
             unclear: HashSet::new(),
         }
     }
@@ -116,6 +130,39 @@ pub fn identity(table: &Table, index: &Index) -> Result<IndexIdentity, &'static 
         keys,
         range: TokenRange::WHOLE_RING,
     })
+}
+
+/// The identity of an index with these names for the columns of its table's key.
+fn with_key(index: &IndexIdentity, keys: &KeySchema) -> IndexIdentity {
+    let named = |name: &String| {
+        let mut columns = index.keys.columns().zip(keys.columns());
+        let found = columns.find(|(column, _)| column.name == *name);
+        found.map_or(name, |(_, column)| &column.name).clone()
+    };
+    IndexIdentity {
+        local_key: index.local_key.iter().map(named).collect(),
+        keys: keys.clone(),
+        ..index.clone()
+    }
+}
+
+/// The identity of an index with the names that the columns of the table's key have, if these are
+/// others than those of the identity.
+pub fn renamed(table: &Table, index: &IndexIdentity) -> Option<IndexIdentity> {
+    let key = table.partition_key().into_iter();
+    let names = key.chain(table.clustering_key()).map(|column| &column.name);
+    if names
+        .clone()
+        .eq(index.keys.columns().map(|column| &column.name))
+    {
+        return None;
+    }
+    let mut keys = index.keys.clone();
+    let columns = keys.partition.iter_mut().chain(&mut keys.clustering);
+    for (column, name) in columns.zip(names) {
+        column.name.clone_from(name);
+    }
+    Some(with_key(index, &keys))
 }
 
 /// The columns of the local key and of filters that are not in the primary key, and then those with
@@ -211,5 +258,24 @@ mod tests {
         );
         assert!(of(&[], &["gone"]).is_err());
         assert!(of(&[], &["d"]).is_err());
+    }
+
+    #[test]
+    fn an_index_follows_the_names_of_its_key() {
+        let told = |table: &Table| identity(table, &table.indexes["i"]).unwrap();
+        let before = table(&["p", "n"], &["c"]);
+        let first = told(&before);
+        assert_eq!(renamed(&before, &first), None);
+        let mut after = before.clone();
+        after.columns[0].name = "c".to_owned();
+        after.columns[1].name = "p".to_owned();
+        let mut index = Index::clone(&after.indexes["i"]);
+        index.local_key[0] = "c".to_owned();
+        after.indexes.insert("i".to_owned(), Arc::new(index));
+        let now = told(&after);
+        assert_ne!(now, first);
+        assert_eq!(now.local_key, ["c", "n"]);
+        assert_eq!(renamed(&after, &first), Some(now.clone()));
+        assert_eq!(with_key(&now, &first.keys), first);
     }
 }

@@ -13,6 +13,9 @@ pub struct Scored {
     pub distance: f32,
     /// The similarity score; a higher one is nearer.
     pub similarity: f32,
+    /// The distance as the index has measured it, by which rows are in order: that of a zero vector
+    /// by cosine lies beyond all others.
+    pub measured: f32,
 }
 
 /// The error for a distance that the metric can't have.
@@ -29,6 +32,7 @@ pub struct Impossible {
 /// If the metric can't have such a distance: it is NaN, or out of range by more than rounding
 /// explains.
 pub fn score(metric: Metric, dimensions: usize, distance: f32) -> Result<Scored, Impossible> {
+    let measured = distance;
     let impossible = Err(Impossible { metric, distance });
     let (distance, similarity) = match metric {
         _ if distance.is_nan() => return impossible,
@@ -53,6 +57,7 @@ pub fn score(metric: Metric, dimensions: usize, distance: f32) -> Result<Scored,
     Ok(Scored {
         distance: distance.clamp(f32::MIN, f32::MAX),
         similarity: similarity.clamp(f32::MIN, f32::MAX),
+        measured,
     })
 }
 
@@ -83,10 +88,14 @@ mod tests {
             score(Cosine, 8, -1e-7),
             Ok(Scored {
                 distance: 0.0,
-                similarity: 1.0
+                similarity: 1.0,
+                measured: -1e-7,
             })
         );
         assert_eq!(similarity(Cosine, 2.1), None);
+        let zero = score(Cosine, 8, 2.0f32.next_up()).unwrap();
+        assert_eq!((zero.distance, zero.similarity), (2.0, 0.0));
+        assert!(zero.measured > 2.0);
         assert_eq!(similarity(Euclidean, -1.0), None);
         for metric in [Cosine, Euclidean, DotProduct] {
             assert_eq!(similarity(metric, f32::NAN), None);

@@ -85,6 +85,7 @@ impl Stores {
                 let columns = Columns {
                     key: key_columns,
                     returned: &returned,
+                    is_in_order: true,
                 };
                 let neighbours = neighbours_of_binary(answer.body, columns)?;
                 Ok(Neighbours {
@@ -225,8 +226,11 @@ mod tests {
         let key = |e: f32| vec![KeyValue::Cql(Bytes::copy_from_slice(&e.to_be_bytes()))];
         assert_eq!(found.await.unwrap().keys, [key(1.5), key(2.5)]);
         let one = || AnnRequest::new(vec![1.5], 1);
-        let no_such_column = stores.ann("ks", "idx", one(), &["key"]).await;
-        assert_eq!(no_such_column, Err(ClientError::InvalidBinary));
+        // The column may have got another name meanwhile.
+        let renamed = stores.ann("ks", "idx", one(), &["key"]).await;
+        assert_eq!(renamed.unwrap().keys, [key(1.5)]);
+        let more_columns = stores.ann("ks", "idx", one(), &["key", "more"]).await;
+        assert_eq!(more_columns, Err(ClientError::InvalidBinary));
         let elsewhere = stores.ann("ks", "other", one(), &["id"]).await;
         assert_eq!(elsewhere, Err(ClientError::Unavailable));
         let disabled = Stores::disabled();

@@ -139,6 +139,16 @@ impl IndexIdentity {
         columns.map(|column| column.cql_type.clone()).collect()
     }
 
+    /// The number of filter columns that are of the local key, which come first. A row without a
+    /// value in one of them is in no part of the index that a search can name.
+    pub fn local_filters(&self) -> usize {
+        let is_of_key = |name: &String| self.keys.columns().any(|column| column.name == *name);
+        self.local_key
+            .iter()
+            .filter(|name| !is_of_key(name))
+            .count()
+    }
+
     /// Whether a change of static columns can change what a search finds.
     pub fn filters_by_static(&self) -> bool {
         self.filter_columns.iter().any(|column| column.is_static)

@@ -5,6 +5,7 @@
 //! them. Only the column, which decodes a value, and the index, which takes it in, know its form.
 
 use bytes::Bytes;
+use index::Metric;
 use value::CqlType;
 
 use crate::identity::IndexIdentity;
@@ -26,6 +27,8 @@ pub enum Form {
     Vector {
         /// The number of elements in each vector.
         dimensions: usize,
+        /// The metric, which bounds the lengths of vectors.
+        metric: Metric,
     },
     /// Values to filter by.
     Filter(CqlType),
@@ -114,6 +117,13 @@ pub enum Unusable {
         /// The position of the first such element, from 0.
         position: usize,
     },
+    /// The vector is too long for the metric of the index.
+    #[error(
+        "the vector is longer than {:e}, the longest that an index by euclidean or dot_product \
+         holds",
+        index::LENGTH_MAX
+    )]
+    TooLong,
     /// The row's key can't be written in an answer.
     #[error("column {column} of the key can't be shown: {error}")]
     Key {
@@ -128,7 +138,7 @@ impl Form {
     /// The bytes of a value as the database serialises it, or about as many.
     pub fn value_bytes(&self) -> usize {
         match self {
-            Form::Vector { dimensions } => dimensions * size_of::<f32>(),
+            Form::Vector { dimensions, .. } => dimensions * size_of::<f32>(),
             Form::Filter(_) => FILTER_BYTES,
         }
     }
@@ -149,16 +159,18 @@ impl Form {
             expires_s,
         } = cell;
         match self {
-            Form::Vector { .. } => match decode_vector(self.value_bytes(), value) {
-                Ok(vector) => ColumnCell::Value(Cell {
-                    value: Observed::Vector(vector),
-                    filters: Vec::new(),
-                    written_us,
-                    expires_s,
-                    filters_change_s: None,
-                }),
-                Err(unusable) => ColumnCell::Unusable(unusable),
-            },
+            Form::Vector { metric, .. } => {
+                match decode_vector(*metric, self.value_bytes(), value) {
+                    Ok(vector) => ColumnCell::Value(Cell {
+                        value: Observed::Vector(vector),
+                        filters: Vec::new(),
+                        written_us,
+                        expires_s,
+                        filters_change_s: None,
+                    }),
+                    Err(unusable) => ColumnCell::Unusable(unusable),
+                }
+            }
             Form::Filter(_) => ColumnCell::Filter {
                 value: Bytes::copy_from_slice(value),
                 expires_s,
@@ -174,6 +186,7 @@ impl ObservedColumn {
             name: index.column.clone(),
             form: Form::Vector {
                 dimensions: index.options.dimensions,
+                metric: index.options.similarity,
             },
         };
         let filters = index.filter_columns.iter().map(|column| ObservedColumn {
@@ -185,15 +198,19 @@ impl ObservedColumn {
 }
 
 impl ReadCell {
-    /// Joins the content of an index's columns, of which the first has the vector.
-    pub fn joined(mut columns: impl Iterator<Item = ColumnCell>) -> ReadCell {
+    /// Joins the content of an index's columns, of which the first has the vector. Each of the next
+    /// `required` ones must have a value, or there is nothing to index.
+    pub fn joined(mut columns: impl Iterator<Item = ColumnCell>, required: usize) -> ReadCell {
         let mut cell = match columns.next() {
             Some(ColumnCell::Value(cell)) => cell,
             Some(ColumnCell::Unusable(unusable)) => return ReadCell::Unusable(unusable),
             Some(ColumnCell::Null | ColumnCell::Filter { .. }) | None => return ReadCell::Null,
         };
-        for column in columns {
+        for (at, column) in columns.enumerate() {
             let ColumnCell::Filter { value, expires_s } = column else {
+                if at < required {
+                    return ReadCell::Null;
+                }
                 cell.filters.push(None);
                 continue;
             };
@@ -206,7 +223,11 @@ impl ReadCell {
     }
 }
 
-fn decode_vector(expected_bytes: usize, bytes: &[u8]) -> Result<Vec<f32>, Unusable> {
+fn decode_vector(
+    metric: Metric,
+    expected_bytes: usize,
+    bytes: &[u8],
+) -> Result<Vec<f32>, Unusable> {
     if bytes.len() != expected_bytes {
         return Err(Unusable::Length {
             expected_bytes,
@@ -218,10 +239,11 @@ fn decode_vector(expected_bytes: usize, bytes: &[u8]) -> Result<Vec<f32>, Unusab
         .iter()
         .map(|element| f32::from_be_bytes(*element))
         .collect();
-    match ann::first_not_finite(&vector) {
-        Some(position) => Err(Unusable::NotFinite { position }),
-        None => Ok(vector),
+    if let Some(position) = ann::first_not_finite(&vector) {
+        return Err(Unusable::NotFinite { position });
     }
+    let checked = metric.check_length(vector.iter().copied());
+    checked.map_err(|_| Unusable::TooLong).map(|()| vector)
 }
 
 #[cfg(test)]
@@ -230,8 +252,15 @@ mod tests {
 
     #[test]
     fn vectors_are_checked() {
-        let form = Form::Vector { dimensions: 2 };
-        let decoded = |elements: &[f32]| {
+        let form = Form::Vector {
+            dimensions: 2,
+            metric: Metric::Cosine,
+        };
+        let longest = Form::Vector {
+            dimensions: 2,
+            metric: Metric::Euclidean,
+        };
+        let decoded_by = |form: &Form, elements: &[f32]| {
             let value: Vec<u8> = elements.iter().flat_map(|e| e.to_be_bytes()).collect();
             form.decode(RawCell {
                 value: &value,
@@ -239,6 +268,11 @@ mod tests {
                 expires_s: None,
             })
         };
+        let decoded = |elements: &[f32]| decoded_by(&form, elements);
+        let long = [1e19, 0.0];
+        assert!(matches!(decoded(&long), ColumnCell::Value(_)));
+        let too_long = ColumnCell::Unusable(Unusable::TooLong);
+        assert_eq!(decoded_by(&longest, &long), too_long);
         let ColumnCell::Value(cell) = decoded(&[1.0, -2.0]) else {
             panic!("a vector");
         };
@@ -274,7 +308,7 @@ mod tests {
                 expires_s: *expires_s,
             });
             let columns = std::iter::once(vector).chain(filters);
-            match ReadCell::joined(columns.chain([ColumnCell::Null])) {
+            match ReadCell::joined(columns.chain([ColumnCell::Null]), 0) {
                 ReadCell::Value(cell) => (cell.filters.len(), cell.filters_change_s),
                 other => panic!("{other:?}"),
             }
@@ -283,5 +317,25 @@ mod tests {
         assert_eq!(joined(None, &[Some(9), Some(5), None]), (4, Some(5)));
         assert_eq!(joined(Some(7), &[Some(9)]), (2, None));
         assert_eq!(joined(Some(7), &[Some(9), Some(5)]), (3, Some(5)));
+    }
+
+    #[test]
+    fn a_row_without_a_value_of_the_local_key_is_not_indexed() {
+        let vector = ColumnCell::Value(Cell {
+            value: Observed::Vector(vec![1.0]),
+            filters: Vec::new(),
+            written_us: 7,
+            expires_s: None,
+            filters_change_s: None,
+        });
+        let value = ColumnCell::Filter {
+            value: Bytes::from_static(b"x"),
+            expires_s: None,
+        };
+        let columns = [vector, value, ColumnCell::Null];
+        let joined = |required| ReadCell::joined(columns.iter().cloned(), required);
+        assert!(matches!(joined(0), ReadCell::Value(_)));
+        assert!(matches!(joined(1), ReadCell::Value(_)));
+        assert_eq!(joined(2), ReadCell::Null);
     }
 }

@@ -72,11 +72,12 @@ impl RowReader {
     }
 }
 
-/// The content of the columns at these positions, of which the first has the vector, by row.
-pub fn joined(rows: &[ReadRow], columns: &[usize]) -> Vec<(PrimaryKey, ReadCell)> {
+/// The content of the columns at these positions, of which the first has the vector, by row. Each
+/// of the next `required` ones must have a value ([`ReadCell::joined`]).
+pub fn joined(rows: &[ReadRow], columns: &[usize], required: usize) -> Vec<(PrimaryKey, ReadCell)> {
     let joined = rows.iter().map(|row| {
         let cells = columns.iter().map(|at| row.cells[*at].clone());
-        (row.key.clone(), ReadCell::joined(cells))
+        (row.key.clone(), ReadCell::joined(cells, required))
     });
     joined.collect()
 }

@@ -69,6 +69,10 @@ impl Database for Faulty {
         self.inner.keeps_all(index)
     }
 
+    fn renamed(&self, index: &IndexIdentity) -> Option<IndexIdentity> {
+        self.inner.renamed(index)
+    }
+
     async fn log(&self, table: &TableIdentity) -> anyhow::Result<Option<LogFacts>> {
         pause(&self.random).await;
         self.inner.log(table).await

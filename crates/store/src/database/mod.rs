@@ -88,6 +88,14 @@ pub trait Database: Send + Sync + 'static {
         false
     }
 
+    /// The identity of an index with the names that the columns of its table's key have now, as far
+    /// as is known at this moment; `None` if they are those in `index`. A key column that gets
+    /// another name leaves every row as it is, so the index stays the same one, and
+    /// [`Schema::changed`] goes on with the former name. Never waits.
+    fn renamed(&self, _index: &IndexIdentity) -> Option<IndexIdentity> {
+        None
+    }
+
     /// The index of that name that the database keeps itself, as far as is known at this moment.
     /// Never waits.
     fn own_index(&self, _name: &IndexName) -> Option<Arc<dyn OwnIndex>> {

@@ -35,6 +35,8 @@ const PAGE_BYTES: usize = 1 << 20;
 pub struct Subscriber {
     /// The columns that the index observes, that of its vectors first.
     pub columns: Vec<ObservedColumn>,
+    /// The number of columns behind that of the vectors that must have values.
+    pub required: usize,
     /// Whether the index has to hear of changes of static columns alone.
     pub takes_static: bool,
     /// The channel to the index. The subscription ends when it is closed.
@@ -46,6 +48,7 @@ pub struct Subscriber {
 /// An index that is told, from then on.
 struct Subscribed {
     columns: Vec<ObservedColumn>,
+    required: usize,
     takes_static: bool,
     messages: mpsc::Sender<Message>,
 }
@@ -122,6 +125,7 @@ impl Rereader {
     fn subscribe(&mut self, subscriber: Subscriber) {
         self.subscribers.push(Subscribed {
             columns: subscriber.columns,
+            required: subscriber.required,
             takes_static: subscriber.takes_static,
             messages: subscriber.messages,
         });
@@ -280,7 +284,7 @@ impl Rereader {
                 .messages
                 .send(Message::Rows(RowBatch {
                     issue: issue.clone(),
-                    rows: joined(&rows, &columns),
+                    rows: joined(&rows, &columns, index.required),
                     noticed_us: noticed_us.clone(),
                 }))
                 .await;
@@ -291,6 +295,8 @@ impl Rereader {
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
+
+    use index::Metric;
 
     use super::*;
     use crate::database::tests::Silent;
@@ -304,8 +310,12 @@ mod tests {
         let subscriber = Subscriber {
             columns: vec![ObservedColumn {
                 name: column.to_owned(),
-                form: Form::Vector { dimensions: 2 },
+                form: Form::Vector {
+                    dimensions: 2,
+                    metric: Metric::Cosine,
+                },
             }],
+            required: 0,
             takes_static: false,
             messages,
             subscribed,

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::pages::Pages;
 use crate::database::{Database, Part, Rows};
 use crate::identity::TokenRange;
-use crate::indexes::IndexHandle;
+use crate::indexes::{Engine, IndexHandle};
 use crate::items::Sequencer;
 use crate::long_work;
 use crate::message::RowBatch;
@@ -29,8 +29,10 @@ pub struct Scan {
     pub reader: RowReader,
     /// The sequencer that numbers the reads.
     pub sequencer: Arc<Sequencer>,
-    /// The index, which is told of the progress.
+    /// The index that gets the rows.
     pub index: Arc<IndexHandle>,
+    /// The engine, which is told of the progress.
+    pub engine: Arc<Engine>,
     /// The options for concurrency and sizes.
     pub options: ScanOptions,
     /// The number of threads that share the rows of a batch.
@@ -60,8 +62,8 @@ impl Scan {
         while let Some(range) = done.next().await {
             covered += range?.width();
             task.add(1);
-            self.index
-                .set_progress(100.0 * covered as f64 / whole.width() as f64);
+            let per_cent = 100.0 * covered as f64 / whole.width() as f64;
+            self.engine.progressed(&self.index, per_cent);
         }
         drop(done);
         task.done();
@@ -80,6 +82,7 @@ impl Scan {
         let batch_rows = BATCH_ROWS_A_THREAD * self.compute_threads;
         let mut pages = Pages::new(reads, Part::Range(range));
         let columns: Vec<usize> = (0..self.reader.columns.len()).collect();
+        let required = self.index.identity.local_filters();
         loop {
             // The number is taken before the page is asked for.
             let issue = self.sequencer.issue();
@@ -89,7 +92,7 @@ impl Scan {
             };
             self.index.metrics.scanned_rows.inc_by(rows.len() as u64);
             task.add(rows.len() as u64);
-            let mut rows = joined(&rows, &columns).into_iter();
+            let mut rows = joined(&rows, &columns, required).into_iter();
             loop {
                 let batch: Vec<_> = rows.by_ref().take(batch_rows).collect();
                 if batch.is_empty() {

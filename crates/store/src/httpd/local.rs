@@ -141,7 +141,8 @@ impl Open {
             && let Some(index) = engine.index(name)
             && !engine.keeps_all(&index)
         {
-            let is_kept = |column: &String| index.identity.keeps(column);
+            let identity = engine.identity_now(&index);
+            let is_kept = |column: &String| identity.keeps(column);
             let restrictions = &mut filter.restrictions;
             restrictions.retain(|one| restricted_columns(one).iter().all(is_kept));
             if restrictions.is_empty() {

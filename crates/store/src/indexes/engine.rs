@@ -3,6 +3,7 @@
 //! Requests only read the engine. So the engine is a value that is swapped, and not a task with
 //! a mailbox, and a search never waits for discovery.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +13,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use store_api::types::{IndexState, NodeStatus};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::handle::IndexHandle;
@@ -46,6 +48,10 @@ const TRUNCATED_LATELY: Duration = Duration::from_secs(10);
 /// second.
 const AWAITED_ROWS_MAX: u64 = 10_000;
 
+/// The longest wait of a search until the scan of an index that begins to be built has covered a
+/// part of the ring, by which the rows that the index lacks are estimated.
+const BEGINS_WITHIN: Duration = Duration::from_secs(1);
+
 type Registry = BTreeMap<IndexName, Arc<IndexHandle>>;
 
 /// Every index, and the status of the whole service.
@@ -62,7 +68,7 @@ pub struct Engine {
     database: OnceLock<Arc<dyn Database>>,
     /// Whether the database is behind gateways.
     behind_gateways: AtomicBool,
-    /// Told when an index comes, goes or begins to serve.
+    /// Told when an index comes, goes, begins to serve, or has taken in more of its table.
     news: watch::Sender<()>,
 }
 
@@ -234,15 +240,16 @@ impl Engine {
         let serves = |index: &Arc<IndexHandle>| {
             index.state() == IndexState::Serving && self.is_current(index)
         };
-        let fits = |index: &Arc<IndexHandle>| needed.fits(&index.identity);
+        let fits = |index: &Arc<IndexHandle>| needed.fits(&self.identity_now(index));
         let fitting = of_column().filter(|index| serves(index) && fits(index));
         let best = fitting.min_by_key(|index| {
-            let left = needed.left_by(&index.identity).count();
+            let left = needed.left_by(&self.identity_now(index)).count();
             let version = version_order(index.identity.version);
             (left, index.lacks_rows(), Reverse(version))
         });
         if let Some(index) = best {
             return Ok(Routed {
+                renamed: self.renamed(index).map(Box::new),
                 index: index.clone(),
                 requested: requested.clone(),
             });
@@ -251,7 +258,8 @@ impl Engine {
         let mut awaited = of_column().chain(beside.values().filter(of_requested));
         let awaited = awaited.find(|index| fits(index)).cloned();
         drop(beside);
-        let serving: Vec<&Arc<IndexHandle>> = of_column().filter(|index| serves(index)).collect();
+        let serving = of_column().filter(|index| serves(index));
+        let serving: Vec<_> = serving.map(|index| self.identity_now(index)).collect();
         if awaited.is_none() && !serving.is_empty() {
             return Err(NoRoute::Unsuited(unsuited(&serving, needed)));
         }
@@ -269,7 +277,7 @@ impl Engine {
 
     /// The [route](Engine::route) of a search. If the table was truncated a moment ago, it waits
     /// for the index to be built anew, which takes a moment while the table is empty. It also waits
-    /// for an index that lacks few rows.
+    /// for an index that lacks few rows, and for a moment until that is known.
     pub async fn current_route(
         &self,
         name: &IndexName,
@@ -277,6 +285,7 @@ impl Engine {
         within: Duration,
     ) -> Result<Routed, NoRoute> {
         let mut news = self.news.subscribe();
+        let begins = Instant::now() + BEGINS_WITHIN;
         let current = async {
             loop {
                 match self.route(name, needed) {
@@ -286,6 +295,9 @@ impl Engine {
                     {
                         // The sender lives as long as `self`.
                         let _ = news.changed().await;
+                    }
+                    Err(NoRoute::Building { lacks: None, .. }) if Instant::now() < begins => {
+                        let _ = tokio::time::timeout_at(begins, news.changed()).await;
                     }
                     route => return route,
                 }
@@ -311,6 +323,18 @@ impl Engine {
     pub fn keeps_all(&self, index: &IndexHandle) -> bool {
         let database = self.database.get();
         database.is_none_or(|database| database.keeps_all(&index.identity))
+    }
+
+    /// The identity of an index with the present names of its columns, as a search gives them.
+    pub fn identity_now<'i>(&self, index: &'i IndexHandle) -> Cow<'i, IndexIdentity> {
+        match self.renamed(index) {
+            Some(renamed) => Cow::Owned(renamed),
+            None => Cow::Borrowed(&index.identity),
+        }
+    }
+
+    fn renamed(&self, index: &IndexHandle) -> Option<IndexIdentity> {
+        self.database.get()?.renamed(&index.identity)
     }
 
     /// Whether the schema still has that very index.
@@ -358,6 +382,12 @@ impl Engine {
         self.change(|node| {
             node.initial.remove(name);
         });
+        self.news.send_replace(());
+    }
+
+    /// Notes the part of the ring that the scan of an index has covered, in per cent.
+    pub fn progressed(&self, index: &IndexHandle, per_cent: f64) {
+        index.set_progress(per_cent);
         self.news.send_replace(());
     }
 
@@ -440,12 +470,20 @@ pub struct Routed {
     pub index: Arc<IndexHandle>,
     /// The index that the request names.
     pub requested: Arc<IndexHandle>,
+    /// The identity of the index that answers, if columns of its key have got other names.
+    renamed: Option<Box<IndexIdentity>>,
+}
+
+impl Routed {
+    /// The identity of the index that answers, with the present names of its columns.
+    pub fn identity(&self) -> &IndexIdentity {
+        self.renamed.as_deref().unwrap_or(&self.index.identity)
+    }
 }
 
 /// The reason why none of some indexes can answer a search that needs these columns.
-fn unsuited(serving: &[&Arc<IndexHandle>], needed: &Needed<'_>) -> String {
-    let in_any =
-        |has: &dyn Fn(&IndexIdentity) -> bool| serving.iter().any(|index| has(&index.identity));
+fn unsuited(serving: &[Cow<'_, IndexIdentity>], needed: &Needed<'_>) -> String {
+    let in_any = |has: &dyn Fn(&IndexIdentity) -> bool| serving.iter().any(|index| has(index));
     let mut columns: Vec<&str> = needed.columns.clone();
     columns.sort_unstable();
     let not_kept = |column: &&str| !in_any(&|index| index.keeps(column));

@@ -301,6 +301,7 @@ mod tests {
         Scored {
             distance,
             similarity,
+            measured: distance,
         }
     }
 

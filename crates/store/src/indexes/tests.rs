@@ -214,12 +214,18 @@ async fn a_search_waits_for_an_index_that_lacks_few_rows() {
     }
     let needed = Needed::default();
     let search = || engine.current_route(&index.identity.name, &needed, Duration::from_secs(2));
-    for (progress, lacks) in [(0.0, None), (0.01, Some(19_998))] {
-        index.set_progress(progress);
-        let refused = search().now_or_never().expect("it does not wait").err();
-        assert_eq!(refused, Some(NoRoute::Building { progress, lacks }));
-    }
-    index.set_progress(50.0);
+    let building = |progress, lacks| Some(NoRoute::Building { progress, lacks });
+    // A scan that does not begin is waited for only so long.
+    let began = tokio::time::Instant::now();
+    assert_eq!(search().await.err(), building(0.0, None));
+    assert!(began.elapsed() < Duration::from_secs(2));
+    // Once the scan has begun, a search knows whether to wait.
+    let mut waits = pin!(search());
+    assert!(poll!(&mut waits).is_pending());
+    engine.progressed(&index, 0.01);
+    let refused = waits.now_or_never().expect("it does not wait").err();
+    assert_eq!(refused, building(0.01, Some(19_998)));
+    engine.progressed(&index, 50.0);
     let late = search().await.err().expect("it is not built in time");
     let lacks = Some(2);
     assert_eq!(

@@ -72,6 +72,9 @@ pub struct Search<'a> {
     pub returned: Option<&'a [ReturnedColumn]>,
     /// Whether the answer must be the true nearest rows, for sure.
     pub exact: bool,
+    /// The key columns with their names in the answer; `None` for those that the index was made
+    /// with.
+    pub keys: Option<&'a KeySchema>,
 }
 
 /// The values of an id's filter columns, in their order; `None` for null.
@@ -99,6 +102,7 @@ impl<'a> Search<'a> {
             filter: None,
             returned: None,
             exact: false,
+            keys: None,
         }
     }
 }
@@ -254,11 +258,6 @@ impl VectorIndex {
         while self.len() < rows {
             self.grown.notified().await;
         }
-    }
-
-    /// The primary key of the rows.
-    pub fn schema(&self) -> &KeySchema {
-        &self.schema
     }
 
     /// The bytes held for the graph and its vectors, by component.
@@ -453,7 +452,8 @@ impl VectorIndex {
         search: &Search<'a>,
     ) -> Result<RankedRows<'a>, VectorError> {
         let returned = search.returned;
-        let mut rows = RankedRows::with_capacity(&self.schema, nearest.len()).returning(returned);
+        let schema = search.keys.unwrap_or(&self.schema);
+        let mut rows = RankedRows::with_capacity(schema, nearest.len()).returning(returned);
         let dimensions = self.ann.options().dimensions;
         let columns = returned.unwrap_or_default();
         let returns_vectors = columns

@@ -79,7 +79,9 @@ impl Run {
         let access = &self.access;
         let index = IndexSide::new(access.index.clone(), access.items.clone()).await?;
         let hashing = index.hashing();
-        let table = TableSide::new(&*access.database, &access.reader, hashing);
+        let required = access.index.identity.local_filters();
+        let reader = (&access.reader, required);
+        let table = TableSide::new(&*access.database, reader, hashing);
         let sides = Sides {
             present: Present::of(self.access.database.clock()),
             table,

@@ -32,19 +32,23 @@ pub struct TableSide {
     hashing: Hashing,
     /// Hashes the rows of digests.
     hasher: RandomState,
+    /// The number of columns behind that of the vectors that must have values.
+    required: usize,
 }
 
 impl TableSide {
-    /// The side of the table of `reader`, which reads the columns that the index observes.
+    /// The side of the table of `reader`, which reads the columns that the index observes. The
+    /// first `required` of them behind that of the vectors must have values.
     pub fn new(
         database: &dyn Database,
-        reader: &RowReader,
+        (reader, required): (&RowReader, usize),
         (hashing, hasher): (Hashing, RandomState),
     ) -> TableSide {
         TableSide {
             reads: database.rows(reader, PAGE_BYTES),
             hashing,
             hasher,
+            required,
         }
     }
 
@@ -82,7 +86,10 @@ impl TableSide {
     /// Reduces rows to the parts that are compared.
     pub fn rows(&self, rows: Vec<ReadRow>) -> Vec<TableRow> {
         let rows = rows.into_iter().map(|row| TableRow {
-            fingerprint: Fingerprint::of(&ReadCell::joined(row.cells.into_iter()), &self.hashing),
+            fingerprint: Fingerprint::of(
+                &ReadCell::joined(row.cells.into_iter(), self.required),
+                &self.hashing,
+            ),
             key: row.key,
         });
         rows.collect()

@@ -1,3 +1,4 @@
+use index::Metric;
 use uuid::Uuid;
 
 use super::*;
@@ -16,7 +17,10 @@ pub(crate) fn reader() -> RowReader {
         keys: text_schema(2, 1),
         columns: vec![ObservedColumn {
             name: "a\"b".into(),
-            form: Form::Vector { dimensions: 2 },
+            form: Form::Vector {
+                dimensions: 2,
+                metric: Metric::Cosine,
+            },
         }],
     }
 }

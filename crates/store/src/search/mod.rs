@@ -91,7 +91,7 @@ impl SearchDoor {
     ) -> Result<Found, SearchError> {
         let began = Instant::now();
         let question = self.question(&name, &search, &admission).await?;
-        let index = question.index.clone();
+        let index = question.routed.index.clone();
         let left = admission.time_left();
         let waits = Instant::now();
         let taken_up = take_up(&index, name.clone(), search.min_time_us, left).await;
@@ -139,7 +139,8 @@ impl SearchDoor {
         };
         drop(admission);
         let took = began.elapsed().as_secs_f64();
-        job.question.requested.metrics.request_latency.observe(took);
+        let requested = &job.question.routed.requested;
+        requested.metrics.request_latency.observe(took);
         self.engine.metrics().counters().count(Event::Search, 1);
         // A node in the process of the rows reads them.
         if found.is_short && database.is_none() {
@@ -147,7 +148,7 @@ impl SearchDoor {
                 self.engine.metrics().search_refused("short");
                 return Err(SearchError::Short(name));
             }
-            job.question.requested.metrics.short.inc();
+            requested.metrics.short.inc();
         }
         Ok(found)
     }
@@ -185,7 +186,8 @@ impl<W: Fn(RankedRows<'_>) -> Result<Bytes, String>> Job<W> {
     /// Searches the index and writes the answer. `None` if a value that matters has just expired in
     /// one of its rows, which has to be read again first.
     fn run(&self) -> Result<Option<Found>, SearchError> {
-        let index = &self.question.index;
+        let routed = &self.question.routed;
+        let index = &routed.index;
         let now_s = match index.freshness.acknowledged_us() {
             Some(_) => self.engine.now_s(),
             // A cluster tells the rest of a TTL in whole seconds, so the row may be there for a
@@ -199,6 +201,7 @@ impl<W: Fn(RankedRows<'_>) -> Result<Bytes, String>> Job<W> {
             filter: self.question.filter.as_deref(),
             returned: self.question.returned.as_deref(),
             exact: self.search.exact,
+            keys: Some(&routed.identity().keys),
         });
         let mut ranked = ranked?;
         if ranked.is_in_doubt() {
@@ -235,22 +238,22 @@ impl SearchDoor {
             return Err(SearchError::TooManyValues { max });
         }
         let needed = Needed::by(search);
-        let Routed { index, requested } = self
+        let routed = self
             .engine
             .current_route(name, &needed, admission.time_left())
             .await
             .map_err(|no_route| SearchError::no_route(name.clone(), &no_route))?;
-        check(search, index.identity.options.dimensions)?;
-        check_allowed(&needed, &index.identity)?;
+        let identity = routed.identity();
+        check(search, identity)?;
+        check_allowed(&needed, identity)?;
         let unsuitable = |error: Unsuitable| SearchError::Unsuitable(error.to_string());
-        let filter = RowFilter::new(&index.identity, search.filter.as_ref());
+        let filter = RowFilter::new(identity, search.filter.as_ref());
         let returned = search.return_columns.as_deref();
-        let returned = returned.map(|names| ReturnedColumn::all_of(&index.identity, names));
+        let returned = returned.map(|names| ReturnedColumn::all_of(identity, names));
         Ok(Question {
             filter: filter.map_err(unsuitable)?,
             returned: returned.transpose().map_err(unsuitable)?,
-            index,
-            requested,
+            routed,
         })
     }
 }
@@ -310,19 +313,17 @@ async fn take_up(
 
 /// A search in the terms of the index that answers it.
 struct Question {
-    index: Arc<IndexHandle>,
-    /// The index that the request names.
-    requested: Arc<IndexHandle>,
+    routed: Routed,
     filter: Option<Box<RowFilter>>,
     returned: Option<Vec<ReturnedColumn>>,
 }
 
-/// Refuses a search that no index of these dimensions can serve.
-fn check(request: &AnnRequest, dimensions: usize) -> Result<(), SearchError> {
-    let actual = request.vector.len();
-    if actual != dimensions {
+/// Refuses a search that no index of these options can serve.
+fn check(request: &AnnRequest, index: &IndexIdentity) -> Result<(), SearchError> {
+    let (expected, actual) = (index.options.dimensions, request.vector.len());
+    if actual != expected {
         return Err(SearchError::Unsuitable(format!(
-            "Wrong embedding dimension: expected {dimensions}, got {actual}"
+            "Wrong embedding dimension: expected {expected}, got {actual}"
         )));
     }
     if let Some(position) = ann::first_not_finite(&request.vector) {
@@ -330,7 +331,9 @@ fn check(request: &AnnRequest, dimensions: usize) -> Result<(), SearchError> {
             "vector[{position}] is not a finite 32-bit number"
         )));
     }
-    Ok(())
+    let metric = index.options.similarity;
+    let checked = metric.check_length(request.vector.iter().copied());
+    checked.map_err(|error| SearchError::Unsuitable(error.to_string()))
 }
 
 /// Refuses a filter beyond the key of a local index, unless the user said ALLOW FILTERING.

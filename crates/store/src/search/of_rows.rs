@@ -49,7 +49,7 @@ impl SearchDoor {
     where
         W: Fn(RankedRows<'_>) -> Result<Bytes, String> + Send + Sync + 'static,
     {
-        let identity = &job.question.index.identity;
+        let identity = &job.question.routed.index.identity;
         traces::note(|| "The index has had no room for some rows, so all rows are read".to_owned());
         let columns = ObservedColumn::all_of(identity);
         let places: Vec<usize> = (0..columns.len()).collect();
@@ -68,7 +68,7 @@ impl SearchDoor {
             let Some(page) = page.map_err(too_late)? else {
                 break;
             };
-            let page = joined(&page, &places);
+            let page = joined(&page, &places, identity.local_filters());
             let (count, of_page) = (page.len(), job.clone());
             let found = self
                 .compute
@@ -76,7 +76,7 @@ impl SearchDoor {
             best.extend(found.await.map_err(|error| self.not_searched(&error))??);
             keep_nearest(&mut best, job.rows);
         }
-        let metrics = &job.question.index.metrics;
+        let metrics = &job.question.routed.index.metrics;
         metrics.searched(SearchPlan::RankedRows);
         job.write_rows(best)
     }
@@ -98,7 +98,7 @@ impl SearchDoor {
 impl<W: Fn(RankedRows<'_>) -> Result<Bytes, String>> Job<W> {
     /// The nearest of some rows.
     fn of_page(&self, rows: Vec<(PrimaryKey, ReadCell)>) -> Result<Vec<Candidate>, SearchError> {
-        let identity = &self.question.index.identity;
+        let identity = &self.question.routed.index.identity;
         let internal = |error: ann::Error| SearchError::Internal(error.to_string());
         let indexes = IndexesOptions {
             vectors: Placement::Memory,
@@ -135,6 +135,7 @@ impl<W: Fn(RankedRows<'_>) -> Result<Bytes, String>> Job<W> {
             filter: self.question.filter.as_deref(),
             returned: self.question.returned.as_deref(),
             exact: true,
+            keys: None,
         });
         let found = found.map_err(SearchError::from)?;
         let candidates = found.rows().into_iter().map(|row| {
@@ -152,9 +153,9 @@ impl<W: Fn(RankedRows<'_>) -> Result<Bytes, String>> Job<W> {
 
     /// Writes the answer of these rows.
     fn write_rows(&self, best: Vec<Candidate>) -> Result<Found, SearchError> {
-        let vectors = &self.question.index.vectors;
+        let keys = &self.question.routed.identity().keys;
         let returned = self.question.returned.as_deref();
-        let mut rows = RankedRows::with_capacity(vectors.schema(), best.len()).returning(returned);
+        let mut rows = RankedRows::with_capacity(keys, best.len()).returning(returned);
         for candidate in best {
             rows.push(candidate.key.as_bytes(), candidate.scored);
             for (values, value) in rows.returned().iter_mut().zip(&candidate.values) {
@@ -171,7 +172,7 @@ impl<W: Fn(RankedRows<'_>) -> Result<Bytes, String>> Job<W> {
 /// Keeps the nearest `limit` rows, nearest first. A row that was read twice counts once.
 fn keep_nearest(rows: &mut Vec<Candidate>, limit: usize) {
     rows.sort_by(|a, b| {
-        let by_distance = a.scored.distance.total_cmp(&b.scored.distance);
+        let by_distance = a.scored.measured.total_cmp(&b.scored.measured);
         by_distance.then_with(|| a.key.as_bytes().cmp(b.key.as_bytes()))
     });
     rows.dedup_by(|a, b| a.key == b.key);

@@ -31,6 +31,21 @@ const LOG_ID: &str = "log id";
 /// The field of the identity with the time of truncation, milliseconds since the epoch.
 const TRUNCATED: &str = "time of truncation";
 
+/// The field of the identity with the id of the table.
+const TABLE_ID: &str = "table id";
+
+/// The field of the identity with the version of the index.
+const VERSION: &str = "version";
+
+/// The field of the identity with the primary key.
+const KEYS: &str = "keys";
+
+/// The field of the identity with the key of a local index.
+const LOCAL_KEY: &str = "local key";
+
+/// The words for what an index doesn't have.
+const NONE: &str = "none";
+
 /// The field of the identity with the filter columns.
 const FILTER_COLUMNS: &str = "filter columns";
 
@@ -67,7 +82,7 @@ impl Manifest {
 
     /// Whether the snapshot is of the table with this id. A table that is made anew has another.
     pub fn is_of_table(&self, id: Uuid) -> bool {
-        self.identity.get("table id") == Some(&id.to_string())
+        self.identity.get(TABLE_ID) == Some(&id.to_string())
     }
 
     /// Reads the manifest of a directory. `None` if there is no file.
@@ -134,12 +149,12 @@ pub fn words(identity: &IndexIdentity, log: Uuid) -> BTreeMap<String, String> {
         keys,
         range,
     } = identity;
-    let none = || "none".to_owned();
+    let none = || NONE.to_owned();
     let shown = [
         ("keyspace", name.keyspace.clone()),
         ("index", name.index.clone()),
         ("table", table.to_string()),
-        ("table id", table.id.to_string()),
+        (TABLE_ID, table.id.to_string()),
         (
             TRUNCATED,
             truncated_ms.map_or_else(none, |ms| ms.to_string()),
@@ -147,10 +162,10 @@ pub fn words(identity: &IndexIdentity, log: Uuid) -> BTreeMap<String, String> {
         ("column", column.clone()),
         ("options", options_in_words(options)),
         (
-            "version",
+            VERSION,
             version.map_or_else(none, |version| version.to_string()),
         ),
-        ("keys", keys_in_words(keys)),
+        (KEYS, keys_in_words(keys)),
         ("token range", format!("{} to {}", range.start, range.end)),
         (LOG_ID, log.to_string()),
     ];
@@ -158,7 +173,7 @@ pub fn words(identity: &IndexIdentity, log: Uuid) -> BTreeMap<String, String> {
     let key = local_key.iter().map(|name| Identifier(name).to_string());
     let filters = filter_columns.iter().map(filter_in_words);
     let others = [
-        ("local key", key.collect::<Vec<_>>()),
+        (LOCAL_KEY, key.collect::<Vec<_>>()),
         (FILTER_COLUMNS, filters.collect()),
     ];
     let others = others.into_iter().filter(|(_, words)| !words.is_empty());
@@ -219,7 +234,7 @@ fn keys_in_words(keys: &KeySchema) -> String {
 }
 
 /// The identity that an index was saved with, if that kept some of the columns of `now` and differs
-/// in nothing else. `log` is the id of the table that is its log.
+/// in nothing else. `saved` has the present names. `log` is the id of the table that is its log.
 pub fn with_fewer_columns(
     saved: &BTreeMap<String, String>,
     now: &IndexIdentity,
@@ -243,6 +258,51 @@ pub fn with_fewer_columns(
         ..now.clone()
     };
     (former != *now && words(&former, log) == *saved).then_some(former)
+}
+
+/// The identity that an index was saved with, in the words that it has with the names of columns
+/// that `now` has, if the two are of the same version and the same types of key. Then the names of
+/// key columns alone can differ, as a key column may be renamed, which leaves the rows as they are.
+pub fn with_present_names(
+    saved: BTreeMap<String, String>,
+    now: &BTreeMap<String, String>,
+) -> BTreeMap<String, String> {
+    let is_same = |field: &str| saved.contains_key(field) && saved.get(field) == now.get(field);
+    let types = |words: &BTreeMap<String, String>| words.get(KEYS).and_then(|keys| nameless(keys));
+    let is_renamed = is_same(VERSION)
+        && now[VERSION] != NONE
+        && is_same(TABLE_ID)
+        && types(&saved).is_some_and(|saved| Some(saved) == types(now));
+    if !is_renamed {
+        return saved;
+    }
+    let named = [KEYS, LOCAL_KEY];
+    let saved = saved.into_iter();
+    let others = saved.filter(|(field, _)| !named.contains(&field.as_str()));
+    let named = named
+        .into_iter()
+        .filter_map(|field| now.get_key_value(field));
+    let named = named.map(|(field, words)| (field.clone(), words.clone()));
+    others.chain(named).collect()
+}
+
+/// The words of a primary key without the names of its columns; `None` if they are no such words.
+fn nameless(keys: &str) -> Option<String> {
+    const NAME: &str = "name: \"";
+    let mut out = String::new();
+    let mut rest = keys;
+    while let Some((before, name)) = rest.split_once(NAME) {
+        out.push_str(before);
+        let mut is_escaped = false;
+        let end = name.find(|c| {
+            let ends = c == '"' && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            ends
+        })?;
+        rest = &name[end + 1..];
+    }
+    out.push_str(rest);
+    Some(out)
 }
 
 /// The first difference between two identities: the field, the saved value, and the present value.
@@ -405,6 +465,50 @@ mod tests {
         assert_eq!((&*saved, now), ("unknown", shown["filter columns"].clone()));
         filtered.filter_columns[0].cql_type = CqlType::Bigint;
         assert!(difference(&shown, &words(&filtered, LOG)).is_some());
+    }
+
+    #[test]
+    fn other_names_of_key_columns_are_no_difference() {
+        let column = |name: &str, cql_type| KeyColumn {
+            name: name.to_owned(),
+            cql_type,
+        };
+        let mut before = filtered();
+        before.keys = KeySchema {
+            partition: vec![
+                column("k", CqlType::Int),
+                column("a\", typ: \\", CqlType::Text),
+            ],
+            clustering: vec![column("c", CqlType::Int)],
+        };
+        let saved = words(&before, LOG);
+        let mut after = before.clone();
+        after.keys.partition[0].name = "\"x\"".to_owned();
+        after.keys.partition[1].name = "c".to_owned();
+        after.keys.clustering[0].name = "a".to_owned();
+        after.local_key[0] = "\"x\"".to_owned();
+        let now = words(&after, LOG);
+        assert_ne!(saved, now);
+        assert_eq!(with_present_names(saved.clone(), &now), now);
+        assert_eq!(with_present_names(now.clone(), &saved), saved);
+        let edits: [fn(&mut IndexIdentity); 4] = [
+            |index| index.version = Some(Uuid::from_u128(77)),
+            |index| index.version = None,
+            |index| index.table.id = Uuid::from_u128(78),
+            |index| index.keys.partition[0].cql_type = CqlType::Bigint,
+        ];
+        for edit in edits {
+            let mut other = after.clone();
+            edit(&mut other);
+            let other = words(&other, LOG);
+            assert_eq!(with_present_names(saved.clone(), &other), saved);
+        }
+        // What differs beside the names still differs.
+        after.truncated_ms = Some(12);
+        let now = words(&after, LOG);
+        let renamed = with_present_names(saved, &now);
+        let (field, ..) = difference(&renamed, &now).unwrap();
+        assert_eq!(field, TRUNCATED);
     }
 
     #[test]

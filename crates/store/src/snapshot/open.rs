@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use ann::Placement;
 
 use super::fault::{Fault, OutOfReach};
-use super::manifest::{Manifest, difference, with_fewer_columns, words};
+use super::manifest::{Manifest, difference, with_fewer_columns, with_present_names, words};
 use super::place::Place;
 use super::saver::Saved;
 use super::{LogFacts, Snapshots, rows};
@@ -66,7 +66,8 @@ impl Snapshots {
     pub fn former(&self, identity: &IndexIdentity, log: &LogFacts) -> Option<IndexIdentity> {
         self.interval?;
         let manifest = Manifest::read(&self.place(identity).path).ok()??;
-        with_fewer_columns(&manifest.identity, identity, log.id)
+        let saved = with_present_names(manifest.identity, &words(identity, log.id));
+        with_fewer_columns(&saved, identity, log.id)
     }
 
     /// Opens the snapshot of an index. One that can't be used is logged and deleted. One that
@@ -128,8 +129,9 @@ impl Snapshots {
         let Some(manifest) = Manifest::read(&place.path)? else {
             return Ok(None);
         };
-        if let Some((field, saved, now)) = difference(&manifest.identity, &words(identity, log.id))
-        {
+        let now = words(identity, log.id);
+        let saved = with_present_names(manifest.identity.clone(), &now);
+        if let Some((field, saved, now)) = difference(&saved, &now) {
             return Err(Fault::Differs {
                 path: place.path.join(super::manifest::CURRENT),
                 field,

@@ -255,6 +255,7 @@ impl IndexTask {
         let (subscribed, ready) = oneshot::channel();
         let subscriber = Subscriber {
             columns: ObservedColumn::all_of(&self.index.identity),
+            required: self.index.identity.local_filters(),
             takes_static: self.index.identity.filters_by_static(),
             messages,
             subscribed,
@@ -337,6 +338,7 @@ impl IndexTask {
             reader: self.reader(),
             sequencer: self.sequencer.clone(),
             index: self.index.clone(),
+            engine: self.context.engine.clone(),
             options: self.context.scan.clone(),
             compute_threads: self.context.compute.threads(),
         };
