@@ -314,6 +314,10 @@ cluster-test: cassandra clients $(DRIVERS:%=$(VENVS)/%/.installed) ## Three node
 crash-test: ## 200 kill -9 under load, 200 under conditional writes, 300 while indexes are saved (about 35 minutes; ROUNDS=n, KILLS=n for other numbers)
 	ANNULUS_CRASH_ROUNDS=$${ROUNDS:-200} ANNULUS_SNAPSHOT_KILLS=$${KILLS:-300} cargo test --release --locked -p annulus --test end_to_end -- crash linear --nocapture
 
+.PHONY: memory-test
+memory-test: ## 1 GiB to 30 tables under a limit of 128 MiB, each search compared with all rows (MIB=n for another size)
+	ANNULUS_MEMORY_MIB=$${MIB:-1024} cargo test --release --locked -p annulus --test end_to_end -- memory_runs_out --nocapture --test-threads=1
+
 .PHONY: upgrade-fixture
 upgrade-fixture: ## The data directory of this version that later ones must read: once, before it is released
 	cargo test --locked -p annulus --test end_to_end upgrades::making -- --ignored

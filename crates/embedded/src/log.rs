@@ -225,7 +225,7 @@ mod tests {
             replication: BTreeMap::new(),
             durable_writes: true,
             tablets: true,
-            types: BTreeMap::new(),
+            types: Default::default(),
             tables: BTreeMap::new(),
         };
         let id = table.id;

@@ -64,7 +64,7 @@ fn keyspace(name: &str, class: &str, tablets: bool, tables: Vec<Table>) -> Keysp
         ]),
         durable_writes: true,
         tablets,
-        types: BTreeMap::new(),
+        types: Default::default(),
         tables: tables
             .into_iter()
             .map(|mut table| {

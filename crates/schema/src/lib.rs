@@ -9,6 +9,7 @@ pub mod log_table;
 mod roles;
 mod row_ttl;
 mod secondary;
+mod shared;
 mod streams;
 mod user_types;
 
@@ -26,6 +27,7 @@ pub use index::IndexedPart;
 pub use roles::{Permission, Permissions, Resource, Role};
 pub use row_ttl::RowTtl;
 pub use secondary::SecondaryIndex;
+pub use shared::Shared;
 
 /// The identity of a table: a dropped and recreated table gets another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,7 +55,7 @@ pub struct Catalog {
     /// The user keyspaces by name. System keyspaces are not here; the node defines them.
     pub keyspaces: BTreeMap<String, Arc<Keyspace>>,
     /// The roles by name.
-    pub roles: BTreeMap<String, Arc<Role>>,
+    pub roles: Shared<BTreeMap<String, Arc<Role>>>,
 }
 
 /// A keyspace with its tables.
@@ -69,7 +71,7 @@ pub struct Keyspace {
     /// streams; without them all logs share [`Catalog::vnode_streams`].
     pub tablets: bool,
     /// The user types by name.
-    pub types: BTreeMap<String, Arc<UserType>>,
+    pub types: Shared<BTreeMap<String, Arc<UserType>>>,
     /// The tables by name, CDC logs included. The types of their columns hold the definitions of
     /// the user types in them.
     pub tables: BTreeMap<String, Arc<Table>>,

@@ -167,7 +167,7 @@ mod tests {
             replication: BTreeMap::new(),
             durable_writes: true,
             tablets: false,
-            types: BTreeMap::new(),
+            types: Default::default(),
             tables: BTreeMap::new(),
         };
         for definition in [&inner, &outer, &defined("b", &[])] {

@@ -659,7 +659,8 @@ impl Database {
             seqno.clone(),
             visible_seqno.clone(),
         )
-        .use_cache(config.cache.clone())
+        // ANNULUS 6
+        .use_cache(crate::meta_keyspace::cache())
         .use_descriptor_table(config.descriptor_table.clone())
         .expect_point_read_hits(true)
         .data_block_size_policy(crate::config::BlockSizePolicy::all(4_096))
@@ -948,7 +949,8 @@ impl Database {
             seqno.clone(),
             visible_seqno.clone(),
         )
-        .use_cache(config.cache.clone())
+        // ANNULUS 6
+        .use_cache(crate::meta_keyspace::cache())
         .use_descriptor_table(config.descriptor_table.clone())
         .expect_point_read_hits(true)
         .data_block_size_policy(crate::config::BlockSizePolicy::all(4_096))

@@ -14,6 +14,7 @@ mod insecure;
 mod linear;
 mod log;
 mod memory;
+mod memory_runs_out;
 mod operator;
 mod running;
 mod rust_driver;

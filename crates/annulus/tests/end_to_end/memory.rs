@@ -93,7 +93,7 @@ fn get(http: SocketAddr, path: &str) -> String {
 }
 
 /// The memory of a process that the system can't take back, in bytes.
-fn anonymous_bytes(process: u32) -> u64 {
+pub fn anonymous_bytes(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
     let line = status.lines().find(|line| line.starts_with("RssAnon:"));
     let kib = line.and_then(|line| line.split_whitespace().nth(1));

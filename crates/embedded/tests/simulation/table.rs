@@ -38,7 +38,7 @@ pub fn create(catalog: &mut Catalog, version: u128) -> Result<(), ()> {
         replication: BTreeMap::new(),
         durable_writes: true,
         tablets: version.is_multiple_of(2),
-        types: BTreeMap::new(),
+        types: Default::default(),
         tables: BTreeMap::new(),
     };
     catalog

@@ -56,7 +56,7 @@ impl CreateKeyspacePlan {
                 // Tablets are off by default. Drivers expect a node to tell them the replicas of
                 // tablets while they send requests, and this node does not.
                 tablets: properties.tablets.unwrap_or(false),
-                types: BTreeMap::new(),
+                types: Default::default(),
                 tables: BTreeMap::new(),
             },
             if_not_exists: create.if_not_exists,

@@ -79,11 +79,12 @@ fn changes(old: &Catalog, new: &Catalog) -> Vec<SchemaChange> {
                 }
                 type_changes(before, keyspace, &mut changes);
                 table_changes(before, keyspace, &mut changes);
-                for (name, gone) in &before.types {
-                    if !keyspace.types.contains_key(name) {
-                        changes.push(of_type(SchemaChangeKind::Dropped, gone));
-                    }
-                }
+                let types = before.types.iter();
+                let is_whole = before.types.is_same(&keyspace.types);
+                let gone =
+                    types.filter(|(name, _)| !is_whole && !keyspace.types.contains_key(*name));
+                let gone = gone.map(|(_, gone)| of_type(SchemaChangeKind::Dropped, gone));
+                changes.extend(gone);
             }
             Some(_) => {}
         }
@@ -98,10 +99,13 @@ fn same_properties(old: &Keyspace, new: &Keyspace) -> bool {
 
 /// Adds the types that are new or others than before, each behind those that it uses.
 fn type_changes(old: &Keyspace, new: &Keyspace, changes: &mut Vec<SchemaChange>) {
+    if old.types.is_same(&new.types) {
+        return;
+    }
     for definition in new.types_in_order() {
         match old.types.get(&definition.name) {
             None => changes.push(of_type(SchemaChangeKind::Created, definition)),
-            Some(before) if before != definition => {
+            Some(before) if !Arc::ptr_eq(before, definition) && before != definition => {
                 changes.push(of_type(SchemaChangeKind::Updated, definition));
             }
             Some(_) => {}

@@ -307,7 +307,7 @@ fn keyspace(name: &str) -> Keyspace {
         replication,
         durable_writes: true,
         tablets: false,
-        types: BTreeMap::new(),
+        types: Default::default(),
         tables: BTreeMap::new(),
     }
 }

@@ -117,7 +117,7 @@ pub(super) fn make(
             replication: BTreeMap::new(),
             durable_writes: true,
             tablets: true,
-            types: BTreeMap::new(),
+            types: Default::default(),
             tables: BTreeMap::new(),
         };
         catalog

@@ -197,15 +197,20 @@ fn next_version(last: Uuid, now_micros: i64) -> Uuid {
 
 fn same(a: &Catalog, b: &Catalog) -> bool {
     let mut keyspaces = a.keyspaces.values().zip(b.keyspaces.values());
-    let mut roles = a.roles.iter().zip(&b.roles);
-    roles.all(|(a, b)| a.0 == b.0 && (Arc::ptr_eq(a.1, b.1) || a.1 == b.1))
-        && a.roles.len() == b.roles.len()
+    same_roles(a, b)
         && a.keyspaces.len() == b.keyspaces.len()
         && keyspaces.all(|(a, b)| Arc::ptr_eq(a, b) || same_keyspace(a, b))
         && a.cluster_name == b.cluster_name
         && a.vnode_streams == b.vnode_streams
         && a.host_id == b.host_id
         && a.created_at_ms == b.created_at_ms
+}
+
+fn same_roles(a: &Catalog, b: &Catalog) -> bool {
+    let mut roles = a.roles.iter().zip(b.roles.iter());
+    a.roles.is_same(&b.roles)
+        || a.roles.len() == b.roles.len()
+            && roles.all(|(a, b)| a.0 == b.0 && (Arc::ptr_eq(a.1, b.1) || a.1 == b.1))
 }
 
 /// Tables that nobody touched are the same in memory, which is cheaper to see than that they say

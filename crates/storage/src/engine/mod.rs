@@ -59,6 +59,9 @@ const SEALED_MEMTABLES_MAX: usize = 1;
 /// The most sorted runs on the first level when a commit begins. fjall stops a writer at 30,
 /// likewise.
 const FIRST_LEVEL_RUNS_MAX: usize = 24;
+/// Bytes that the space of the catalog gathers in memory. Each commit writes to it, and each change
+/// of the schema, over what was there before.
+const META_BYTES_MAX: u64 = 4 << 20;
 /// The least bytes that fjall takes as the bound of all memtables.
 const WRITE_BUFFER_BYTES_MIN: u64 = 1 << 20;
 /// The most times that a snapshot is taken again, as a batch was written meanwhile.
@@ -553,14 +556,18 @@ impl Disk {
             .unwrap_or(0)
     }
 
-    /// Has each space written out that was not written to for so many calls, and lets go of what was
-    /// written out while a reader needed it.
+    /// Has each space written out that was not written to for so many calls, and that of the catalog
+    /// where it is large. Lets go of what was written out while a reader needed it.
     pub(crate) fn write_out_idle(&self, calls: u32) {
         // A database that is not open has nothing in memory.
         let _ = self.with(|open| {
             let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
             for space in idle.look(&open.spaces, calls) {
                 open.space(space)?.request_flush();
+            }
+            let meta = open.space(SpaceId::META)?;
+            if meta.active_memtable_bytes() > META_BYTES_MAX {
+                meta.request_flush();
             }
             open.database.release_flushed();
             Ok(())

@@ -13,14 +13,25 @@
 //!
 //! key       "catalog/role/" and its name
 //! value     {"name": ..., ...}
+//!
+//! key       "catalog/type/", a keyspace, a zero byte and the name of a type
+//! value     {"keyspace": ..., "name": ..., "fields": ...}
+//!
+//! key       "catalog/grant/", a role, a zero byte and the path of a resource
+//! value     {"role": ..., "resource": ..., "permissions": ...}
 //! ```
 //!
+//! A keyspace or a role has its types or grants in its own record, unless there are many of them:
+//! then each has a record, so that one more of them does not write all anew.
+//!
 //! A catalog with roles has format 3: a version that knows none would let everybody in. One with a
-//! column that tells when rows expire has format 4: other versions would leave such rows.
+//! column that tells when rows expire has format 4: other versions would leave such rows. One with
+//! records of types or grants has format 5.
 //!
 //! Format 1 had the whole catalog under the first key (`format1`). Such a directory is converted
 //! when it is opened, in one batch.
 
+mod apart;
 mod format1;
 mod records;
 mod roles;
@@ -34,7 +45,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use records::{KeyspaceRecord, StreamsRecord, TableRecord};
 use roles::RoleRecord;
-use schema::{Catalog, Keyspace, Role, Table, TableId};
+use schema::{Catalog, Keyspace, Role, Shared, Table, TableId};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -45,8 +56,10 @@ const FORMAT: u32 = 2;
 /// The version of those of a catalog with roles.
 const FORMAT_WITH_ROLES: u32 = 3;
 /// The version of those of a catalog in which a table has a column that tells when its rows expire.
-/// A greater one is refused.
 const FORMAT_WITH_ROW_TTL: u32 = 4;
+/// The version of those of a catalog in which types or grants have records of their own. A greater
+/// one is refused.
+const FORMAT_WITH_PARTS_APART: u32 = 5;
 const HEAD: &[u8] = b"catalog";
 const KEYSPACE: &[u8] = b"catalog/keyspace/";
 const ROLE: &[u8] = b"catalog/role/";
@@ -115,10 +128,11 @@ pub(crate) fn changes(
         if same_generations && old.is_some_and(|old| Arc::ptr_eq(old, keyspace)) {
             continue;
         }
-        let record = json(&records::keyspace_record(keyspace));
-        if old.is_none_or(|old| json(&records::keyspace_record(old)) != record) {
+        if old.is_none_or(|old| !records::has_same_record(old, keyspace)) {
+            let record = json(&records::keyspace_record(keyspace));
             changes.push((keyspace_key(name), Some(record)));
         }
+        apart::put_types(old.map(|old| &**old), Some(&**keyspace), &mut changes);
         let none = BTreeMap::new();
         let old_tables = old.map_or(&none, |old| &old.tables);
         put_tables(&keyspace.tables, new.1, old_tables, of_old, &mut changes);
@@ -126,6 +140,7 @@ pub(crate) fn changes(
     let gone = old_keyspaces.iter();
     for (name, keyspace) in gone.filter(|(name, _)| !new.0.keyspaces.contains_key(*name)) {
         changes.push((keyspace_key(name), None));
+        apart::put_types(Some(&**keyspace), None, &mut changes);
         let ids = keyspace.tables.values().map(|table| table.id);
         changes.extend(ids.map(|id| (table_key(id), None)));
     }
@@ -135,20 +150,38 @@ pub(crate) fn changes(
 
 /// Adds the changes for the roles that differ from before.
 fn put_roles(
-    roles: &BTreeMap<String, Arc<Role>>,
-    old: Option<&BTreeMap<String, Arc<Role>>>,
+    roles: &Shared<BTreeMap<String, Arc<Role>>>,
+    old: Option<&Shared<BTreeMap<String, Arc<Role>>>>,
     changes: &mut Changes,
 ) {
-    for (name, role) in roles {
-        let before = old.and_then(|old| old.get(name));
-        if before.is_none_or(|before| !Arc::ptr_eq(before, role)) {
+    if old.is_some_and(|old| old.is_same(roles)) {
+        return;
+    }
+    // Both are in the order of their names.
+    let mut before = old.into_iter().flat_map(|old| old.iter()).peekable();
+    for (name, role) in roles.iter() {
+        while let Some((gone, role)) = before.next_if(|(other, _)| *other < name) {
+            drop_role(gone, role, changes);
+        }
+        let before = before.next_if(|(other, _)| *other == name);
+        let before = before.map(|(_, before)| before);
+        if before.is_some_and(|before| Arc::ptr_eq(before, role)) {
+            continue;
+        }
+        if before.is_none_or(|before| !roles::has_same_record(before, role)) {
             let record = json(&roles::role_record(name, role));
             changes.push((role_key(name), Some(record)));
         }
+        apart::put_grants(name, before.map(|before| &**before), Some(&**role), changes);
     }
-    let gone = old.into_iter().flat_map(BTreeMap::keys);
-    let gone = gone.filter(|name| !roles.contains_key(*name));
-    changes.extend(gone.map(|name| (role_key(name), None)));
+    for (gone, role) in before {
+        drop_role(gone, role, changes);
+    }
+}
+
+fn drop_role(name: &str, role: &Role, changes: &mut Changes) {
+    changes.push((role_key(name), None));
+    apart::put_grants(name, Some(role), None, changes);
 }
 
 /// Adds the changes for the tables of a keyspace that differ from before.
@@ -184,7 +217,8 @@ pub(crate) fn load(
 ) -> Result<Option<Loaded>, StorageError> {
     let mut head = None;
     let mut keyspaces = BTreeMap::new();
-    let mut roles = BTreeMap::new();
+    let mut roles: BTreeMap<String, Arc<Role>> = BTreeMap::new();
+    let (mut types, mut grants) = (Vec::new(), Vec::new());
     let mut stored = Vec::new();
     for entry in entries {
         let (key, value) = entry?;
@@ -198,10 +232,16 @@ pub(crate) fn load(
             let record = parse::<RoleRecord>(&value)?;
             let name = record.name.clone();
             roles.insert(name, Arc::new(roles::role_of(record)?));
+        } else if key.starts_with(apart::TYPE) {
+            types.push(parse(&value)?);
+        } else if key.starts_with(apart::GRANT) {
+            grants.push(parse(&value)?);
         } else if key.starts_with(TABLE) {
             stored.push(parse::<StoredTable>(&value)?);
         }
     }
+    apart::take_types(types, &mut keyspaces)?;
+    apart::take_grants(grants, &mut roles)?;
     let Some(head) = head else {
         return Ok(None);
     };
@@ -230,7 +270,7 @@ pub(crate) fn load(
     let record: HeadRecord = parse(&head)?;
     Ok(Some(Loaded {
         catalog: Catalog {
-            roles,
+            roles: roles.into(),
             ..catalog(record, keyspaces)
         },
         generations,
@@ -262,10 +302,10 @@ pub(crate) fn note_names(key: &[u8], value: &[u8], names: &mut HashMap<TableId, 
 
 fn check_format(head: &[u8]) -> Result<(), StorageError> {
     let FormatOnly { format } = parse(head)?;
-    if format > FORMAT_WITH_ROW_TTL {
+    if format > FORMAT_WITH_PARTS_APART {
         return Err(StorageError::NewerFormat(format!(
             "the schema was written by a newer version of Annulus (format {format}, this one knows \
-             up to {FORMAT_WITH_ROW_TTL}): use that version"
+             up to {FORMAT_WITH_PARTS_APART}): use that version"
         )));
     }
     Ok(())
@@ -282,7 +322,7 @@ fn catalog(head: HeadRecord, keyspaces: BTreeMap<String, Keyspace>) -> Catalog {
             .into_iter()
             .map(|(name, keyspace)| (name, Arc::new(keyspace)))
             .collect(),
-        roles: BTreeMap::new(),
+        roles: Default::default(),
     }
 }
 
@@ -290,7 +330,9 @@ fn catalog(head: HeadRecord, keyspaces: BTreeMap<String, Keyspace>) -> Catalog {
 fn format_of(catalog: &Catalog) -> u32 {
     let mut keyspaces = catalog.keyspaces.values();
     let has_row_ttl = |table: &Arc<Table>| table.row_ttl.is_some();
-    if keyspaces.any(|keyspace| keyspace.tables.values().any(has_row_ttl)) {
+    if apart::is_used(catalog) {
+        FORMAT_WITH_PARTS_APART
+    } else if keyspaces.any(|keyspace| keyspace.tables.values().any(has_row_ttl)) {
         FORMAT_WITH_ROW_TTL
     } else if catalog.roles.is_empty() {
         FORMAT

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use value::{CqlType, UserType, token::Partitioner};
 
+use super::apart;
 use crate::StorageError;
 
 #[derive(Serialize, Deserialize)]
@@ -35,7 +36,7 @@ pub(super) struct KeyspaceRecord {
 }
 
 #[derive(Serialize, Deserialize)]
-struct TypeRecord {
+pub(super) struct TypeRecord {
     name: String,
     /// The fields as (name, type).
     fields: Vec<(String, String)>,
@@ -183,11 +184,35 @@ pub(super) fn keyspace_record(keyspace: &Keyspace) -> KeyspaceRecord {
         replication: keyspace.replication.clone(),
         durable_writes: keyspace.durable_writes,
         tablets: keyspace.tablets,
-        types: {
-            let types = keyspace.types_in_order().into_iter();
-            types.map(|definition| type_record(definition)).collect()
+        types: match apart::are_types(keyspace) {
+            // Each has a record of its own.
+            true => Vec::new(),
+            false => {
+                let types = keyspace.types_in_order().into_iter();
+                types.map(|definition| type_record(definition)).collect()
+            }
         },
     }
+}
+
+/// Whether two keyspaces have the same record, whatever their tables, and the types that have
+/// records of their own.
+pub(super) fn has_same_record(a: &Keyspace, b: &Keyspace) -> bool {
+    let Keyspace {
+        name,
+        replication,
+        durable_writes,
+        tablets,
+        types,
+        tables: _,
+    } = a;
+    (name, replication, durable_writes, tablets)
+        == (&b.name, &b.replication, &b.durable_writes, &b.tablets)
+        && match (apart::are_types(a), apart::are_types(b)) {
+            (true, true) => true,
+            (false, false) => *types == b.types,
+            _ => false,
+        }
 }
 
 pub(super) fn keyspace_of(record: KeyspaceRecord) -> Result<Keyspace, StorageError> {
@@ -196,27 +221,35 @@ pub(super) fn keyspace_of(record: KeyspaceRecord) -> Result<Keyspace, StorageErr
         replication: record.replication,
         durable_writes: record.durable_writes,
         tablets: record.tablets,
-        types: BTreeMap::new(),
+        types: Default::default(),
         tables: BTreeMap::new(),
     };
-    for TypeRecord { name, fields } in record.types {
-        let (mut field_names, mut field_types) = (Vec::new(), Vec::new());
-        for (field, text) in fields {
-            field_names.push(field);
-            field_types.push(type_of(&text, &keyspace)?);
-        }
-        let definition = UserType {
-            keyspace: keyspace.name.clone(),
-            name: name.clone(),
-            field_names,
-            field_types,
-        };
-        keyspace.types.insert(name, Arc::new(definition));
+    for record in record.types {
+        put_type(&record, &mut keyspace)?;
     }
     Ok(keyspace)
 }
 
-fn type_record(definition: &UserType) -> TypeRecord {
+/// Puts a type into its keyspace, which has the types that it uses.
+pub(super) fn put_type(record: &TypeRecord, keyspace: &mut Keyspace) -> Result<(), StorageError> {
+    let (mut field_names, mut field_types) = (Vec::new(), Vec::new());
+    for (field, text) in &record.fields {
+        field_names.push(field.clone());
+        field_types.push(type_of(text, keyspace)?);
+    }
+    let definition = UserType {
+        keyspace: keyspace.name.clone(),
+        name: record.name.clone(),
+        field_names,
+        field_types,
+    };
+    keyspace
+        .types
+        .insert(record.name.clone(), Arc::new(definition));
+    Ok(())
+}
+
+pub(super) fn type_record(definition: &UserType) -> TypeRecord {
     let fields = definition.fields();
     TypeRecord {
         name: definition.name.clone(),

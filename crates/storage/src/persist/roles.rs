@@ -7,6 +7,7 @@ use schema::{Permission, Permissions, Resource, Role};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::apart;
 use crate::StorageError;
 
 #[derive(Serialize, Deserialize)]
@@ -28,11 +29,8 @@ pub(super) struct RoleRecord {
 }
 
 pub(super) fn role_record(name: &str, role: &Role) -> RoleRecord {
-    let names = |permissions: &Permissions| {
-        let permissions = permissions.iter();
-        permissions.map(|each| each.name().to_owned()).collect()
-    };
-    let grants = role.grants.iter();
+    // Many of them have records of their own.
+    let grants = role.grants.iter().filter(|_| !apart::are_grants(role));
     RoleRecord {
         name: name.to_owned(),
         id: role.id,
@@ -41,10 +39,53 @@ pub(super) fn role_record(name: &str, role: &Role) -> RoleRecord {
         salted_hash: role.salted_hash.as_ref().map(|hash| hash.expose().clone()),
         member_of: role.member_of.clone(),
         grants: grants
-            .map(|(resource, permissions)| (resource.path(), names(permissions)))
+            .map(|(resource, permissions)| (resource.path(), names_of(*permissions)))
             .collect(),
         identities: role.identities.clone(),
     }
+}
+
+/// Whether two roles have the same record, whatever the grants that have records of their own.
+pub(super) fn has_same_record(a: &Role, b: &Role) -> bool {
+    let Role {
+        is_superuser,
+        can_login,
+        salted_hash,
+        member_of,
+        grants,
+        identities,
+    } = a;
+    (is_superuser, can_login, salted_hash, member_of, identities)
+        == (
+            &b.is_superuser,
+            &b.can_login,
+            &b.salted_hash,
+            &b.member_of,
+            &b.identities,
+        )
+        && match (apart::are_grants(a), apart::are_grants(b)) {
+            (true, true) => true,
+            (false, false) => *grants == b.grants,
+            _ => false,
+        }
+}
+
+/// The names of permissions.
+pub(super) fn names_of(permissions: Permissions) -> Vec<String> {
+    let permissions = permissions.iter();
+    permissions.map(|each| each.name().to_owned()).collect()
+}
+
+/// A grant from the path of its resource and the names of its permissions. The error says which of
+/// them is unknown.
+pub(super) fn grant_of(
+    path: &str,
+    names: &[String],
+) -> Result<(Resource, Permissions), &'static str> {
+    let resource = Resource::from_path(path).ok_or("resource")?;
+    let permissions = names.iter().map(|name| Permission::from_name(name));
+    let permissions = permissions.collect::<Option<Permissions>>();
+    Ok((resource, permissions.ok_or("permission")?))
 }
 
 pub(super) fn role_of(record: RoleRecord) -> Result<Role, StorageError> {
@@ -56,10 +97,8 @@ pub(super) fn role_of(record: RoleRecord) -> Result<Role, StorageError> {
     };
     let mut grants = BTreeMap::new();
     for (path, names) in &record.grants {
-        let resource = Resource::from_path(path).ok_or_else(|| unknown("resource"))?;
-        let permissions = names.iter().map(|name| Permission::from_name(name));
-        let permissions = permissions.collect::<Option<Permissions>>();
-        grants.insert(resource, permissions.ok_or_else(|| unknown("permission"))?);
+        let (resource, permissions) = grant_of(path, names).map_err(unknown)?;
+        grants.insert(resource, permissions);
     }
     Ok(Role {
         id: record.id,

@@ -132,7 +132,7 @@ fn catalog() -> Catalog {
         replication: BTreeMap::from([("class".to_owned(), "SimpleStrategy".to_owned())]),
         durable_writes: false,
         tablets: true,
-        types: types.map(|known| (known.name.clone(), known)).into(),
+        types: BTreeMap::from(types.map(|known| (known.name.clone(), known))).into(),
         tables: BTreeMap::from([(table.name.clone(), Arc::new(table))]),
     };
     Catalog {
@@ -142,7 +142,7 @@ fn catalog() -> Catalog {
         created_at_ms: 10,
         vnode_streams: streams(RING_TOKENS[0].0 as u8),
         keyspaces: BTreeMap::from([("ks".to_owned(), Arc::new(keyspace))]),
-        roles: BTreeMap::from([("The \"role\"".to_owned(), Arc::new(role()))]),
+        roles: BTreeMap::from([("The \"role\"".to_owned(), Arc::new(role()))]).into(),
     }
 }
 
@@ -368,7 +368,7 @@ fn a_newer_format_is_refused_though_it_can_not_be_read() {
     let read = |head: &'static [u8]| {
         load([Ok((Bytes::from_static(HEAD), Bytes::from_static(head)))].into_iter()).err()
     };
-    let newer = read(br#"{"format": 5, "what": "unknown"}"#);
+    let newer = read(br#"{"format": 6, "what": "unknown"}"#);
     assert!(matches!(newer, Some(StorageError::NewerFormat(_))));
     for damaged in [&b""[..], b"{}", br#"{"format": 1}"#, br#"{"format": 2}"#] {
         assert!(matches!(read(damaged), Some(StorageError::Corrupt(_))));
@@ -389,7 +389,7 @@ fn a_catalog_has_the_format_of_the_least_version_that_knows_all_of_it() {
     Arc::make_mut(keyspace.tables.get_mut("Tablé").unwrap()).row_ttl = None;
     assert_eq!(format(&with_roles), 3);
     let without = Catalog {
-        roles: BTreeMap::new(),
+        roles: Default::default(),
         ..with_roles.clone()
     };
     assert_eq!(format(&without), 2);
@@ -401,4 +401,88 @@ fn a_catalog_has_the_format_of_the_least_version_that_knows_all_of_it() {
         changes(Some((&with_roles, &generations)), (&without, &generations)),
     );
     check(&disk, &without, &generations);
+}
+
+#[test]
+fn one_of_many_types_or_grants_is_written_alone() {
+    const MANY: usize = 200;
+    let mut old = catalog();
+    let generations = Generations::new();
+    let keyspace = |catalog: &mut Catalog, edit: &dyn Fn(&mut Keyspace)| {
+        edit(Arc::make_mut(catalog.keyspaces.get_mut("ks").unwrap()));
+    };
+    let role = |catalog: &mut Catalog, edit: &dyn Fn(&mut Role)| {
+        let role = catalog.roles.get_mut("The \"role\"").unwrap();
+        edit(Arc::make_mut(role));
+    };
+    let grant = |number: usize| Resource::Role(format!("r{number}"));
+    let alter: schema::Permissions = [Permission::Alter].into_iter().collect();
+    keyspace(&mut old, &|keyspace| {
+        for number in 0..MANY {
+            // By name, each stands before the one that it uses.
+            let used = match number {
+                0 => CqlType::Int,
+                _ => frozen(&keyspace.types[&format!("t{:03}", MANY - number)]),
+            };
+            let definition = user_type(&format!("t{:03}", MANY - number - 1), used);
+            keyspace.types.insert(definition.name.clone(), definition);
+        }
+    });
+    role(&mut old, &|role| {
+        role.grants
+            .extend((0..MANY).map(|number| (grant(number), alter)));
+    });
+    let mut disk = Disk::new();
+    write(&mut disk, changes(None, (&old, &generations)));
+    check(&disk, &old, &generations);
+    let head = parse::<FormatOnly>(&disk[HEAD]).unwrap();
+    assert_eq!(head.format, FORMAT_WITH_PARTS_APART);
+    let mut step = |edit: &dyn Fn(&mut Catalog), expected: usize| {
+        let before = old.clone();
+        edit(&mut old);
+        let changes = changes(Some((&before, &generations)), (&old, &generations));
+        assert_eq!(changes.len(), 1 + expected, "besides the head");
+        write(&mut disk, changes);
+        check(&disk, &old, &generations);
+    };
+    step(
+        &|catalog| {
+            keyspace(catalog, &|keyspace| {
+                let one = user_type("one more", CqlType::Int);
+                keyspace.types.insert(one.name.clone(), one);
+            });
+        },
+        1,
+    );
+    step(
+        &|catalog| keyspace(catalog, &|keyspace| drop(keyspace.types.remove("one more"))),
+        1,
+    );
+    step(
+        &|catalog| {
+            role(catalog, &|role| {
+                role.grants.insert(grant(MANY), alter);
+            })
+        },
+        1,
+    );
+    step(
+        &|catalog| {
+            role(catalog, &|role| {
+                role.grants.remove(&grant(7));
+            })
+        },
+        1,
+    );
+    step(&|catalog| role(catalog, &|role| role.can_login = false), 1);
+    // Where few are left, they are in the record of the whole again.
+    step(
+        &|catalog| {
+            role(catalog, &|role| {
+                role.grants.retain(|_, granted| *granted != alter)
+            })
+        },
+        1 + MANY + 2,
+    );
+    step(&|catalog| drop(catalog.roles.remove("The \"role\"")), 1);
 }

@@ -123,7 +123,7 @@ async fn open(directory: &Path, clock: &Arc<HandClock>, table: &Table) -> Storag
             replication: BTreeMap::new(),
             durable_writes: true,
             tablets: true,
-            types: BTreeMap::new(),
+            types: Default::default(),
             tables: BTreeMap::new(),
         };
         catalog

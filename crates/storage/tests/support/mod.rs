@@ -162,7 +162,7 @@ pub fn keyspace(name: &str, tablets: bool) -> Keyspace {
         replication: BTreeMap::new(),
         durable_writes: true,
         tablets,
-        types: BTreeMap::new(),
+        types: Default::default(),
         tables: BTreeMap::new(),
     }
 }

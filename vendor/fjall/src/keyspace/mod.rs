@@ -857,6 +857,13 @@ impl Keyspace {
         self.request_rotation();
     }
 
+    /// ANNULUS 6: The bytes of the active memtable.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn active_memtable_bytes(&self) -> u64 {
+        crate::write_buffers::bytes_of(&self.tree.active_memtable())
+    }
+
     /// ANNULUS 5: The number of the active memtable, and the number of its entries.
     #[doc(hidden)]
     #[must_use]
