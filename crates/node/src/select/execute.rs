@@ -362,10 +362,7 @@ fn cursor(
     let mut returned_by_slot = Vec::new();
     let mut group_order = None;
     let mut is_paged = !is_aggregate;
-    let named = match &partitions {
-        WantedPartitions::Keys(keys) => Some(keys.len()),
-        WantedPartitions::Tokens(..) | WantedPartitions::Nothing => None,
-    };
+    let named = partitions.named();
     let source = match partitions {
         WantedPartitions::Keys(keys)
             if keys.len() > 1 && !order.columns.is_empty() && !is_aggregate =>

@@ -30,6 +30,16 @@ pub(super) enum WantedPartitions {
     Nothing,
 }
 
+impl WantedPartitions {
+    /// The number of partitions that a query names; `None` if it reads a range of them.
+    pub(super) fn named(&self) -> Option<usize> {
+        match self {
+            WantedPartitions::Keys(keys) => Some(keys.len()),
+            WantedPartitions::Tokens(..) | WantedPartitions::Nothing => None,
+        }
+    }
+}
+
 /// Evaluates the relations to the partitions that they name.
 ///
 /// # Errors
