@@ -25,12 +25,12 @@ pub struct MemoryLimit {
 const RESIDENT_BYTES: u64 = 64 << 20;
 const RESIDENT_PART: u64 = 16;
 
-/// The memory of rows that wait to be written out, of all tables together, which is at most one part
+/// The memory of rows that wait to be written out, of all tables together. It is at most one part
 /// in `WRITE_BUFFER_PART` of the limit.
 const WRITE_BUFFER_BYTES: u64 = 256 << 20;
 const WRITE_BUFFER_PART: u64 = 8;
 
-/// The most bytes of an index's changes that its graph does not have yet, which are at most one part
+/// The most bytes of an index's changes that its graph does not have yet. They are at most one part
 /// in `FRESH_PART` of the limit.
 const FRESH_BYTES: usize = 16 << 20;
 const FRESH_PART: u64 = 64;

@@ -184,8 +184,8 @@ pub struct Statistics {
     pub rows_looked_up: u64,
     /// Bytes that the tables in memory take, those included that only readers still hold.
     pub resident_bytes: u64,
-    /// Bytes of rows that wait in memory to be written out, those included that were written out and
-    /// that only readers still hold.
+    /// Bytes of rows that wait in memory to be written out, those included that were written out
+    /// and that only readers still hold.
     pub write_buffer_bytes: u64,
     /// The lead of the storage's time over the machine's clock, after that clock was set back.
     /// Microseconds.

@@ -68,5 +68,5 @@ fn tables_that_were_dropped_leave_no_memory_behind() {
     // The folders of dropped tables go a moment later.
     let left = || LIVE.load(Ordering::Relaxed) - before;
     eventually("the memory is given back", || left() < LEFT_BYTES_MAX);
-    println!("{} bytes a pair", left() / pairs as i64);
+    println!("{} bytes a pair", left() / i64::from(pairs));
 }

@@ -96,8 +96,8 @@ impl Memory {
         self.is_full.load(Ordering::Relaxed)
     }
 
-    /// Notes that a row is about to take so many bytes. Returns whether there is room for it, by the
-    /// last measurement and by what was taken since.
+    /// Notes that a row is about to take so many bytes. Returns whether there is room for it, by
+    /// the last measurement and by what was taken since.
     pub fn take(&self, bytes: u64) -> bool {
         if self.is_full() {
             return false;

@@ -62,7 +62,7 @@ pub struct StoreOptions {
     pub inline_searches_within: Duration,
     /// The most values that a filter of a search may have. A tuple counts by its elements.
     pub filter_values_max: usize,
-    /// What becomes of a search whose answer may lack rows.
+    /// The outcome of a search whose answer may lack rows.
     pub when_short: WhenShort,
     /// Whether the HTTP API has the test hooks under `/api/internals`.
     pub internals: bool,
@@ -131,7 +131,7 @@ impl PartialEq for MemoryOptions {
     }
 }
 
-/// What becomes of a search where the answer may lack rows, as the index has had no room for some.
+/// The outcome of a search whose answer may lack rows, as the index has had no room for some.
 /// Where the rows are in this process they are read, and no answer lacks any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenShort {

@@ -5,7 +5,6 @@ mod resolve;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-
 use store::WhenShort;
 
 use super::values::AddressMap;
@@ -116,7 +115,7 @@ pub struct StoreSettings {
     #[arg(long, env = "VECTOR_STORE_MEMORY_LIMIT", value_name = "BYTES")]
     pub memory_limit: Option<Size>,
 
-    /// What a search gets while its index has had no room for some rows of the table: what the
+    /// Answer of a search while its index has had no room for some rows of the table: from what the
     /// index holds (`answer`; JSON says `"short": true`), or 503 (`error`) [default: answer]
     #[arg(long, env = "ANNULUS_WHEN_SHORT", value_name = "WHAT")]
     pub when_short: Option<AnswerOrError>,
@@ -271,7 +270,7 @@ pub struct StoreSettings {
     pub log_format: Option<LogFormat>,
 }
 
-/// What becomes of a search whose answer may lack rows, in its form on the command line.
+/// The outcome of a search whose answer may lack rows, in its form on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum AnswerOrError {
     Answer,

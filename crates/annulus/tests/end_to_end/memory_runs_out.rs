@@ -26,7 +26,7 @@ const BATCH_ROWS: i32 = 100;
 /// The rows of an answer.
 const LIMIT: usize = 10;
 
-/// What is written, and the limit under which.
+/// Rows to write, and the limit under which.
 struct Load {
     tables: usize,
     /// Whether each table has an index on its vectors.

@@ -354,10 +354,7 @@ fn cursor(
     let page_rows = parameters.page_size.filter(|rows| *rows > 0);
     let mut state = match &parameters.paging_state {
         Some(bytes) => resumed(bytes, plan, &partitions, limit)?,
-        None => PagingState {
-            remaining: limit.filter(|_| !is_aggregate),
-            ..PagingState::default()
-        },
+        None => PagingState::of_limit(limit.filter(|_| !is_aggregate)),
     };
     let mut returned_by_slot = Vec::new();
     let mut group_order = None;

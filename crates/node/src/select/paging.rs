@@ -36,6 +36,14 @@ pub(super) struct PagingState {
 }
 
 impl PagingState {
+    /// The beginning of a query that LIMIT leaves so many rows.
+    pub(super) fn of_limit(remaining: Option<u32>) -> PagingState {
+        PagingState {
+            remaining,
+            ..PagingState::default()
+        }
+    }
+
     /// Encodes the state for a query on this table.
     pub(super) fn encode(&self, table: TableId) -> Bytes {
         let position: &[u8] = self.position.as_ref().map_or(&[], |position| &position.0);

@@ -74,6 +74,54 @@ fn pages_of_every_size_make_up_the_whole() {
     }
 }
 
+/// Queries, their page sizes, and the rows of their pages, the last of which has no state.
+const FULL_PAGES: [(&str, usize, &[usize]); 28] = [
+    ("SELECT * FROM t WHERE p = 7", 14, &[14, 0]),
+    ("SELECT * FROM t WHERE p = 7", 12, &[12, 2]),
+    ("SELECT * FROM t WHERE p = 7", 15, &[14]),
+    ("SELECT * FROM t WHERE p = 7 LIMIT 12", 12, &[12]),
+    ("SELECT * FROM t WHERE p = 7 LIMIT 12", 6, &[6, 6]),
+    ("SELECT * FROM t WHERE p = 7 LIMIT 20", 7, &[7, 7, 0]),
+    ("SELECT * FROM few", 3, &[3, 0]),
+    ("SELECT * FROM few WHERE p = 1", 1, &[1, 1, 0]),
+    ("SELECT * FROM few WHERE p = 1 AND c = 2", 1, &[1, 0]),
+    ("SELECT * FROM few WHERE p = 1 AND c = 3", 1, &[0]),
+    ("SELECT * FROM few WHERE p = 1 AND c IN (1, 2)", 2, &[2, 0]),
+    ("SELECT * FROM few WHERE p IN (1, 3)", 2, &[2, 0]),
+    ("SELECT * FROM few WHERE p IN (1, 2)", 3, &[3]),
+    ("SELECT * FROM few WHERE p = 2", 1, &[1]),
+    ("SELECT * FROM few PER PARTITION LIMIT 1", 2, &[2, 0]),
+    (
+        "SELECT * FROM few WHERE p = 1 PER PARTITION LIMIT 1",
+        1,
+        &[1],
+    ),
+    (
+        "SELECT * FROM few WHERE p = 1 PER PARTITION LIMIT 2",
+        2,
+        &[2],
+    ),
+    (
+        "SELECT * FROM few WHERE p = 1 PER PARTITION LIMIT 3",
+        2,
+        &[2, 0],
+    ),
+    ("SELECT DISTINCT p FROM few", 2, &[2, 0]),
+    ("SELECT DISTINCT p FROM few WHERE p = 1", 1, &[1]),
+    ("SELECT * FROM few WHERE c > 0 ALLOW FILTERING", 2, &[2, 0]),
+    ("SELECT * FROM single", 2, &[2, 0]),
+    ("SELECT * FROM single WHERE k = 1", 1, &[1]),
+    ("SELECT * FROM single WHERE k IN (1, 2)", 1, &[1, 1]),
+    ("SELECT * FROM single WHERE k IN (1, 2, 3)", 2, &[2, 0]),
+    ("SELECT p, count(*) FROM few GROUP BY p", 2, &[2, 0]),
+    (
+        "SELECT p, c, count(*) FROM few WHERE p = 1 GROUP BY p, c",
+        1,
+        &[1, 1, 0],
+    ),
+    ("SELECT count(*) FROM few", 1, &[1]),
+];
+
 #[test]
 fn a_page_that_is_full_has_a_state_unless_nothing_can_follow() {
     let fixture = fixture().with(&[
@@ -85,54 +133,7 @@ fn a_page_that_is_full_has_a_state_unless_nothing_can_follow() {
         "INSERT INTO few (p, c) VALUES (1, 2)",
         "INSERT INTO few (p, s) VALUES (2, 1)",
     ]);
-    // The rows of the pages, the last of which has no state.
-    let cases: [(&str, usize, &[usize]); 28] = [
-        ("SELECT * FROM t WHERE p = 7", 14, &[14, 0]),
-        ("SELECT * FROM t WHERE p = 7", 12, &[12, 2]),
-        ("SELECT * FROM t WHERE p = 7", 15, &[14]),
-        ("SELECT * FROM t WHERE p = 7 LIMIT 12", 12, &[12]),
-        ("SELECT * FROM t WHERE p = 7 LIMIT 12", 6, &[6, 6]),
-        ("SELECT * FROM t WHERE p = 7 LIMIT 20", 7, &[7, 7, 0]),
-        ("SELECT * FROM few", 3, &[3, 0]),
-        ("SELECT * FROM few WHERE p = 1", 1, &[1, 1, 0]),
-        ("SELECT * FROM few WHERE p = 1 AND c = 2", 1, &[1, 0]),
-        ("SELECT * FROM few WHERE p = 1 AND c = 3", 1, &[0]),
-        ("SELECT * FROM few WHERE p = 1 AND c IN (1, 2)", 2, &[2, 0]),
-        ("SELECT * FROM few WHERE p IN (1, 3)", 2, &[2, 0]),
-        ("SELECT * FROM few WHERE p IN (1, 2)", 3, &[3]),
-        ("SELECT * FROM few WHERE p = 2", 1, &[1]),
-        ("SELECT * FROM few PER PARTITION LIMIT 1", 2, &[2, 0]),
-        (
-            "SELECT * FROM few WHERE p = 1 PER PARTITION LIMIT 1",
-            1,
-            &[1],
-        ),
-        (
-            "SELECT * FROM few WHERE p = 1 PER PARTITION LIMIT 2",
-            2,
-            &[2],
-        ),
-        (
-            "SELECT * FROM few WHERE p = 1 PER PARTITION LIMIT 3",
-            2,
-            &[2, 0],
-        ),
-        ("SELECT DISTINCT p FROM few", 2, &[2, 0]),
-        ("SELECT DISTINCT p FROM few WHERE p = 1", 1, &[1]),
-        ("SELECT * FROM few WHERE c > 0 ALLOW FILTERING", 2, &[2, 0]),
-        ("SELECT * FROM single", 2, &[2, 0]),
-        ("SELECT * FROM single WHERE k = 1", 1, &[1]),
-        ("SELECT * FROM single WHERE k IN (1, 2)", 1, &[1, 1]),
-        ("SELECT * FROM single WHERE k IN (1, 2, 3)", 2, &[2, 0]),
-        ("SELECT p, count(*) FROM few GROUP BY p", 2, &[2, 0]),
-        (
-            "SELECT p, c, count(*) FROM few WHERE p = 1 GROUP BY p, c",
-            1,
-            &[1, 1, 0],
-        ),
-        ("SELECT count(*) FROM few", 1, &[1]),
-    ];
-    for (query, size, expected) in cases {
+    for (query, size, expected) in FULL_PAGES {
         let mut paging_state = None;
         let mut pages = Vec::new();
         loop {

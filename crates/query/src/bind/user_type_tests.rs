@@ -39,9 +39,10 @@ fn evaluated(text: &str, frozen: bool, values: &[BoundValue]) -> Result<String, 
         replication: BTreeMap::new(),
         durable_writes: true,
         tablets: false,
-        types: [home, person.clone()]
-            .map(|definition| (definition.name.clone(), definition))
-            .into(),
+        types: BTreeMap::from(
+            [home, person.clone()].map(|definition| (definition.name.clone(), definition)),
+        )
+        .into(),
         tables: BTreeMap::new(),
     };
     let parsed = parse_statement(&format!("INSERT INTO t (a) VALUES ({text})")).unwrap();

@@ -556,8 +556,8 @@ impl Disk {
             .unwrap_or(0)
     }
 
-    /// Has each space written out that was not written to for so many calls, and that of the catalog
-    /// where it is large. Lets go of what was written out while a reader needed it.
+    /// Has each space written out that was not written to for so many calls, and that of the
+    /// catalog where it is large. Lets go of what was written out while a reader needed it.
     pub(crate) fn write_out_idle(&self, calls: u32) {
         // A database that is not open has nothing in memory.
         let _ = self.with(|open| {

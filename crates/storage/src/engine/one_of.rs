@@ -19,7 +19,7 @@ use crate::StorageError;
 
 /// The engine that holds the rows.
 pub(crate) enum Engine {
-    Disk(Disk),
+    Disk(Box<Disk>),
     #[cfg(feature = "simulation")]
     Simulated(simulated::Engine),
 }
@@ -63,7 +63,7 @@ impl Engine {
         options: EngineOptions,
         examiners: Examiners,
     ) -> Result<Engine, StorageError> {
-        Disk::open(directory, options, examiners).map(Engine::Disk)
+        Disk::open(directory, options, examiners).map(|disk| Engine::Disk(Box::new(disk)))
     }
 
     /// Opens a simulated disk. The second value says whether it is empty.

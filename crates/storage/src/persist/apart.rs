@@ -8,13 +8,10 @@ use schema::{Catalog, Keyspace, Permissions, Resource, Role};
 use serde::{Deserialize, Serialize};
 use value::UserType;
 
-use super::records::{TypeRecord, put_type, type_record};
-use super::roles::{grant_of, names_of};
+use super::records::{TypeRecord, are_types_apart, put_type, type_record};
+use super::roles::{are_grants_apart, grant_of, names_of};
 use super::{Changes, json};
 use crate::StorageError;
-
-/// The most types of a keyspace, or grants of a role, that its own record has.
-const WITHIN_MAX: usize = 64;
 
 pub(super) const TYPE: &[u8] = b"catalog/type/";
 pub(super) const GRANT: &[u8] = b"catalog/grant/";
@@ -33,28 +30,18 @@ pub(super) struct StoredGrant {
     permissions: Vec<String>,
 }
 
-/// Whether the types of a keyspace have records of their own.
-pub(super) fn are_types(keyspace: &Keyspace) -> bool {
-    keyspace.types.len() > WITHIN_MAX
-}
-
-/// Whether the grants of a role have records of their own.
-pub(super) fn are_grants(role: &Role) -> bool {
-    role.grants.len() > WITHIN_MAX
-}
-
 /// Whether a catalog has such records.
 pub(super) fn is_used(catalog: &Catalog) -> bool {
     let mut keyspaces = catalog.keyspaces.values();
-    keyspaces.any(|keyspace| are_types(keyspace))
-        || catalog.roles.values().any(|role| are_grants(role))
+    keyspaces.any(|keyspace| are_types_apart(keyspace))
+        || catalog.roles.values().any(|role| are_grants_apart(role))
 }
 
 /// Adds the changes of the records of types, where a keyspace takes the place of another, comes or
 /// goes.
 pub(super) fn put_types(old: Option<&Keyspace>, new: Option<&Keyspace>, changes: &mut Changes) {
-    let old = old.filter(|keyspace| are_types(keyspace));
-    let new = new.filter(|keyspace| are_types(keyspace));
+    let old = old.filter(|keyspace| are_types_apart(keyspace));
+    let new = new.filter(|keyspace| are_types_apart(keyspace));
     let Some(keyspace) = new.or(old) else {
         return;
     };
@@ -120,7 +107,7 @@ pub(super) fn put_grants(
 
 /// The grants of a role, if they have records of their own.
 fn grants_of(role: Option<&Role>) -> Option<&BTreeMap<Resource, Permissions>> {
-    let role = role.filter(|role| are_grants(role));
+    let role = role.filter(|role| are_grants_apart(role));
     role.map(|role| &role.grants)
 }
 

@@ -51,6 +51,9 @@ use uuid::Uuid;
 
 use crate::StorageError;
 
+/// The most types of a keyspace, or grants of a role, that its own record has.
+const WITHIN_MAX: usize = 64;
+
 /// The version of the records of a catalog without roles.
 const FORMAT: u32 = 2;
 /// The version of those of a catalog with roles.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use value::{CqlType, UserType, token::Partitioner};
 
-use super::apart;
+use super::WITHIN_MAX;
 use crate::StorageError;
 
 #[derive(Serialize, Deserialize)]
@@ -178,13 +178,18 @@ struct LogRecord {
     streams: Option<StreamsRecord>,
 }
 
+/// Whether the types of a keyspace have records of their own.
+pub(super) fn are_types_apart(keyspace: &Keyspace) -> bool {
+    keyspace.types.len() > WITHIN_MAX
+}
+
 pub(super) fn keyspace_record(keyspace: &Keyspace) -> KeyspaceRecord {
     KeyspaceRecord {
         name: keyspace.name.clone(),
         replication: keyspace.replication.clone(),
         durable_writes: keyspace.durable_writes,
         tablets: keyspace.tablets,
-        types: match apart::are_types(keyspace) {
+        types: match are_types_apart(keyspace) {
             // Each has a record of its own.
             true => Vec::new(),
             false => {
@@ -208,7 +213,7 @@ pub(super) fn has_same_record(a: &Keyspace, b: &Keyspace) -> bool {
     } = a;
     (name, replication, durable_writes, tablets)
         == (&b.name, &b.replication, &b.durable_writes, &b.tablets)
-        && match (apart::are_types(a), apart::are_types(b)) {
+        && match (are_types_apart(a), are_types_apart(b)) {
             (true, true) => true,
             (false, false) => *types == b.types,
             _ => false,

@@ -7,7 +7,7 @@ use schema::{Permission, Permissions, Resource, Role};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::apart;
+use super::WITHIN_MAX;
 use crate::StorageError;
 
 #[derive(Serialize, Deserialize)]
@@ -28,9 +28,14 @@ pub(super) struct RoleRecord {
     identities: BTreeSet<String>,
 }
 
+/// Whether the grants of a role have records of their own.
+pub(super) fn are_grants_apart(role: &Role) -> bool {
+    role.grants.len() > WITHIN_MAX
+}
+
 pub(super) fn role_record(name: &str, role: &Role) -> RoleRecord {
     // Many of them have records of their own.
-    let grants = role.grants.iter().filter(|_| !apart::are_grants(role));
+    let grants = role.grants.iter().filter(|_| !are_grants_apart(role));
     RoleRecord {
         name: name.to_owned(),
         id: role.id,
@@ -48,6 +53,7 @@ pub(super) fn role_record(name: &str, role: &Role) -> RoleRecord {
 /// Whether two roles have the same record, whatever the grants that have records of their own.
 pub(super) fn has_same_record(a: &Role, b: &Role) -> bool {
     let Role {
+        id,
         is_superuser,
         can_login,
         salted_hash,
@@ -55,19 +61,25 @@ pub(super) fn has_same_record(a: &Role, b: &Role) -> bool {
         grants,
         identities,
     } = a;
-    (is_superuser, can_login, salted_hash, member_of, identities)
-        == (
-            &b.is_superuser,
-            &b.can_login,
-            &b.salted_hash,
-            &b.member_of,
-            &b.identities,
-        )
-        && match (apart::are_grants(a), apart::are_grants(b)) {
-            (true, true) => true,
-            (false, false) => *grants == b.grants,
-            _ => false,
-        }
+    (
+        id,
+        is_superuser,
+        can_login,
+        salted_hash,
+        member_of,
+        identities,
+    ) == (
+        &b.id,
+        &b.is_superuser,
+        &b.can_login,
+        &b.salted_hash,
+        &b.member_of,
+        &b.identities,
+    ) && match (are_grants_apart(a), are_grants_apart(b)) {
+        (true, true) => true,
+        (false, false) => *grants == b.grants,
+        _ => false,
+    }
 }
 
 /// The names of permissions.

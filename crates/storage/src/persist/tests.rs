@@ -1,7 +1,8 @@
 use cql::secret::Secret;
 use schema::{
     CdcLog, CdcOptions, Column, ColumnId, ColumnKind, DeltaMode, DroppedColumn, ImageMode, Index,
-    IndexedPart, Permission, RING_TOKENS, Resource, RowTtl, SecondaryIndex, StreamGeneration,
+    IndexedPart, Permission, Permissions, RING_TOKENS, Resource, RowTtl, SecondaryIndex,
+    StreamGeneration,
 };
 use uuid::Uuid;
 use value::{CqlType, UserType, token::Partitioner};
@@ -403,23 +404,28 @@ fn a_catalog_has_the_format_of_the_least_version_that_knows_all_of_it() {
     check(&disk, &without, &generations);
 }
 
-#[test]
-fn one_of_many_types_or_grants_is_written_alone() {
-    const MANY: usize = 200;
-    let mut old = catalog();
-    let generations = Generations::new();
-    let keyspace = |catalog: &mut Catalog, edit: &dyn Fn(&mut Keyspace)| {
-        edit(Arc::make_mut(catalog.keyspaces.get_mut("ks").unwrap()));
-    };
-    let role = |catalog: &mut Catalog, edit: &dyn Fn(&mut Role)| {
-        let role = catalog.roles.get_mut("The \"role\"").unwrap();
-        edit(Arc::make_mut(role));
-    };
-    let grant = |number: usize| Resource::Role(format!("r{number}"));
-    let alter: schema::Permissions = [Permission::Alter].into_iter().collect();
-    keyspace(&mut old, &|keyspace| {
+/// How many types and grants there are, so that each has a record of its own.
+const MANY: usize = 200;
+
+fn edit_keyspace(catalog: &mut Catalog, edit: impl Fn(&mut Keyspace)) {
+    edit(Arc::make_mut(catalog.keyspaces.get_mut("ks").unwrap()));
+}
+
+fn edit_role(catalog: &mut Catalog, edit: impl Fn(&mut Role)) {
+    let role = catalog.roles.get_mut("The \"role\"").unwrap();
+    edit(Arc::make_mut(role));
+}
+
+fn grant(number: usize) -> Resource {
+    Resource::Role(format!("r{number}"))
+}
+
+/// A catalog with many types in a keyspace and many grants of a role.
+fn catalog_of_many(granted: Permissions) -> Catalog {
+    let mut catalog = catalog();
+    edit_keyspace(&mut catalog, |keyspace| {
         for number in 0..MANY {
-            // By name, each stands before the one that it uses.
+            // By name, each comes before the one that it uses.
             let used = match number {
                 0 => CqlType::Int,
                 _ => frozen(&keyspace.types[&format!("t{:03}", MANY - number)]),
@@ -428,10 +434,17 @@ fn one_of_many_types_or_grants_is_written_alone() {
             keyspace.types.insert(definition.name.clone(), definition);
         }
     });
-    role(&mut old, &|role| {
+    edit_role(&mut catalog, |role| {
         role.grants
-            .extend((0..MANY).map(|number| (grant(number), alter)));
+            .extend((0..MANY).map(|number| (grant(number), granted)));
     });
+    catalog
+}
+
+#[test]
+fn one_of_many_types_or_grants_is_written_alone() {
+    let mut old = catalog_of_many(alter_only());
+    let generations = Generations::new();
     let mut disk = Disk::new();
     write(&mut disk, changes(None, (&old, &generations)));
     check(&disk, &old, &generations);
@@ -445,44 +458,31 @@ fn one_of_many_types_or_grants_is_written_alone() {
         write(&mut disk, changes);
         check(&disk, &old, &generations);
     };
+    let of_role = |edit: fn(&mut Role)| move |catalog: &mut Catalog| edit_role(catalog, edit);
+    let one_more = |keyspace: &mut Keyspace| {
+        let one = user_type("one more", CqlType::Int);
+        keyspace.types.insert(one.name.clone(), one);
+    };
+    step(&|catalog| edit_keyspace(catalog, one_more), 1);
+    let none_more = |keyspace: &mut Keyspace| drop(keyspace.types.remove("one more"));
+    step(&|catalog| edit_keyspace(catalog, none_more), 1);
+    let granted = |role: &mut Role| {
+        role.grants.insert(grant(MANY), alter_only());
+    };
+    step(&of_role(granted), 1);
     step(
-        &|catalog| {
-            keyspace(catalog, &|keyspace| {
-                let one = user_type("one more", CqlType::Int);
-                keyspace.types.insert(one.name.clone(), one);
-            });
-        },
+        &of_role(|role| {
+            role.grants.remove(&grant(7));
+        }),
         1,
     );
-    step(
-        &|catalog| keyspace(catalog, &|keyspace| drop(keyspace.types.remove("one more"))),
-        1,
-    );
-    step(
-        &|catalog| {
-            role(catalog, &|role| {
-                role.grants.insert(grant(MANY), alter);
-            })
-        },
-        1,
-    );
-    step(
-        &|catalog| {
-            role(catalog, &|role| {
-                role.grants.remove(&grant(7));
-            })
-        },
-        1,
-    );
-    step(&|catalog| role(catalog, &|role| role.can_login = false), 1);
+    step(&of_role(|role| role.can_login = false), 1);
     // Where few are left, they are in the record of the whole again.
-    step(
-        &|catalog| {
-            role(catalog, &|role| {
-                role.grants.retain(|_, granted| *granted != alter)
-            })
-        },
-        1 + MANY + 2,
-    );
+    let few = |role: &mut Role| role.grants.retain(|_, granted| *granted != alter_only());
+    step(&of_role(few), 1 + MANY + 2);
     step(&|catalog| drop(catalog.roles.remove("The \"role\"")), 1);
+}
+
+fn alter_only() -> Permissions {
+    [Permission::Alter].into_iter().collect()
 }

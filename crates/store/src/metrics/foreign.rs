@@ -1,4 +1,4 @@
-//! Counters and gauges of the process around the service, which are read when metrics are asked for.
+//! Counters and gauges of the process around the service, read when metrics are requested.
 
 use std::sync::Arc;
 

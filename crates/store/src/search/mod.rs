@@ -38,7 +38,7 @@ pub struct SearchDoor {
     when_short: WhenShort,
 }
 
-/// What becomes of an answer that may lack rows, as the index has had no room for some.
+/// The fate of an answer that may lack rows, as the index has had no room for some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lacking {
     /// The answer tells that it may lack some.
