@@ -10,7 +10,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter, on};
 
 use super::entry::{self, Need};
-use super::{Shared, ann, internals, openapi, repair, routes, scrub, tasks};
+use super::{Shared, ann, health, internals, openapi, repair, routes, scrub, tasks};
 use crate::identity::IndexName;
 
 /// How a request came to a listener.
@@ -109,7 +109,7 @@ impl Route {
     }
 }
 
-fn table() -> [Route; 25] {
+fn table() -> [Route; 27] {
     const GET: MethodFilter = MethodFilter::GET;
     const POST: MethodFilter = MethodFilter::POST;
     const PUT: MethodFilter = MethodFilter::PUT;
@@ -126,6 +126,8 @@ fn table() -> [Route; 25] {
     const COUNTER: &str = "/api/internals/counters/{id}";
     const SESSION_COUNTERS: &str = "/api/internals/session-counters";
     [
+        route(GET, health::LIVE, health::live).needs(Need::Nothing),
+        route(GET, health::READY, health::ready).needs(Need::Nothing),
         route(GET, "/api/v1/status", routes::status).needs(Need::Nothing),
         route(GET, "/api/v1/info", routes::info),
         route(GET, "/api/v1/clock", routes::clock),
