@@ -27,6 +27,7 @@ use tokio::task::JoinHandle;
 use turns::Turns;
 
 use crate::audit_log;
+use crate::core_dumps;
 use crate::exit::Failure;
 use crate::heap;
 use crate::logging;
@@ -64,6 +65,9 @@ pub fn run(arguments: ServeArguments) -> anyhow::Result<()> {
     settings.shown = shown_settings::shown(&settings, &given, &file);
     logging::start(&settings.log, settings.log_format, true)?;
     open_files::raise_limit();
+    if settings.login {
+        core_dumps::switch_off();
+    }
     if settings.insecure {
         warn_of_insecurity(&settings);
     }

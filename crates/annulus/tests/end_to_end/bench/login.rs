@@ -1,5 +1,6 @@
 //! `annulus bench` measures a server with logins and TLS.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use super::{HELD_OUT, ROWS, bench, measurements, run_bench, write_vectors};
@@ -14,6 +15,17 @@ fn refused(arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// Asserts that a server leaves no core dump, and has taken its file of the first superuser from
+/// other users.
+fn assert_keeps_secrets(process: u32, superuser: &Path) {
+    let limits = std::fs::read_to_string(format!("/proc/{process}/limits")).unwrap();
+    let of_core = limits.lines().find(|line| line.starts_with("Max core file size"));
+    let of_core: Vec<&str> = of_core.expect("a limit").split_whitespace().collect();
+    assert_eq!(of_core[4..6], ["0", "0"], "{limits}");
+    let mode = std::fs::metadata(superuser).unwrap().permissions().mode();
+    assert_eq!(mode & 0o007, 0, "{mode:o}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_with_logins_under_tls_is_measured() {
     let directory = tempfile::tempdir().unwrap();
@@ -23,6 +35,7 @@ async fn a_server_with_logins_under_tls_is_measured() {
     std::fs::write(path("password"), format!("{PASSWORD}\n")).unwrap();
     let login = ["--login", "--superuser-file", &path("superuser")];
     let server = serve_tls::start(directory.path(), &login);
+    assert_keeps_secrets(server.process_id(), &directory.path().join("superuser"));
     write_vectors(&directory.path().join("base.npy"), ROWS);
     let (cql, http) = (server.cql.to_string(), format!("https://{}", server.http));
     let (base, json) = (path("base.npy"), path("results.jsonl"));
