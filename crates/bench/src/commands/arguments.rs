@@ -51,7 +51,7 @@ impl RequestArguments {
 
     /// Connects to a CQL server.
     pub async fn connect(&self, address: &str) -> anyhow::Result<Database> {
-        let builder = self.access.read()?.session(address);
+        let builder = self.access.read()?.session(address).await?;
         Database::connect(builder, address, self.consistency.into(), self.timeout()?).await
     }
 

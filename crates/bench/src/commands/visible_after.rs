@@ -135,6 +135,7 @@ impl Table {
         let access = arguments.access.read()?;
         let session = access
             .session(&arguments.server)
+            .await?
             .build()
             .await
             .with_context(|| arguments.server.clone())?;
