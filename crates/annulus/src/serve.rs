@@ -107,7 +107,7 @@ async fn serve(settings: Resolved) -> anyhow::Result<()> {
     // Storage and index service share the processor, and the list of tasks.
     let turns = Turns::of_shares(settings.search_threads, settings.shares);
     let tasks = Registry::default();
-    // The storage may read its journals for long. Those who watch over the process see it meanwhile.
+    // The storage may read its journals for long. Whoever watches over the process sees it then.
     let doors = Doors::open(&settings).await?;
     let storage = open(&settings, turns.clone(), tasks.clone()).await?;
     let started = async {

@@ -76,7 +76,10 @@ async fn long_work_is_seen_and_an_index_repaired_from_the_command_line() {
     let begun = ask(&http, &["repair", "--parallel", "2", "status", "ks.i"]);
     let error = String::from_utf8_lossy(&begun.stderr);
     assert_eq!(begun.status.code(), Some(2), "{error}");
-    assert!(error.contains("--parallel before the subcommand"), "{error}");
+    assert!(
+        error.contains("--parallel before the subcommand"),
+        "{error}"
+    );
 
     // A reader that has gone changes no exit code.
     for (task, code) in [(id, 0), ("x", 1)] {
@@ -122,7 +125,10 @@ async fn long_work_is_seen_and_an_index_repaired_from_the_command_line() {
         .output()
         .expect("script is there");
     let shown = text(&on_terminal);
-    assert!(shown.contains("scrub ") && shown.contains("100%"), "{shown}");
+    assert!(
+        shown.contains("scrub ") && shown.contains("100%"),
+        "{shown}"
+    );
     assert!(shown.contains("bytes read"), "{shown}");
     let apart = Command::new("sh").args(["-c", &scrub]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&apart.stderr), "");

@@ -388,7 +388,11 @@ mod tests {
             if let Some(frame) = decoder.decode(&mut input).unwrap() {
                 break frame.body;
             }
-            assert!(input.capacity() <= LENGTH + 2 * SPARE, "{}", input.capacity());
+            assert!(
+                input.capacity() <= LENGTH + 2 * SPARE,
+                "{}",
+                input.capacity()
+            );
             // A reader makes room by itself where there is less.
             assert!(input.capacity() - input.len() >= SPARE.min(left), "{left}");
             let read = left.min(input.capacity() - input.len()).min(10_000);

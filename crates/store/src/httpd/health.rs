@@ -4,16 +4,12 @@
 //! service behind it may start long after that, as a database in the same process first reads its
 //! journals. Until then all other routes are refused.
 
-use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Json;
-use axum::routing::get;
 use store_api::types::NodeStatus;
 
-use super::error::ApiError;
-use super::table::{Channel, Routes};
-use super::{Shared, routes};
+use super::Shared;
 
 /// The path of [`live`].
 pub const LIVE: &str = "/health/live";
@@ -43,29 +39,11 @@ pub async fn ready(State(shared): State<Shared>) -> (StatusCode, Json<NodeStatus
     readiness(shared.api.engine.status())
 }
 
-fn readiness(status: NodeStatus) -> (StatusCode, Json<NodeStatus>) {
+/// The answer of [`ready`] in this state.
+pub fn readiness(status: NodeStatus) -> (StatusCode, Json<NodeStatus>) {
     let code = match status {
         NodeStatus::Serving => StatusCode::OK,
         _ => StatusCode::SERVICE_UNAVAILABLE,
     };
     (code, Json(status))
-}
-
-/// The routes of a listener whose service has not started, for requests that come by this channel.
-pub fn routes_before_start(channel: Channel) -> Routes {
-    let router = match channel {
-        Channel::Refused => Router::new().fallback(routes::without_tls),
-        Channel::AsConfigured | Channel::InClear => Router::new()
-            .route(LIVE, get(live))
-            .route(READY, get(|| async { readiness(NodeStatus::Initializing) }))
-            .route(
-                "/api/v1/status",
-                get(|| async { Json(NodeStatus::Initializing) }),
-            )
-            .fallback(|| async { ApiError::Starting }),
-    };
-    Routes {
-        router,
-        direct: None,
-    }
 }

@@ -22,7 +22,9 @@ fn refused(arguments: &[&str]) -> String {
 /// other users.
 fn assert_keeps_secrets(process: u32, superuser: &Path) {
     let limits = std::fs::read_to_string(format!("/proc/{process}/limits")).unwrap();
-    let of_core = limits.lines().find(|line| line.starts_with("Max core file size"));
+    let of_core = limits
+        .lines()
+        .find(|line| line.starts_with("Max core file size"));
     let of_core: Vec<&str> = of_core.expect("a limit").split_whitespace().collect();
     assert_eq!(of_core[4..6], ["0", "0"], "{limits}");
     let mode = std::fs::metadata(superuser).unwrap().permissions().mode();
