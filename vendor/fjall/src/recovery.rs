@@ -14,10 +14,10 @@ use crate::{
         apply_to_base_config, options::CreateOptions as KeyspaceCreateOptions, InternalKeyspaceId,
     },
     meta_keyspace::MetaKeyspace,
-    Database, HashMap, Keyspace,
+    Database, Keyspace,
 };
 use lsm_tree::{AbstractTree, InternalValue, Memtable, SeqNo, ValueType};
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 /// Recovers keyspaces
 pub fn recover_keyspaces(db: &Database, meta_keyspace: &MetaKeyspace) -> crate::Result<()> {
@@ -151,7 +151,7 @@ pub(crate) struct Replay<'a> {
     keyspaces: &'a Keyspaces,
 
     /// `None` for keyspaces that were deleted
-    targets: HashMap<InternalKeyspaceId, Option<Target>>,
+    targets: BTreeMap<InternalKeyspaceId, Option<Target>>,
 }
 
 impl<'a> Replay<'a> {
@@ -159,7 +159,7 @@ impl<'a> Replay<'a> {
         Self {
             db,
             keyspaces,
-            targets: HashMap::default(),
+            targets: BTreeMap::new(),
         }
     }
 
@@ -185,7 +185,7 @@ impl<'a> Replay<'a> {
         id: InternalKeyspaceId,
         seqno: SeqNo,
     ) -> crate::Result<Option<&mut Target>> {
-        use std::collections::hash_map::Entry;
+        use std::collections::btree_map::Entry;
 
         let target = match self.targets.entry(id) {
             Entry::Occupied(known) => known.into_mut(),
@@ -250,7 +250,7 @@ impl<'a> Replay<'a> {
 
     /// The highest id of a keyspace in the journal
     pub(crate) fn highest_keyspace_id(&self) -> InternalKeyspaceId {
-        self.targets.keys().copied().max().unwrap_or_default()
+        self.targets.keys().next_back().copied().unwrap_or_default()
     }
 
     /// The highest seqno that the journal has of each keyspace
