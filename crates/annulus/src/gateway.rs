@@ -17,6 +17,7 @@ use net::reactors::Reactors;
 use net::tls::{RenewableClient, ServerTls};
 use tokio::net::TcpStream;
 
+use crate::core_dumps;
 use crate::exit::Failure;
 use crate::gateway_settings::{GatewaySettings, Resolved};
 use crate::gateway_tls::{ForCassandra, GatewayTls};
@@ -62,6 +63,8 @@ pub fn run(arguments: GatewayArguments) -> anyhow::Result<()> {
     };
     logging::start(&settings.log, settings.log_format, true)?;
     open_files::raise_limit();
+    // The passwords of clients pass through.
+    core_dumps::switch_off();
     if let Some(store) = &store {
         store.warn_of_those_without_effect();
     }

@@ -7,6 +7,7 @@ mod audit_log;
 mod bench;
 mod certificate;
 mod cli;
+mod core_dumps;
 mod exit;
 mod films;
 mod gateway;
@@ -19,6 +20,7 @@ mod logging;
 mod memory_limit;
 mod open_files;
 mod operator;
+mod output;
 mod recover;
 mod renewal;
 mod role;
@@ -45,7 +47,7 @@ fn main() -> ExitCode {
     match run(command_line) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("annulus: {error:#}");
+            output::complain(format_args!("annulus: {error:#}"));
             exit::code_of(&error)
         }
     }

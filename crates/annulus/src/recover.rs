@@ -6,6 +6,8 @@ use clap::Args;
 use jiff::Timestamp;
 use storage::{Loss, StorageError, TableLoss};
 
+use crate::output;
+
 #[derive(Args, Debug)]
 pub struct RecoverArguments {
     /// The data directory of a stopped server
@@ -20,10 +22,9 @@ pub struct RecoverArguments {
 /// Runs `annulus recover`.
 pub fn run(arguments: RecoverArguments) -> anyhow::Result<()> {
     let Some(loss) = storage::recover(&arguments.directory, arguments.accept_loss)? else {
-        println!("No journal is damaged; nothing was changed.");
-        return Ok(());
+        return output::print("No journal is damaged; nothing was changed.\n");
     };
-    print!("{}", shown(&loss));
+    output::print(shown(&loss))?;
     if loss.kept.is_empty() {
         return Err(StorageError::Corrupt(
             "nothing was changed: restore a backup, or go on without these writes by --accept-loss"
@@ -32,7 +33,10 @@ pub fn run(arguments: RecoverArguments) -> anyhow::Result<()> {
         .into());
     }
     for file in &loss.kept {
-        println!("What was cut off is kept in {}", file.display());
+        output::print(format_args!(
+            "What was cut off is kept in {}\n",
+            file.display()
+        ))?;
     }
     Ok(())
 }

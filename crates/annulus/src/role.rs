@@ -9,6 +9,7 @@ use storage::{Storage, StorageError, StorageOptions};
 use store::Secret;
 
 use crate::exit::Failure;
+use crate::output;
 
 #[derive(Args, Debug)]
 pub struct RoleArguments {
@@ -45,7 +46,9 @@ struct ResetArguments {
 pub fn run(arguments: RoleArguments) -> anyhow::Result<()> {
     let Action::Reset(arguments) = arguments.action;
     let given = arguments.password_file.as_deref();
-    let given = given.map(files::password).transpose()?;
+    let warn = |text: &str| output::complain(format_args!("annulus: {text}"));
+    let given = given.map(|path| private_password(path, warn));
+    let given = given.transpose()?;
     if !arguments.data_dir.is_dir() {
         return Err(Failure::Configuration(format!(
             "{} is no directory: name the data directory of the stopped server with --data-dir",
@@ -83,13 +86,14 @@ async fn reset(directory: &Path, role: &str, given: Option<Secret<String>>) -> a
     storage.close().await?;
     set?;
     match is_made {
-        true => println!(
-            "{role} is a superuser; its password, shown this once: {}",
+        true => output::print(format_args!(
+            "{role} is a superuser; its password, shown this once: {}\n",
             password.expose()
-        ),
-        false => println!("{role} is a superuser with the password of the file"),
+        )),
+        false => output::print(format_args!(
+            "{role} is a superuser with the password of the file\n"
+        )),
     }
-    Ok(())
 }
 
 /// The most roles that an error names.
@@ -180,9 +184,22 @@ impl FirstSuperuser {
     }
 }
 
+/// Reads a file with a superuser's password. Other users of the machine lose their rights to it,
+/// of which `warn` gets a sentence.
+fn private_password(path: &Path, warn: impl FnOnce(&str)) -> Result<Secret<String>, Failure> {
+    if files::take_from_others(path)? {
+        warn(&format!(
+            "every user of this machine could read or write {}; now its owner and group can. If others use the \
+             machine, change the password",
+            path.display()
+        ));
+    }
+    Ok(files::password(path)?)
+}
+
 /// Reads a role from the first line of a file, and its password from the second.
 fn in_file(path: &Path) -> Result<(String, Secret<String>), Failure> {
-    let text = files::password(path)?;
+    let text = private_password(path, |text| tracing::warn!("{text}"))?;
     let wrong = |why: &str| Failure::Configuration(format!("{}: {why}", path.display()));
     let lines: Vec<&str> = text.expose().lines().collect();
     let [role, password] = lines[..] else {
@@ -203,12 +220,19 @@ fn in_file(path: &Path) -> Result<(String, Secret<String>), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]
     fn the_file_has_a_name_and_a_password_that_not_everybody_knows() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("superuser");
+        std::fs::write(&path, "").unwrap();
+        let with_mode = |mode| {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        with_mode(0o600);
         let read = |text: &str| {
             std::fs::write(&path, text).unwrap();
             in_file(&path)
@@ -229,5 +253,9 @@ mod tests {
         ] {
             assert!(read(text).is_err(), "{text:?}");
         }
+        with_mode(0o644);
+        read("ada\nlove lace\n").unwrap();
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640, "others may not read it any more");
     }
 }

@@ -8,8 +8,10 @@ use storage::StorageError;
 use store::Pace;
 use store_api::types::ScrubRequest;
 
+use crate::operator::progress::Bar;
 use crate::operator::tasks::follow;
 use crate::operator::{Asking, block_on};
+use crate::output;
 
 const MIB: u64 = 1 << 20;
 
@@ -45,26 +47,34 @@ pub fn run(arguments: ScrubArguments) -> anyhow::Result<()> {
 
 fn stopped(directory: &Path, arguments: &ScrubArguments) -> anyhow::Result<()> {
     let rate = arguments.rate.map(|rate| rate.max(1).saturating_mul(MIB));
+    let indexes = match &arguments.index_dir {
+        Some(directory) => directory.clone(),
+        None => directory.join("indexes"),
+    };
+    let bar = Bar::of_bytes(
+        "scrub",
+        bytes_below(directory) + bytes_elsewhere(&indexes, directory),
+    );
     let mut pace = Pace::new(rate);
-    let mut pass = |bytes| pace.keep(bytes, &|| true);
+    let mut pass = |bytes| {
+        bar.add(bytes);
+        pace.keep(bytes, &|| true)
+    };
     let found = storage::scrub(directory, &mut pass).map_err(|error| match error {
         StorageError::Locked(text) => StorageError::Locked(format!(
             "{text}: its server scrubs it while it runs, `annulus scrub --http http://127.0.0.1:6080`"
         )),
         other => other,
     })?;
-    let indexes = match &arguments.index_dir {
-        Some(directory) => directory.clone(),
-        None => directory.join("indexes"),
-    };
     let snapshots = store::check_snapshots(&indexes, &mut pass);
     let faults = found.faults.iter().map(ToString::to_string);
     let faults: Vec<String> = faults.chain(snapshots.faults).collect();
+    bar.end();
     for fault in &faults {
-        println!("{fault}");
+        output::print(format_args!("{fault}\n"))?;
     }
     let (files, bytes) = (found.files + snapshots.files, found.bytes + snapshots.bytes);
-    println!("{files} files, {bytes} bytes read");
+    output::print(format_args!("{files} files, {bytes} bytes read\n"))?;
     if faults.is_empty() {
         return Ok(());
     }
@@ -75,6 +85,25 @@ fn stopped(directory: &Path, arguments: &ScrubArguments) -> anyhow::Result<()> {
     let count = faults.len();
     let text = format!("files that are not as they were written: {count}; {remedy}");
     Err(StorageError::Corrupt(text).into())
+}
+
+/// The bytes of all files below a directory; those that can't be looked at count nothing.
+fn bytes_below(directory: &Path) -> u64 {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let bytes = entries.map(|entry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => bytes_below(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    });
+    bytes.sum()
+}
+
+/// The bytes below a directory that is not within another one.
+fn bytes_elsewhere(directory: &Path, other: &Path) -> u64 {
+    match directory.starts_with(other) {
+        true => 0,
+        false => bytes_below(directory),
+    }
 }
 
 async fn running(arguments: &ScrubArguments) -> anyhow::Result<()> {

@@ -27,13 +27,14 @@ use tokio::task::JoinHandle;
 use turns::Turns;
 
 use crate::audit_log;
+use crate::core_dumps;
 use crate::exit::Failure;
 use crate::heap;
 use crate::logging;
 use crate::open_files;
 use crate::renewal::{Checks, Failures};
 use crate::role::FirstSuperuser;
-use crate::sample::{self, Doors};
+use crate::sample;
 use crate::settings::{Resolved, Sample, Settings, Tls};
 use crate::settings_file;
 use crate::shown_settings;
@@ -64,6 +65,9 @@ pub fn run(arguments: ServeArguments) -> anyhow::Result<()> {
     settings.shown = shown_settings::shown(&settings, &given, &file);
     logging::start(&settings.log, settings.log_format, true)?;
     open_files::raise_limit();
+    if settings.login {
+        core_dumps::switch_off();
+    }
     if settings.insecure {
         warn_of_insecurity(&settings);
     }
@@ -103,6 +107,8 @@ async fn serve(settings: Resolved) -> anyhow::Result<()> {
     // Storage and index service share the processor, and the list of tasks.
     let turns = Turns::of_shares(settings.search_threads, settings.shares);
     let tasks = Registry::default();
+    // The storage may read its journals for long. Whoever watches over the process sees it then.
+    let doors = Doors::open(&settings).await?;
     let storage = open(&settings, turns.clone(), tasks.clone()).await?;
     let started = async {
         let certificate = settings.tls.clone().map(Certificate::keep).transpose()?;
@@ -110,7 +116,7 @@ async fn serve(settings: Resolved) -> anyhow::Result<()> {
             true => FirstSuperuser::missing(&storage, settings.superuser_file.as_deref())?,
             false => None,
         };
-        let servers = Servers::start(&settings, storage.clone(), turns, tasks).await?;
+        let servers = Servers::start(&settings, doors, storage.clone(), turns, tasks).await?;
         if let Some(first) = first
             && let Err(error) = first.make(&storage).await
         {
@@ -169,7 +175,8 @@ async fn open(settings: &Resolved, turns: Turns, tasks: Registry) -> anyhow::Res
     };
     // Recovery reads files, which takes a while.
     let storage = tokio::task::spawn_blocking(move || Storage::open(&directory, options)).await??;
-    tracing::info!(data_dir = %settings.data_dir.display(), "storage is open");
+    let journal_bytes = storage.statistics().replayed_bytes;
+    tracing::info!(data_dir = %settings.data_dir.display(), journal_bytes, "storage is open");
     Ok(storage)
 }
 
@@ -190,23 +197,15 @@ fn public_listener(settings: &Resolved, memory: Budget) -> Result<ListenerOption
     })
 }
 
-/// The running servers: the node and the index service.
-struct Servers {
-    node: Node,
-    /// Walks over the partitions.
-    walks: JoinHandle<()>,
-    store: StoreHandle,
-    cql: SocketAddr,
-    http: SocketAddr,
+/// The listeners before their servers run.
+struct Doors {
+    public: ListenerOptions,
+    /// The HTTP API, which answers whether the process lives.
+    http: store::Listeners,
 }
 
-impl Servers {
-    async fn start(
-        settings: &Resolved,
-        storage: Storage,
-        turns: Turns,
-        tasks: Registry,
-    ) -> anyhow::Result<Servers> {
+impl Doors {
+    async fn open(settings: &Resolved) -> anyhow::Result<Doors> {
         let shares = settings.memory.shares();
         let http = SocketAddr::new(settings.listen, settings.http_port);
         let tls = settings.tls.as_ref().map(|tls| &tls.options);
@@ -220,7 +219,34 @@ impl Servers {
         tokio::spawn(heap::keep_trimmed(vec![memory.clone()]));
         let mut public = public_listener(settings, memory)?;
         open_files::fit_connections([&mut public.connections_max, &mut http.connections_max]);
-        let listeners = store::Listeners::bind(&[http]).await.map_err(failed)?;
+        let mut http = store::Listeners::bind(&[http]).await.map_err(failed)?;
+        http.answer_health();
+        if let Some(address) = http.addresses().first() {
+            tracing::info!(http = %address, "health is answered");
+        }
+        Ok(Doors { public, http })
+    }
+}
+
+/// The running servers: the node and the index service.
+struct Servers {
+    node: Node,
+    /// Walks over the partitions.
+    walks: JoinHandle<()>,
+    store: StoreHandle,
+    cql: SocketAddr,
+    http: SocketAddr,
+}
+
+impl Servers {
+    async fn start(
+        settings: &Resolved,
+        doors: Doors,
+        storage: Storage,
+        turns: Turns,
+        tasks: Registry,
+    ) -> anyhow::Result<Servers> {
+        let listeners = doors.http;
         let [http] = listeners.addresses()[..] else {
             anyhow::bail!("the index service has one listener");
         };
@@ -229,8 +255,8 @@ impl Servers {
             storage.clone(),
             listeners.local(),
             NodeOptions {
-                listeners: vec![public],
-                prepared_bytes_max: shares.prepared as u64,
+                listeners: vec![doors.public],
+                prepared_bytes_max: settings.memory.shares().prepared as u64,
                 data_center: settings.datacenter.clone(),
                 login: settings.login,
                 settings: settings.shown.clone(),
@@ -260,7 +286,7 @@ impl Servers {
             };
         show_storage(&store, storage);
         show_guardrails(&store, Arc::clone(&settings.guardrails));
-        tracing::info!(%cql, %http, tls = tls.is_some(), "listening");
+        tracing::info!(%cql, %http, tls = settings.tls.is_some(), "listening");
         Ok(Servers {
             node,
             walks: tokio::spawn(walks.run()),
@@ -450,7 +476,7 @@ async fn get_ready(
         .await
         .context("the index service ended")?;
     if settings.sample == Some(Sample::Movies) {
-        let doors = Doors {
+        let doors = sample::Doors {
             cql,
             http,
             login: settings.login,

@@ -12,6 +12,22 @@
 
 #![warn(clippy::unwrap_used)]
 
+/// Prints a line. A reader that has seen enough, such as `head`, is no failure.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stdout(), $($text)*);
+    }};
+}
+
+/// Prints a line to stderr, if that is open still.
+macro_rules! complain {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+
 mod cli;
 mod commands;
 mod load;
@@ -27,7 +43,7 @@ fn main() -> ExitCode {
     match cli::run(cli::CommandLine::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("annulus bench: {error:#}");
+            complain!("annulus bench: {error:#}");
             ExitCode::FAILURE
         }
     }

@@ -1,10 +1,19 @@
 //! The shares of a process's memory that go to each kind of use.
 
-/// The most bytes that clients may pin together: for answers, requests and prepared statements.
-const CLIENTS_BYTES_MAX: u64 = 512 << 20;
+/// The most bytes of requests and answers of CQL clients.
+const CQL_BYTES_MAX: u64 = 256 << 20;
 
-/// In a process with little memory, clients may pin one part in this many.
-const CLIENTS_PART: u64 = 4;
+/// In a process with little memory, CQL clients may pin so many parts of [`PARTS`]. One client may
+/// pin half of that. At a limit of 1 GiB it is a batch of 64 MiB, the largest that is taken, and
+/// what stands around its values.
+const CQL_PARTS: u64 = 5;
+
+/// The most bytes of each other use.
+const OTHER_BYTES_MAX: u64 = 64 << 20;
+
+/// The parts that the limit of a process has. Each other use has one of them in a process with
+/// little memory.
+const PARTS: u64 = 32;
 
 /// The shares of the memory that clients can pin. No use can take the share of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,14 +34,14 @@ pub struct Shares {
 impl Shares {
     /// The shares of a process that may take this many bytes.
     pub fn of_limit(limit_bytes: u64) -> Shares {
-        let all = (limit_bytes / CLIENTS_PART).min(CLIENTS_BYTES_MAX) as usize;
-        let eighth = all / 8;
+        let part = limit_bytes / PARTS;
+        let other = part.min(OTHER_BYTES_MAX) as usize;
         Shares {
-            cql: 4 * eighth,
-            http_bodies: eighth,
-            http_answers: eighth,
-            prepared: eighth,
-            internal: eighth,
+            cql: CQL_PARTS.saturating_mul(part).min(CQL_BYTES_MAX) as usize,
+            http_bodies: other,
+            http_answers: other,
+            prepared: other,
+            internal: other,
         }
     }
 }

@@ -1,12 +1,59 @@
-//! Values that must not be printed, and the words of statements that tell of one.
+//! Values that must not be printed nor stay in memory, and the words of statements that tell of
+//! one.
 
 use std::fmt;
 
-/// A password or another secret. `Debug` doesn't print it; [`Secret::expose`] gives it.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Secret<T>(T);
+use bytes::Bytes;
+use zeroize::Zeroize as _;
 
-impl<T> Secret<T> {
+/// A value whose bytes in memory can be overwritten.
+pub trait Wipe {
+    /// Overwrites the bytes. The value is of no use afterwards.
+    fn wipe(&mut self);
+}
+
+impl Wipe for String {
+    fn wipe(&mut self) {
+        self.zeroize();
+    }
+}
+
+impl Wipe for Bytes {
+    /// Overwrites the bytes unless others hold them, too: then they are theirs.
+    fn wipe(&mut self) {
+        if let Ok(mut own) = std::mem::take(self).try_into_mut() {
+            own.as_mut().zeroize();
+        }
+    }
+}
+
+impl<T: Wipe> Wipe for Option<T> {
+    fn wipe(&mut self) {
+        if let Some(value) = self {
+            value.wipe();
+        }
+    }
+}
+
+/// Copies bytes that have a secret to a place of their own, and overwrites them here.
+pub(crate) fn take_out(bytes: &mut [u8]) -> Bytes {
+    let taken = Bytes::copy_from_slice(bytes);
+    bytes.zeroize();
+    taken
+}
+
+/// A password or another secret. `Debug` doesn't print it; [`Secret::expose`] gives it. Its memory
+/// is overwritten when it is dropped.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret<T: Wipe>(T);
+
+impl<T: Wipe> Drop for Secret<T> {
+    fn drop(&mut self) {
+        self.0.wipe();
+    }
+}
+
+impl<T: Wipe> Secret<T> {
     /// Wraps a secret.
     pub fn new(secret: T) -> Secret<T> {
         Secret(secret)
@@ -18,13 +65,13 @@ impl<T> Secret<T> {
     }
 }
 
-impl<T> From<T> for Secret<T> {
+impl<T: Wipe> From<T> for Secret<T> {
     fn from(secret: T) -> Secret<T> {
         Secret(secret)
     }
 }
 
-impl<T> fmt::Debug for Secret<T> {
+impl<T: Wipe> fmt::Debug for Secret<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(..)")
     }
@@ -62,6 +109,9 @@ fn position(text: &str, word: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+
     use super::*;
 
     #[test]
@@ -91,6 +141,38 @@ mod tests {
         for text in ["", "pass", "CREATE ROLE r WITH LOGIN = true"] {
             assert_eq!(end_of_telling_word(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn each_copy_of_a_secret_is_wiped_when_it_is_dropped() {
+        #[derive(Clone)]
+        struct Counted(Rc<Cell<usize>>);
+        impl Wipe for Counted {
+            fn wipe(&mut self) {
+                self.0.set(self.0.get() + 1);
+            }
+        }
+        let wiped = Rc::new(Cell::new(0));
+        let secret = Secret::new(Some(Counted(wiped.clone())));
+        let copy = secret.clone();
+        drop(secret);
+        assert_eq!(wiped.get(), 1);
+        drop(copy);
+        assert_eq!(wiped.get(), 2);
+    }
+
+    #[test]
+    fn texts_and_bytes_are_wiped_unless_others_hold_them() {
+        let mut text = "hunter2".to_owned();
+        text.wipe();
+        assert_eq!(text, "");
+        let mut bytes = *b"\0ann\0hunter2";
+        let mut taken = take_out(&mut bytes);
+        assert_eq!((&taken[..], bytes), (&b"\0ann\0hunter2"[..], [0; 12]));
+        let other = taken.clone();
+        taken.wipe();
+        assert_eq!(&other[..], b"\0ann\0hunter2");
+        assert!(taken.is_empty());
     }
 
     #[test]

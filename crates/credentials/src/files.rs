@@ -1,7 +1,7 @@
 //! Reading the files that options and settings name.
 
-use std::fs::File;
-use std::io::Read as _;
+use std::fs::{File, Permissions};
+use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
@@ -33,8 +33,37 @@ pub fn pem(path: &Path) -> Result<Pem, FileError> {
 pub fn password(path: &Path) -> Result<Secret<String>, FileError> {
     let text = String::from_utf8(read(path)?)
         .map_err(|_| FileError::new(path, "the password is not UTF-8"))?;
-    Ok(text.trim_end_matches(['\r', '\n']).to_owned().into())
+    let text = Secret::new(text);
+    let line = text.expose().trim_end_matches(['\r', '\n']);
+    Ok(line.to_owned().into())
 }
+
+/// Takes the rights of other users of the machine from a file with a secret. Returns whether they
+/// had any.
+///
+/// # Errors
+/// If the file can't be looked at, or others have rights that can't be taken.
+pub fn take_from_others(path: &Path) -> Result<bool, FileError> {
+    let wrong = |why: &dyn ToString| FileError::new(path, why.to_string());
+    let metadata = std::fs::metadata(path).map_err(|error| wrong(&error))?;
+    let mode = metadata.permissions().mode();
+    // A pipe or a terminal is none of them.
+    if !metadata.is_file() || mode & OF_OTHERS == 0 {
+        return Ok(false);
+    }
+    let private = Permissions::from_mode(mode & 0o7777 & !OF_OTHERS);
+    let changed = std::fs::set_permissions(path, private);
+    changed.map_err(|error| {
+        wrong(&format!(
+            "every user of this machine may read or write the file, and its mode can't be changed ({error}): \
+             chmod 600 (or 640 for a group), or mount it so"
+        ))
+    })?;
+    Ok(true)
+}
+
+/// The bits of a mode that are the rights of users other than the owner and the group.
+const OF_OTHERS: u32 = 0o007;
 
 /// Reads the tokens of a file (`token-file`), which users of the machine must not be able to read.
 ///
@@ -63,22 +92,21 @@ const TOKENS_BYTES_MAX: u64 = 1 << 20;
 fn private_text(path: &Path) -> Result<Secret<String>, FileError> {
     let wrong = |why: &dyn ToString| FileError::new(path, why.to_string());
     let file = File::open(path).map_err(|error| wrong(&error))?;
-    let mode = file
-        .metadata()
-        .map_err(|error| wrong(&error))?
-        .permissions()
-        .mode();
-    if mode & 0o007 != 0 {
+    let metadata = file.metadata().map_err(|error| wrong(&error))?;
+    if metadata.permissions().mode() & OF_OTHERS != 0 {
         return Err(wrong(
             &"every user of this machine may read or write the file: chmod 600 (or 640 for a group)",
         ));
     }
-    let mut text = String::new();
-    let read = file.take(TOKENS_BYTES_MAX + 1).read_to_string(&mut text);
-    read.map_err(|error| wrong(&error))?;
-    match text.len() as u64 > TOKENS_BYTES_MAX {
+    // A text that grows while it is read leaves copies behind.
+    let room = metadata.len().min(TOKENS_BYTES_MAX) as usize + 1;
+    let mut bytes = Vec::with_capacity(room);
+    let read = file.take(TOKENS_BYTES_MAX + 1).read_to_end(&mut bytes);
+    let text = read.and_then(|_| String::from_utf8(bytes).map_err(io::Error::other));
+    let text = Secret::new(text.map_err(|error| wrong(&error))?);
+    match text.expose().len() as u64 > TOKENS_BYTES_MAX {
         true => Err(wrong(&"the file is longer than 1 MiB")),
-        false => Ok(text.into()),
+        false => Ok(text),
     }
 }
 
@@ -87,6 +115,30 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::*;
+
+    #[test]
+    fn others_lose_their_rights_to_a_secret() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("superuser");
+        std::fs::write(&path, "ada\nlove lace\r\n").unwrap();
+        for (before, after) in [
+            (0o644, 0o640),
+            (0o666, 0o660),
+            (0o601, 0o600),
+            (0o640, 0o640),
+            (0o400, 0o400),
+        ] {
+            std::fs::set_permissions(&path, Permissions::from_mode(before)).unwrap();
+            let taken = take_from_others(&path).unwrap();
+            assert_eq!(taken, before != after, "{before:o}");
+            let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o7777, after, "{before:o}");
+            assert_eq!(password(&path).unwrap().expose(), "ada\nlove lace");
+        }
+        assert!(!take_from_others(Path::new("/dev/null")).unwrap());
+        let missing = take_from_others(&directory.path().join("none")).unwrap_err();
+        assert!(missing.to_string().contains("none: "), "{missing}");
+    }
 
     #[test]
     fn a_file_of_tokens_is_not_for_everybody() {

@@ -1,4 +1,4 @@
-//! `GET /metrics` over HTTP.
+//! `GET /metrics` over HTTP, and whether the gateway lives and serves clients.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
@@ -76,6 +76,9 @@ fn answer(
             "this listener is on a loopback address and answers to loopback names alone",
         );
     }
+    if let Some(response) = health(request.method(), request.uri().path(), shared) {
+        return response;
+    }
     if let Err(response) = admit(request.headers(), address.ip(), &shared.options.tokens) {
         return *response;
     }
@@ -90,6 +93,23 @@ fn answer(
         (&Method::GET, _) => refused(StatusCode::NOT_FOUND, "ask for /metrics"),
         _ => refused(StatusCode::METHOD_NOT_ALLOWED, "ask with GET"),
     }
+}
+
+/// Answers the routes of health, which need no token; `None` for other requests. The CQL port is
+/// open for as long as this one.
+fn health(method: &Method, path: &str, shared: &Shared) -> Option<Response<Full<Bytes>>> {
+    let is_asked = [Method::GET, Method::HEAD].contains(method);
+    let (status, body) = match path {
+        "/health/live" if is_asked => (StatusCode::OK, "live"),
+        "/health/ready" if is_asked => match shared.catalog.is_ready() {
+            true => (StatusCode::OK, "\"SERVING\""),
+            false => (StatusCode::SERVICE_UNAVAILABLE, "\"CONNECTING_TO_DB\""),
+        },
+        _ => return None,
+    };
+    let mut response = Response::new(Full::from(body));
+    *response.status_mut() = status;
+    Some(response)
 }
 
 fn refused(status: StatusCode, why: &str) -> Response<Full<Bytes>> {

@@ -176,8 +176,8 @@ fn basic(authorization: &str) -> Option<Credentials> {
         return None;
     }
     let decoded = STANDARD.decode(encoded.trim()).ok()?;
-    let text = String::from_utf8(decoded).ok()?;
-    let (role, password) = text.split_once(':')?;
+    let text = Secret::new(String::from_utf8(decoded).ok()?);
+    let (role, password) = text.expose().split_once(':')?;
     Some(Credentials {
         role: role.to_owned(),
         password: Secret::new(password.to_owned()),

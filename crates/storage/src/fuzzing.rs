@@ -47,8 +47,8 @@ fn start_with(journals: &[&[u8]]) {
     for (number, content) in journals.iter().enumerate() {
         fs::write(path.join(format!("{number}.jnl")), content).expect("a temporary file");
     }
-    match prepare(path).expect("the files can be read") {
-        Ok(last_number) => assert_whole(path, Some(last_number)),
+    match prepare(path, &mut |_| {}).expect("the files can be read") {
+        Ok(prepared) => assert_whole(path, Some(prepared.last_number)),
         Err(damage) => {
             let visited = read_all(path, &damage, &mut |_, _, _| {});
             visited.expect("the files can be read");

@@ -190,4 +190,6 @@ pub struct Statistics {
     /// The lead of the storage's time over the machine's clock, after that clock was set back.
     /// Microseconds.
     pub clock_lead_micros: i64,
+    /// Bytes of journals that the start had to replay.
+    pub replayed_bytes: u64,
 }

@@ -546,6 +546,7 @@ impl Storage {
             resident_bytes: engine.resident_bytes(),
             write_buffer_bytes: engine.write_buffer_bytes(),
             clock_lead_micros: self.inner.shared.clock.lead_micros(),
+            replayed_bytes: engine.replayed_bytes(),
         }
     }
 

@@ -124,6 +124,10 @@ impl Scrubs {
         if is_wanted() {
             found.add(check_snapshots(directory, &mut pass));
         }
+        if is_wanted() {
+            // Files may have come, gone or grown since they were counted.
+            task.set_total(task.status().progress_completed);
+        }
         task.count(FILES, found.files);
         task.count(DAMAGED, found.faults.len() as u64);
         for fault in &found.faults {

@@ -78,6 +78,12 @@ impl Listeners {
         })
     }
 
+    /// Accepts connections from now on, and answers `/health/live` and `/health/ready`. All else is
+    /// refused until the service starts, which may be long after.
+    pub fn answer_health(&mut self) {
+        self.bound.iter_mut().for_each(Bound::answer_health);
+    }
+
     /// The addresses of the listeners, in the order of the options.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses

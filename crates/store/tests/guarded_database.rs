@@ -7,7 +7,9 @@ use common::{Way, World, eventually};
 use net::tls::authority::Authority;
 use net::tls::{TlsClients, TlsOptions};
 use store::StoreOptions;
-use store::{Credentials, DatabaseOptions, ListenerOptions, MemoryOptions, Store, StoreHandle};
+use store::{
+    Credentials, DatabaseOptions, ListenerOptions, Listeners, MemoryOptions, Store, StoreHandle,
+};
 use store_api::types::NodeStatus;
 
 const LOGIN: (&str, &str) = ("annulus", "right");
@@ -55,6 +57,24 @@ async fn wait_refused(guard: &Guard, store: &StoreHandle) {
     let before = guard.refused();
     eventually("another try", async || guard.refused() > before + 1).await;
     assert_eq!(status(store), NodeStatus::ConnectingToDb);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_connection_outlives_the_service_though_a_node_holds_its_door() {
+    let world = World::start(Way::Cql).await;
+    let guard = Guard::start(world.cql, LOGIN).await;
+    let directory = tempfile::tempdir().unwrap();
+    let indexes = common::in_files(directory.path());
+    let mut options = common::client_options(guard.address, common::loopback(), indexes);
+    options.database.credentials = credentials("right");
+    let listeners = Listeners::bind(&options.listeners).await.expect("a port");
+    let door = listeners.local();
+    let store = Store::start_on(listeners, options).expect("usable options");
+    wait_for(&store, NodeStatus::Serving).await;
+    assert!(guard.open() > 0);
+    store.shutdown().await;
+    eventually("its connections end", async || guard.open() == 0).await;
+    drop(door);
 }
 
 #[tokio::test(flavor = "multi_thread")]

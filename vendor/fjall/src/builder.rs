@@ -2,7 +2,10 @@
 // This source code is licensed under both the Apache 2.0 and MIT License
 // (found in the LICENSE-* files in the repository)
 
-use crate::{db_config::CompactionFilterAssigner, Config};
+use crate::{
+    db_config::{CompactionFilterAssigner, ReplayListener},
+    Config,
+};
 use lsm_tree::{Cache, CompressionType, DescriptorTable};
 use std::{marker::PhantomData, path::Path, sync::Arc};
 
@@ -192,6 +195,20 @@ impl<O: Openable> Builder<O> {
     /// ```
     pub fn with_compaction_filter_factories(mut self, f: CompactionFilterAssigner) -> Self {
         self.inner.compaction_filter_factory_assigner = Some(f);
+        self
+    }
+
+    /// ANNULUS 7: Calls `f` with the bytes of each batch of a journal once it is replayed.
+    #[must_use]
+    pub fn on_replay(mut self, f: ReplayListener) -> Self {
+        self.inner.on_replay = Some(f);
+        self
+    }
+
+    /// ANNULUS 7: Seals and flushes what was replayed of the active journal, if that has more bytes.
+    #[must_use]
+    pub fn flush_replayed_above(mut self, bytes: u64) -> Self {
+        self.inner.flush_replayed_above = Some(bytes);
         self
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     locked_file::LockedFileGuard,
     meta_keyspace::MetaKeyspace,
     poison::{PoisonDart, PoisonSignal},
-    recovery::{recover_keyspaces, recover_sealed_memtables},
+    recovery::{recover_keyspaces, recover_sealed_memtables, seal_replayed, Replay},
     snapshot::Snapshot,
     snapshot_tracker::SnapshotTracker,
     stats::Stats,
@@ -659,7 +659,7 @@ impl Database {
             seqno.clone(),
             visible_seqno.clone(),
         )
-        // ANNULUS 6
+        // ANNULUS 8
         .use_cache(crate::meta_keyspace::cache())
         .use_descriptor_table(config.descriptor_table.clone())
         .expect_point_read_hits(true)
@@ -752,8 +752,6 @@ impl Database {
                 }
             }
 
-            let mut highest_encountered_keyspace_id = 0;
-
             // NOTE: We only need to recover the active journal, if it actually existed before
             // nothing to recover, if we just created it
             if !journal_recovery.was_active_created {
@@ -761,66 +759,10 @@ impl Database {
 
                 let reader = db.supervisor.journal.get_reader()?;
 
-                let mut persisted_seqnos: HashMap<_, _> = HashMap::default();
-
-                for batch in reader {
-                    let batch = batch?;
-
-                    for item in batch.items {
-                        highest_encountered_keyspace_id =
-                            highest_encountered_keyspace_id.max(item.keyspace_id);
-
-                        let Some(keyspace_name) = db.meta_keyspace.resolve_id(item.keyspace_id)?
-                        else {
-                            continue;
-                        };
-
-                        let Some(keyspace) = keyspaces.get(&keyspace_name) else {
-                            continue;
-                        };
-
-                        let tree = &keyspace.tree;
-
-                        // NOTE: Skip items that were already flushed, otherwise the next flush
-                        // writes them again into a table that overlaps the existing one
-                        let persisted_seqno = *persisted_seqnos
-                            .entry(item.keyspace_id)
-                            .or_insert_with(|| tree.get_highest_persisted_seqno());
-
-                        if persisted_seqno.is_some_and(|seqno| batch.seqno <= seqno) {
-                            continue;
-                        }
-
-                        match item.value_type {
-                            lsm_tree::ValueType::Value => {
-                                tree.insert(item.key, item.value, batch.seqno);
-                            }
-                            lsm_tree::ValueType::Tombstone => {
-                                tree.remove(item.key, batch.seqno);
-                            }
-                            lsm_tree::ValueType::WeakTombstone => {
-                                tree.remove_weak(item.key, batch.seqno);
-                            }
-                            lsm_tree::ValueType::Indirection => {
-                                unreachable!()
-                            }
-                        }
-                    }
-
-                    for keyspace_id in &batch.cleared_keyspaces {
-                        let Some(keyspace_name) = db.meta_keyspace.resolve_id(*keyspace_id)? else {
-                            continue;
-                        };
-
-                        let Some(keyspace) = keyspaces.get(&keyspace_name) else {
-                            continue;
-                        };
-
-                        keyspace.tree.clear().ok();
-
-                        persisted_seqnos.remove(keyspace_id);
-                    }
-                }
+                let mut replay = Replay::new(&db, &keyspaces);
+                let replayed_bytes = replay.run(reader)?;
+                let highest_encountered_keyspace_id = replay.highest_keyspace_id();
+                drop(replay);
 
                 for keyspace in keyspaces.values() {
                     let size = keyspace.tree.active_memtable().size();
@@ -856,6 +798,15 @@ impl Database {
                     "Set keyspace id counter to {}",
                     db.keyspace_id_counter.get(),
                 );
+
+                // ANNULUS 7
+                if db
+                    .config
+                    .flush_replayed_above
+                    .is_some_and(|bytes| replayed_bytes > bytes)
+                {
+                    seal_replayed(&db, &keyspaces)?;
+                }
             }
         }
 
@@ -865,13 +816,26 @@ impl Database {
 
         db.supervisor.snapshot_tracker.gc();
 
-        for keyspace in db
+        db.worker_pool.start(
+            db.config.worker_threads,
+            &db.supervisor,
+            &db.stats,
+            &PoisonDart::new(db.is_poisoned.clone()),
+            &db.active_thread_counter,
+        )?;
+
+        // ANNULUS 7: the workers run before they get work, as their queues have an end, at which the sender
+        // waits for them; and the lock is given back first, as a worker may need it
+        let keyspaces: Vec<Keyspace> = db
             .supervisor
             .keyspaces
             .read()
             .expect("lock is poisoned")
             .values()
-        {
+            .cloned()
+            .collect();
+
+        for keyspace in &keyspaces {
             if keyspace.tree.sealed_memtable_count() > 0 {
                 log::debug!(
                     "Queuing keyspace {:?} to get flushed because sealed memtables > 0",
@@ -898,14 +862,6 @@ impl Database {
                     .ok();
             }
         }
-
-        db.worker_pool.start(
-            db.config.worker_threads,
-            &db.supervisor,
-            &db.stats,
-            &PoisonDart::new(db.is_poisoned.clone()),
-            &db.active_thread_counter,
-        )?;
 
         log::trace!("Database recovery successful");
 
@@ -949,7 +905,7 @@ impl Database {
             seqno.clone(),
             visible_seqno.clone(),
         )
-        // ANNULUS 6
+        // ANNULUS 8
         .use_cache(crate::meta_keyspace::cache())
         .use_descriptor_table(config.descriptor_table.clone())
         .expect_point_read_hits(true)

@@ -12,6 +12,9 @@ use std::{
 pub type CompactionFilterAssigner =
     Arc<dyn Fn(&str) -> Option<Arc<dyn lsm_tree::compaction::filter::Factory>> + Send + Sync>;
 
+/// ANNULUS 7
+pub type ReplayListener = Arc<dyn Fn(u64) + Send + Sync>;
+
 /// Global database configuration
 #[derive(Clone)]
 pub struct Config {
@@ -48,6 +51,12 @@ pub struct Config {
     // pub(crate) journal_recovery_mode: RecoveryMode,
     //
     pub(crate) compaction_filter_factory_assigner: Option<CompactionFilterAssigner>,
+
+    /// ANNULUS 7: gets the bytes of each batch of a journal once it is replayed
+    pub(crate) on_replay: Option<ReplayListener>,
+
+    /// ANNULUS 7: bytes of the active journal above which what was replayed of it is written out at once
+    pub(crate) flush_replayed_above: Option<u64>,
 }
 
 const DEFAULT_CPU_CORES: usize = 4;
@@ -90,6 +99,9 @@ impl Config {
             cache: Arc::new(Cache::with_capacity_bytes(/* 32 MiB */ 32 * 1_024 * 1_024)),
 
             compaction_filter_factory_assigner: None,
+
+            on_replay: None,
+            flush_replayed_above: None,
         }
     }
 }

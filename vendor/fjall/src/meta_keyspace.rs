@@ -40,7 +40,7 @@ pub fn encode_config_key(keyspace_id: InternalKeyspaceId, name: &str) -> crate::
 /// 'c' + <keyspace_id> + <config_key> -> <serialized config parameter>
 /// 'n' + <keyspace_id>                -> <name as UTF-8 bytes>
 /// ```
-/// ANNULUS 6: The cache for blocks of the meta keyspace. Each change of it makes files, whose blocks would stay in
+/// ANNULUS 8: The cache for blocks of the meta keyspace. Each change of it makes files, whose blocks would stay in
 /// the cache of all keyspaces after the files have gone.
 pub fn cache() -> Arc<lsm_tree::Cache> {
     Arc::new(lsm_tree::Cache::with_capacity_bytes(256 * 1_024))

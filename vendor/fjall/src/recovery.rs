@@ -3,18 +3,21 @@
 // (found in the LICENSE-* files in the repository)
 
 use crate::{
+    db::Keyspaces,
     file::{KEYSPACES_FOLDER, LSM_CURRENT_VERSION_MARKER},
     journal::{
-        batch_reader::JournalBatchReader, manager::EvictionWatermark, reader::JournalReader,
+        batch_reader::{Batch, JournalBatchReader},
+        manager::EvictionWatermark,
+        reader::JournalReader,
     },
     keyspace::{
         apply_to_base_config, options::CreateOptions as KeyspaceCreateOptions, InternalKeyspaceId,
     },
     meta_keyspace::MetaKeyspace,
-    Database, HashMap, Keyspace,
+    Database, Keyspace,
 };
-use lsm_tree::AbstractTree;
-use std::path::PathBuf;
+use lsm_tree::{AbstractTree, InternalValue, Memtable, SeqNo, ValueType};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 /// Recovers keyspaces
 pub fn recover_keyspaces(db: &Database, meta_keyspace: &MetaKeyspace) -> crate::Result<()> {
@@ -121,7 +124,183 @@ pub fn recover_keyspaces(db: &Database, meta_keyspace: &MetaKeyspace) -> crate::
     Ok(())
 }
 
-#[expect(clippy::too_many_lines)]
+/// ANNULUS 6: the place of a keyspace's items, looked up once for each journal and not for each item
+struct Target {
+    keyspace: Keyspace,
+    memtable: Arc<Memtable>,
+    persisted_seqno: Option<SeqNo>,
+
+    /// The highest seqno that the journal has of the keyspace
+    lsn: SeqNo,
+}
+
+impl Target {
+    fn look_up(keyspace: &Keyspace, lsn: SeqNo) -> Self {
+        Self {
+            keyspace: keyspace.clone(),
+            memtable: keyspace.tree.active_memtable(),
+            persisted_seqno: keyspace.tree.get_highest_persisted_seqno(),
+            lsn,
+        }
+    }
+}
+
+/// ANNULUS 6: the replay of one journal into the active memtables
+pub(crate) struct Replay<'a> {
+    db: &'a Database,
+    keyspaces: &'a Keyspaces,
+
+    /// `None` for keyspaces that were deleted
+    targets: BTreeMap<InternalKeyspaceId, Option<Target>>,
+}
+
+impl<'a> Replay<'a> {
+    pub(crate) fn new(db: &'a Database, keyspaces: &'a Keyspaces) -> Self {
+        Self {
+            db,
+            keyspaces,
+            targets: BTreeMap::new(),
+        }
+    }
+
+    /// Replays all batches of a journal. Returns the bytes of its whole batches.
+    pub(crate) fn run(&mut self, mut reader: JournalBatchReader) -> crate::Result<u64> {
+        let mut position = 0;
+
+        while let Some(batch) = reader.next() {
+            self.apply(batch?)?;
+
+            // ANNULUS 7: whoever waits is told how far it is
+            if let Some(on_replay) = &self.db.config.on_replay {
+                on_replay(reader.position() - position);
+            }
+            position = reader.position();
+        }
+
+        Ok(position)
+    }
+
+    fn target(
+        &mut self,
+        id: InternalKeyspaceId,
+        seqno: SeqNo,
+    ) -> crate::Result<Option<&mut Target>> {
+        use std::collections::btree_map::Entry;
+
+        let target = match self.targets.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => {
+                let name = self.db.meta_keyspace.resolve_id(id)?;
+                let keyspace = name.and_then(|name| self.keyspaces.get(&name));
+                unknown.insert(keyspace.map(|keyspace| Target::look_up(keyspace, seqno)))
+            }
+        };
+
+        Ok(target.as_mut())
+    }
+
+    fn apply(&mut self, batch: Batch) -> crate::Result<()> {
+        let seqno = batch.seqno;
+
+        for item in batch.items {
+            let Some(target) = self.target(item.keyspace_id, seqno)? else {
+                continue;
+            };
+
+            target.lsn = target.lsn.max(seqno);
+
+            // NOTE: Skip items that were already flushed, otherwise the next flush
+            // writes them again into a table that overlaps the existing one
+            if target
+                .persisted_seqno
+                .is_some_and(|persisted| seqno <= persisted)
+            {
+                continue;
+            }
+
+            target.memtable.insert(match item.value_type {
+                ValueType::Value => InternalValue::from_components(
+                    item.key,
+                    item.value,
+                    seqno,
+                    ValueType::Value,
+                ),
+                ValueType::Tombstone => InternalValue::new_tombstone(item.key, seqno),
+                ValueType::WeakTombstone => InternalValue::new_weak_tombstone(item.key, seqno),
+                ValueType::Indirection => {
+                    unreachable!()
+                }
+            });
+        }
+
+        for keyspace_id in batch.cleared_keyspaces {
+            let Some(target) = self.target(keyspace_id, seqno)? else {
+                continue;
+            };
+
+            target.keyspace.tree.clear().inspect_err(|e| {
+                log::error!("Keyspace clear failed during recovery: {e}");
+            })?;
+
+            *target = Target::look_up(&target.keyspace, target.lsn.max(seqno));
+        }
+
+        Ok(())
+    }
+
+    /// The highest id of a keyspace in the journal
+    pub(crate) fn highest_keyspace_id(&self) -> InternalKeyspaceId {
+        self.targets.keys().next_back().copied().unwrap_or_default()
+    }
+
+    /// The highest seqno that the journal has of each keyspace
+    fn watermarks(self) -> Vec<EvictionWatermark> {
+        self.targets
+            .into_values()
+            .flatten()
+            .map(|target| EvictionWatermark {
+                keyspace: target.keyspace,
+                lsn: target.lsn,
+            })
+            .collect()
+    }
+}
+
+/// ANNULUS 7: seals the active journal and all memtables, so that the workers write out what was
+/// replayed and the next start has nothing to replay. If there is no room for another journal, all
+/// stays as it is.
+pub(crate) fn seal_replayed(db: &Database, keyspaces: &Keyspaces) -> crate::Result<()> {
+    let mut writer = db.supervisor.journal.get_writer()?;
+    let active = writer.path.clone();
+
+    #[expect(clippy::expect_used)]
+    let mut journal_manager = db
+        .supervisor
+        .journal_manager
+        .write()
+        .expect("lock is poisoned");
+
+    let watermarks = db.supervisor.build_seqno_map(keyspaces);
+
+    if let Err(e) = journal_manager.rotate_journal(&mut writer, watermarks) {
+        if writer.path != active {
+            return Err(e);
+        }
+
+        log::warn!("The replayed journal is not sealed: {e}");
+        return Ok(());
+    }
+
+    for keyspace in keyspaces.values() {
+        if let Some(sealed) = keyspace.tree.rotate_memtable() {
+            // ANNULUS 5
+            db.supervisor.write_buffers.seal(keyspace.id, &sealed);
+        }
+    }
+
+    Ok(())
+}
+
 pub fn recover_sealed_memtables(
     db: &Database,
     sealed_journal_paths: &[PathBuf],
@@ -138,8 +317,6 @@ pub fn recover_sealed_memtables(
     #[expect(clippy::expect_used)]
     let keyspaces_lock = db.supervisor.keyspaces.read().expect("lock is poisoned");
 
-    let mut persisted_seqnos: HashMap<_, _> = HashMap::default();
-
     for journal_path in sealed_journal_paths {
         log::debug!("Recovering sealed journal: {}", journal_path.display());
 
@@ -150,92 +327,18 @@ pub fn recover_sealed_memtables(
         let raw_reader = JournalReader::new(journal_path)?;
         let reader = JournalBatchReader::new(raw_reader);
 
-        let mut watermarks: HashMap<_, EvictionWatermark> = HashMap::default();
+        let mut replay = Replay::new(db, &keyspaces_lock);
+        replay.run(reader)?;
 
-        for batch in reader {
-            let batch = batch?;
+        highest_encountered_keyspace_id =
+            highest_encountered_keyspace_id.max(replay.highest_keyspace_id());
 
-            for item in batch.items {
-                highest_encountered_keyspace_id =
-                    highest_encountered_keyspace_id.max(item.keyspace_id);
-
-                let Some(keyspace_name) = db.meta_keyspace.resolve_id(item.keyspace_id)? else {
-                    continue;
-                };
-
-                let Some(handle) = keyspaces_lock.get(&keyspace_name) else {
-                    continue;
-                };
-
-                let tree = &handle.tree;
-
-                watermarks
-                    .entry(item.keyspace_id)
-                    .and_modify(|prev| {
-                        prev.lsn = prev.lsn.max(batch.seqno);
-                    })
-                    .or_insert_with(|| EvictionWatermark {
-                        keyspace: handle.clone(),
-                        lsn: batch.seqno,
-                    });
-
-                // NOTE: Skip items that were already flushed, otherwise the next flush
-                // writes them again into a table that overlaps the existing one
-                let persisted_seqno = *persisted_seqnos
-                    .entry(item.keyspace_id)
-                    .or_insert_with(|| tree.get_highest_persisted_seqno());
-
-                if persisted_seqno.is_some_and(|seqno| batch.seqno <= seqno) {
-                    continue;
-                }
-
-                match item.value_type {
-                    lsm_tree::ValueType::Value => {
-                        tree.insert(item.key, item.value, batch.seqno);
-                    }
-                    lsm_tree::ValueType::Tombstone => {
-                        tree.remove(item.key, batch.seqno);
-                    }
-                    lsm_tree::ValueType::WeakTombstone => {
-                        tree.remove_weak(item.key, batch.seqno);
-                    }
-                    lsm_tree::ValueType::Indirection => {
-                        unreachable!()
-                    }
-                }
-            }
-
-            for keyspace_id in &batch.cleared_keyspaces {
-                let Some(keyspace_name) = db.meta_keyspace.resolve_id(*keyspace_id)? else {
-                    continue;
-                };
-
-                let Some(handle) = keyspaces_lock.get(&keyspace_name) else {
-                    continue;
-                };
-
-                watermarks
-                    .entry(*keyspace_id)
-                    .and_modify(|prev| {
-                        prev.lsn = prev.lsn.max(batch.seqno);
-                    })
-                    .or_insert_with(|| EvictionWatermark {
-                        keyspace: handle.clone(),
-                        lsn: batch.seqno,
-                    });
-
-                handle.tree.clear().inspect_err(|e| {
-                    log::error!("Keyspace clear failed during recovery: {e}");
-                })?;
-
-                persisted_seqnos.remove(keyspace_id);
-            }
-        }
+        let watermarks = replay.watermarks();
 
         log::debug!("Sealing recovered memtables");
         let mut recovered_count = 0;
 
-        for wm in watermarks.values() {
+        for wm in &watermarks {
             let tree = &wm.keyspace.tree;
 
             let keyspace_lsn = tree.get_highest_persisted_seqno();
@@ -287,7 +390,7 @@ pub fn recover_sealed_memtables(
 
         // IMPORTANT: Add sealed journal to journal manager
         journal_manager_lock.enqueue(crate::journal::manager::Item {
-            watermarks: watermarks.into_values().collect(),
+            watermarks,
             path: journal_path.clone(),
             size_in_bytes: journal_size,
         });

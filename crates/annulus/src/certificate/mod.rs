@@ -19,6 +19,7 @@ use credentials::files::pem;
 use self::authority::Authority;
 use self::out::{write_all, write_new};
 use self::plan::{Plan, Signed};
+use crate::output;
 
 /// The end of the help.
 pub const EXAMPLES: &str = "\
@@ -76,8 +77,7 @@ pub fn run(arguments: &CertificateArguments) -> anyhow::Result<()> {
     for signed in &plan.signed {
         write_signed(directory, signed, &authority, arguments.days)?;
     }
-    print!("{}", plan.how_to_use(directory));
-    Ok(())
+    output::print(plan.how_to_use(directory))
 }
 
 /// Refuses days that outlast the authority.
@@ -118,12 +118,11 @@ fn write_signed(
         files.push((signed.file("cqlshrc"), &for_cqlsh));
     }
     write_all(directory, &files)?;
-    println!(
-        "{} and {} (its key): {signed}, for {days} days",
+    output::print(format_args!(
+        "{} and {} (its key): {signed}, for {days} days\n",
         directory.join(certificate).display(),
         directory.join(key).display(),
-    );
-    Ok(())
+    ))
 }
 
 /// The settings of cqlsh for a client. They name files by their whole paths, as cqlsh takes others
@@ -151,11 +150,11 @@ fn new_authority(directory: &Path, days: u32) -> anyhow::Result<Authority> {
     // The key comes first, as an authority without it could sign nothing.
     write_new(&directory.join("ca.key"), &made.key, true)?;
     write_new(&directory.join("ca.pem"), &made.certificate, false)?;
-    println!(
-        "{} and {}: a new authority; give clients the first, and keep the second to yourself",
+    output::print(format_args!(
+        "{} and {}: a new authority; give clients the first, and keep the second to yourself\n",
         directory.join("ca.pem").display(),
         directory.join("ca.key").display()
-    );
+    ))?;
     known_authority(directory)
 }
 

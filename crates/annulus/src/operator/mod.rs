@@ -3,12 +3,12 @@
 
 mod columns;
 mod indexes;
+pub mod progress;
 mod recall;
 pub mod repair;
 pub mod status;
 pub mod tasks;
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ use serde::Serialize;
 use store_api::{Client, ClientError, ClientOptions};
 
 use crate::exit::Failure;
+use crate::output;
 
 /// The longest time that an answer may take, unless a command waits on purpose.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -195,11 +196,7 @@ impl Asking {
             true => serde_json::to_string_pretty(answer)? + "\n",
             false => show(answer),
         };
-        // A reader that has seen enough, such as `head`, causes no failure.
-        match std::io::stdout().write_all(text.as_bytes()) {
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-            _ => Ok(()),
-        }
+        output::print(text)
     }
 }
 

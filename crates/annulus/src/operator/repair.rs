@@ -1,6 +1,7 @@
 //! `annulus repair`: comparing an index with its table, and mending the index.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use store_api::types::{
@@ -13,7 +14,7 @@ use crate::exit::Failure;
 use crate::span::Span;
 
 #[derive(Args, Debug)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(subcommand_negates_reqs = true)]
 pub struct RepairArguments {
     #[command(flatten)]
     asking: Asking,
@@ -25,18 +26,18 @@ pub struct RepairArguments {
     #[arg(required = true, value_name = "KEYSPACE.INDEX")]
     index: Option<Index>,
 
-    /// Sets of replicas repaired at a time; 0 for as many as share no node
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    parallel: usize,
+    /// Sets of replicas repaired at a time; 0 for as many as share no node [default: 0]
+    #[arg(long, value_name = "N")]
+    parallel: Option<usize>,
 
     /// Token ranges compared at a time for each set of replicas; 0 for as many as the nodes allow,
-    /// which is also the limit
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    intensity: usize,
+    /// which is also the limit [default: 1]
+    #[arg(long, value_name = "N")]
+    intensity: Option<usize>,
 
-    /// Time that ranges in flight may still take after the repair was asked to stop
-    #[arg(long, value_name = "DURATION", default_value = "30s")]
-    grace: Span,
+    /// Time that ranges in flight may still take after the repair was asked to stop [default: 30s]
+    #[arg(long, value_name = "DURATION")]
+    grace: Option<Span>,
 
     /// Return at once with the task, without waiting for its end
     #[arg(long)]
@@ -111,8 +112,32 @@ impl FromStr for Index {
     }
 }
 
+/// The grace of a repair unless another is given.
+const GRACE: Duration = Duration::from_secs(30);
+
+impl RepairArguments {
+    /// Refuses what only a repair that begins now takes, where a subcommand is given.
+    fn check(&self) -> Result<(), Failure> {
+        let before = [
+            ("the index", self.index.is_some()),
+            ("--parallel", self.parallel.is_some()),
+            ("--intensity", self.intensity.is_some()),
+            ("--grace", self.grace.is_some()),
+            ("--detach", self.detach),
+        ];
+        match before.iter().find(|(_, is_given)| *is_given) {
+            Some((what, _)) if self.command.is_some() => Err(Failure::Configuration(format!(
+                "{what} before the subcommand is of a repair that begins now: write it behind the subcommand, or \
+                 leave it out"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Runs `annulus repair`.
 pub fn run(arguments: RepairArguments) -> anyhow::Result<()> {
+    arguments.check()?;
     block_on(async {
         let asking = &arguments.asking;
         match arguments.command {
@@ -135,9 +160,9 @@ async fn start(arguments: &RepairArguments) -> anyhow::Result<()> {
         return Err(Failure::Configuration("name an index, as ks.index".to_owned()).into());
     };
     let request = RepairRequest {
-        parallel: arguments.parallel,
-        intensity: arguments.intensity,
-        grace_s: Some(arguments.grace.0.as_secs()),
+        parallel: arguments.parallel.unwrap_or(0),
+        intensity: arguments.intensity.unwrap_or(1),
+        grace_s: Some(arguments.grace.map_or(GRACE, |grace| grace.0).as_secs()),
     };
     let client = asking.client().await?;
     let task = client.repair(&index.keyspace, &index.name, request).await;
@@ -214,7 +239,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::cli::CommandLine;
+    use crate::cli::{Command, CommandLine};
 
     #[test]
     fn an_index_is_named_with_its_keyspace() {
@@ -240,6 +265,8 @@ mod tests {
             "annulus repair update ks.i --every 24h",
             "annulus repair update ks.i --never",
             "annulus repair status ks.i --json",
+            "annulus repair --http http://127.0.0.1:1 status ks.i",
+            "annulus repair --json --user a --password-file b control ks.i --parallel 2",
         ] {
             assert!(parses(line), "{line}");
         }
@@ -251,6 +278,19 @@ mod tests {
             "annulus repair update ks.i --every 1h --never",
         ] {
             assert!(!parses(line), "{line}");
+        }
+        for (line, named) in [
+            ("annulus repair ks.i status ks.j", "the index"),
+            ("annulus repair --parallel 2 control ks.i", "--parallel"),
+            ("annulus repair --grace 1s status ks.i", "--grace"),
+            ("annulus repair --detach status ks.i", "--detach"),
+        ] {
+            let typed = CommandLine::try_parse_from(line.split(' ')).unwrap();
+            let Command::Repair(arguments) = typed.command else {
+                panic!("{line}");
+            };
+            let error = arguments.check().unwrap_err().to_string();
+            assert!(error.starts_with(named), "{line}: {error}");
         }
     }
 }

@@ -8,6 +8,7 @@ use store_api::{Client, ClientError};
 
 use super::columns::aligned;
 use super::indexes::table;
+use super::progress::Bar;
 use super::{Asking, block_on};
 use crate::exit::Failure;
 
@@ -126,22 +127,34 @@ async fn tree(asking: &Asking, id: Option<String>) -> anyhow::Result<()> {
     })
 }
 
-/// Waits until a task has ended, or until the timeout. Returns its last status.
+/// The longest time of one request to wait while somebody sees how far the task is. The service
+/// counts in seconds.
+const SHOWN_EVERY: Duration = Duration::from_secs(1);
+
+/// Waits until a task has ended, or until the timeout, and shows on a terminal how far it is.
+/// Returns its last status.
 async fn wait(
     client: &Client,
     id: &str,
     timeout: Option<Duration>,
 ) -> Result<TaskStatus, ClientError> {
     let began = std::time::Instant::now();
+    let bar = Bar::of_task();
+    let at_a_time = match bar.is_seen() {
+        true => SHOWN_EVERY,
+        false => WAIT_AT_A_TIME,
+    };
     loop {
         let left = timeout.map(|timeout| timeout.saturating_sub(began.elapsed()));
-        let now = left.map_or(WAIT_AT_A_TIME, |left| left.min(WAIT_AT_A_TIME));
+        let now = left.map_or(at_a_time, |left| left.min(at_a_time));
         // The service counts in seconds, and less than one is not worth another request.
         let task = client.wait_for_task(id, now).await?;
         let out_of_time = left.is_some_and(|left| left < now + Duration::from_secs(1));
         if task.state != TaskState::Running || out_of_time {
+            bar.clear();
             return Ok(task);
         }
+        bar.show(&task, progress(&task));
     }
 }
 

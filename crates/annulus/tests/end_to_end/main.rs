@@ -9,6 +9,7 @@ mod equality;
 mod full_disk;
 mod gateway_tls;
 mod gateway_with_store;
+mod health;
 mod index;
 mod insecure;
 mod linear;

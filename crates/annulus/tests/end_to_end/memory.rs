@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use scylla::statement::batch::{Batch, BatchType};
+
 use crate::server::Server;
 
 const LIMIT_BYTES: u64 = 512 << 20;
@@ -242,4 +244,46 @@ fn clients_that_pin_memory_do_not_fill_it() {
         );
         thread::sleep(Duration::from_millis(100));
     }
+}
+
+/// The largest write that is taken, in bytes of keys and values.
+const WRITE_BYTES_MAX: usize = 64 << 20;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_largest_batch_is_taken_at_a_limit_of_a_gibibyte() {
+    const VALUE_BYTES: usize = 1 << 20;
+    // The keys and what else counts of a row, generously.
+    const ROW_BYTES: usize = VALUE_BYTES + 512;
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start_with(directory.path(), &["--memory-limit", "1GiB"]);
+    let session = server.connect().await;
+    for statement in [
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE ks.large (k int PRIMARY KEY, v blob)",
+    ] {
+        session.query_unpaged(statement, ()).await.unwrap();
+    }
+    let insert = session.prepare("INSERT INTO ks.large (k, v) VALUES (?, ?)");
+    let insert = insert.await.unwrap();
+    let rows = WRITE_BYTES_MAX / ROW_BYTES;
+    let rest = WRITE_BYTES_MAX - rows * ROW_BYTES - 512;
+    let mut values: Vec<(i32, Vec<u8>)> = Vec::new();
+    for k in 0..rows as i32 {
+        values.push((k, vec![k as u8; VALUE_BYTES]));
+    }
+    values.push((rows as i32, vec![1; rest]));
+    let mut batch = Batch::new(BatchType::Unlogged);
+    for _ in &values {
+        batch.append_statement(insert.clone());
+    }
+    session.batch(&batch, &values).await.expect("it is taken");
+    let counted = session.query_unpaged("SELECT count(*) FROM ks.large", ());
+    let counted = counted.await.unwrap().into_rows_result().unwrap();
+    let (count,) = counted.single_row::<(i64,)>().unwrap();
+    assert_eq!(count, values.len() as i64);
+    // One byte too many for a batch, not for the memory.
+    values[0].1.resize(VALUE_BYTES + rows * 512 + 1024, 0);
+    let refused = session.batch(&batch, &values).await.unwrap_err();
+    assert!(refused.to_string().contains("67108864"), "{refused}");
+    server.stop();
 }

@@ -70,6 +70,34 @@ async fn long_work_is_seen_and_an_index_repaired_from_the_command_line() {
     assert!(status.contains("ranges compared"), "{status}");
     assert!(ask(&http, &["tasks", "wait", id]).status.success());
     assert!(ask(&http, &["repair", "status", "ks.i"]).status.success());
+    let elsewhere = "http://127.0.0.1:1";
+    let named_first = ["repair", "--http", &http, "status", "ks.i"];
+    text(&ask(elsewhere, &named_first));
+    let begun = ask(&http, &["repair", "--parallel", "2", "status", "ks.i"]);
+    let error = String::from_utf8_lossy(&begun.stderr);
+    assert_eq!(begun.status.code(), Some(2), "{error}");
+    assert!(
+        error.contains("--parallel before the subcommand"),
+        "{error}"
+    );
+
+    // A reader that has gone changes no exit code.
+    for (task, code) in [(id, 0), ("x", 1)] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let status = Command::new(env!("CARGO_BIN_EXE_annulus"))
+            .args(["tasks", "wait", task])
+            .env("ANNULUS_HTTP", &http)
+            .stdout(writer.try_clone().unwrap())
+            .stderr(writer)
+            .status();
+        assert_eq!(status.unwrap().code(), Some(code), "{task}");
+    }
+    let scrubbed = ask(&http, &["scrub", "--rate", "1000", "--json"]);
+    let scrubbed: Value = serde_json::from_str(&text(&scrubbed)).expect("JSON");
+    let total = scrubbed["progress_total"].as_u64();
+    assert!(total.is_some_and(|total| total > 0), "{scrubbed}");
+    assert_eq!(scrubbed["progress_completed"].as_u64(), total, "{scrubbed}");
     let scheduled = text(&ask(&http, &["repair", "update", "ks.i", "--every", "24h"]));
     assert!(scheduled.contains("every 86400 s"), "{scheduled}");
 
@@ -86,6 +114,24 @@ async fn long_work_is_seen_and_an_index_repaired_from_the_command_line() {
     let nobody = ask("http://127.0.0.1:1", &["tasks", "list"]);
     let error = String::from_utf8_lossy(&nobody.stderr);
     assert!(error.contains("ANNULUS_HTTP"), "{error}");
+
+    // On a terminal a scrub shows how far it is, up to its end.
+    drop(session);
+    server.stop();
+    let directory = directory.path().display();
+    let scrub = format!("{} scrub {directory}", env!("CARGO_BIN_EXE_annulus"));
+    let on_terminal = Command::new("script")
+        .args(["--quiet", "--return", "--command", &scrub, "/dev/null"])
+        .output()
+        .expect("script is there");
+    let shown = text(&on_terminal);
+    assert!(
+        shown.contains("scrub ") && shown.contains("100%"),
+        "{shown}"
+    );
+    assert!(shown.contains("bytes read"), "{shown}");
+    let apart = Command::new("sh").args(["-c", &scrub]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&apart.stderr), "");
 }
 
 #[test]

@@ -51,7 +51,7 @@ impl RequestArguments {
 
     /// Connects to a CQL server.
     pub async fn connect(&self, address: &str) -> anyhow::Result<Database> {
-        let builder = self.access.read()?.session(address);
+        let builder = self.access.read()?.session(address).await?;
         Database::connect(builder, address, self.consistency.into(), self.timeout()?).await
     }
 
@@ -105,13 +105,18 @@ impl fmt::Display for Target {
     }
 }
 
+/// The CQL server on this machine.
+const CQL_SERVER: &str = "127.0.0.1:9042";
+/// The HTTP API on this machine.
+const HTTP_SERVER: &str = "http://127.0.0.1:6080";
+
 /// The arguments that name one target of searches.
 #[derive(Args, Clone, Debug)]
 pub struct TargetArguments {
-    /// Search by the HTTP API of this server
+    /// Search by the HTTP API of this server [default: http://127.0.0.1:6080, unless --cql is given]
     #[arg(long, value_name = "http[s]://HOST:PORT")]
     http: Option<Url>,
-    /// Search by ANN OF on this CQL server
+    /// Search by ANN OF on this CQL server instead
     #[arg(long, value_name = "HOST:PORT")]
     cql: Option<String>,
     /// The form of searches and answers by HTTP
@@ -120,12 +125,32 @@ pub struct TargetArguments {
 }
 
 impl TargetArguments {
-    /// The target that is given. Fails unless exactly one of --http and --cql is.
+    /// The target that is given, or the HTTP API of this machine. Fails if --http and --cql are.
     pub fn target(&self) -> anyhow::Result<Target> {
         match (&self.http, &self.cql) {
-            (Some(url), None) => Ok(Target::Http(url.clone(), self.wire)),
+            (Some(_), Some(_)) => bail!("name one target, with --http or --cql"),
             (None, Some(address)) => Ok(Target::Cql(address.clone())),
-            _ => bail!("name one target, with --http or --cql"),
+            (Some(url), None) => Ok(Target::Http(url.clone(), self.wire)),
+            (None, None) => Ok(Target::Http(self.status_server(None)?, self.wire)),
+        }
+    }
+
+    /// The CQL server for writes beside the searches: the one that is given for them, that of the
+    /// searches, or the one on this machine.
+    pub fn write_server(&self, given: Option<&String>) -> String {
+        let server = given.or(self.cql.as_ref()).cloned();
+        server.unwrap_or_else(|| CQL_SERVER.to_owned())
+    }
+
+    /// The index service that tells its state: the one that is given for that, that of the
+    /// searches, or the one on this machine.
+    ///
+    /// # Errors
+    /// None: the default is a URL.
+    pub fn status_server(&self, given: Option<&Url>) -> anyhow::Result<Url> {
+        match given.or(self.http.as_ref()) {
+            Some(url) => Ok(url.clone()),
+            None => HTTP_SERVER.parse().map_err(anyhow::Error::msg),
         }
     }
 }

@@ -46,9 +46,9 @@ pub fn run(command: DataCommand) -> anyhow::Result<()> {
         DataCommand::Describe { files } => {
             for file in files {
                 for part in file.parts()? {
-                    println!("{part}");
+                    say!("{part}");
                     for line in describe(part.read(Role::Base)?).lines() {
-                        println!("  {line}");
+                        say!("  {line}");
                     }
                 }
             }
@@ -62,11 +62,11 @@ pub fn run(command: DataCommand) -> anyhow::Result<()> {
             };
             // This computes the true neighbours and keeps them.
             made.read_search_set(1)?;
-            println!("{}", out.display());
+            say!("{}", out.display());
         }
         DataCommand::Neighbours { data, k } => {
             let set = data.read_search_set(k)?;
-            println!(
+            say!(
                 "{} queries with {} true neighbours each, {}",
                 set.queries.len(),
                 set.neighbours.per_query,

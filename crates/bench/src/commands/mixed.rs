@@ -31,9 +31,9 @@ pub struct MixedArguments {
     /// Searches under way at once, at most
     #[arg(long, short, default_value_t = 8)]
     concurrency: usize,
-    /// The CQL server for the writes
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9042")]
-    write_cql: String,
+    /// The CQL server for the writes [default: that of --cql, else 127.0.0.1:9042]
+    #[arg(long, value_name = "HOST:PORT")]
+    write_cql: Option<String>,
     /// Deletes and inserts a second
     #[arg(long, value_name = "PER_SECOND", default_value_t = 100.0)]
     write_rate: f64,
@@ -57,7 +57,8 @@ pub async fn run(arguments: MixedArguments) -> anyhow::Result<()> {
     let churned: HashSet<i64> = (first..base.len()).map(|at| base.id(at)).collect();
     let target = arguments.target.target()?;
     let searching = arguments.search.searching(&target, &churned).await?;
-    let database = arguments.search.requests.connect(&arguments.write_cql);
+    let write_server = arguments.target.write_server(arguments.write_cql.as_ref());
+    let database = arguments.search.requests.connect(&write_server);
     let writes = database.await?.writes(&arguments.search.names).await?;
     let write_plan = Plan {
         rate_per_s: Some(arguments.write_rate),

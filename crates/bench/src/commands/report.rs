@@ -27,10 +27,10 @@ pub fn run(arguments: &ReportArguments) -> anyhow::Result<()> {
         records.extend(read_records(file)?);
     }
     write_page(&arguments.output, &records)?;
-    println!("{}", arguments.output.display());
+    say!("{}", arguments.output.display());
     if let Some(directory) = &arguments.png {
         for path in write_charts(directory, &records)? {
-            println!("{}", path.display());
+            say!("{}", path.display());
         }
     }
     Ok(())

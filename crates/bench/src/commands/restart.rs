@@ -21,7 +21,7 @@ use store_api::types::IndexState;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::arguments::CqlArguments;
-use crate::report::{Measurement, Output, OutputArguments};
+use crate::report::{Measurement, Output, OutputArguments, progress_bar};
 use crate::servers::Names;
 use crate::servers::access::AccessArguments;
 use crate::servers::http::{self, Server, Url};
@@ -93,6 +93,8 @@ pub async fn run(arguments: RestartArguments) -> anyhow::Result<()> {
     let mut output = Output::new(&arguments.output)?;
     let (mut built_s, mut restarted_s, mut caught_up_s) = (Vec::new(), Vec::new(), None);
     let mut rows = 0;
+    let starts = arguments.rounds * (1 + arguments.restarts);
+    let bar = progress_bar("starts", starts as u64)?;
     for round in 0..arguments.rounds {
         let directory = tempfile::tempdir().context("a directory for the index")?;
         for restart in 0..=arguments.restarts {
@@ -104,6 +106,7 @@ pub async fn run(arguments: RestartArguments) -> anyhow::Result<()> {
             }
             rows = count;
             service.stop(&arguments).await?;
+            bar.inc(1);
         }
         if let Some(hours) = arguments.behind.filter(|_| round + 1 == arguments.rounds) {
             set_back(directory.path(), hours)?;
@@ -113,6 +116,7 @@ pub async fn run(arguments: RestartArguments) -> anyhow::Result<()> {
             service.stop(&arguments).await?;
         }
     }
+    bar.finish_and_clear();
     let spread = |values: &[f64]| Spread::of(values).context("nothing was measured");
     let (built, restarted) = (spread(&built_s)?, spread(&restarted_s)?);
     let target = format!("cql://{}", arguments.cql.cql);

@@ -71,7 +71,7 @@ impl Searching {
                 let server = requests.server(url)?;
                 http::check(&server, names).await?;
                 if let Some(warning) = http::other_metric(&server, names, questions.metric).await {
-                    println!("  ! {warning}");
+                    say!("  ! {warning}");
                 }
                 Way::Http(server, Bodies::new(*wire, questions)?)
             }

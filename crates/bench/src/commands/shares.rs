@@ -44,16 +44,13 @@ pub struct SharesArguments {
     target: TargetArguments,
     #[command(flatten)]
     search: SearchArguments,
-    /// The CQL server for the writes
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9042")]
-    write_cql: String,
-    /// The index service, which tells when it has taken in all writes
-    #[arg(
-        long,
-        value_name = "http[s]://HOST:PORT",
-        default_value = "http://127.0.0.1:6080"
-    )]
-    status_http: Url,
+    /// The CQL server for the writes [default: that of --cql, else 127.0.0.1:9042]
+    #[arg(long, value_name = "HOST:PORT")]
+    write_cql: Option<String>,
+    /// The index service, which tells when it has taken in all writes [default: that of --http,
+    /// else http://127.0.0.1:6080]
+    #[arg(long, value_name = "http[s]://HOST:PORT")]
+    status_http: Option<Url>,
     /// Searches in flight beside the writes, a measurement for each
     #[arg(
         long,
@@ -136,7 +133,11 @@ impl Bench {
         let base = Arc::new(search.data.read_base()?);
         ensure!(base.len() > WRITES_AT_ONCE, "there are too few rows");
         let target = arguments.target.target()?;
-        let database = search.requests.connect(&arguments.write_cql).await?;
+        let write_server = arguments.target.write_server(arguments.write_cql.as_ref());
+        let status_server = arguments
+            .target
+            .status_server(arguments.status_http.as_ref())?;
+        let database = search.requests.connect(&write_server).await?;
         Ok(Bench {
             searching: search.searching(&target, &HashSet::new()).await?,
             target,
@@ -148,7 +149,7 @@ impl Bench {
             base,
             next: Arc::default(),
             names: search.names.clone(),
-            status: search.requests.server(&arguments.status_http)?,
+            status: search.requests.server(&status_server)?,
         })
     }
 

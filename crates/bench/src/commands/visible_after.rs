@@ -19,6 +19,7 @@ use scylla::client::session::Session;
 use scylla::statement::prepared::PreparedStatement;
 use scylla::value::MaybeUnset;
 
+use crate::report::progress_bar;
 use crate::servers::access::AccessArguments;
 
 const KEYSPACE: &str = "visible_after";
@@ -29,9 +30,14 @@ const BUILD_WAIT: Duration = Duration::from_secs(600);
 /// The arguments of `visible-after`.
 #[derive(Args, Debug)]
 pub struct VisibleAfterArguments {
-    /// The server: HOST:PORT of CQL
-    #[arg(long, default_value = "127.0.0.1:9042")]
-    server: String,
+    /// The CQL server
+    #[arg(
+        long,
+        alias = "server",
+        value_name = "HOST:PORT",
+        default_value = "127.0.0.1:9042"
+    )]
+    cql: String,
     /// Inserts that are measured
     #[arg(long, default_value_t = 500)]
     writes: usize,
@@ -101,7 +107,7 @@ pub async fn run(arguments: VisibleAfterArguments) -> anyhow::Result<()> {
 
     let mut delays = measured?;
     delays.sort_unstable();
-    println!(
+    say!(
         "{} writes beside {} rows of {} dimensions, timestamps: {:?}, {:.0} updates/s beside",
         arguments.writes,
         arguments.rows,
@@ -109,7 +115,7 @@ pub async fn run(arguments: VisibleAfterArguments) -> anyhow::Result<()> {
         arguments.timestamps,
         f64::from(updates) / seconds,
     );
-    println!(
+    say!(
         "visible after: median {}, p90 {}, p99 {}, longest {}",
         milliseconds(quantile(&delays, 0.5)),
         milliseconds(quantile(&delays, 0.9)),
@@ -134,10 +140,11 @@ impl Table {
     async fn create(arguments: &VisibleAfterArguments) -> anyhow::Result<Table> {
         let access = arguments.access.read()?;
         let session = access
-            .session(&arguments.server)
+            .session(&arguments.cql)
+            .await?
             .build()
             .await
-            .with_context(|| arguments.server.clone())?;
+            .with_context(|| arguments.cql.clone())?;
         for statement in [
             format!("DROP KEYSPACE IF EXISTS {KEYSPACE}"),
             format!(
@@ -210,11 +217,17 @@ async fn fill(
     statement: &PreparedStatement,
     arguments: &VisibleAfterArguments,
 ) -> anyhow::Result<()> {
-    stream::iter(0..arguments.rows)
+    let bar = progress_bar("rows before", arguments.rows.unsigned_abs())?;
+    let filled = stream::iter(0..arguments.rows)
         .map(|id| insert(session, statement, id, arguments.dimensions, None))
         .buffer_unordered(PRELOAD_IN_FLIGHT)
-        .try_for_each(|()| async { Ok(()) })
-        .await
+        .try_for_each(|()| {
+            bar.inc(1);
+            async { Ok(()) }
+        })
+        .await;
+    bar.finish_and_clear();
+    filled
 }
 
 /// The vector of a row. It is random, but always the same for an id.
@@ -233,6 +246,7 @@ async fn measure(
     let timestamp = arguments.timestamps.micros(now_micros());
     let patience = Duration::from_millis(arguments.patience_ms);
     let mut delays = Vec::with_capacity(arguments.writes);
+    let bar = progress_bar("visible after", arguments.writes as u64)?;
     for id in (arguments.rows..).take(arguments.writes) {
         table.insert(id, timestamp).await?;
         let acknowledged = Instant::now();
@@ -242,7 +256,9 @@ async fn measure(
             }
         }
         delays.push(acknowledged.elapsed());
+        bar.inc(1);
     }
+    bar.finish_and_clear();
     Ok(delays)
 }
 

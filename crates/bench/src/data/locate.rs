@@ -95,7 +95,13 @@ fn neighbours_beside(queries: &Source) -> Option<Source> {
 /// Takes a source out of the `Option`. The error names the data that is missing, and the flag that
 /// gives it.
 pub fn required(source: Option<Source>, what: &str, flag: &str) -> anyhow::Result<Source> {
-    source.with_context(|| format!("no {what}: name a data set with --data, or a file with {flag}"))
+    source.with_context(|| {
+        format!(
+            "no {what}: name a data set with --data (a directory with train.parquet and test.parquet, an HDF5 file of \
+             ann-benchmarks.com, or sift for sift_base.fvecs and sift_query.fvecs), or a file with {flag}. A file of \
+             vectors alone is enough: --data vectors.npy --hold-out 1000 takes queries out of it"
+        )
+    })
 }
 
 #[cfg(test)]

@@ -232,6 +232,7 @@ fn leaves<T: DataType>(group: &dyn RowGroupReader, leaf: usize) -> anyhow::Resul
 mod tests {
     use std::sync::Arc;
 
+    use parquet::basic::{Compression, ZstdLevel};
     use parquet::file::properties::WriterProperties;
     use parquet::file::writer::SerializedFileWriter;
     use parquet::schema::parser::parse_message_type;
@@ -241,10 +242,15 @@ mod tests {
     /// Writes the columns `id` and `emb` as VectorDBBench has them; an empty list is written as
     /// null.
     fn write(path: &Path, groups: &[(&[i64], &[&[f64]])]) {
+        write_by(Compression::UNCOMPRESSED, path, groups);
+    }
+
+    fn write_by(compression: Compression, path: &Path, groups: &[(&[i64], &[&[f64]])]) {
         let schema = "message m { required int64 id; \
                       optional group emb (LIST) { repeated group list { optional double element; } } }";
         let schema = Arc::new(parse_message_type(schema).unwrap());
-        let properties = Arc::new(WriterProperties::builder().build());
+        let properties = WriterProperties::builder().set_compression(compression);
+        let properties = Arc::new(properties.build());
         let file = File::create(path).unwrap();
         let mut writer = SerializedFileWriter::new(file, schema, properties).unwrap();
         for (ids, rows) in groups {
@@ -293,6 +299,24 @@ mod tests {
         assert_eq!(array.ids, Some(vec![7, 3, 5]));
         let floats = vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
         assert_eq!(array.values, Values::Floats(floats));
+    }
+
+    #[test]
+    fn compressed_files_are_read_whatever_compressed_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("train.parquet");
+        let rows: Vec<[f64; 2]> = (0..500).map(|row| [f64::from(row % 7), 1.0]).collect();
+        let rows: Vec<&[f64]> = rows.iter().map(<[f64; 2]>::as_slice).collect();
+        let ids: Vec<i64> = (0..500).collect();
+        for compression in [Compression::SNAPPY, Compression::ZSTD(ZstdLevel::default())] {
+            write_by(compression, &path, &[(&ids, &rows)]);
+            let array = read(&path, "emb", usize::MAX).unwrap();
+            assert_eq!((array.rows(), array.columns), (500, 2), "{compression}");
+            let Values::Floats(values) = array.values else {
+                panic!("{compression}");
+            };
+            assert_eq!(values[996..], [1.0, 1.0, 2.0, 1.0], "{compression}");
+        }
     }
 
     #[test]

@@ -54,10 +54,7 @@ impl Output {
 
     /// Makes a progress bar on the terminal.
     pub fn progress(&self, what: &str) -> anyhow::Result<ProgressBar> {
-        let style = ProgressStyle::with_template("{prefix} {bar:40} {percent}% {msg}")?;
-        let bar = ProgressBar::new(1).with_style(style);
-        bar.set_prefix(what.to_owned());
-        Ok(bar)
+        progress_bar(what, 1)
     }
 
     /// Prints and keeps a result.
@@ -69,15 +66,15 @@ impl Output {
             measurement.series = measurement.series.replacen(&measurement.target, label, 1);
         }
         if self.lines == 0 {
-            println!("{}", heading());
+            say!("{}", heading());
         }
         self.lines += 1;
-        println!("{}", line(&measurement));
+        say!("{}", line(&measurement));
         for warning in measurement.warnings() {
-            println!("  ! {warning}");
+            say!("  ! {warning}");
         }
         for (name, value) in &measurement.figures {
-            println!("  {name}: {value:.3}");
+            say!("  {name}: {value:.3}");
         }
         self.record(Record::Measurement(Box::new(measurement)))
     }
@@ -110,6 +107,14 @@ impl Output {
             None => Ok(()),
         }
     }
+}
+
+/// Makes a progress bar on the terminal, of so many steps.
+pub fn progress_bar(what: &str, steps: u64) -> anyhow::Result<ProgressBar> {
+    let style = ProgressStyle::with_template("{prefix} {bar:40} {percent}% {msg}")?;
+    let bar = ProgressBar::new(steps).with_style(style);
+    bar.set_prefix(what.to_owned());
+    Ok(bar)
 }
 
 /// Writes an HTML page of results to a file.

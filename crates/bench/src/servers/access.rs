@@ -63,6 +63,7 @@ impl AccessArguments {
             login,
             authorization,
             tls: self.tls()?,
+            has_certificate: self.cert.is_some(),
         })
     }
 
@@ -85,18 +86,31 @@ pub struct Access {
     login: Option<(String, Secret<String>)>,
     authorization: Option<HeaderValue>,
     tls: Option<Arc<ClientConfig>>,
+    /// Whether it shows a certificate of its own.
+    has_certificate: bool,
 }
 
 impl Access {
     /// Begins a session of the CQL server at `HOST:PORT`.
-    pub fn session(&self, address: &str) -> SessionBuilder {
+    ///
+    /// # Errors
+    /// If there is a password that the server would not look at, as the certificate alone lets its
+    /// role in.
+    pub async fn session(&self, address: &str) -> anyhow::Result<SessionBuilder> {
         let builder = SessionBuilder::new()
             .known_node(address)
             .tls_context(self.tls.clone().map(TlsContext::Rustls023));
-        match &self.login {
-            Some((user, password)) => builder.user(user, password.expose()),
-            None => builder,
-        }
+        let Some((user, password)) = &self.login else {
+            return Ok(builder);
+        };
+        // A server answers such a certificate with READY, after which no password can be sent.
+        let is_let_in = self.has_certificate && builder.clone().build().await.is_ok();
+        ensure!(
+            !is_let_in,
+            "the certificate of --cert lets its role in at {address}, and the password of {user} is not looked at: \
+             leave out --user, or show a certificate whose identity has no role"
+        );
+        Ok(builder.user(user, password.expose()))
     }
 
     /// The HTTP server at a URL.

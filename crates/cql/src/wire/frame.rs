@@ -11,6 +11,7 @@ use super::header::{
     VERSION_BITS,
 };
 use crate::error::CqlError;
+use crate::secret;
 
 /// The default limit of a frame's body in bytes, both as sent and decompressed. It is the limit of
 /// the protocol.
@@ -151,6 +152,24 @@ pub struct FrameDecoder {
 /// and little to waste on a peer that announces a body and doesn't send it.
 const READ_AHEAD: usize = 64 << 10;
 
+/// The room behind a frame whose end is in sight, so that a reader need not make more.
+const SPARE: usize = 4 << 10;
+
+/// Makes room for `more` bytes, and a little. A large buffer that grows by itself would take twice
+/// its size, which may be all that a client can have.
+fn make_room(input: &mut BytesMut, more: usize) {
+    if input.capacity() - input.len() >= more {
+        return;
+    }
+    if input.len() <= READ_AHEAD {
+        input.reserve(more);
+        return;
+    }
+    let mut grown = BytesMut::with_capacity(input.len() + more + SPARE);
+    grown.extend_from_slice(input);
+    *input = grown;
+}
+
 /// Buffers up to this many bytes may be kept in memory by any frame within them.
 pub(super) const SHARED_MAX: usize = 32 << 10;
 
@@ -235,11 +254,16 @@ impl FrameDecoder {
         let length = header.length as usize;
         let available = input.len() - HEADER_LENGTH;
         if available < length {
-            input.reserve((length - available).min(READ_AHEAD.max(available)));
+            make_room(input, (length - available).min(READ_AHEAD.max(available)));
             return Ok(None);
         }
         input.advance(HEADER_LENGTH);
-        let body = self.memory.split_to(input, length).freeze();
+        let mut body = self.memory.split_to(input, length);
+        let body = match header.opcode {
+            // It has a password, of which nothing stays in the buffer.
+            Opcode::AuthResponse => secret::take_out(&mut body),
+            _ => body.freeze(),
+        };
         Ok(Some(Frame { header, body }))
     }
 
@@ -352,6 +376,31 @@ impl FrameHeader {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_large_body_takes_little_more_than_its_length() {
+        const LENGTH: usize = (4 << 20) + 1_000;
+        let mut decoder = FrameDecoder::new(Direction::Request, DEFAULT_BODY_LIMIT);
+        let mut input = BytesMut::from(&[4, 0, 0, 1, 7][..]);
+        input.extend_from_slice(&(LENGTH as u32).to_be_bytes());
+        let mut left = LENGTH;
+        let body = loop {
+            if let Some(frame) = decoder.decode(&mut input).unwrap() {
+                break frame.body;
+            }
+            assert!(
+                input.capacity() <= LENGTH + 2 * SPARE,
+                "{}",
+                input.capacity()
+            );
+            // A reader makes room by itself where there is less.
+            assert!(input.capacity() - input.len() >= SPARE.min(left), "{left}");
+            let read = left.min(input.capacity() - input.len()).min(10_000);
+            input.resize(input.len() + read, 7);
+            left -= read;
+        };
+        assert_eq!(body.len(), LENGTH);
+    }
 
     fn decoder() -> FrameDecoder {
         FrameDecoder::new(Direction::Request, 100)

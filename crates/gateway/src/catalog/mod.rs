@@ -209,6 +209,11 @@ impl Catalog {
         }
     }
 
+    /// Whether [`Catalog::ready`] has nothing to wait for.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.options.is_none() || self.rounds.borrow().is_some()
+    }
+
     /// Reads the gateways that live, and takes in their clocks and their marks on logs.
     async fn look_at_gateways(
         &self,

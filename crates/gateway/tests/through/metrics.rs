@@ -1,7 +1,10 @@
 //! Tests of the metrics that operators see.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
+use gateway::CatalogOptions;
+use store_api::{TokenSet, Tokens};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -65,4 +68,29 @@ async fn nobody_asks_by_another_name_or_for_anything_else() {
     let post = "POST /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
     let post = http(address, post).await;
     assert!(post.starts_with("HTTP/1.1 405"), "{post}");
+}
+
+#[tokio::test]
+async fn health_needs_no_token_and_waits_for_the_cluster() {
+    for (has_catalog, status) in [(false, "200"), (true, "503")] {
+        let setup = Setup::with(|options| {
+            options.metrics_address = Some("127.0.0.1:0".parse().unwrap());
+            let tokens = TokenSet::parse("0123456789abcdef").unwrap();
+            options.tokens = Arc::new(Tokens::new(Some(tokens)));
+            // The cluster is one that can't be reached.
+            options.catalog = has_catalog.then(|| CatalogOptions {
+                contact_points: vec!["127.0.0.1:1".to_owned()],
+                ..CatalogOptions::default()
+            });
+        })
+        .await;
+        let address = setup.gateway.metrics_address().unwrap();
+        let live = get(address, "/health/live", "localhost").await;
+        assert!(live.starts_with("HTTP/1.1 200"), "{live}");
+        assert!(live.ends_with("live"), "{live}");
+        let ready = get(address, "/health/ready", "localhost").await;
+        assert!(ready.starts_with(&format!("HTTP/1.1 {status}")), "{ready}");
+        let metrics = get(address, "/metrics", "localhost").await;
+        assert!(metrics.starts_with("HTTP/1.1 401"), "{metrics}");
+    }
 }

@@ -1,8 +1,8 @@
 //! The thread that writes the audit log's file.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -67,11 +67,33 @@ pub(super) fn start(
     thread.spawn(move || writer.run()).map(drop)
 }
 
+/// Opens the file, which is made with the mode 0600. A file that is there already loses the rights
+/// of all users but its owner and its group: lines name roles, addresses and statements.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let options = options.read(true).append(true).create(true).mode(0o600);
-    options.open(path)
+    let file = options.open(path)?;
+    let metadata = file.metadata()?;
+    let mode = metadata.permissions().mode();
+    if metadata.is_file() && mode & OF_OTHERS != 0 {
+        let private = Permissions::from_mode(mode & !OF_OTHERS & 0o7777);
+        file.set_permissions(private).map_err(|error| {
+            let why = format!(
+                "every user of this machine may read or write it, and its mode can't be changed ({error}): \
+                 chmod 600 as its owner"
+            );
+            io::Error::new(error.kind(), why)
+        })?;
+        tracing::warn!(
+            file = %path.display(),
+            "every user of this machine could read or write the audit log; now its owner and group can"
+        );
+    }
+    Ok(file)
 }
+
+/// The bits of a mode that are the rights of users other than the owner and the group.
+const OF_OTHERS: u32 = 0o007;
 
 /// Whether the next line begins at the end of the file. It does not if the end of a line is missing
 /// there, as a server was killed or a disk was full.
@@ -172,5 +194,34 @@ impl Writer {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_that_others_may_read_is_taken_from_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("audit.log");
+        let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o7777;
+        open(&path).unwrap();
+        assert_eq!(mode(), 0o600);
+        for (before, after) in [
+            (0o644, 0o640),
+            (0o666, 0o660),
+            (0o604, 0o600),
+            (0o640, 0o640),
+            (0o600, 0o600),
+        ] {
+            fs::set_permissions(&path, Permissions::from_mode(before)).unwrap();
+            let mut file = open(&path).unwrap();
+            assert_eq!(mode(), after, "{before:o}");
+            file.write_all(b"a line\n").unwrap();
+        }
+        assert_eq!(fs::read(&path).unwrap().len(), 5 * 7);
+        // What is no file has no mode of its own to change.
+        open(Path::new("/dev/null")).unwrap();
     }
 }

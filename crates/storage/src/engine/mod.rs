@@ -19,6 +19,7 @@ pub(crate) mod journal;
 pub(crate) mod manifest;
 mod one_of;
 mod refused;
+mod replay;
 mod resident;
 #[cfg(feature = "simulation")]
 mod simulated;
@@ -40,7 +41,9 @@ use error::{open_error, read_error, write_error};
 pub(crate) use filter::{Examiner, Examiners, Fate, Rewriting, Stored};
 pub(crate) use held::{Look, ResidentChange};
 use idle::IdleSpaces;
+use journal::Prepared;
 pub(crate) use one_of::{Engine, Scan, Snapshot};
+use replay::Progress;
 use resident::{Resident, ResidentMap, ResidentRange, State};
 #[cfg(feature = "simulation")]
 pub use simulated::SimulatedDisk;
@@ -66,6 +69,9 @@ const META_BYTES_MAX: u64 = 4 << 20;
 const WRITE_BUFFER_BYTES_MIN: u64 = 1 << 20;
 /// The most times that a snapshot is taken again, as a batch was written meanwhile.
 const SNAPSHOT_TRIES_MAX: usize = 10_000;
+/// Bytes of the newest journal up to which a start leaves it as it is. Reading so few takes a
+/// moment; of more the next start shall read nothing again.
+const REPLAYED_BYTES_LEFT: u64 = 1 << 20;
 const BACK_PRESSURE_POLL: std::time::Duration = std::time::Duration::from_millis(2);
 
 /// The options that count for all spaces.
@@ -118,10 +124,21 @@ pub(crate) struct Disk {
     written: AtomicU64,
     /// The number of a batch up to which all batches are on the disk.
     synced: AtomicU64,
+    /// Bytes of journals that were replayed when the directory was opened.
+    pub(crate) replayed_bytes: u64,
     /// Range deletions that were read since the start.
     pub(crate) range_deletions_read: AtomicU64,
     /// Rows that were looked up by their keys since the start.
     pub(crate) rows_looked_up: AtomicU64,
+}
+
+/// The occasion on which a database is opened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Opening {
+    /// The start of the process.
+    First,
+    /// After an I/O error. The disk may have no room for what is in memory.
+    Again,
 }
 
 struct Opened {
@@ -159,7 +176,8 @@ impl Disk {
         options: EngineOptions,
         examiners: Examiners,
     ) -> Result<Disk, StorageError> {
-        let (opened, number) = Opened::open(&directory, options, &examiners)?;
+        let (opened, prepared) = Opened::open(&directory, options, &examiners, Opening::First)?;
+        let number = prepared.last_number;
         Ok(Disk {
             directory,
             options,
@@ -172,6 +190,7 @@ impl Disk {
             written: AtomicU64::new(number),
             // fjall syncs the journal when it opens.
             synced: AtomicU64::new(number),
+            replayed_bytes: prepared.bytes,
             range_deletions_read: AtomicU64::new(0),
             rows_looked_up: AtomicU64::new(0),
         })
@@ -207,7 +226,13 @@ impl Disk {
         // The old database must let go of its files first.
         *open = None;
         self.resident.clear();
-        let (opened, number) = Opened::open(&self.directory, self.options, &self.examiners)?;
+        let (opened, prepared) = Opened::open(
+            &self.directory,
+            self.options,
+            &self.examiners,
+            Opening::Again,
+        )?;
+        let number = prepared.last_number;
         *open = Some(opened);
         self.written.store(number, Ordering::Release);
         self.synced.store(number, Ordering::Release);
@@ -585,25 +610,35 @@ impl Opened {
         directory: &Directory,
         options: EngineOptions,
         examiners: &Examiners,
-    ) -> Result<(Opened, u64), StorageError> {
+        opening: Opening,
+    ) -> Result<(Opened, Prepared), StorageError> {
         let path: PathBuf = directory.database();
         refused::settle(directory.path(), &path)
             .map_err(|error| open_error(&path, fjall::Error::Io(error)))?;
         // fjall deletes and cuts what it does not understand, so manifests and journals are judged
         // before.
         manifest::verify(&path).map_err(fault_error)?;
-        let number = journal::prepare(&path)
-            .map_err(|error| open_error(&path, fjall::Error::Io(error)))?
+        let failed = |error| open_error(&path, fjall::Error::Io(error));
+        let on_disk = journal::bytes_on_disk(&path).map_err(failed)?;
+        let check = Progress::begin("checking the journals", on_disk);
+        let prepared = journal::prepare(&path, &mut |bytes| check.add(bytes))
+            .map_err(failed)?
             .map_err(|damage| damage_error(directory.path(), &damage))?;
-        let database = fjall::Database::builder(&path)
+        let replay = Arc::new(Progress::begin("replaying the journals", prepared.bytes));
+        let replayed = Arc::clone(&replay);
+        let mut builder = fjall::Database::builder(&path)
             .cache_size(options.cache_bytes)
             .worker_threads(WORKERS)
             .max_journaling_size(JOURNALS_BYTES_MAX)
             .max_write_buffer_size(Some(options.write_buffer_bytes.max(WRITE_BUFFER_BYTES_MIN)))
             .journal_compression(fjall::CompressionType::None)
             .with_compaction_filter_factories(filter::assigner(Arc::clone(examiners)))
-            .open()
-            .map_err(|error| open_error(&path, error))?;
+            .on_replay(Arc::new(move |bytes| replayed.add(bytes)));
+        if opening == Opening::First {
+            builder = builder.flush_replayed_above(REPLAYED_BYTES_LEFT);
+        }
+        let database = builder.open().map_err(|error| open_error(&path, error))?;
+        replay.end("the journals are replayed");
         let mut spaces = HashMap::new();
         for name in database.list_keyspace_names() {
             let id = SpaceId::parse(&name).ok_or_else(|| {
@@ -614,7 +649,7 @@ impl Opened {
                 .map_err(|error| open_error(&path, error))?;
             spaces.insert(id, keyspace);
         }
-        Ok((Opened { database, spaces }, number))
+        Ok((Opened { database, spaces }, prepared))
     }
 
     fn space(&self, id: SpaceId) -> Result<&fjall::Keyspace, StorageError> {

@@ -324,6 +324,15 @@ impl Engine {
         either!(self, of => &of.rows_looked_up)
     }
 
+    /// Bytes of journals that were replayed when the directory was opened.
+    pub(crate) fn replayed_bytes(&self) -> u64 {
+        match self {
+            Engine::Disk(of) => of.replayed_bytes,
+            #[cfg(feature = "simulation")]
+            Engine::Simulated(_) => 0,
+        }
+    }
+
     /// Bytes of all files.
     pub(crate) fn disk_bytes(&self) -> u64 {
         either!(self, of => of.disk_bytes())

@@ -148,6 +148,7 @@ pub fn start(
     cancel: CancellationToken,
 ) -> (DbHandle, impl Future<Output = ()>) {
     let (sessions, receiver) = watch::channel(None);
+    let ended = sessions.clone();
     let (lost_sender, lost) = mpsc::channel(1);
     let handle = DbHandle {
         sessions: receiver,
@@ -162,6 +163,9 @@ pub fn start(
     };
     (handle, async move {
         cancel.run_until_cancelled(keeper.run()).await;
+        // Handles outlive the service. The driver of a session that they still had would go on
+        // talking to the database, and complain when that stops.
+        ended.send_replace(None);
     })
 }
 

@@ -76,6 +76,9 @@ pub enum ApiError {
         "bodies of requests that are still on their way fill this listener's room for them; try again later"
     )]
     BodiesWait,
+    /// The service behind the listener has not started.
+    #[error("the service is starting; /health/ready says when it serves")]
+    Starting,
     /// A fault of the service.
     #[error("{0}")]
     Internal(String),
@@ -128,7 +131,9 @@ impl IntoResponse for ApiError {
                 unauthorized("Basic realm=\"annulus\", charset=\"UTF-8\"", text)
             }
             ApiError::NoToken(_) => unauthorized("Bearer realm=\"annulus\"", text),
-            ApiError::AnswersWait | ApiError::LoginsWait(_) => overloaded(text),
+            ApiError::AnswersWait | ApiError::LoginsWait(_) | ApiError::Starting => {
+                overloaded(text)
+            }
             ApiError::Internal(_) => failed(text),
         }
     }

@@ -3,7 +3,7 @@
 //! Each request goes by the table of routes (`table`), either past the router or through it.
 
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::http::Request;
@@ -20,23 +20,46 @@ use super::{Shared, ann};
 
 /// The front of a listener, which checks requests and passes them on.
 pub struct Front {
+    /// The ways of requests before the service has started.
+    before: Ways,
+    /// The ways of requests from then on.
+    since: OnceLock<Ways>,
+    answers: AnswerBudget,
+    guard: Arc<Guard>,
+}
+
+/// The ways of requests to their handlers.
+struct Ways {
     /// The routes of all requests.
     router: TowerToHyperService<Router>,
     /// The route past the router, and the listener for its handler.
     direct: Option<(Direct, Shared)>,
-    answers: AnswerBudget,
-    guard: Arc<Guard>,
+}
+
+impl Ways {
+    fn new(routes: Routes) -> Ways {
+        Ways {
+            router: TowerToHyperService::new(routes.router),
+            direct: routes.direct,
+        }
+    }
 }
 
 impl Front {
     /// A front before the routes of a listener. Its answers are charged to `answers`.
     pub fn new(routes: Routes, answers: AnswerBudget, guard: Arc<Guard>) -> Front {
         Front {
-            router: TowerToHyperService::new(routes.router),
-            direct: routes.direct,
+            before: Ways::new(routes),
+            since: OnceLock::new(),
             answers,
             guard,
         }
+    }
+
+    /// Passes requests on to other routes from now on, those of open connections included. Only
+    /// the first call has an effect.
+    pub fn start(&self, routes: Routes) {
+        self.since.get_or_init(|| Ways::new(routes));
     }
 
     /// Answers a request. A request that the guard refuses reaches no route.
@@ -49,7 +72,8 @@ impl Front {
         if let Err(refused) = self.guard.admit(&request) {
             return Ok(self.answers.charge(refused.into_response()));
         }
-        let searched = self.direct.as_ref().and_then(|(direct, shared)| {
+        let ways = self.since.get().unwrap_or(&self.before);
+        let searched = ways.direct.as_ref().and_then(|(direct, shared)| {
             let name = direct.index_of(&request)?;
             Some((direct, shared, name))
         });
@@ -67,7 +91,7 @@ impl Front {
                 if let Some(caller) = caller {
                     request.extensions_mut().insert(caller);
                 }
-                self.router.call(request).await?
+                ways.router.call(request).await?
             }
         };
         Ok(self.answers.charge(answer))

@@ -7,14 +7,15 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use net::tls::{ServerTls, TlsClients, TlsOptions};
 use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use super::answer_budget::AnswerBudget;
 use super::connection::{self, Entrance};
 use super::crowd::{Crowd, Guest};
 use super::front::Front;
 use super::guard::Guard;
-use super::table::{Channel, routes_by};
+use super::table::{Channel, routes_before_start, routes_by};
 use super::{Api, Shared};
 use crate::options::ListenerOptions;
 use crate::start_error::StartError;
@@ -23,11 +24,20 @@ use crate::start_error::StartError;
 /// place.
 const ROOM_EVERY: Duration = Duration::from_millis(100);
 
-/// A socket that is bound but not yet served.
+/// A socket that is bound, and whose service has not started yet. Dropping it closes it.
 pub struct Bound {
-    listener: net::listener::Listener,
-    tls: Option<ServerTls>,
+    address: SocketAddr,
+    /// `None` once connections are accepted.
+    listener: Option<net::listener::Listener>,
     options: ListenerOptions,
+    guard: Arc<Guard>,
+    answers: AnswerBudget,
+    entrance: Arc<ArcSwap<Entrance>>,
+    /// The fronts of the entrance, each with the channel of its requests.
+    fronts: Vec<(Channel, Arc<Front>)>,
+    stop: DropGuard,
+    connections: Arc<ArcSwap<CancellationToken>>,
+    tasks: TaskTracker,
 }
 
 impl Bound {
@@ -39,45 +49,71 @@ impl Bound {
             address: error.address,
             source: error.source,
         })?;
+        let address = listener.address();
+        let guard = Arc::new(Guard::new(address, &options.names));
+        let answers = AnswerBudget::new(options.answer_bytes_max);
+        let mut fronts = Vec::new();
+        let entrance = entrance(tls, &options, &mut |channel| {
+            let routes = routes_before_start(channel);
+            let front = Arc::new(Front::new(routes, answers.clone(), guard.clone()));
+            fronts.push((channel, front.clone()));
+            front
+        });
+        let stop = CancellationToken::new();
         Ok(Bound {
-            listener,
-            tls,
+            address,
+            listener: Some(listener),
             options,
+            guard,
+            answers,
+            entrance: Arc::new(ArcSwap::from_pointee(entrance)),
+            fronts,
+            connections: Arc::new(ArcSwap::from_pointee(stop.child_token())),
+            stop: stop.drop_guard(),
+            tasks: TaskTracker::new(),
         })
     }
 
     /// The address at which it listens.
     pub fn address(&self) -> SocketAddr {
-        self.listener.address()
+        self.address
+    }
+
+    /// Accepts connections from now on. Until [`Bound::serve`] only the routes of health are
+    /// answered.
+    pub fn answer_health(&mut self) {
+        if let Some(listener) = self.listener.take() {
+            self.tasks.spawn(accept(
+                listener,
+                self.entrance.clone(),
+                Arc::new(Semaphore::new(self.options.connections_max)),
+                self.stop.token().clone(),
+                self.connections.clone(),
+                self.tasks.clone(),
+            ));
+        }
     }
 
     /// Serves the API until the returned listener is stopped.
-    pub fn serve(self, api: Api) -> Listening {
-        let stop = CancellationToken::new();
-        let address = self.address();
-        let shared = super::Listener::new(api, address, &self.options, stop.clone());
+    pub fn serve(mut self, api: Api) -> Listening {
+        let stop = self.stop.token().clone();
+        let answers = self.answers.clone();
+        let shared = super::Listener::new(api, self.address, &self.options, answers, stop);
         let shared = Arc::new(shared);
-        let guard = Arc::new(Guard::new(address, &self.options.names));
-        let entrance = entrance(&shared, self.tls, &self.options, &guard);
-        let listening = Listening {
-            address,
-            entrance: Arc::new(ArcSwap::from_pointee(entrance)),
+        for (channel, front) in &self.fronts {
+            front.start(routes_by(shared.clone(), *channel));
+        }
+        self.answer_health();
+        Listening {
+            address: self.address,
+            entrance: self.entrance,
             shared,
-            guard,
+            guard: self.guard,
             options: self.options,
-            connections: Arc::new(ArcSwap::from_pointee(stop.child_token())),
-            stop,
-            tasks: TaskTracker::new(),
-        };
-        listening.tasks.spawn(accept(
-            self.listener,
-            listening.entrance.clone(),
-            Arc::new(Semaphore::new(listening.options.connections_max)),
-            listening.stop.clone(),
-            listening.connections.clone(),
-            listening.tasks.clone(),
-        ));
-        listening
+            connections: self.connections,
+            stop: self.stop.disarm(),
+            tasks: self.tasks,
+        }
     }
 }
 
@@ -119,12 +155,12 @@ impl Listening {
         }
         let other_rules = clients(&self.options) != options.as_ref().map(|tls| &tls.clients);
         self.options.tls = options;
-        self.entrance.store(Arc::new(entrance(
-            &self.shared,
-            tls,
-            &self.options,
-            &self.guard,
-        )));
+        let entrance = entrance(tls, &self.options, &mut |channel| {
+            let routes = routes_by(self.shared.clone(), channel);
+            let answers = self.shared.answers.clone();
+            Arc::new(Front::new(routes, answers, self.guard.clone()))
+        });
+        self.entrance.store(Arc::new(entrance));
         if other_rules {
             let from_now_on = Arc::new(self.stop.child_token());
             self.connections.swap(from_now_on).cancel();
@@ -166,27 +202,17 @@ fn clients(options: &ListenerOptions) -> Option<&TlsClients> {
     options.tls.as_ref().map(|tls| &tls.clients)
 }
 
+/// The settings for new connections; `front` makes the front for the requests of a channel.
 fn entrance(
-    shared: &Shared,
     tls: Option<ServerTls>,
     options: &ListenerOptions,
-    guard: &Arc<Guard>,
+    front: &mut dyn FnMut(Channel) -> Arc<Front>,
 ) -> Entrance {
-    let answers = &shared.answers;
-    let open = Front::new(
-        routes_by(shared.clone(), Channel::AsConfigured),
-        answers.clone(),
-        guard.clone(),
-    );
-    let open = Arc::new(open);
-    let guarded = |channel| {
-        let routes = routes_by(shared.clone(), channel);
-        Arc::new(Front::new(routes, answers.clone(), guard.clone()))
-    };
+    let open = front(Channel::AsConfigured);
     let in_clear = match clients(options) {
         None => Some(open.clone()),
-        Some(_) if options.tls_alone => Some(guarded(Channel::Refused)),
-        Some(TlsClients::Anyone) => Some(guarded(Channel::InClear)),
+        Some(_) if options.tls_alone => Some(front(Channel::Refused)),
+        Some(TlsClients::Anyone) => Some(front(Channel::InClear)),
         Some(TlsClients::SignedBy(_)) => None,
     };
     Entrance {

@@ -18,6 +18,7 @@ mod filter_values;
 mod form;
 mod front;
 mod guard;
+mod health;
 mod index_path;
 mod internals;
 mod listener;
@@ -106,13 +107,14 @@ impl Listener {
         api: Api,
         address: SocketAddr,
         options: &ListenerOptions,
+        answers: AnswerBudget,
         stop: CancellationToken,
     ) -> Listener {
         Listener {
             api,
             address,
             admissions: Admissions::new(options.searches_max, options.search_wait_max),
-            answers: AnswerBudget::new(options.answer_bytes_max),
+            answers,
             bodies: Budget::new(options.bodies_bytes_max),
             body_bytes_max: options.body_bytes_max,
             body_timeout: options.body_timeout,

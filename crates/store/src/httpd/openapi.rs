@@ -12,6 +12,8 @@ use utoipa::OpenApi;
         description = "Nearest neighbours of a CQL table's vectors.",
     ),
     paths(
+        super::health::live,
+        super::health::ready,
         super::routes::status,
         super::routes::info,
         super::routes::clock,

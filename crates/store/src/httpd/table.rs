@@ -7,10 +7,13 @@ use axum::Router;
 use axum::handler::Handler;
 use axum::http::Request;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{MethodFilter, MethodRouter, on};
+use axum::response::Json;
+use axum::routing::{MethodFilter, MethodRouter, get, on};
+use store_api::types::NodeStatus;
 
 use super::entry::{self, Need};
-use super::{Shared, ann, internals, openapi, repair, routes, scrub, tasks};
+use super::error::ApiError;
+use super::{Shared, ann, health, internals, openapi, repair, routes, scrub, tasks};
 use crate::identity::IndexName;
 
 /// How a request came to a listener.
@@ -109,7 +112,10 @@ impl Route {
     }
 }
 
-fn table() -> [Route; 25] {
+/// The path of the service's state.
+const STATUS_PATH: &str = "/api/v1/status";
+
+fn table() -> [Route; 27] {
     const GET: MethodFilter = MethodFilter::GET;
     const POST: MethodFilter = MethodFilter::POST;
     const PUT: MethodFilter = MethodFilter::PUT;
@@ -126,7 +132,9 @@ fn table() -> [Route; 25] {
     const COUNTER: &str = "/api/internals/counters/{id}";
     const SESSION_COUNTERS: &str = "/api/internals/session-counters";
     [
-        route(GET, "/api/v1/status", routes::status).needs(Need::Nothing),
+        route(GET, health::LIVE, health::live).needs(Need::Nothing),
+        route(GET, health::READY, health::ready).needs(Need::Nothing),
+        route(GET, STATUS_PATH, routes::status).needs(Need::Nothing),
         route(GET, "/api/v1/info", routes::info),
         route(GET, "/api/v1/clock", routes::clock),
         route(GET, "/api/v1/indexes", routes::indexes),
@@ -197,6 +205,24 @@ impl Direct {
             keyspace: keyspace.to_owned(),
             index: index.to_owned(),
         })
+    }
+}
+
+/// The routes of a listener whose service has not started, for requests that come by this channel.
+pub fn routes_before_start(channel: Channel) -> Routes {
+    let starting = || async { Json(NodeStatus::Initializing) };
+    let not_ready = || async { health::readiness(NodeStatus::Initializing) };
+    let router = match channel {
+        Channel::Refused => Router::new().fallback(routes::without_tls),
+        Channel::AsConfigured | Channel::InClear => Router::new()
+            .route(health::LIVE, get(health::live))
+            .route(health::READY, get(not_ready))
+            .route(STATUS_PATH, get(starting))
+            .fallback(|| async { ApiError::Starting }),
+    };
+    Routes {
+        router,
+        direct: None,
     }
 }
 

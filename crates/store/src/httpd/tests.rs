@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 
 mod allocations;
 mod binary;
+mod health;
 mod local;
 mod long_work;
 mod returned;
@@ -93,12 +94,21 @@ impl Service {
         internals: bool,
         change: impl FnOnce(&mut ListenerOptions),
     ) -> Service {
-        let engine = Arc::new(Engine::new(Metrics::new(), vec!["fine".into()]));
-        let compute = Compute::new(turns::Turns::of_threads(2), INLINE);
-        let work = Registry::default();
         let mut options = ListenerOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
         change(&mut options);
         let bound = Bound::bind(options).await.unwrap();
+        Service::start_on(bound, database, doorkeeper, internals)
+    }
+
+    fn start_on(
+        bound: Bound,
+        database: Arc<dyn Database>,
+        doorkeeper: Option<Arc<dyn Doorkeeper>>,
+        internals: bool,
+    ) -> Service {
+        let engine = Arc::new(Engine::new(Metrics::new(), vec!["fine".into()]));
+        let compute = Compute::new(turns::Turns::of_threads(2), INLINE);
+        let work = Registry::default();
         let base = format!("http://{}", bound.address());
         let api = Api {
             engine: engine.clone(),

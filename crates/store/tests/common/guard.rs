@@ -25,6 +25,7 @@ pub struct Guard {
     /// The address at which it listens.
     pub address: SocketAddr,
     refused: Arc<AtomicUsize>,
+    open: Arc<AtomicUsize>,
     tls: Arc<Mutex<Option<TlsAcceptor>>>,
 }
 
@@ -36,14 +37,18 @@ impl Guard {
         let guard = Guard {
             address: listener.local_addr().expect("bound"),
             refused: Arc::default(),
+            open: Arc::default(),
             tls: Arc::default(),
         };
         let (refused, tls) = (guard.refused.clone(), guard.tls.clone());
+        let open = guard.open.clone();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let (refused, token) = (refused.clone(), token.clone());
+                let open = open.clone();
                 let tls = tls.lock().expect("no panic").clone();
                 tokio::spawn(async move {
+                    open.fetch_add(1, Ordering::SeqCst);
                     let let_in = match tls {
                         None => pass(client, database, &token).await,
                         Some(tls) => match tls.accept(client).await {
@@ -51,6 +56,7 @@ impl Guard {
                             Err(error) => Err(error),
                         },
                     };
+                    open.fetch_sub(1, Ordering::SeqCst);
                     if let_in.is_err() {
                         refused.fetch_add(1, Ordering::SeqCst);
                     }
@@ -63,6 +69,11 @@ impl Guard {
     /// Returns the number of connections that were not let in.
     pub fn refused(&self) -> usize {
         self.refused.load(Ordering::SeqCst)
+    }
+
+    /// Returns the number of connections that are open.
+    pub fn open(&self) -> usize {
+        self.open.load(Ordering::SeqCst)
     }
 
     /// Makes new connections speak TLS with a certificate and its key from now on.

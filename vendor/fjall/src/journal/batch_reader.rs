@@ -48,6 +48,11 @@ impl JournalBatchReader {
         }
     }
 
+    /// ANNULUS 7: the position behind the last whole batch
+    pub(crate) fn position(&self) -> u64 {
+        self.last_valid_pos
+    }
+
     // TODO: reallocate space
     fn truncate_to(&self, last_valid_pos: u64) -> crate::Result<()> {
         log::trace!("Truncating journal to {last_valid_pos}");
@@ -148,19 +153,10 @@ impl Iterator for JournalBatchReader {
                     key,
                     value,
                     value_type,
-                    compression,
+                    compression: _,
                 } => {
-                    let item = Entry::Item {
-                        keyspace_id,
-                        key: key.clone(),
-                        value: value.clone(),
-                        value_type,
-                        compression,
-                    };
-                    let mut bytes = Vec::with_capacity(100);
-                    fail_iter!(item.encode_into(&mut bytes));
-
-                    self.checksum_builder.update(&bytes);
+                    // ANNULUS 6: over the bytes as they were read, which are those that were written
+                    self.checksum_builder.update(self.reader.entry_bytes());
 
                     if !self.is_in_batch {
                         log::debug!("Invalid batch: found end marker without start marker");
@@ -186,11 +182,7 @@ impl Iterator for JournalBatchReader {
                     });
                 }
                 Entry::Clear { keyspace_id } => {
-                    let entry = Entry::Clear { keyspace_id };
-                    let mut bytes = Vec::with_capacity(16);
-                    fail_iter!(entry.encode_into(&mut bytes));
-
-                    self.checksum_builder.update(&bytes);
+                    self.checksum_builder.update(self.reader.entry_bytes());
 
                     if !self.is_in_batch {
                         log::debug!("Invalid batch: found clear marker without start marker");

@@ -112,7 +112,13 @@ impl Writer {
 
         let comp = self.compression;
         let compt = self.compression_threshold;
-        *self = Self::create_new(new_path.clone())?;
+        // ANNULUS 7: without room for it no file stays, which the next attempt would meet
+        *self = Self::create_new(new_path.clone()).inspect_err(|e| {
+            let is_there = matches!(e, crate::Error::Io(e) if e.kind() == std::io::ErrorKind::AlreadyExists);
+            if !is_there {
+                std::fs::remove_file(&new_path).ok();
+            }
+        })?;
         self.set_compression(comp, compt);
 
         // IMPORTANT: fsync folder on Unix

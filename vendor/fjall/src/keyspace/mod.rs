@@ -857,7 +857,7 @@ impl Keyspace {
         self.request_rotation();
     }
 
-    /// ANNULUS 6: The bytes of the active memtable.
+    /// ANNULUS 8: The bytes of the active memtable.
     #[doc(hidden)]
     #[must_use]
     pub fn active_memtable_bytes(&self) -> u64 {

@@ -113,7 +113,7 @@ fn compare(
                 ratios.series = format!("{names} at recall {recall}");
                 output.add(ratios)?;
             }
-            Err((side, best)) => println!(
+            Err((side, best)) => say!(
                 "  ! {} finds {best:.4} at most, not {recall}: give it an index that was made with a larger --ef-search",
                 sides[side].name
             ),
@@ -126,7 +126,7 @@ fn compare(
         if arguments.recall.is_empty()
             && let Some((a, b)) = recalls_apart(a, b)
         {
-            println!(
+            say!(
                 "  ! recall differs ({a:.4} and {b:.4}): rates are comparable at equal recall only; give each target several \
                  indexes with different --ef-search, and use --recall"
             );

@@ -13,10 +13,12 @@ mod workload;
 use annulus_bench::spread::Spread;
 use anyhow::ensure;
 use clap::Args;
+use indicatif::ProgressBar;
 
 use self::server::Server;
 use self::workload::{Size, Workload, all};
 use crate::proc::process_cpu_time;
+use crate::report::progress_bar;
 use crate::servers::access::AccessArguments;
 
 /// The arguments of `cql-compare`.
@@ -100,22 +102,28 @@ pub async fn run(arguments: CqlCompareArguments) -> anyhow::Result<()> {
         Server::connect(a, &access).await?,
         Server::connect(b, &access).await?,
     ];
-    println!(
+    say!(
         "{} requests a round, {} rows, {} in flight, {} rounds; median (minimum to maximum)\n",
-        arguments.requests, arguments.rows, arguments.in_flight, arguments.rounds
+        arguments.requests,
+        arguments.rows,
+        arguments.in_flight,
+        arguments.rounds
     );
     let of_processor = format!(" {} µs | {} µs | ratio |", a.name, b.name);
     let pids = arguments.a_pid.zip(arguments.b_pid).map(<[u32; 2]>::from);
-    println!(
+    say!(
         "| workload | {} /s | {} /s | ratio |{}\n| --- | --- | --- | --- |{}",
         a.name,
         b.name,
         pids.map_or("", |_| &of_processor),
         pids.map_or("", |_| " --- | --- | --- |"),
     );
+    let measurements = workloads.len() * (arguments.rounds + 1) * servers.len();
+    let bar = progress_bar("measurements", measurements as u64)?;
     for workload in &workloads {
-        compare(&arguments, &servers, pids, workload).await?;
+        compare(&arguments, &servers, pids, workload, &bar).await?;
     }
+    bar.finish_and_clear();
     Ok(())
 }
 
@@ -134,6 +142,7 @@ async fn compare(
     servers: &[Server; 2],
     pids: Option<[u32; 2]>,
     workload: &Workload,
+    bar: &ProgressBar,
 ) -> anyhow::Result<()> {
     let statements = [
         servers[0].prepare(workload).await?,
@@ -155,6 +164,7 @@ async fn compare(
                 let cost = took.map(|took| took.as_secs_f64() * 1e6 / workload.operations());
                 of_server.costs.extend(cost);
             }
+            bar.inc(1);
         }
     }
     let [a, b] = &measured;
@@ -172,7 +182,7 @@ async fn compare(
         spread(&ratios(&b.costs, &a.costs), 2),
     ];
     let costs = pids.map_or(String::new(), |_| format!(" {} |", costs.join(" | ")));
-    println!("| {} | {} |{costs}", workload.name, rates.join(" | "));
+    bar.suspend(|| say!("| {} | {} |{costs}", workload.name, rates.join(" | ")));
     Ok(())
 }
 

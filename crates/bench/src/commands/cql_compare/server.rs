@@ -31,6 +31,7 @@ impl Server {
     pub async fn connect(target: &Target, access: &Access) -> anyhow::Result<Server> {
         let session = access
             .session(&target.address)
+            .await?
             .build()
             .await
             .with_context(|| format!("{} at {}", target.name, target.address))?;

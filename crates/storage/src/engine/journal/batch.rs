@@ -200,11 +200,10 @@ impl<R: Read> Batches<R> {
     }
 }
 
+/// Appends bytes of the input to a buffer. `count` must be at most what the file can hold still.
 fn read_into(input: &mut impl Read, buffer: &mut Vec<u8>, count: u64) -> Result<(), Stop> {
-    let read = input.take(count).read_to_end(buffer)?;
-    if read as u64 == count {
-        Ok(())
-    } else {
-        Err(Stop::Broken)
-    }
+    let begin = buffer.len();
+    buffer.resize(begin + count as usize, 0);
+    input.read_exact(&mut buffer[begin..])?;
+    Ok(())
 }

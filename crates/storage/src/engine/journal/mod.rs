@@ -52,10 +52,35 @@ fn cut(path: &Path, offset: u64) -> io::Result<()> {
     file.sync_all()
 }
 
+/// The journals that were judged and can be replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Prepared {
+    /// The number of the last batch; 0 if there is none.
+    pub last_number: u64,
+    /// The bytes of all batches.
+    pub bytes: u64,
+}
+
+/// The bytes that the journals take on the disk. They begin with the batches.
+pub(super) fn bytes_on_disk(database: &Path) -> io::Result<u64> {
+    use std::os::unix::fs::MetadataExt;
+    const BLOCK_BYTES: u64 = 512;
+    let mut bytes = 0;
+    for path in survey::journals(database)? {
+        let file = fs::metadata(path)?;
+        bytes += file.len().min(file.blocks() * BLOCK_BYTES);
+    }
+    Ok(bytes)
+}
+
 /// Judges the journals and cuts off a batch that was being written when the storage stopped.
-/// Returns the number of the last batch, or the damage, which is left as it is.
-pub(crate) fn prepare(database: &Path) -> io::Result<Result<u64, Damage>> {
-    let survey = survey(database)?;
+/// Returns the damage, if there is any, which is left as it is. `read` gets the bytes of each
+/// batch.
+pub(crate) fn prepare(
+    database: &Path,
+    read: &mut dyn FnMut(u64),
+) -> io::Result<Result<Prepared, Damage>> {
+    let survey = survey::survey_telling(database, read)?;
     if let Some(damage) = survey.damage {
         return Ok(Err(damage));
     }
@@ -66,7 +91,10 @@ pub(crate) fn prepare(database: &Path) -> io::Result<Result<u64, Damage>> {
             "dropped a batch that was not whole when the storage stopped"
         );
     }
-    Ok(Ok(survey.last_number))
+    Ok(Ok(Prepared {
+        last_number: survey.last_number,
+        bytes: survey.bytes,
+    }))
 }
 
 /// Cuts off the batches that were refused to their writers but stand whole in a journal: those with
@@ -237,9 +265,13 @@ mod tests {
 
     #[test]
     fn a_whole_journal_is_left_alone() {
-        let (directory, _, _) = filled();
+        let (directory, _, length) = filled();
         assert!(survey(directory.path()).unwrap().torn.is_none());
-        assert_eq!(prepare(directory.path()).unwrap().unwrap(), 0);
+        let mut read = 0;
+        let prepared = prepare(directory.path(), &mut |bytes| read += bytes);
+        let prepared = prepared.unwrap().unwrap();
+        assert_eq!((prepared.last_number, prepared.bytes), (0, length));
+        assert_eq!(read, length);
         assert_eq!(batches_in(directory.path()), usize::from(BATCHES));
     }
 
@@ -255,7 +287,7 @@ mod tests {
             "fjall alone can't read it, which is what this module is for"
         );
         assert!(survey(directory.path()).unwrap().torn.is_some());
-        prepare(directory.path()).unwrap().unwrap();
+        prepare(directory.path(), &mut |_| {}).unwrap().unwrap();
         assert_eq!(batches_in(directory.path()), usize::from(BATCHES) - 1);
     }
 
@@ -267,7 +299,7 @@ mod tests {
         for cut in (0..=length as usize).step_by(997) {
             let copy = tempfile::tempdir().unwrap();
             fs::write(copy.path().join("0.jnl"), &content[..cut]).unwrap();
-            prepare(copy.path()).unwrap().unwrap();
+            prepare(copy.path(), &mut |_| {}).unwrap().unwrap();
             let kept = fs::read(copy.path().join("0.jnl")).unwrap();
             assert!(content.starts_with(&kept) && kept.len() <= cut);
             assert!(kept.len() >= whole, "a longer journal keeps no less");

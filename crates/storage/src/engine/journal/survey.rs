@@ -15,6 +15,8 @@ pub(crate) struct Survey {
     pub journals: u64,
     /// The number of the last batch with a record; 0 if there is none.
     pub last_number: u64,
+    /// The bytes of all whole batches up to the damage, if there is any.
+    pub bytes: u64,
     /// A write that was cut off, if there is one.
     pub torn: Option<Torn>,
     /// The first damage, if there is any.
@@ -76,7 +78,13 @@ impl Order {
     }
 }
 
+/// Walks through the journals.
 pub(crate) fn survey(database: &Path) -> io::Result<Survey> {
+    survey_telling(database, &mut |_| {})
+}
+
+/// As [`survey`]; `read` gets the bytes of each whole batch.
+pub(super) fn survey_telling(database: &Path, read: &mut dyn FnMut(u64)) -> io::Result<Survey> {
     let journals = journals(database)?;
     let mut order = Order::default();
     let mut survey = Survey {
@@ -85,7 +93,12 @@ pub(crate) fn survey(database: &Path) -> io::Result<Survey> {
     };
     for (index, path) in journals.iter().enumerate() {
         let later = &journals[index + 1..];
-        if let Some(stop) = walk(path, &mut order)? {
+        let bytes = &mut survey.bytes;
+        let mut read = |batch| {
+            *bytes += batch;
+            read(batch);
+        };
+        if let Some(stop) = walk(path, &mut order, &mut read)? {
             judge(path, later, &order, &stop, &mut survey)?;
             break;
         }
@@ -102,7 +115,7 @@ struct Stopped {
     wrong_trailer: bool,
 }
 
-fn walk(path: &Path, order: &mut Order) -> io::Result<Option<Stopped>> {
+fn walk(path: &Path, order: &mut Order, read: &mut dyn FnMut(u64)) -> io::Result<Option<Stopped>> {
     let mut batches = open(path)?;
     let mut end = 0;
     let mut wrong_trailer = false;
@@ -116,6 +129,7 @@ fn walk(path: &Path, order: &mut Order) -> io::Result<Option<Stopped>> {
                         wrong_trailer: false,
                     }));
                 }
+                read(batch.end - end);
                 end = batch.end;
             }
             Step::End => break,
