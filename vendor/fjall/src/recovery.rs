@@ -132,6 +132,9 @@ struct Target {
 
     /// The highest seqno that the journal has of the keyspace
     lsn: SeqNo,
+
+    /// Items that are not in the memtable yet
+    pending: Vec<InternalValue>,
 }
 
 impl Target {
@@ -141,9 +144,14 @@ impl Target {
             memtable: keyspace.tree.active_memtable(),
             persisted_seqno: keyspace.tree.get_highest_persisted_seqno(),
             lsn,
+            pending: Vec::new(),
         }
     }
 }
+
+/// The most items, and the most bytes of keys and values, that wait to be inserted
+const PENDING_ITEMS_MAX: usize = 1 << 16;
+const PENDING_BYTES_MAX: usize = 4 << 20;
 
 /// ANNULUS 6: the replay of one journal into the active memtables
 pub(crate) struct Replay<'a> {
@@ -152,6 +160,10 @@ pub(crate) struct Replay<'a> {
 
     /// `None` for keyspaces that were deleted
     targets: BTreeMap<InternalKeyspaceId, Option<Target>>,
+
+    /// Of all targets together
+    pending_items: usize,
+    pending_bytes: usize,
 }
 
 impl<'a> Replay<'a> {
@@ -160,6 +172,8 @@ impl<'a> Replay<'a> {
             db,
             keyspaces,
             targets: BTreeMap::new(),
+            pending_items: 0,
+            pending_bytes: 0,
         }
     }
 
@@ -176,6 +190,8 @@ impl<'a> Replay<'a> {
             }
             position = reader.position();
         }
+
+        self.insert_pending();
 
         Ok(position)
     }
@@ -218,7 +234,7 @@ impl<'a> Replay<'a> {
                 continue;
             }
 
-            target.memtable.insert(match item.value_type {
+            let value = match item.value_type {
                 ValueType::Value => InternalValue::from_components(
                     item.key,
                     item.value,
@@ -230,7 +246,20 @@ impl<'a> Replay<'a> {
                 ValueType::Indirection => {
                     unreachable!()
                 }
-            });
+            };
+
+            let bytes = value.key.user_key.len() + value.value.len();
+            target.pending.push(value);
+            self.pending_items += 1;
+            self.pending_bytes += bytes;
+
+            if self.pending_items >= PENDING_ITEMS_MAX || self.pending_bytes >= PENDING_BYTES_MAX {
+                self.insert_pending();
+            }
+        }
+
+        if !batch.cleared_keyspaces.is_empty() {
+            self.insert_pending();
         }
 
         for keyspace_id in batch.cleared_keyspaces {
@@ -246,6 +275,21 @@ impl<'a> Replay<'a> {
         }
 
         Ok(())
+    }
+
+    /// Inserts what waits, in the order of the keys: then a search for the place of a key passes entries
+    /// that the last one has just brought into the processor's cache
+    fn insert_pending(&mut self) {
+        for target in self.targets.values_mut().flatten() {
+            target.pending.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+
+            for value in target.pending.drain(..) {
+                target.memtable.insert(value);
+            }
+        }
+
+        self.pending_items = 0;
+        self.pending_bytes = 0;
     }
 
     /// The highest id of a keyspace in the journal
