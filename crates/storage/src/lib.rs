@@ -187,6 +187,9 @@ pub struct Statistics {
     /// Bytes of rows that wait in memory to be written out, those included that were written out and
     /// that only readers still hold.
     pub write_buffer_bytes: u64,
+    /// Elements of collections that the committer read, compared, moved or wrote by themselves. Bytes
+    /// that are copied in one piece count nothing.
+    pub elements_worked_on: u64,
     /// The lead of the storage's time over the machine's clock, after that clock was set back.
     /// Microseconds.
     pub clock_lead_micros: i64,

@@ -538,6 +538,7 @@ impl Storage {
             commit_micros: counters.commit_micros.load(Ordering::Relaxed),
             sweeps_waiting: counters.sweeps_waiting.load(Ordering::Relaxed),
             rows_expired: counters.rows_expired.load(Ordering::Relaxed),
+            elements_worked_on: counters.elements_worked_on.load(Ordering::Relaxed),
             range_deletions_read: engine.range_deletions_read().load(Ordering::Relaxed),
             rows_looked_up: engine.rows_looked_up().load(Ordering::Relaxed),
             resident_bytes: engine.resident_bytes(),

@@ -51,7 +51,7 @@ use crate::engine::{Batch, SpaceId, Sync};
 use crate::layout::Schema;
 use crate::mutation::{Write, WriteOutcome};
 use crate::shared::Shared;
-use crate::{Durability, Health, StorageError};
+use crate::{Durability, Health, StorageError, record};
 
 pub(crate) use building::{Build, indexes as indexes_of_builds, load as load_builds};
 pub(crate) use expiring::load as load_expiring;
@@ -468,6 +468,8 @@ impl Committer {
     fn count_batch(&self, writes: usize, started: Instant) {
         let statistics = &self.shared.statistics;
         let micros = started.elapsed().as_micros() as u64;
+        let elements = record::work::take();
+        (statistics.elements_worked_on).fetch_add(elements, Ordering::Relaxed);
         statistics.batches.fetch_add(1, Ordering::Relaxed);
         statistics
             .writes

@@ -3,6 +3,7 @@
 //! Each write has an overlay of its own over the batch's. The batch takes it in if the write
 //! succeeds.
 
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
@@ -122,6 +123,10 @@ pub(super) struct Overlay<'a> {
     pub(super) engine: &'a Engine,
     pub(super) batch: &'a Changes,
     pub(super) write: Changes,
+    /// The records of the engine that the write has read: each is read once.
+    read: RefCell<HashMap<SpaceId, HashMap<Vec<u8>, Record>>>,
+    /// Bytes of the records in `read`.
+    read_bytes: Cell<usize>,
 }
 
 impl<'a> Overlay<'a> {
@@ -130,7 +135,14 @@ impl<'a> Overlay<'a> {
             engine,
             batch,
             write: Changes::default(),
+            read: RefCell::default(),
+            read_bytes: Cell::new(0),
         }
+    }
+
+    /// Bytes of the records that the write has read from the engine.
+    pub(super) fn read_bytes(&self) -> usize {
+        self.read_bytes.get()
     }
 
     /// The record under a key; an empty one if there is none.
@@ -146,13 +158,24 @@ impl<'a> Overlay<'a> {
         if let Some(record) = self.batch.record(space, key) {
             return Ok(record.clone());
         }
-        match self.engine.get(space, key)? {
-            Some(bytes) => record::decode(bytes),
-            None => Ok(Record::default()),
+        let mut read = self.read.borrow_mut();
+        let records = read.entry(space).or_default();
+        if let Some(record) = records.get(key) {
+            return Ok(record.clone());
         }
+        let record = match self.engine.get(space, key)? {
+            Some(bytes) => {
+                self.read_bytes.update(|before| before + bytes.len());
+                record::decode_packed(bytes)?
+            }
+            None => Record::default(),
+        };
+        records.insert(key.to_vec(), record.clone());
+        Ok(record)
     }
 
-    pub(super) fn put(&mut self, space: SpaceId, key: Vec<u8>, record: Record) {
+    pub(super) fn put(&mut self, space: SpaceId, key: Vec<u8>, mut record: Record) {
+        record::pack(&mut record);
         self.write
             .records
             .entry(space)
