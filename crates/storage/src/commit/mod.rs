@@ -65,9 +65,12 @@ const BATCH_WRITES_MAX: usize = 1024;
 /// Bytes of writes after which a batch takes no more. The last write may exceed them.
 const BATCH_BYTES_MAX: usize = 8 << 20;
 
-/// Bytes of rows that refused writes show, after which a batch takes no more. The last write may
-/// exceed them.
-const BATCH_SHOWN_BYTES_MAX: usize = 64 << 20;
+/// The bounds of what the committer holds in memory ([`crate::StorageOptions`]).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub batch_bytes: usize,
+    pub write_rows_bytes: usize,
+}
 
 /// A request to the committer.
 pub(crate) enum Request {
@@ -136,6 +139,7 @@ pub(crate) struct Committer {
     looks: Looks,
     tasks: Registry,
     turns: Turns,
+    bounds: Bounds,
 }
 
 /// The work that was not done when the storage stopped.
@@ -159,6 +163,7 @@ impl Committer {
         unfinished: Unfinished,
         tasks: Registry,
         turns: Turns,
+        bounds: Bounds,
     ) -> Committer {
         Committer {
             shared,
@@ -170,6 +175,7 @@ impl Committer {
             looks: Looks::default(),
             tasks,
             turns,
+            bounds,
         }
     }
 
@@ -398,7 +404,7 @@ impl Committer {
         }
     }
 
-    /// Commits writes, in several batches if refused ones hold many bytes of rows.
+    /// Commits writes, in several batches if they take along many bytes of rows.
     async fn commit(&mut self, writes: Vec<PendingWrite>, turn: Turn) {
         let mut rest = VecDeque::from(writes);
         self.commit_batch(&mut rest, turn).await;
@@ -425,9 +431,10 @@ impl Committer {
         let mut derived_rows = Batch::new();
         let mut grown = Vec::new();
         let mut waiting = Vec::with_capacity(writes.len());
+        // Bytes of rows that refused writes show, and of log rows.
         let mut held = 0;
         let mut growth = Growth::default();
-        while held < BATCH_SHOWN_BYTES_MAX
+        while held + changes.bytes() < self.bounds.batch_bytes
             && let Some(PendingWrite {
                 write,
                 told_s,
@@ -437,7 +444,7 @@ impl Committer {
         {
             match self.prepare(&schema, &changes, write, moment.told(told_s), &mut growth) {
                 Ok(prepared) => {
-                    held += prepared.held;
+                    held += prepared.held + prepared.derived.bytes();
                     changes.absorb(prepared.changes);
                     derived_rows.extend(prepared.derived.batch);
                     grown.extend(prepared.derived.grown);
@@ -448,6 +455,9 @@ impl Committer {
                 }
             }
         }
+        let statistics = &self.shared.statistics;
+        let taken = (held + changes.bytes()) as u64;
+        (statistics.batch_bytes_peak).fetch_max(taken, Ordering::Relaxed);
         let result = self
             .commit_derived(changes, derived_rows, grown, turn)
             .await;
@@ -490,7 +500,8 @@ impl Committer {
     ) -> Result<write::Prepared, StorageError> {
         let (engine, gate) = (&self.shared.engine, &self.shared.gate);
         let is_deletion = !write.adds_cells();
-        let prepared = write::prepare(engine, schema, gate, batch, write, moment)?;
+        let rows_bytes = self.bounds.write_rows_bytes;
+        let prepared = write::prepare(engine, schema, gate, batch, write, moment, rows_bytes)?;
         self.admit(schema, batch, &prepared.changes, growth, is_deletion)?;
         Ok(prepared)
     }

@@ -23,6 +23,7 @@ pub(super) struct Prepared {
     pub derived: DerivedRows,
 }
 
+/// Prepares a write. It may look at so many bytes of stored rows.
 pub(super) fn prepare(
     engine: &Engine,
     schema: &Schema,
@@ -30,8 +31,9 @@ pub(super) fn prepare(
     batch: &Changes,
     write: Write,
     moment: Moment,
+    rows_bytes: usize,
 ) -> Result<Prepared, StorageError> {
-    let overlay = Overlay::new(engine, batch);
+    let overlay = Overlay::bounded(engine, batch, rows_bytes);
     let floor = match &write.condition {
         Some(condition) => match condition::check(&overlay, schema, condition, &write, moment)? {
             Checked::Holds { floor } => Some(floor),

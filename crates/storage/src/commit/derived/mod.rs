@@ -17,6 +17,7 @@ mod states;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use bytes::Bytes;
 use log::Target;
 use states::{ChangedRow, RowStates, Wanted};
 
@@ -44,6 +45,15 @@ pub(super) struct DerivedRows {
     pub batch: Batch,
     /// The logs among their tables.
     pub grown: Grown,
+}
+
+impl DerivedRows {
+    /// Bytes of the rows.
+    pub(super) fn bytes(&self) -> usize {
+        let entries = self.batch.iter();
+        let entry = entries.map(|(_, key, value)| key.len() + value.as_ref().map_or(0, Bytes::len));
+        entry.sum()
+    }
 }
 
 impl<'w> Derivation<'w> {
