@@ -202,6 +202,9 @@ pub struct Statistics {
     /// Elements of collections that the committer read, compared, moved or wrote by themselves. Bytes
     /// that are copied in one piece count nothing.
     pub elements_worked_on: u64,
+    /// Overwritten versions and deleted keys that reads of this process had to pass: the cost of rows
+    /// that are written again and again, until what is in memory is written out.
+    pub versions_passed: u64,
     /// The lead of the storage's time over the machine's clock, after that clock was set back.
     /// Microseconds.
     pub clock_lead_micros: i64,

@@ -17,7 +17,9 @@ use uuid::Uuid;
 
 use crate::cdc::{LogEnd, LogSettled};
 use crate::clock::{Clock, ServerClock, SystemClock};
-use crate::commit::{self, Bounds, Committer, Edited, Mended, Mending, Request, SchemaChange, Unfinished};
+use crate::commit::{
+    self, Bounds, Committer, Edited, Mended, Mending, Request, SchemaChange, Unfinished,
+};
 use crate::engine::{Directory, Engine, EngineOptions, Examiners, SpaceId, SpaceOptions};
 use crate::forget::Forgetting;
 use crate::horizon::Horizon;
@@ -220,7 +222,14 @@ impl Unstarted {
         };
         let unfinished = Unfinished { sweeps, builds };
         let tasks = options.tasks.clone();
-        let committer = Committer::new(Arc::clone(&shared), receiver, unfinished, tasks, turns, bounds);
+        let committer = Committer::new(
+            Arc::clone(&shared),
+            receiver,
+            unfinished,
+            tasks,
+            turns,
+            bounds,
+        );
         Ok((Unstarted { shared, requests }, committer))
     }
 
@@ -548,6 +557,7 @@ impl Storage {
             rows_looked_up: engine.rows_looked_up().load(Ordering::Relaxed),
             resident_bytes: engine.resident_bytes(),
             write_buffer_bytes: engine.write_buffer_bytes(),
+            versions_passed: lsm_tree::versions_passed(),
             clock_lead_micros: self.inner.shared.clock.lead_micros(),
         }
     }

@@ -13,6 +13,7 @@ mod building;
 mod condition;
 mod counters;
 mod derived;
+mod emptied;
 mod expiring;
 mod expiry;
 #[cfg(test)]
@@ -36,6 +37,7 @@ use std::time::Instant;
 
 use apply::Moment;
 use derived::Grown;
+use emptied::Emptied;
 use expiry::Expiry;
 use overlay::Changes;
 use room::{Growth, Looks};
@@ -131,6 +133,8 @@ pub(crate) struct Committer {
     retired: Vec<(SpaceId, Arc<()>)>,
     /// Deletions of partitions and ranges whose rows are still stored.
     sweeps: VecDeque<Sweep>,
+    /// The ranges that sweeps have emptied.
+    emptied: Emptied,
     /// Secondary indexes that lack entries of older rows.
     builds: Vec<Build>,
     /// The deletion of rows whose time has come.
@@ -170,6 +174,7 @@ impl Committer {
             requests,
             retired: Vec::new(),
             sweeps: unfinished.sweeps.into(),
+            emptied: Emptied::default(),
             builds: unfinished.builds,
             expiry: Expiry::default(),
             looks: Looks::default(),
@@ -340,6 +345,7 @@ impl Committer {
                 self.take_builds(&new, builds);
                 // Steps that were not synced may be lost.
                 self.sweeps = sweeps.into();
+                self.emptied.clear();
                 self.count_sweeps();
                 self.expiry.begin_anew();
                 self.looks = Looks::default();
@@ -537,6 +543,11 @@ impl Committer {
             .collect();
         let sweeps = std::mem::take(&mut changes.sweeps);
         let times = std::mem::take(&mut changes.times);
+        if !self.emptied.is_empty() {
+            let schema = self.shared.schema();
+            self.emptied
+                .note_written(&schema, changes.changed_records());
+        }
         let mut batch = changes.into_batch()?;
         batch.extend(sweeps.iter().map(Sweep::entry));
         batch.extend(expiring.iter().map(|table| expiring::entry(*table)));
