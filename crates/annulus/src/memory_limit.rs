@@ -35,6 +35,16 @@ const WRITE_BUFFER_PART: u64 = 8;
 const FRESH_BYTES: usize = 16 << 20;
 const FRESH_PART: u64 = 64;
 
+/// The rows that a batch of writes takes along, which are at most one part in `BATCH_PART` of the
+/// limit.
+const BATCH_BYTES: u64 = 64 << 20;
+const BATCH_PART: u64 = 16;
+
+/// The stored rows that one write may look at, which are at most one part in `WRITE_ROWS_PART` of
+/// the limit.
+const WRITE_ROWS_BYTES: u64 = 256 << 20;
+const WRITE_ROWS_PART: u64 = 8;
+
 impl MemoryLimit {
     /// Takes the limit that was set, or half of the memory of the machine or the control group.
     pub fn resolve(set: Option<Size>) -> Result<MemoryLimit, Failure> {
@@ -75,11 +85,27 @@ impl MemoryLimit {
         usize::try_from(part).map_or(FRESH_BYTES, |part| part.min(FRESH_BYTES))
     }
 
+    /// The bytes of rows that a batch of writes takes along.
+    pub fn batch_bytes(self) -> usize {
+        part(self.bytes, BATCH_PART, BATCH_BYTES)
+    }
+
+    /// The bytes of stored rows that one write may look at.
+    pub fn write_rows_bytes(self) -> usize {
+        part(self.bytes, WRITE_ROWS_PART, WRITE_ROWS_BYTES)
+    }
+
     /// The bytes for tables in memory, if no setting gives them.
     pub fn resident_bytes(self) -> u64 {
         let part = self.bytes.map_or(u64::MAX, |bytes| bytes / RESIDENT_PART);
         RESIDENT_BYTES.min(part)
     }
+}
+
+/// So many bytes, or a part of the limit if that is less.
+fn part(limit: Option<u64>, part: u64, bytes: u64) -> usize {
+    let bytes = limit.map_or(bytes, |limit| bytes.min(limit / part));
+    usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]
@@ -101,6 +127,9 @@ mod tests {
         assert_eq!(small.cache_bytes(), 128 << 20);
         assert_eq!(limit("512MiB").unwrap().resident_bytes(), 32 << 20);
         assert_eq!(large.resident_bytes(), 64 << 20);
+        assert_eq!(large.batch_bytes(), 64 << 20);
+        assert_eq!(limit("512MiB").unwrap().batch_bytes(), 32 << 20);
+        assert_eq!(small.write_rows_bytes(), 128 << 20);
         assert!(limit("1MiB").is_err());
         let default = MemoryLimit::resolve(None).unwrap();
         assert_eq!(default.bytes, store::half_of_machine_bytes());

@@ -169,6 +169,8 @@ async fn open(settings: &Resolved, turns: Turns, tasks: Registry) -> anyhow::Res
         cache_bytes: settings.cache_bytes,
         resident_bytes: settings.resident_bytes,
         write_buffer_bytes: settings.memory.write_buffer_bytes(),
+        batch_bytes: settings.memory.batch_bytes(),
+        write_rows_bytes: settings.memory.write_rows_bytes(),
         turns,
         tasks,
         ..StorageOptions::default()

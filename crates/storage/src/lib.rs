@@ -75,6 +75,13 @@ pub struct StorageOptions {
     pub cache_bytes: u64,
     /// Bytes of keys and values that one write may carry; more is refused.
     pub max_write_bytes: usize,
+    /// Bytes of rows that a batch of writes takes along, after which it takes no more writes: changed
+    /// rows, log rows, entries of indexes, and rows that refused conditions show. The last write
+    /// may exceed them.
+    pub batch_bytes: usize,
+    /// Bytes of stored rows that one write may look at. A write that looks at one row alone may
+    /// exceed them.
+    pub write_rows_bytes: usize,
     /// Bytes that a table gathers in memory before they are written out as a file. The value is
     /// fixed when the table is made. A table under fast writes holds up to three times as much.
     pub memtable_bytes: u64,
@@ -98,6 +105,8 @@ impl Default for StorageOptions {
             durability: Durability::Synced,
             cache_bytes: 256 << 20,
             max_write_bytes: 64 << 20,
+            batch_bytes: 64 << 20,
+            write_rows_bytes: 256 << 20,
             memtable_bytes: 64 << 20,
             write_buffer_bytes: 256 << 20,
             resident_bytes: 64 << 20,
@@ -187,6 +196,15 @@ pub struct Statistics {
     /// Bytes of rows that wait in memory to be written out, those included that were written out
     /// and that only readers still hold.
     pub write_buffer_bytes: u64,
+    /// The most bytes of rows that a batch of writes has taken along
+    /// ([`StorageOptions::batch_bytes`]).
+    pub batch_bytes_peak: u64,
+    /// Elements of collections that the committer read, compared, moved or wrote by themselves. Bytes
+    /// that are copied in one piece count nothing.
+    pub elements_worked_on: u64,
+    /// Overwritten versions and deleted keys that reads of this process had to pass: the cost of rows
+    /// that are written again and again, until what is in memory is written out.
+    pub versions_passed: u64,
     /// The lead of the storage's time over the machine's clock, after that clock was set back.
     /// Microseconds.
     pub clock_lead_micros: i64,

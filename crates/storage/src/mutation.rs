@@ -1,5 +1,6 @@
 //! Writes: changes to partitions, with their timestamps.
 
+use std::collections::HashSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -28,6 +29,9 @@ pub struct Condition {
     pub partition_key: Vec<Bytes>,
     /// The rows and their predicates. A row may come more than once.
     pub rows: Vec<RowCondition>,
+    /// The columns that the predicates look at and that the outcome shows; `None` for all. The
+    /// rows have no cells of other columns.
+    pub columns: Option<HashSet<ColumnId>>,
 }
 
 /// A predicate of a [`Condition`] on one row.

@@ -48,6 +48,8 @@ pub(crate) struct Counters {
     pub commit_micros: AtomicU64,
     pub sweeps_waiting: AtomicU64,
     pub rows_expired: AtomicU64,
+    pub elements_worked_on: AtomicU64,
+    pub batch_bytes_peak: AtomicU64,
     /// Dropped tables that are still read, so that their files stay.
     pub retired_waiting: AtomicU64,
 }

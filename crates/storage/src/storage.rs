@@ -17,7 +17,9 @@ use uuid::Uuid;
 
 use crate::cdc::{LogEnd, LogSettled};
 use crate::clock::{Clock, ServerClock, SystemClock};
-use crate::commit::{self, Committer, Edited, Mended, Mending, Request, SchemaChange, Unfinished};
+use crate::commit::{
+    self, Bounds, Committer, Edited, Mended, Mending, Request, SchemaChange, Unfinished,
+};
 use crate::engine::{Directory, Engine, EngineOptions, Examiners, SpaceId, SpaceOptions};
 use crate::forget::Forgetting;
 use crate::horizon::Horizon;
@@ -214,9 +216,20 @@ impl Unstarted {
             .sweeps_waiting
             .store(sweeps.len() as u64, Ordering::Relaxed);
         let turns = options.turns.clone();
+        let bounds = Bounds {
+            batch_bytes: options.batch_bytes,
+            write_rows_bytes: options.write_rows_bytes,
+        };
         let unfinished = Unfinished { sweeps, builds };
         let tasks = options.tasks.clone();
-        let committer = Committer::new(Arc::clone(&shared), receiver, unfinished, tasks, turns);
+        let committer = Committer::new(
+            Arc::clone(&shared),
+            receiver,
+            unfinished,
+            tasks,
+            turns,
+            bounds,
+        );
         Ok((Unstarted { shared, requests }, committer))
     }
 
@@ -541,10 +554,13 @@ impl Storage {
             commit_micros: counters.commit_micros.load(Ordering::Relaxed),
             sweeps_waiting: counters.sweeps_waiting.load(Ordering::Relaxed),
             rows_expired: counters.rows_expired.load(Ordering::Relaxed),
+            batch_bytes_peak: counters.batch_bytes_peak.load(Ordering::Relaxed),
+            elements_worked_on: counters.elements_worked_on.load(Ordering::Relaxed),
             range_deletions_read: engine.range_deletions_read().load(Ordering::Relaxed),
             rows_looked_up: engine.rows_looked_up().load(Ordering::Relaxed),
             resident_bytes: engine.resident_bytes(),
             write_buffer_bytes: engine.write_buffer_bytes(),
+            versions_passed: lsm_tree::versions_passed(),
             clock_lead_micros: self.inner.shared.clock.lead_micros(),
             replayed_bytes: engine.replayed_bytes(),
         }

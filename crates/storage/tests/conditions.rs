@@ -16,6 +16,7 @@ fn insert_once(table: &Table, value: &str, timestamp: i64) -> Write {
                 clustering: vec![int(1)],
                 predicate: RowPredicate::NotExists,
             }],
+            columns: None,
         }),
         ..write_of(table, vec![int(1)], vec![change])
     }
@@ -88,6 +89,7 @@ fn conditions_look_at_so_many_bytes_of_rows() {
                 table: table.id,
                 partition_key: vec![int(1)],
                 rows,
+                columns: None,
             }),
             ..write_of(&table, vec![int(1)], vec![change])
         }))

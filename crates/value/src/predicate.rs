@@ -248,6 +248,101 @@ impl<'v, E> Observed<'v, E> {
     }
 }
 
+/// Values that a collection must contain, all of them. They are looked for in one pass, however
+/// many they are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContainsAll {
+    among: Among,
+    cql_type: CqlType,
+    /// In order, each once.
+    wanted: Vec<Bytes>,
+}
+
+/// The part of a collection among which values are looked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Among {
+    /// The elements of a list.
+    Elements,
+    /// The elements of a set.
+    Set,
+    MapKeys,
+    MapValues,
+}
+
+impl ContainsAll {
+    /// Elements of a list or set, or values of a map (CONTAINS).
+    pub fn values(collection: Collection, wanted: Vec<Bytes>) -> ContainsAll {
+        match collection {
+            Collection::List(cql_type) => ContainsAll::new(Among::Elements, cql_type, wanted),
+            Collection::Set(cql_type) => ContainsAll::new(Among::Set, cql_type, wanted),
+            Collection::MapValues(cql_type) => ContainsAll::new(Among::MapValues, cql_type, wanted),
+        }
+    }
+
+    /// Keys of a map (CONTAINS KEY).
+    pub fn keys(key_type: CqlType, wanted: Vec<Bytes>) -> ContainsAll {
+        ContainsAll::new(Among::MapKeys, key_type, wanted)
+    }
+
+    fn new(among: Among, cql_type: CqlType, mut wanted: Vec<Bytes>) -> ContainsAll {
+        wanted.sort_by(|a, b| compare(&cql_type, a, b));
+        wanted.dedup_by(|a, b| compare(&cql_type, a, b).is_eq());
+        ContainsAll {
+            among,
+            cql_type,
+            wanted,
+        }
+    }
+
+    /// Whether a column with this value contains all of them.
+    pub fn holds<'v>(
+        &self,
+        column: Observed<'v, impl Iterator<Item = (&'v [u8], &'v [u8])>>,
+    ) -> bool {
+        let mut is_missing = vec![true; self.wanted.len()];
+        let mut missing = self.wanted.len();
+        let mut see = |got: &[u8]| {
+            let found = (self.wanted).binary_search_by(|of| compare(&self.cql_type, of, got));
+            if let Ok(at) = found
+                && std::mem::take(&mut is_missing[at])
+            {
+                missing -= 1;
+            }
+        };
+        let pair = |(path, value): (&'v [u8], &'v [u8])| match self.among {
+            Among::Set | Among::MapKeys => path,
+            Among::Elements | Among::MapValues => value,
+        };
+        let is_whole = match (column, self.among) {
+            (Observed::Null, _) => false,
+            (Observed::Elements(elements), _) => {
+                elements.for_each(|element| see(pair(element)));
+                true
+            }
+            (Observed::Value(frozen), Among::MapKeys | Among::MapValues) => {
+                see_all(Entries::new(frozen), |entry| see(pair(entry)))
+            }
+            (Observed::Value(frozen), _) => see_all(Elements::of_list(frozen), see),
+        };
+        is_whole && missing == 0
+    }
+}
+
+/// Whether all items of a serialised collection could be seen.
+fn see_all<T>(
+    items: Result<impl Iterator<Item = Result<T, ValueError>>, ValueError>,
+    mut see: impl FnMut(T),
+) -> bool {
+    let Ok(items) = items else { return false };
+    for item in items {
+        match item {
+            Ok(item) => see(item),
+            Err(_) => return false,
+        }
+    }
+    true
+}
+
 impl Collection {
     fn contains<'v>(
         &self,

@@ -4,7 +4,8 @@
 //! All of them are on one partition. They are applied together if all conditions hold, and later
 //! than anything the conditions saw, whatever timestamps the client gives.
 
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
@@ -12,13 +13,11 @@ use client_memory::Account;
 use cql::error::CqlError;
 use query::bind::StatementClock;
 use schema::{Column, ColumnId, Table};
-use storage::mutation::{
-    Condition, PartitionMutation, RowCondition, RowPredicate, Write, WriteOutcome,
-};
+use storage::mutation::{Condition, PartitionMutation, RowCondition, Write, WriteOutcome};
 use storage::read::{Partitions, ReadRequest, Row};
 use value::CqlType;
 
-use super::condition::PreparedCondition;
+use super::condition::{PreparedCondition, RowTests};
 use super::plan::{WriteKind, WritePlan};
 use super::target::Extent;
 use crate::answer::{Answer, ColumnSpec, Outcome, Rows};
@@ -37,15 +36,16 @@ pub(super) struct Conditional {
     table: Arc<Table>,
     is_batch: bool,
     partition_key: Option<Vec<Bytes>>,
-    rows: Vec<RowCondition>,
-    /// The kind of condition on each row, by its clustering key.
-    kinds: HashMap<Vec<Bytes>, Kind>,
+    /// The tests of each row, by its clustering key.
+    rows: HashMap<Vec<Bytes>, (Kind, RowTests)>,
     mutations: Vec<PartitionMutation>,
     /// Whether a condition is on the existence of a row, so that the answer shows whole rows.
     shows_all: bool,
     /// The columns of the other conditions, in the order in which the answer shows them.
     shown: Vec<Column>,
     writes_statics: bool,
+    /// Whether all conditions are on the static row, of a table that has one.
+    are_of_statics: bool,
 }
 
 /// A kind of condition. Those on one row must be of the same kind.
@@ -81,12 +81,12 @@ impl Conditional {
             table: Arc::clone(table),
             is_batch,
             partition_key: None,
-            rows: Vec::new(),
-            kinds: HashMap::new(),
+            rows: HashMap::new(),
             mutations: Vec::new(),
             shows_all: false,
             shown: Vec::new(),
             writes_statics: false,
+            are_of_statics: false,
         }
     }
 
@@ -177,11 +177,11 @@ impl Conditional {
             }
         }
         let predicates = condition.predicates(of_statics, values, clock)?;
-        if let Some(predicate) = predicates.of_row {
-            self.take_row(kind, clustering, predicate)?;
+        if let Some(tests) = predicates.of_row {
+            self.take_row(kind, clustering, tests)?;
         }
-        if let Some(predicate) = predicates.of_statics {
-            self.take_row(kind, Vec::new(), predicate)?;
+        if let Some(tests) = predicates.of_statics {
+            self.take_row(kind, Vec::new(), tests)?;
         }
         Ok(())
     }
@@ -190,20 +190,23 @@ impl Conditional {
         &mut self,
         kind: Kind,
         clustering: Vec<Bytes>,
-        predicate: RowPredicate,
+        tests: RowTests,
     ) -> Result<(), CqlError> {
-        let standing = *self.kinds.entry(clustering.clone()).or_insert(kind);
-        if standing != kind {
-            let exists_alone = standing != Kind::Columns && kind != Kind::Columns;
+        let (standing, known) = match self.rows.entry(clustering) {
+            Entry::Vacant(vacant) => {
+                vacant.insert((kind, tests));
+                return Ok(());
+            }
+            Entry::Occupied(known) => known.into_mut(),
+        };
+        if *standing != kind {
+            let exists_alone = *standing != Kind::Columns && kind != Kind::Columns;
             return Err(CqlError::invalid(match exists_alone {
                 true => "Cannot mix IF EXISTS and IF NOT EXISTS conditions for the same row",
                 false => "Cannot mix IF conditions and IF [NOT] EXISTS for the same row",
             }));
         }
-        self.rows.push(RowCondition {
-            clustering,
-            predicate,
-        });
+        known.add(tests);
         Ok(())
     }
 
@@ -226,12 +229,21 @@ impl Conditional {
             &mutations,
             &mut warnings,
         )?;
+        let rows = std::mem::take(&mut self.rows);
+        self.are_of_statics = rows.keys().all(Vec::is_empty);
+        let rows = rows
+            .into_iter()
+            .map(|(clustering, (_, tests))| RowCondition {
+                clustering,
+                predicate: tests.into_predicate(),
+            });
         let write = Write {
             mutations,
             condition: Some(Condition {
                 table: self.table.id,
                 partition_key,
-                rows: std::mem::take(&mut self.rows),
+                rows: rows.collect(),
+                columns: self.read_columns(),
             }),
         };
         traces::note(|| "Checking the conditions and committing in one step".to_owned());
@@ -250,6 +262,12 @@ impl Conditional {
         answer.map(|answer| Answer { warnings, ..answer })
     }
 
+    /// The columns that the conditions look at and the answer shows; `None` for all.
+    fn read_columns(&self) -> Option<HashSet<ColumnId>> {
+        let reads_all = self.shows_all || self.writes_statics;
+        (!reads_all).then(|| self.shown.iter().map(|column| column.id).collect())
+    }
+
     /// The answer if a condition failed. It shows the rows that the conditions were checked
     /// against.
     fn refused(
@@ -259,8 +277,7 @@ impl Conditional {
         parameters: &Parameters,
     ) -> Result<Answer, CqlError> {
         let has_clustering = !self.table.clustering_key().is_empty();
-        let are_of_statics = has_clustering && self.kinds.keys().all(Vec::is_empty);
-        let rows = match are_of_statics {
+        let rows = match has_clustering && self.are_of_statics {
             true => self.row_beside(database, standing, parameters.told_s)?,
             false => standing,
         };

@@ -7,7 +7,7 @@ use value::predicate::Observed;
 use value::{CqlType, UserType};
 
 /// The place of a column's value in a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
     /// Position in the partition key.
     Partition(usize),

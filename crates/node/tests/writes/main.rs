@@ -14,6 +14,7 @@ mod conditional;
 mod counters;
 mod deletes;
 mod inserts;
+mod linear;
 mod log;
 mod markers;
 mod protected;

@@ -1,6 +1,6 @@
 //! Turns changes into log rows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
 use schema::log_table::column;
@@ -81,8 +81,9 @@ impl Group<'_> {
     /// The keys and records of the log rows, in order.
     pub(crate) fn log_rows(self) -> Result<Vec<(Vec<u8>, Record)>, StorageError> {
         let mut rows = Vec::with_capacity(self.changes.len());
+        let touched = self.touched();
         for image in &self.images.before {
-            rows.push(self.image(operation::PRE_IMAGE, image));
+            rows.push(self.image(operation::PRE_IMAGE, image, touched.as_ref()));
         }
         for (at, change) in self.changes.iter().enumerate() {
             match self.fates.get(&at) {
@@ -92,7 +93,7 @@ impl Group<'_> {
             }
         }
         for image in &self.images.after {
-            rows.push(self.image(operation::POST_IMAGE, image));
+            rows.push(self.image(operation::POST_IMAGE, image, None));
         }
         let lifetime = self.lifetime();
         let last = rows.len().saturating_sub(1);
@@ -264,20 +265,24 @@ impl Group<'_> {
         }
     }
 
-    fn image(&self, operation: i8, image: &ImageRow<'_>) -> LogRow<'_> {
+    /// The image of a row: with `touched` of the columns that are changed, else of all.
+    fn image(
+        &self,
+        operation: i8,
+        image: &ImageRow<'_>,
+        touched: Option<&Touched<'_>>,
+    ) -> LogRow<'_> {
         let mut row = self.row(operation);
         if let Some(clustering) = image.clustering {
             self.set_clustering(&mut row, clustering);
         }
-        let touched = self.touched(image);
+        // A row that is deleted is not among them: all its columns are shown.
+        let touched = touched.and_then(|touched| touched.get(&image.clustering));
         for (id, cell) in image.cells {
             let Some(base) = self.base.column(*id) else {
                 continue;
             };
-            if let Some(touched) = &touched
-                && operation == operation::PRE_IMAGE
-                && !touched.contains(id)
-            {
+            if touched.is_some_and(|touched| !touched.contains(id)) {
                 continue;
             }
             let value = match cell {
@@ -295,34 +300,35 @@ impl Group<'_> {
         row
     }
 
-    /// The columns that a pre-image shows; `None` for all.
-    fn touched(&self, image: &ImageRow<'_>) -> Option<Vec<ColumnId>> {
-        if self.options.preimage == ImageMode::Full {
+    /// The columns that pre-images show of the rows that are changed; `None` for all of all rows.
+    fn touched(&self) -> Option<Touched<'_>> {
+        if self.options.preimage == ImageMode::Full || self.images.before.is_empty() {
             return None;
         }
-        let mut touched = Vec::new();
+        let mut touched = Touched::new();
         for change in self.changes {
-            match change {
+            let (row, cells) = match change {
                 Change::Row {
                     clustering, cells, ..
-                } if image.clustering == Some(&clustering[..]) => {
-                    touched.extend(cells.iter().map(|cell| cell.column));
-                }
-                Change::Static { cells, .. } if image.clustering.is_none() => {
-                    touched.extend(cells.iter().map(|cell| cell.column));
-                }
-                Change::DeleteRow { clustering, .. }
-                    if image.clustering == Some(&clustering[..]) =>
-                {
-                    return None;
-                }
+                } => (Some(&clustering[..]), cells),
+                Change::Static { cells, .. } => (None, cells),
                 Change::DeletePartition { .. } => return None,
-                _ => {}
+                Change::DeleteRow { .. } | Change::DeleteRange { .. } => continue,
+            };
+            let columns = cells.iter().map(|cell| cell.column);
+            touched.entry(row).or_default().extend(columns);
+        }
+        for change in self.changes {
+            if let Change::DeleteRow { clustering, .. } = change {
+                touched.remove(&Some(&clustering[..]));
             }
         }
         Some(touched)
     }
 }
+
+/// Columns by the clustering values of their row; those of the static row are under `None`.
+type Touched<'a> = HashMap<Option<&'a [Bytes]>, HashSet<ColumnId>>;
 
 struct LogRow<'a> {
     log: &'a TableSchema,

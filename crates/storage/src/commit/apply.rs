@@ -1,4 +1,9 @@
-//! Merges one change into the stored records.
+//! Merges the changes of a write into the stored records.
+//!
+//! Changes of one row are gathered and merged at once, behind the deletions of the write that cover
+//! more than a row: merging gives the same in any order.
+
+use std::collections::HashMap;
 
 use bytes::Bytes;
 use schema::ColumnKind;
@@ -6,12 +11,13 @@ use schema::ColumnKind;
 use super::overlay::Overlay;
 use super::sweep::Sweep;
 use crate::StorageError;
+use crate::engine::SpaceId;
 use crate::key::SuffixRange;
 use crate::layout::TableSchema;
 use crate::mutation::{CellChange, CellOperation, Change};
 use crate::ranges;
 use crate::read::Expiry;
-use crate::record::{CellRecord, ColumnRecord, Content, Deletion, Lifetime, Marker, Record};
+use crate::record::{CellRecord, Content, Deletion, Gathered, Lifetime, Marker, Record};
 
 /// The time of a commit, which all its changes share but for the present that clients tell.
 #[derive(Clone, Copy, Debug)]
@@ -47,84 +53,158 @@ impl Moment {
     }
 }
 
-/// Applies a change. List operations by position or value must be resolved already
-/// ([`super::lists`]).
-pub(super) fn apply(
-    overlay: &mut Overlay<'_>,
-    table: &TableSchema,
-    partition: &[u8],
-    change: &Change,
-    moment: Moment,
-) -> Result<(), StorageError> {
-    match change {
-        Change::Row {
-            clustering,
-            cells,
-            timestamp,
-            ttl_s,
-            marker,
-        } => {
-            let lifetime = lifetime(overlay, table, *ttl_s, moment);
-            let mut row = cells_record(
-                table,
-                ColumnKind::Regular,
+/// The changes of rows and heads that a write has so far.
+#[derive(Default)]
+pub(super) struct RowChanges<'w> {
+    rows: Vec<RowChange<'w>>,
+    /// The places in `rows`.
+    places: HashMap<(SpaceId, &'w [u8], Row), usize>,
+}
+
+/// A row of a partition by its suffix, or the head.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Row {
+    Suffix(Vec<u8>),
+    Head,
+}
+
+struct RowChange<'w> {
+    table: &'w TableSchema,
+    partition: &'w [u8],
+    row: Row,
+    gathered: Gathered,
+}
+
+impl<'w> RowChanges<'w> {
+    /// Takes a change of one row or of a partition's statics. Deletions of more are applied at
+    /// once. List operations by position or value must be resolved already ([`super::lists`]).
+    pub(super) fn take(
+        &mut self,
+        overlay: &mut Overlay<'_>,
+        table: &'w TableSchema,
+        partition: &'w [u8],
+        change: &Change,
+        moment: Moment,
+    ) -> Result<(), StorageError> {
+        match change {
+            Change::Row {
+                clustering,
                 cells,
-                *timestamp,
-                lifetime,
-                moment,
-            )?;
-            row.marker = marker.then_some(Marker {
-                timestamp: *timestamp,
-                lifetime,
-            });
-            merge_row(overlay, table, partition, clustering, row, moment)
-        }
-        Change::Static {
-            cells,
-            timestamp,
-            ttl_s,
-        } => {
-            let lifetime = lifetime(overlay, table, *ttl_s, moment);
-            let statics = cells_record(
-                table,
-                ColumnKind::Static,
+                timestamp,
+                ttl_s,
+                marker,
+            } => {
+                let lifetime = lifetime(overlay, table, *ttl_s, moment);
+                let times = CellTimes {
+                    timestamp: *timestamp,
+                    lifetime,
+                    moment,
+                };
+                let row = self.row(table, partition, clustering)?;
+                gather(row, table, ColumnKind::Regular, cells, times)?;
+                if *marker {
+                    row.mark(Marker {
+                        timestamp: *timestamp,
+                        lifetime,
+                    });
+                }
+                Ok(())
+            }
+            Change::Static {
                 cells,
-                *timestamp,
-                lifetime,
-                moment,
-            )?;
-            let mut head = overlay.head(table, partition)?;
-            head.merge(statics, |id| table.type_of(id));
-            overlay.put_head(table, partition, head)
+                timestamp,
+                ttl_s,
+            } => {
+                let times = CellTimes {
+                    timestamp: *timestamp,
+                    lifetime: lifetime(overlay, table, *ttl_s, moment),
+                    moment,
+                };
+                let head = self.gathered(table, partition, Row::Head);
+                gather(head, table, ColumnKind::Static, cells, times)
+            }
+            Change::DeleteRow {
+                clustering,
+                timestamp,
+            } => {
+                let row = self.row(table, partition, clustering)?;
+                row.delete(moment.deletion(*timestamp));
+                Ok(())
+            }
+            Change::DeleteRange {
+                start,
+                end,
+                timestamp,
+            } => {
+                let range = table.keys.suffix_range(start, end)?;
+                let deletion = moment.deletion(*timestamp);
+                delete_range(overlay, table, partition, range, deletion)
+            }
+            Change::DeletePartition { timestamp } if !table.has_heads() => {
+                let row = self.row(table, partition, &[])?;
+                row.delete(moment.deletion(*timestamp));
+                Ok(())
+            }
+            Change::DeletePartition { timestamp } => {
+                delete_partition(overlay, table, partition, moment.deletion(*timestamp))
+            }
         }
-        Change::DeleteRow {
-            clustering,
-            timestamp,
-        } => {
-            let row = deleted(moment.deletion(*timestamp));
-            merge_row(overlay, table, partition, clustering, row, moment)
+    }
+
+    /// Merges the changes into the stored records.
+    pub(super) fn apply(
+        self,
+        overlay: &mut Overlay<'_>,
+        moment: Moment,
+    ) -> Result<(), StorageError> {
+        for RowChange {
+            table,
+            partition,
+            row,
+            gathered,
+        } in self.rows
+        {
+            let change = gathered.into_record(|id| table.type_of(id));
+            match row {
+                Row::Suffix(suffix) => {
+                    merge_row(overlay, table, partition, &suffix, change, moment)?;
+                }
+                Row::Head => {
+                    let mut head = overlay.head(table, partition)?;
+                    head.merge(change, |id| table.type_of(id));
+                    overlay.put_head(table, partition, head)?;
+                }
+            }
         }
-        Change::DeleteRange {
-            start,
-            end,
-            timestamp,
-        } => {
-            let range = table.keys.suffix_range(start, end)?;
-            delete_range(
-                overlay,
+        Ok(())
+    }
+
+    fn row(
+        &mut self,
+        table: &'w TableSchema,
+        partition: &'w [u8],
+        clustering: &[Bytes],
+    ) -> Result<&mut Gathered, StorageError> {
+        let suffix = table.keys.clustering(clustering)?;
+        let given = table.keys.original_clustering(clustering, &suffix);
+        let gathered = self.gathered(table, partition, Row::Suffix(suffix));
+        gathered.name(given);
+        Ok(gathered)
+    }
+
+    fn gathered(&mut self, table: &'w TableSchema, partition: &'w [u8], row: Row) -> &mut Gathered {
+        let rows = &mut self.rows;
+        let place = self.places.entry((table.space, partition, row.clone()));
+        let at = *place.or_insert_with(|| {
+            rows.push(RowChange {
                 table,
                 partition,
-                range,
-                moment.deletion(*timestamp),
-            )
-        }
-        Change::DeletePartition { timestamp } if !table.has_heads() => {
-            let row = deleted(moment.deletion(*timestamp));
-            merge_row(overlay, table, partition, &[], row, moment)
-        }
-        Change::DeletePartition { timestamp } => {
-            delete_partition(overlay, table, partition, moment.deletion(*timestamp))
-        }
+                row,
+                gathered: Gathered::default(),
+            });
+            rows.len() - 1
+        });
+        &mut self.rows[at].gathered
     }
 }
 
@@ -220,16 +300,14 @@ fn merge_row(
     overlay: &mut Overlay<'_>,
     table: &TableSchema,
     partition: &[u8],
-    clustering: &[Bytes],
-    mut change: Record,
+    suffix: &[u8],
+    change: Record,
     moment: Moment,
 ) -> Result<(), StorageError> {
-    let suffix = table.keys.clustering(clustering)?;
-    let key = crate::key::join(partition, crate::key::ROW, &suffix)?;
-    change.clustering = table.keys.original_clustering(clustering, &suffix);
+    let key = crate::key::join(partition, crate::key::ROW, suffix)?;
     let head = overlay.head(table, partition)?;
-    let deleted_to = overlay.deleted_to(table, partition, &head, &suffix)?;
-    let mut row = overlay.row(table, partition, &suffix)?;
+    let deleted_to = overlay.deleted_to(table, partition, &head, suffix)?;
+    let mut row = overlay.row(table, partition, suffix)?;
     row.merge(change, |id| table.type_of(id));
     row.apply_wider_deletion(deleted_to);
     // Reads under way see the version before this one, so the row may be trimmed at once.
@@ -241,16 +319,27 @@ fn merge_row(
     Ok(())
 }
 
-/// The cells of a change. Columns that were dropped meanwhile are left out.
-pub(super) fn cells_record(
+/// The times of the cells of a change.
+#[derive(Clone, Copy)]
+pub(super) struct CellTimes {
+    pub timestamp: i64,
+    pub lifetime: Lifetime,
+    pub moment: Moment,
+}
+
+/// Gathers the cells of a change. Columns that were dropped meanwhile are left out.
+pub(super) fn gather(
+    gathered: &mut Gathered,
     table: &TableSchema,
     kind: ColumnKind,
     cells: &[CellChange],
-    timestamp: i64,
-    lifetime: Lifetime,
-    moment: Moment,
-) -> Result<Record, StorageError> {
-    let mut record = Record::default();
+    times: CellTimes,
+) -> Result<(), StorageError> {
+    let CellTimes {
+        timestamp,
+        lifetime,
+        moment,
+    } = times;
     for CellChange { column: id, change } in cells {
         let Some(column) = table.column(*id) else {
             continue;
@@ -271,44 +360,33 @@ pub(super) fn cells_record(
                 lifetime,
             },
         };
-        let tombstone = CellRecord {
+        let tombstone = || CellRecord {
             timestamp,
             content: Content::Tombstone {
                 local_s: moment.now_s,
             },
         };
-        let put = |elements: &[(Bytes, Bytes)]| {
-            elements
-                .iter()
-                .map(|(path, element)| (path.clone(), value(element)))
-                .collect::<Vec<_>>()
+        let mut put = |deletion, elements: &[(Bytes, Bytes)]| {
+            let elements = elements.iter();
+            let cells = elements.map(|(path, element)| (path.clone(), value(element)));
+            gathered.put(*id, deletion, cells);
         };
-        let columns = match (change, column.cql_type.is_multi_cell()) {
-            (CellOperation::Set(bytes), false) => ColumnRecord::Simple(value(bytes)),
-            (CellOperation::Delete, false) => ColumnRecord::Simple(tombstone),
-            (CellOperation::Delete, true) => ColumnRecord::Elements {
-                deletion: Some(moment.deletion(timestamp)),
-                cells: Vec::new(),
-            },
-            (CellOperation::ReplaceElements(elements), true) => ColumnRecord::Elements {
+        match (change, column.cql_type.is_multi_cell()) {
+            (CellOperation::Set(bytes), false) => gathered.set(*id, value(bytes)),
+            (CellOperation::Delete, false) => gathered.set(*id, tombstone()),
+            (CellOperation::Delete, true) => put(Some(moment.deletion(timestamp)), &[]),
+            (CellOperation::ReplaceElements(elements), true) => {
                 // The deletion is just older than the new elements.
-                deletion: Some(moment.deletion(timestamp.saturating_sub(1))),
-                cells: put(elements),
-            },
-            (CellOperation::PutElements(elements), true) => ColumnRecord::Elements {
-                deletion: None,
-                cells: put(elements),
-            },
-            (CellOperation::DeleteElements(paths), true) => ColumnRecord::Elements {
-                deletion: None,
-                cells: paths
-                    .iter()
-                    .map(|path| (path.clone(), tombstone.clone()))
-                    .collect(),
-            },
+                let deletion = moment.deletion(timestamp.saturating_sub(1));
+                put(Some(deletion), elements);
+            }
+            (CellOperation::PutElements(elements), true) => put(None, elements),
+            (CellOperation::DeleteElements(paths), true) => {
+                let paths = paths.iter();
+                gathered.put(*id, None, paths.map(|path| (path.clone(), tombstone())));
+            }
             _ => return Err(wrong()),
-        };
-        record.merge_column(*id, columns, &column.cql_type);
+        }
     }
-    Ok(record)
+    Ok(())
 }

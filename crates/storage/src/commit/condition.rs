@@ -1,9 +1,10 @@
 //! Checks the condition of a write against the rows that stand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use schema::ColumnId;
 
 use super::apply::Moment;
 use super::overlay::Overlay;
@@ -13,7 +14,7 @@ use crate::layout::{Schema, TableSchema};
 use crate::mutation::{
     CellChange, CellOperation, Change, Condition, PartitionMutation, RowPredicate, Write,
 };
-use crate::read::{Cell, Partition, Position, Row};
+use crate::read::{Cell, LiveCell, Partition, Position, Row};
 use crate::record::{Liveness, Record};
 
 /// The most bytes of rows that a condition may look at, unless it looks at one row alone.
@@ -25,8 +26,8 @@ pub(super) enum Checked {
     /// which are checked or written.
     Holds { floor: i64 },
     /// The condition fails. `standing` are the rows that
-    /// [`crate::mutation::WriteOutcome::NotApplied`] tells, and hold so many `bytes`.
-    Fails { standing: Vec<Row>, bytes: usize },
+    /// [`crate::mutation::WriteOutcome::NotApplied`] tells, and hold so many bytes of memory.
+    Fails { standing: Vec<Row>, held: usize },
 }
 
 /// Checks the condition of a write, all predicates of which must hold.
@@ -50,7 +51,7 @@ pub(super) fn check(
     }
     if !holds {
         return Ok(Checked::Fails {
-            bytes: found.bytes,
+            held: found.held,
             standing: found.standing(),
         });
     }
@@ -119,8 +120,12 @@ struct Found<'o> {
     static_row: Option<Row>,
     /// The live rows among those that were asked for, by their keys within the partition.
     rows: BTreeMap<Vec<u8>, Option<Row>>,
+    /// The columns that are looked at and shown; `None` for all.
+    columns: Option<&'o HashSet<ColumnId>>,
     /// The bytes of the live rows.
     bytes: usize,
+    /// The bytes of memory that the live rows take, elements of collections included.
+    held: usize,
     /// The greatest timestamp of all that is stored of the rows that were asked for; `i64::MIN` for
     /// none.
     newest: i64,
@@ -131,7 +136,7 @@ impl<'o> Found<'o> {
     fn new(
         overlay: &'o Overlay<'o>,
         schema: &'o Schema,
-        condition: &Condition,
+        condition: &'o Condition,
         moment: Moment,
     ) -> Result<Found<'o>, StorageError> {
         let table = schema.table(condition.table)?;
@@ -141,10 +146,11 @@ impl<'o> Found<'o> {
             deleted_to: i64::MIN,
             now_s: moment.told_s,
         };
+        let columns = condition.columns.as_ref();
         let shared = Arc::new(Partition {
             token,
             key: condition.partition_key.clone(),
-            static_cells: liveness.statics(&head, &table.live),
+            static_cells: liveness.statics_with(&head, &table.live, |id| is_wanted(columns, id)),
         });
         let position = Position(key::join(&partition, HEADER, &[])?.into());
         let static_row = (!shared.static_cells.is_empty()).then(|| Row {
@@ -161,7 +167,9 @@ impl<'o> Found<'o> {
             shared,
             static_row,
             rows: BTreeMap::new(),
+            columns,
             bytes: 0,
+            held: 0,
             newest: i64::MIN,
             moment,
         })
@@ -208,10 +216,19 @@ impl<'o> Found<'o> {
             deleted_to,
             now_s: self.moment.told_s,
         };
-        let Some(cells) = liveness.row(&record, &table.live) else {
+        let columns = self.columns;
+        let cells = liveness.row_with(&record, &table.live, |id| is_wanted(columns, id));
+        let Some(cells) = cells else {
             return Ok(None);
         };
-        self.bytes += cells.iter().map(|(_, cell)| size(cell)).sum::<usize>();
+        let bytes = cells.iter().map(|(_, cell)| size(cell)).sum::<usize>();
+        let elements = cells.iter().map(|(_, cell)| match cell {
+            Cell::Simple(_) => 0,
+            Cell::Elements(elements) => elements.len(),
+        });
+        let elements = elements.sum::<usize>();
+        self.bytes += bytes;
+        self.held += bytes + elements * size_of::<(Bytes, LiveCell)>();
         if self.bytes > BYTES_MAX && !self.rows.is_empty() {
             return Err(StorageError::Invalid(format!(
                 "The rows that the conditions of a batch look at hold more than {} MiB: make \
@@ -235,6 +252,11 @@ impl<'o> Found<'o> {
             false => rows,
         }
     }
+}
+
+/// Whether a column is looked at or shown.
+fn is_wanted(columns: Option<&HashSet<ColumnId>>, id: ColumnId) -> bool {
+    columns.is_none_or(|columns| columns.contains(&id))
 }
 
 /// Bytes of a live cell.

@@ -3,24 +3,133 @@
 //! counts nothing twice. As one thread commits all writes, no other sum comes between.
 //!
 //! A write sees its own earlier changes, so two updates of one counter in a batch both count. A
-//! deletion begins the counter anew from null, and the next update adds to 0.
+//! deletion begins the counter anew from null, and the next update adds to 0. Additions to one row
+//! are gathered up to the next deletion, so that the row is read and merged once for all of them.
 //!
 //! Whoever updates a counter never loses to what stands: each change gets a timestamp above those
 //! in the record. Only the deletion of a range, and that of a partition of many rows, keep the
 //! timestamp that they were given.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
 use schema::ColumnId;
 
-use super::apply::Moment;
+use super::apply::{Moment, RowChanges};
 use super::overlay::Overlay;
 use crate::StorageError;
+use crate::engine::SpaceId;
 use crate::layout::TableSchema;
 use crate::mutation::{CellChange, CellOperation, Change};
 use crate::read::Cell;
 use crate::record::{Liveness, Record};
+
+/// The additions to counters that a write has not carried out yet.
+#[derive(Default)]
+pub(super) struct Additions<'w> {
+    rows: Vec<Addition<'w>>,
+    /// The places in `rows`, by the clustering values; `None` for statics.
+    places: HashMap<(SpaceId, &'w [u8], Option<&'w [Bytes]>), usize>,
+}
+
+struct Addition<'w> {
+    table: &'w TableSchema,
+    partition: &'w [u8],
+    change: Change,
+}
+
+impl<'w> Additions<'w> {
+    /// Takes a change of a table of counters. Anything but additions is carried out at once, behind
+    /// the additions before it.
+    pub(super) fn take(
+        &mut self,
+        overlay: &mut Overlay<'_>,
+        table: &'w TableSchema,
+        partition: &'w [u8],
+        change: &'w Change,
+        moment: Moment,
+    ) -> Result<(), StorageError> {
+        let (row, cells, timestamp) = match change {
+            Change::Row {
+                clustering,
+                cells,
+                timestamp,
+                ..
+            } if adds_alone(cells) => (Some(&clustering[..]), cells, *timestamp),
+            Change::Static {
+                cells, timestamp, ..
+            } if adds_alone(cells) => (None, cells, *timestamp),
+            _ => {
+                self.carry_out(overlay, moment)?;
+                return carry_out(overlay, table, partition, change.clone(), moment);
+            }
+        };
+        match self.places.get(&(table.space, partition, row)) {
+            Some(at) => self.rows[*at].add(cells, timestamp),
+            None => {
+                let place = (table.space, partition, row);
+                self.places.insert(place, self.rows.len());
+                self.rows.push(Addition {
+                    table,
+                    partition,
+                    change: change.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries out the additions so far.
+    pub(super) fn carry_out(
+        &mut self,
+        overlay: &mut Overlay<'_>,
+        moment: Moment,
+    ) -> Result<(), StorageError> {
+        self.places.clear();
+        for Addition {
+            table,
+            partition,
+            change,
+        } in self.rows.drain(..)
+        {
+            carry_out(overlay, table, partition, change, moment)?;
+        }
+        Ok(())
+    }
+}
+
+impl Addition<'_> {
+    fn add(&mut self, more: &[CellChange], later: i64) {
+        if let Change::Row {
+            cells, timestamp, ..
+        }
+        | Change::Static {
+            cells, timestamp, ..
+        } = &mut self.change
+        {
+            cells.extend_from_slice(more);
+            *timestamp = later.max(*timestamp);
+        }
+    }
+}
+
+fn adds_alone(cells: &[CellChange]) -> bool {
+    let is_addition = |cell: &CellChange| matches!(cell.change, CellOperation::AddToCounter(_));
+    cells.iter().all(is_addition)
+}
+
+fn carry_out(
+    overlay: &mut Overlay<'_>,
+    table: &TableSchema,
+    partition: &[u8],
+    change: Change,
+    moment: Moment,
+) -> Result<(), StorageError> {
+    let change = resolve(overlay, table, partition, change, moment)?;
+    let mut rows = RowChanges::default();
+    rows.take(overlay, table, partition, &change, moment)?;
+    rows.apply(overlay, moment)
+}
 
 /// The part of a partition that a change is about, as the write finds it.
 struct Standing {
@@ -30,14 +139,13 @@ struct Standing {
 }
 
 /// Turns additions into sums, and raises the timestamp above those that stand.
-pub(super) fn resolve(
+fn resolve(
     overlay: &Overlay<'_>,
     table: &TableSchema,
     partition: &[u8],
-    change: &Change,
+    mut change: Change,
     moment: Moment,
 ) -> Result<Change, StorageError> {
-    let mut change = change.clone();
     match &mut change {
         Change::Row {
             clustering,
@@ -116,13 +224,12 @@ impl Standing {
                 row.unwrap_or_default()
             }
         };
-        let standing = |column: ColumnId| {
-            let total = live.iter().find_map(|(id, cell)| match cell {
-                Cell::Simple(cell) if *id == column => total_of(&cell.value),
-                _ => None,
-            });
-            total.unwrap_or(0)
-        };
+        let totals = live.iter().filter_map(|(id, cell)| match cell {
+            Cell::Simple(cell) => Some((*id, total_of(&cell.value)?)),
+            Cell::Elements(_) => None,
+        });
+        let totals: BTreeMap<ColumnId, i64> = totals.collect();
+        let standing = |column: ColumnId| totals.get(&column).copied().unwrap_or(0);
         // A change may add to one counter several times, and leaves one sum.
         let mut sums: BTreeMap<ColumnId, i64> = BTreeMap::new();
         cells.retain(|CellChange { column, change }| {

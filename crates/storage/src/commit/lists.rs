@@ -1,31 +1,27 @@
 //! Turns list operations by position or value into operations by path. Their meaning depends on the
-//! list as it stands when the write commits, and on the operations before them.
+//! list as it stands before the write, and on the operations before them in the same change.
+//!
+//! A write may have thousands of such operations on one list. So a list is read once for a write
+//! ([`List`]), and an operation finds its elements there without a pass over the others. A change
+//! that first adds elements to a list and then looks at it is another matter, and rare: it goes
+//! over the whole list for each such operation, up to a bound.
 
 use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
 use schema::{Column, ColumnId, ColumnKind};
 
-use super::apply::{Moment, cells_record};
+use super::apply::{CellTimes, Moment, gather};
 use super::overlay::Overlay;
 use crate::StorageError;
+use crate::engine::SpaceId;
 use crate::layout::TableSchema;
 use crate::mutation::{CellChange, CellOperation};
-use crate::read::{Cell, LiveCell};
-use crate::record::{ColumnRecord, Liveness, Record};
+use crate::record::{
+    CellRecord, ColumnRecord, Content, ContentView, Gathered, LiveElements, Liveness, Record, work,
+};
 
-/// A row or head as the write finds it.
-pub(super) struct Found {
-    pub record: Record,
-    pub liveness: Liveness,
-    pub kind: ColumnKind,
-}
-
-/// The elements that the operations of a write have looked at. Other writes wait meanwhile.
-#[derive(Default)]
-pub(super) struct Looks(usize);
-
-/// The most elements that the operations of a write look at. It takes a few tenths of a second.
+/// The most elements that the operations of a write look at one by one.
 const LOOKS_MAX: usize = 4 << 20;
 
 /// The times of a change.
@@ -34,6 +30,33 @@ pub(super) struct Times {
     pub timestamp: i64,
     pub ttl_s: Option<u32>,
     pub moment: Moment,
+}
+
+/// The place of a list: a row of a partition by its suffix, or its head.
+#[derive(Clone, Copy)]
+pub(super) struct ListRow<'a> {
+    pub table: &'a TableSchema,
+    pub partition: &'a [u8],
+    /// `None` for the head.
+    pub suffix: Option<&'a [u8]>,
+}
+
+/// The lists that a write has looked at.
+#[derive(Default)]
+pub(super) struct Lists {
+    known: HashMap<(SpaceId, Vec<u8>, Option<Vec<u8>>, ColumnId), List>,
+    /// The elements that operations have looked at one by one.
+    looks: usize,
+}
+
+/// A list as it stands before the write.
+struct List {
+    elements: LiveElements,
+    /// Which elements are left, while a change removes some.
+    left: Option<Left>,
+    /// The positions in the order of their values, once a second operation looks for values.
+    by_value: Option<Vec<u32>>,
+    was_searched: bool,
 }
 
 pub(super) fn needs_list(cells: &[CellChange]) -> bool {
@@ -49,142 +72,451 @@ fn is_by_list(cell: &CellChange) -> bool {
     )
 }
 
-/// Turns every operation into its form by path. As in Cassandra, each finds the list as those
-/// before it leave it.
-///
-/// # Errors
-/// A position that the list does not have, and too many looks.
-pub(super) fn resolve(
-    table: &TableSchema,
-    mut found: Found,
-    mut cells: Vec<CellChange>,
-    times: Times,
-    looks: &mut Looks,
-) -> Result<Vec<CellChange>, StorageError> {
-    // The place of the last operation on each column that has to see the list.
-    let last: HashMap<ColumnId, usize> = (cells.iter().enumerate())
-        .filter(|(_, cell)| is_by_list(cell))
-        .map(|(at, cell)| (cell.column, at))
-        .collect();
-    // A row with elements is alive by them, whatever else it has.
-    found.record.cells.retain(|(id, _)| last.contains_key(id));
-    let mut lists = Lists {
-        table,
-        found,
-        looks,
-    };
-    for (at, cell) in cells.iter_mut().enumerate() {
-        lists.turn_to_paths(cell)?;
-        if last.get(&cell.column).is_some_and(|last| *last > at) {
-            lists.carry_out(cell, times)?;
+impl Lists {
+    /// Turns every operation of a change into its form by path. As in Cassandra, each finds the
+    /// list as those before it in the same change leave it.
+    ///
+    /// # Errors
+    /// A position that the list does not have, and too many looks.
+    pub(super) fn resolve(
+        &mut self,
+        overlay: &Overlay<'_>,
+        of: ListRow<'_>,
+        mut cells: Vec<CellChange>,
+        times: Times,
+    ) -> Result<Vec<CellChange>, StorageError> {
+        // The place of the last operation on each column that has to see the list.
+        let last: HashMap<ColumnId, usize> = (cells.iter().enumerate())
+            .filter(|(_, cell)| is_by_list(cell))
+            .map(|(at, cell)| (cell.column, at))
+            .collect();
+        let mut states: HashMap<ColumnId, State> = HashMap::new();
+        let resolved = cells.iter_mut().enumerate().try_for_each(|(at, cell)| {
+            let Some(last) = last.get(&cell.column) else {
+                return Ok(());
+            };
+            let place = (
+                of.table.space,
+                of.partition.to_vec(),
+                of.suffix.map(<[u8]>::to_vec),
+                cell.column,
+            );
+            let list = match self.known.entry(place) {
+                std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
+                std::collections::hash_map::Entry::Vacant(vacant) => {
+                    vacant.insert(List::read(overlay, of, cell.column, times.moment)?)
+                }
+            };
+            let state = states.entry(cell.column).or_default();
+            let mut step = Step {
+                of,
+                list,
+                state,
+                times,
+                looks: &mut self.looks,
+                is_last: at >= *last,
+            };
+            step.resolve(cell)
+        });
+        // The next change finds the lists as they stand before the write.
+        for (column, state) in states {
+            let place = (
+                of.table.space,
+                of.partition.to_vec(),
+                of.suffix.map(<[u8]>::to_vec),
+                column,
+            );
+            if let Some(list) = self.known.get_mut(&place) {
+                list.restore(&state);
+            }
         }
+        resolved.map(|()| cells)
     }
-    Ok(cells)
 }
 
-/// The lists of a row or head, as the operations so far leave them.
-struct Lists<'a> {
-    table: &'a TableSchema,
-    found: Found,
-    looks: &'a mut Looks,
+/// The changes that a change has made to a list so far.
+#[derive(Default)]
+struct State {
+    /// The positions that are gone.
+    gone: HashSet<u32>,
+    /// The cells that have come in the place of others, by their positions.
+    set: HashMap<u32, CellRecord>,
+    /// All elements, once some have been added: the list is changed as a whole then.
+    whole: Option<Record>,
 }
 
-impl Lists<'_> {
-    fn turn_to_paths(&mut self, cell: &mut CellChange) -> Result<(), StorageError> {
+/// An operation of a change on a list.
+struct Step<'a> {
+    of: ListRow<'a>,
+    list: &'a mut List,
+    state: &'a mut State,
+    times: Times,
+    looks: &'a mut usize,
+    /// Whether no later operation of the change looks at the list.
+    is_last: bool,
+}
+
+impl Step<'_> {
+    fn resolve(&mut self, cell: &mut CellChange) -> Result<(), StorageError> {
         let column = cell.column;
-        cell.change = match &cell.change {
+        let before = std::mem::replace(&mut cell.change, CellOperation::Delete);
+        cell.change = match before {
             CellOperation::SetListIndex { index, value } => {
-                let path = self.path_at(column, *index, "set an element on")?;
-                CellOperation::PutElements(vec![(path, value.clone())])
+                let (position, path) = self.at(column, index, "set an element on")?;
+                if let Some(position) = position {
+                    self.put(position, &value);
+                }
+                CellOperation::PutElements(vec![(path, value)])
             }
             CellOperation::DeleteListIndex { index } => {
-                let path = self.path_at(column, *index, "delete an element from")?;
+                let (position, path) = self.at(column, index, "delete an element from")?;
+                if let Some(position) = position {
+                    self.remove(position);
+                }
                 CellOperation::DeleteElements(vec![path])
             }
             CellOperation::RemoveListValues(values) => {
-                let values: HashSet<&Bytes> = values.iter().collect();
-                let elements = self.elements(column)?.into_iter();
-                let removed = elements.filter(|(_, cell)| values.contains(&cell.value));
-                CellOperation::DeleteElements(removed.map(|(path, _)| path).collect())
+                CellOperation::DeleteElements(self.remove_values(column, &values)?)
             }
-            _ => return Ok(()),
+            // Elements that come or go by their paths.
+            other => {
+                if !self.is_last && self.state.whole.is_none() {
+                    self.state.whole = Some(self.whole(column)?);
+                }
+                other
+            }
         };
-        Ok(())
+        if self.is_last || self.state.whole.is_none() {
+            return Ok(());
+        }
+        self.merge(cell)
     }
 
-    fn carry_out(&mut self, cell: &CellChange, times: Times) -> Result<(), StorageError> {
-        self.look()?;
-        let Times {
-            timestamp,
-            ttl_s,
-            moment,
-        } = times;
-        let (kind, lifetime) = (self.found.kind, moment.lifetime(ttl_s));
-        let one = std::slice::from_ref(cell);
-        let change = cells_record(self.table, kind, one, timestamp, lifetime, moment)?;
-        (self.found.record).merge(change, |id| self.table.type_of(id));
-        Ok(())
-    }
-
-    fn path_at(
+    /// The position of the element that has an index now, and its path. No position is known once
+    /// the list is changed as a whole.
+    fn at(
         &mut self,
         column: ColumnId,
         index: u32,
         doing: &str,
-    ) -> Result<Bytes, StorageError> {
-        let mut elements = self.elements(column)?;
-        let size = elements.len();
+    ) -> Result<(Option<u32>, Bytes), StorageError> {
+        let whole = match &self.state.whole {
+            Some(_) => Some(self.elements(column)?),
+            None => None,
+        };
+        let size = match &whole {
+            Some(whole) => whole.len(),
+            None => self.list.elements.len() - self.state.gone.len(),
+        };
         if size == 0 {
-            let column = self.table.column(column);
+            let column = self.of.table.column(column);
             let name = column.map_or("", |column: &Column| &column.name);
             return Err(StorageError::Invalid(format!(
                 "Attempted to {doing} a list which is null (column {name})"
             )));
         }
-        if index as usize >= size {
-            return Err(StorageError::Invalid(format!(
+        let out_of_bound = || {
+            StorageError::Invalid(format!(
                 "List index {index} out of bound, list has size {size}"
-            )));
-        }
-        Ok(elements.swap_remove(index as usize).0)
-    }
-
-    fn elements(&mut self, column: ColumnId) -> Result<Vec<(Bytes, LiveCell)>, StorageError> {
-        self.look()?;
-        let Found {
-            record,
-            liveness,
-            kind,
-        } = &self.found;
-        let live = match kind {
-            ColumnKind::Static => liveness.statics(record, &self.table.live),
-            _ => (liveness.row(record, &self.table.live)).unwrap_or_default(),
+            ))
         };
-        let mut lists = live.into_iter().filter_map(|(id, cell)| match cell {
-            Cell::Elements(elements) if id == column => Some(elements),
-            _ => None,
-        });
-        Ok(lists.next().unwrap_or_default())
+        if index as usize >= size {
+            return Err(out_of_bound());
+        }
+        if let Some(whole) = whole {
+            let path = whole.path(index as usize).ok_or_else(out_of_bound)?;
+            return Ok((None, path));
+        }
+        let position = match &self.list.left {
+            Some(left) if !self.state.gone.is_empty() => left.position(index),
+            _ => index,
+        };
+        let path = self.list.elements.path(position as usize);
+        Ok((Some(position), path.ok_or_else(out_of_bound)?))
     }
 
-    /// Counts the cells of the lists, dead ones as well, which one step goes over.
-    fn look(&mut self) -> Result<(), StorageError> {
-        let cells = self
-            .found
-            .record
-            .cells
-            .iter()
-            .map(|(_, cells)| match cells {
-                ColumnRecord::Simple(_) => 1,
-                ColumnRecord::Elements { cells, .. } => cells.len(),
-            });
-        self.looks.0 += 1 + cells.sum::<usize>();
-        match self.looks.0 > LOOKS_MAX {
-            true => Err(StorageError::Invalid(format!(
-                "the operations on lists by position or value look at more than {LOOKS_MAX} elements: use fewer in a statement"
-            ))),
-            false => Ok(()),
+    /// Notes that a value comes in the place of an element, unless that one is newer.
+    fn put(&mut self, position: u32, value: &Bytes) {
+        if self.is_last {
+            return;
         }
+        let new = CellRecord {
+            timestamp: self.times.timestamp,
+            content: Content::Value {
+                value: value.clone(),
+                lifetime: self.times.moment.lifetime(self.times.ttl_s),
+            },
+        };
+        let old = match self.state.set.get(&position) {
+            Some(set) => Some(set.view()),
+            None => {
+                let element = self.list.elements.get(position as usize);
+                element.map(|element| element.cell)
+            }
+        };
+        if old.is_none_or(|old| new.view().wins_over(old)) {
+            self.state.set.insert(position, new);
+        }
+    }
+
+    /// Notes that an element goes, unless it is newer than the operation.
+    fn remove(&mut self, position: u32) {
+        if self.is_last {
+            return;
+        }
+        let stands_to = match self.state.set.get(&position) {
+            Some(set) => Some(set.timestamp),
+            None => {
+                let element = self.list.elements.get(position as usize);
+                element.map(|element| element.cell.timestamp)
+            }
+        };
+        if stands_to.is_none_or(|stands_to| stands_to <= self.times.timestamp)
+            && self.state.gone.insert(position)
+        {
+            let elements = self.list.elements.len();
+            let left = self.list.left.get_or_insert_with(|| Left::all(elements));
+            left.remove(position);
+        }
+    }
+
+    /// The paths of the elements that have one of these values now, in the order of the list. They
+    /// go.
+    fn remove_values(
+        &mut self,
+        column: ColumnId,
+        values: &[Bytes],
+    ) -> Result<Vec<Bytes>, StorageError> {
+        let values: HashSet<&[u8]> = values.iter().map(|value| &value[..]).collect();
+        if self.state.whole.is_some() {
+            let elements = self.elements(column)?;
+            let positions = 0..elements.len();
+            let wanted = positions.filter(|at| elements.has_value(*at, &values));
+            return Ok(wanted.filter_map(|at| elements.path(at)).collect());
+        }
+        let state = &mut *self.state;
+        let mut positions = self.list.with_values(&values);
+        work::count(state.set.len());
+        positions.retain(|at| !state.gone.contains(at) && !state.set.contains_key(at));
+        for (at, cell) in &state.set {
+            if !state.gone.contains(at)
+                && matches!(&cell.content, Content::Value { value, .. } if values.contains(&value[..]))
+            {
+                positions.push(*at);
+            }
+        }
+        *self.looks += state.set.len();
+        check_looks(*self.looks)?;
+        positions.sort_unstable();
+        for position in &positions {
+            self.remove(*position);
+        }
+        let elements = &self.list.elements;
+        let paths = positions.iter();
+        Ok(paths.filter_map(|at| elements.path(*at as usize)).collect())
+    }
+
+    /// The list as a record of its own, with the changes so far.
+    fn whole(&mut self, column: ColumnId) -> Result<Record, StorageError> {
+        let elements = self.list.elements.to_cells();
+        *self.looks += elements.len();
+        check_looks(*self.looks)?;
+        let state = &mut *self.state;
+        let cells = elements.into_iter().zip(0_u32..);
+        let cells = cells.filter(|(_, at)| !state.gone.contains(at));
+        let cells = cells.map(|((path, cell), at)| (path, state.set.remove(&at).unwrap_or(cell)));
+        let column = (
+            column,
+            ColumnRecord::Elements {
+                deletion: None,
+                cells: cells.collect(),
+            },
+        );
+        Ok(Record {
+            cells: vec![column],
+            ..Record::default()
+        })
+    }
+
+    /// The elements of the list that is changed as a whole.
+    fn elements(&mut self, column: ColumnId) -> Result<LiveElements, StorageError> {
+        let whole = self.state.whole.as_ref();
+        let liveness = Liveness {
+            deleted_to: i64::MIN,
+            now_s: self.times.moment.told_s,
+        };
+        let none = Record::default();
+        let live = &self.of.table.live;
+        let elements = liveness.elements(whole.unwrap_or(&none), live, column);
+        *self.looks += 1 + elements.len();
+        check_looks(*self.looks)?;
+        Ok(elements)
+    }
+
+    /// Merges an operation by path into the list that is changed as a whole.
+    fn merge(&mut self, cell: &CellChange) -> Result<(), StorageError> {
+        let table = self.of.table;
+        let Some(whole) = &mut self.state.whole else {
+            return Ok(());
+        };
+        let kind = match self.of.suffix {
+            Some(_) => ColumnKind::Regular,
+            None => ColumnKind::Static,
+        };
+        let mut gathered = Gathered::default();
+        let times = CellTimes {
+            timestamp: self.times.timestamp,
+            lifetime: self.times.moment.lifetime(self.times.ttl_s),
+            moment: self.times.moment,
+        };
+        gather(
+            &mut gathered,
+            table,
+            kind,
+            std::slice::from_ref(cell),
+            times,
+        )?;
+        let change = gathered.into_record(|id| table.type_of(id));
+        whole.merge(change, |id| table.type_of(id));
+        *self.looks += 1 + whole.column(cell.column).map_or(0, ColumnRecord::count);
+        check_looks(*self.looks)
+    }
+}
+
+impl List {
+    /// Reads a list of the row or head as it stands before the write.
+    fn read(
+        overlay: &Overlay<'_>,
+        of: ListRow<'_>,
+        column: ColumnId,
+        moment: Moment,
+    ) -> Result<List, StorageError> {
+        let (table, partition) = (of.table, of.partition);
+        let (record, liveness) = match of.suffix {
+            Some(suffix) => find_row(overlay, table, partition, suffix, moment.told_s)?,
+            None => {
+                let liveness = Liveness {
+                    deleted_to: i64::MIN,
+                    now_s: moment.told_s,
+                };
+                (overlay.head(table, partition)?, liveness)
+            }
+        };
+        Ok(List {
+            elements: liveness.elements(&record, &table.live, column),
+            left: None,
+            by_value: None,
+            was_searched: false,
+        })
+    }
+
+    /// The positions of the elements with these values.
+    fn with_values(&mut self, values: &HashSet<&[u8]>) -> Vec<u32> {
+        let elements = &self.elements;
+        let positions = 0..elements.len() as u32;
+        if !self.was_searched {
+            self.was_searched = true;
+            work::count(elements.len());
+            let wanted = positions.filter(|at| elements.has_value(*at as usize, values));
+            return wanted.collect();
+        }
+        let by_value = self.by_value.get_or_insert_with(|| {
+            work::count(elements.len());
+            let mut positions: Vec<u32> = positions.collect();
+            positions.sort_by_key(|at| elements.value(*at as usize));
+            positions
+        });
+        let mut found = Vec::new();
+        for &value in values {
+            let from = by_value.partition_point(|at| elements.value(*at as usize) < Some(value));
+            let same = by_value[from..].iter();
+            let same = same.take_while(|at| elements.value(**at as usize) == Some(value));
+            found.extend(same.copied());
+        }
+        work::count(found.len());
+        found
+    }
+
+    /// Takes back what a change has removed.
+    fn restore(&mut self, state: &State) {
+        if let Some(left) = &mut self.left {
+            for position in &state.gone {
+                left.put_back(*position);
+            }
+        }
+    }
+}
+
+impl LiveElements {
+    fn value(&self, position: usize) -> Option<&[u8]> {
+        match self.get(position)?.cell.content {
+            ContentView::Value { value, .. } => Some(value),
+            ContentView::Tombstone { .. } => None,
+        }
+    }
+
+    fn has_value(&self, position: usize, values: &HashSet<&[u8]>) -> bool {
+        self.value(position)
+            .is_some_and(|value| values.contains(value))
+    }
+}
+
+fn check_looks(looks: usize) -> Result<(), StorageError> {
+    match looks > LOOKS_MAX {
+        true => Err(StorageError::Invalid(format!(
+            "the operations on lists by position or value look at more than {LOOKS_MAX} elements: use fewer in a statement"
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// The elements of a list that are left, as a tree of sums (Fenwick): it finds the element with an
+/// index, and takes elements out and back, in steps as many as the bits of their number.
+struct Left {
+    /// The sums, from 1 on: that of `at` counts the elements behind `at` without its lowest bit, up
+    /// to `at`.
+    sums: Vec<u32>,
+}
+
+impl Left {
+    fn all(elements: usize) -> Left {
+        work::count(elements);
+        let sums = (0..=elements as u32).map(|at| at & at.wrapping_neg());
+        Left {
+            sums: sums.collect(),
+        }
+    }
+
+    fn remove(&mut self, position: u32) {
+        self.add(position, u32::MAX);
+    }
+
+    fn put_back(&mut self, position: u32) {
+        self.add(position, 1);
+    }
+
+    fn add(&mut self, position: u32, number: u32) {
+        let mut at = position as usize + 1;
+        while at < self.sums.len() {
+            self.sums[at] = self.sums[at].wrapping_add(number);
+            at += at & at.wrapping_neg();
+        }
+    }
+
+    /// The position of the element with an index among those that are left. There must be one.
+    fn position(&self, index: u32) -> u32 {
+        let (mut at, mut rest) = (0, index);
+        let mut step = self.sums.len().next_power_of_two();
+        while step > 0 {
+            if let Some(sum) = self.sums.get(at + step)
+                && *sum <= rest
+            {
+                at += step;
+                rest -= sum;
+            }
+            step /= 2;
+        }
+        at as u32
     }
 }
 
@@ -200,4 +532,29 @@ pub(super) fn find_row(
     let record = overlay.row(table, partition, suffix)?;
     let deleted_to = overlay.deleted_to(table, partition, &head, suffix)?;
     Ok((record, Liveness { deleted_to, now_s }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tree_finds_each_element_that_is_left() {
+        for elements in [1, 2, 3, 7, 8, 9, 100] {
+            let mut left = Left::all(elements);
+            let mut model: Vec<u32> = (0..elements as u32).collect();
+            let mut random = 7_usize;
+            while !model.is_empty() {
+                for (index, position) in model.iter().enumerate() {
+                    assert_eq!(left.position(index as u32), *position);
+                }
+                random = random
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                left.remove(model.remove((random >> 33) % model.len()));
+            }
+            (0..elements as u32).for_each(|position| left.put_back(position));
+            assert_eq!(left.position(elements as u32 - 1), elements as u32 - 1);
+        }
+    }
 }

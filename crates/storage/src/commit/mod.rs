@@ -13,6 +13,7 @@ mod building;
 mod condition;
 mod counters;
 mod derived;
+mod emptied;
 mod expiring;
 mod expiry;
 #[cfg(test)]
@@ -36,6 +37,7 @@ use std::time::Instant;
 
 use apply::Moment;
 use derived::Grown;
+use emptied::Emptied;
 use expiry::Expiry;
 use overlay::Changes;
 use room::{Growth, Looks};
@@ -51,7 +53,7 @@ use crate::engine::{Batch, SpaceId, Sync};
 use crate::layout::Schema;
 use crate::mutation::{Write, WriteOutcome};
 use crate::shared::Shared;
-use crate::{Durability, Health, StorageError};
+use crate::{Durability, Health, StorageError, record};
 
 pub(crate) use building::{Build, indexes as indexes_of_builds, load as load_builds};
 pub(crate) use expiring::load as load_expiring;
@@ -65,9 +67,12 @@ const BATCH_WRITES_MAX: usize = 1024;
 /// Bytes of writes after which a batch takes no more. The last write may exceed them.
 const BATCH_BYTES_MAX: usize = 8 << 20;
 
-/// Bytes of rows that refused writes show, after which a batch takes no more. The last write may
-/// exceed them.
-const BATCH_SHOWN_BYTES_MAX: usize = 64 << 20;
+/// The bounds of what the committer holds in memory ([`crate::StorageOptions`]).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub batch_bytes: usize,
+    pub write_rows_bytes: usize,
+}
 
 /// A request to the committer.
 pub(crate) enum Request {
@@ -128,6 +133,8 @@ pub(crate) struct Committer {
     retired: Vec<(SpaceId, Arc<()>)>,
     /// Deletions of partitions and ranges whose rows are still stored.
     sweeps: VecDeque<Sweep>,
+    /// The ranges that sweeps have emptied.
+    emptied: Emptied,
     /// Secondary indexes that lack entries of older rows.
     builds: Vec<Build>,
     /// The deletion of rows whose time has come.
@@ -136,6 +143,7 @@ pub(crate) struct Committer {
     looks: Looks,
     tasks: Registry,
     turns: Turns,
+    bounds: Bounds,
 }
 
 /// The work that was not done when the storage stopped.
@@ -159,17 +167,20 @@ impl Committer {
         unfinished: Unfinished,
         tasks: Registry,
         turns: Turns,
+        bounds: Bounds,
     ) -> Committer {
         Committer {
             shared,
             requests,
             retired: Vec::new(),
             sweeps: unfinished.sweeps.into(),
+            emptied: Emptied::default(),
             builds: unfinished.builds,
             expiry: Expiry::default(),
             looks: Looks::default(),
             tasks,
             turns,
+            bounds,
         }
     }
 
@@ -334,6 +345,7 @@ impl Committer {
                 self.take_builds(&new, builds);
                 // Steps that were not synced may be lost.
                 self.sweeps = sweeps.into();
+                self.emptied.clear();
                 self.count_sweeps();
                 self.expiry.begin_anew();
                 self.looks = Looks::default();
@@ -398,7 +410,7 @@ impl Committer {
         }
     }
 
-    /// Commits writes, in several batches if refused ones hold many bytes of rows.
+    /// Commits writes, in several batches if they take along many bytes of rows.
     async fn commit(&mut self, writes: Vec<PendingWrite>, turn: Turn) {
         let mut rest = VecDeque::from(writes);
         self.commit_batch(&mut rest, turn).await;
@@ -425,9 +437,10 @@ impl Committer {
         let mut derived_rows = Batch::new();
         let mut grown = Vec::new();
         let mut waiting = Vec::with_capacity(writes.len());
+        // Bytes of rows that refused writes show, and of log rows.
         let mut held = 0;
         let mut growth = Growth::default();
-        while held < BATCH_SHOWN_BYTES_MAX
+        while held + changes.bytes() < self.bounds.batch_bytes
             && let Some(PendingWrite {
                 write,
                 told_s,
@@ -437,7 +450,7 @@ impl Committer {
         {
             match self.prepare(&schema, &changes, write, moment.told(told_s), &mut growth) {
                 Ok(prepared) => {
-                    held += prepared.held;
+                    held += prepared.held + prepared.derived.bytes();
                     changes.absorb(prepared.changes);
                     derived_rows.extend(prepared.derived.batch);
                     grown.extend(prepared.derived.grown);
@@ -448,6 +461,9 @@ impl Committer {
                 }
             }
         }
+        let statistics = &self.shared.statistics;
+        let taken = (held + changes.bytes()) as u64;
+        (statistics.batch_bytes_peak).fetch_max(taken, Ordering::Relaxed);
         let result = self
             .commit_derived(changes, derived_rows, grown, turn)
             .await;
@@ -468,6 +484,8 @@ impl Committer {
     fn count_batch(&self, writes: usize, started: Instant) {
         let statistics = &self.shared.statistics;
         let micros = started.elapsed().as_micros() as u64;
+        let elements = record::work::take();
+        (statistics.elements_worked_on).fetch_add(elements, Ordering::Relaxed);
         statistics.batches.fetch_add(1, Ordering::Relaxed);
         statistics
             .writes
@@ -488,7 +506,8 @@ impl Committer {
     ) -> Result<write::Prepared, StorageError> {
         let (engine, gate) = (&self.shared.engine, &self.shared.gate);
         let is_deletion = !write.adds_cells();
-        let prepared = write::prepare(engine, schema, gate, batch, write, moment)?;
+        let rows_bytes = self.bounds.write_rows_bytes;
+        let prepared = write::prepare(engine, schema, gate, batch, write, moment, rows_bytes)?;
         self.admit(schema, batch, &prepared.changes, growth, is_deletion)?;
         Ok(prepared)
     }
@@ -524,6 +543,11 @@ impl Committer {
             .collect();
         let sweeps = std::mem::take(&mut changes.sweeps);
         let times = std::mem::take(&mut changes.times);
+        if !self.emptied.is_empty() {
+            let schema = self.shared.schema();
+            self.emptied
+                .note_written(&schema, changes.changed_records());
+        }
         let mut batch = changes.into_batch()?;
         batch.extend(sweeps.iter().map(Sweep::entry));
         batch.extend(expiring.iter().map(|table| expiring::entry(*table)));

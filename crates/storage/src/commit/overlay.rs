@@ -3,6 +3,7 @@
 //! Each write has an overlay of its own over the batch's. The batch takes it in if the write
 //! succeeds.
 
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
@@ -30,6 +31,8 @@ pub(super) struct Changes {
     pub(super) times: HashMap<SpaceId, Vec<Vec<u8>>>,
     /// The sweeps of new deletions of partitions and ranges.
     pub(super) sweeps: Vec<Sweep>,
+    /// Bytes of the changed records and entries, as they are written.
+    bytes: usize,
 }
 
 impl Changes {
@@ -46,8 +49,14 @@ impl Changes {
         })
     }
 
+    /// Bytes of the changed records and entries, as they are written.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Puts an entry of a secondary index, or removes it.
     pub(super) fn put_entry(&mut self, space: SpaceId, key: Vec<u8>, value: Option<Bytes>) {
+        self.bytes += key.len() + value.as_ref().map_or(0, Bytes::len);
         self.entries.entry(space).or_default().insert(key, value);
     }
 
@@ -85,8 +94,16 @@ impl Changes {
 
     /// Takes in the changes of a write.
     pub(super) fn absorb(&mut self, write: Changes) {
+        self.bytes += write.bytes;
         for (space, records) in write.records {
-            self.records.entry(space).or_default().extend(records);
+            let known = self.records.entry(space).or_default();
+            for (key, record) in records {
+                let bytes = key.len() + record.bytes();
+                self.bytes += bytes;
+                if let Some(replaced) = known.insert(key, record) {
+                    self.bytes = self.bytes.saturating_sub(replaced.bytes());
+                }
+            }
         }
         for (space, entries) in write.entries {
             self.entries.entry(space).or_default().extend(entries);
@@ -122,15 +139,49 @@ pub(super) struct Overlay<'a> {
     pub(super) engine: &'a Engine,
     pub(super) batch: &'a Changes,
     pub(super) write: Changes,
+    /// The records of the engine that the write has read: each is read once.
+    read: RefCell<HashMap<SpaceId, HashMap<Vec<u8>, Record>>>,
+    /// Bytes of the records in `read`, and their number.
+    read_bytes: Cell<usize>,
+    read_records: Cell<usize>,
+    /// The most that `read_bytes` may be, unless one record alone is read.
+    read_bytes_max: usize,
 }
 
 impl<'a> Overlay<'a> {
     pub(super) fn new(engine: &'a Engine, batch: &'a Changes) -> Overlay<'a> {
+        Overlay::bounded(engine, batch, usize::MAX)
+    }
+
+    /// A view for a write that may look at so many bytes of stored records.
+    pub(super) fn bounded(
+        engine: &'a Engine,
+        batch: &'a Changes,
+        read_bytes_max: usize,
+    ) -> Overlay<'a> {
         Overlay {
             engine,
             batch,
             write: Changes::default(),
+            read: RefCell::default(),
+            read_bytes: Cell::new(0),
+            read_records: Cell::new(0),
+            read_bytes_max,
         }
+    }
+
+    fn count_read(&self, bytes: usize) -> Result<(), StorageError> {
+        let all = self.read_bytes.get() + bytes;
+        self.read_bytes.set(all);
+        self.read_records.update(|before| before + 1);
+        if all > self.read_bytes_max && self.read_records.get() > 1 {
+            return Err(StorageError::Invalid(format!(
+                "The rows that a write changes or looks at hold more than {} MiB: make smaller \
+                 batches",
+                self.read_bytes_max >> 20
+            )));
+        }
+        Ok(())
     }
 
     /// The record under a key; an empty one if there is none.
@@ -146,13 +197,24 @@ impl<'a> Overlay<'a> {
         if let Some(record) = self.batch.record(space, key) {
             return Ok(record.clone());
         }
-        match self.engine.get(space, key)? {
-            Some(bytes) => record::decode(bytes),
-            None => Ok(Record::default()),
+        let mut read = self.read.borrow_mut();
+        let records = read.entry(space).or_default();
+        if let Some(record) = records.get(key) {
+            return Ok(record.clone());
         }
+        let record = match self.engine.get(space, key)? {
+            Some(bytes) => {
+                self.count_read(bytes.len())?;
+                record::decode_packed(bytes)?
+            }
+            None => Record::default(),
+        };
+        records.insert(key.to_vec(), record.clone());
+        Ok(record)
     }
 
-    pub(super) fn put(&mut self, space: SpaceId, key: Vec<u8>, record: Record) {
+    pub(super) fn put(&mut self, space: SpaceId, key: Vec<u8>, mut record: Record) {
+        record::pack(&mut record);
         self.write
             .records
             .entry(space)

@@ -1,16 +1,14 @@
 //! Resolves the mutations of a write against the state before it.
 
 use bytes::Bytes;
-use schema::ColumnKind;
 use value::token::Token;
 
 use super::apply::Moment;
-use super::lists::{self, Found, Looks, Times};
+use super::lists::{self, ListRow, Lists, Times};
 use super::overlay::Overlay;
 use crate::StorageError;
 use crate::layout::{Schema, TableSchema};
 use crate::mutation::{Change, PartitionMutation};
-use crate::record::Liveness;
 
 /// A mutation with its table and the place of its partition. Its changes name elements of lists by
 /// their paths, and have their final timestamps.
@@ -37,7 +35,7 @@ pub(super) fn resolve<'s>(
     mutation: PartitionMutation,
     floor: Option<i64>,
     moment: Moment,
-    looks: &mut Looks,
+    lists: &mut Lists,
 ) -> Result<ResolvedMutation<'s>, StorageError> {
     let table = schema.table(mutation.table)?;
     let (token, partition) = table.keys.partition(&mutation.partition_key)?;
@@ -60,15 +58,13 @@ pub(super) fn resolve<'s>(
                 *timestamp = raised(*timestamp);
                 if lists::needs_list(cells) {
                     let suffix = table.keys.clustering(clustering)?;
-                    let (record, liveness) =
-                        lists::find_row(overlay, table, &partition, &suffix, moment.told_s)?;
-                    let found = Found {
-                        record,
-                        liveness,
-                        kind: ColumnKind::Regular,
+                    let row = ListRow {
+                        table,
+                        partition: &partition,
+                        suffix: Some(&suffix),
                     };
                     let times = times(*timestamp, *ttl_s);
-                    *cells = lists::resolve(table, found, std::mem::take(cells), times, looks)?;
+                    *cells = lists.resolve(overlay, row, std::mem::take(cells), times)?;
                 }
             }
             Change::Static {
@@ -78,17 +74,13 @@ pub(super) fn resolve<'s>(
             } => {
                 *timestamp = raised(*timestamp);
                 if lists::needs_list(cells) {
-                    let head = overlay.head(table, &partition)?;
-                    let found = Found {
-                        record: head,
-                        liveness: Liveness {
-                            deleted_to: i64::MIN,
-                            now_s: moment.told_s,
-                        },
-                        kind: ColumnKind::Static,
+                    let head = ListRow {
+                        table,
+                        partition: &partition,
+                        suffix: None,
                     };
                     let times = times(*timestamp, *ttl_s);
-                    *cells = lists::resolve(table, found, std::mem::take(cells), times, looks)?;
+                    *cells = lists.resolve(overlay, head, std::mem::take(cells), times)?;
                 }
             }
             Change::DeleteRow { timestamp, .. } => *timestamp = raised(*timestamp),

@@ -11,6 +11,7 @@
 //! ```
 
 use std::ops::Bound;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::{Buf, Bytes};
@@ -30,6 +31,8 @@ const PREFIX: &[u8] = b"sweep/";
 const VERSION: u8 = 1;
 /// Rows that are looked at between two requests. That takes well under a millisecond.
 const ROWS_A_STEP: usize = 64;
+/// Bytes of rows after which a step looks at no more.
+const BYTES_A_STEP: usize = 1 << 20;
 
 /// A deletion to be swept.
 #[derive(Clone, Debug)]
@@ -164,19 +167,26 @@ impl Committer {
     }
 
     /// Does a step of a sweep. Returns whether the sweep is done.
-    fn sweep_step(&self, sweep: &mut Sweep) -> Result<bool, StorageError> {
-        let engine = &self.shared.engine;
-        let schema = self.shared.schema();
+    fn sweep_step(&mut self, sweep: &mut Sweep) -> Result<bool, StorageError> {
+        let shared = Arc::clone(&self.shared);
+        self.emptied
+            .shorten(sweep.space, &sweep.partition, &mut sweep.range);
+        let from = sweep.range.low.clone();
+        let engine = &shared.engine;
+        let schema = shared.schema();
         let table = schema
             .table(sweep.space.table())
             .ok()
             .filter(|table| table.space == sweep.space);
         let none = Changes::default();
         let mut overlay = Overlay::new(engine, &none);
-        let is_done = match table {
+        let Step { is_done, is_empty } = match table {
             Some(table) => step(engine, table, &mut overlay, sweep)?,
             // The table was dropped or emptied meanwhile.
-            None => true,
+            None => Step {
+                is_done: true,
+                is_empty: false,
+            },
         };
         overlay.derive_entries(&schema)?;
         let mut batch = overlay.write.into_batch()?;
@@ -185,10 +195,28 @@ impl Committer {
         }
         if !batch.is_empty() {
             // Not synced, as a step that a crash loses is done again.
-            engine.commit(batch, Sync::Kernel, self.shared.clock.now_micros())?;
+            engine.commit(batch, Sync::Kernel, shared.clock.now_micros())?;
+        }
+        let emptied = SuffixRange {
+            low: from,
+            high: match is_done {
+                true => sweep.range.high.clone(),
+                false => sweep.range.low.clone(),
+            },
+        };
+        match is_empty {
+            true => self.emptied.add(sweep.space, &sweep.partition, emptied),
+            false => self.emptied.forget(sweep.space, &sweep.partition),
         }
         Ok(is_done)
     }
+}
+
+/// The outcome of a step of a sweep.
+struct Step {
+    is_done: bool,
+    /// Whether no row is left among those that the step has looked at.
+    is_empty: bool,
 }
 
 fn step(
@@ -196,7 +224,7 @@ fn step(
     table: &TableSchema,
     overlay: &mut Overlay<'_>,
     sweep: &mut Sweep,
-) -> Result<bool, StorageError> {
+) -> Result<Step, StorageError> {
     let mut head = overlay.head(table, &sweep.partition)?;
     let bounds = (
         Bound::Included(key::bound(&sweep.partition, ROW, &sweep.range.low)),
@@ -205,8 +233,11 @@ fn step(
     let prefix = sweep.partition.len() + 1;
     let mut rows = engine.scan_at(&engine.snapshot()?, sweep.space, bounds)?;
     let mut range: Option<Interval> = None;
+    let mut is_empty = true;
+    let mut bytes = 0;
     for entry in rows.by_ref().take(ROWS_A_STEP) {
         let (key, value) = entry?;
+        bytes += value.len();
         let suffix = &key[prefix..];
         if head.has_ranges && !range.as_ref().is_some_and(|range| range.covers(suffix)) {
             range = overlay.range_over(table, &sweep.partition, suffix)?;
@@ -217,17 +248,26 @@ fn step(
             .map(|deletion| deletion.timestamp)
             .max();
         if let Some(deleted_to) = deleted_to {
-            let old = record::decode(value)?;
+            let old = record::decode_packed(value)?;
             let mut row = old.clone();
             row.apply_wider_deletion(deleted_to);
+            is_empty &= row.is_empty();
             if row != old {
                 overlay.put(table.space, key.to_vec(), row);
             }
+        } else {
+            is_empty = false;
         }
         sweep.range.low = [suffix, &[0]].concat();
+        if bytes > BYTES_A_STEP {
+            break;
+        }
     }
     if rows.next().is_some() {
-        return Ok(false);
+        return Ok(Step {
+            is_done: false,
+            is_empty,
+        });
     }
     if sweep.whole == SuffixRange::whole() && head.deletion == Some(sweep.deletion) {
         head.swept = true;
@@ -237,5 +277,8 @@ fn step(
         let new = ranges::mark_swept(&old, &sweep.whole, sweep.deletion);
         overlay.replace_ranges(table, &sweep.partition, old, new);
     }
-    Ok(true)
+    Ok(Step {
+        is_done: true,
+        is_empty,
+    })
 }

@@ -1,11 +1,11 @@
 //! Prepares one write: checks its condition, and makes its changes and its derived rows. So it does
 //! with the deletion of a row that has expired, which is a write of the storage's own.
 
-use super::apply::{self, Moment};
+use super::apply::{Moment, RowChanges};
 use super::condition::{self, Checked};
-use super::counters;
+use super::counters::Additions;
 use super::derived::{Derivation, DerivedRows, Grown};
-use super::lists::Looks;
+use super::lists::Lists;
 use super::overlay::{Changes, Overlay};
 use super::resolve::{ResolvedMutation, resolve};
 use crate::StorageError;
@@ -23,6 +23,7 @@ pub(super) struct Prepared {
     pub derived: DerivedRows,
 }
 
+/// Prepares a write. It may look at so many bytes of stored rows.
 pub(super) fn prepare(
     engine: &Engine,
     schema: &Schema,
@@ -30,15 +31,16 @@ pub(super) fn prepare(
     batch: &Changes,
     write: Write,
     moment: Moment,
+    rows_bytes: usize,
 ) -> Result<Prepared, StorageError> {
-    let overlay = Overlay::new(engine, batch);
+    let overlay = Overlay::bounded(engine, batch, rows_bytes);
     let floor = match &write.condition {
         Some(condition) => match condition::check(&overlay, schema, condition, &write, moment)? {
             Checked::Holds { floor } => Some(floor),
-            Checked::Fails { standing, bytes } => {
+            Checked::Fails { standing, held } => {
                 return Ok(Prepared {
                     outcome: WriteOutcome::NotApplied { standing },
-                    held: bytes,
+                    held,
                     changes: Changes::default(),
                     derived: DerivedRows {
                         batch: Batch::new(),
@@ -49,11 +51,11 @@ pub(super) fn prepare(
         },
         None => None,
     };
-    let mut looks = Looks::default();
+    let mut lists = Lists::default();
     let mutations = write
         .mutations
         .into_iter()
-        .map(|mutation| resolve(&overlay, schema, mutation, floor, moment, &mut looks))
+        .map(|mutation| resolve(&overlay, schema, mutation, floor, moment, &mut lists))
         .collect::<Result<Vec<_>, _>>()?;
     carry_out(overlay, schema, gate, &mutations, Origin::Client, moment)
 }
@@ -80,17 +82,19 @@ fn carry_out(
     moment: Moment,
 ) -> Result<Prepared, StorageError> {
     let derivation = Derivation::begin(mutations, origin, &overlay, moment)?;
+    let mut rows = RowChanges::default();
+    let mut additions = Additions::default();
     for mutation in mutations {
         let (table, partition) = (mutation.table, &mutation.partition[..]);
         for change in &mutation.changes {
-            if table.is_counter {
-                let change = counters::resolve(&overlay, table, partition, change, moment)?;
-                apply::apply(&mut overlay, table, partition, &change, moment)?;
-            } else {
-                apply::apply(&mut overlay, table, partition, change, moment)?;
+            match table.is_counter {
+                true => additions.take(&mut overlay, table, partition, change, moment)?,
+                false => rows.take(&mut overlay, table, partition, change, moment)?,
             }
         }
     }
+    additions.carry_out(&mut overlay, moment)?;
+    rows.apply(&mut overlay, moment)?;
     let derived = derivation.finish(schema, gate, &mut overlay, moment)?;
     Ok(Prepared {
         outcome: WriteOutcome::Applied,

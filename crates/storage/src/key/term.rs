@@ -57,11 +57,27 @@ impl TermCodec {
         values: impl IntoIterator<Item = &'v [u8]>,
     ) -> Result<Vec<u8>, StorageError> {
         let mut term = Vec::with_capacity(32);
+        self.write(values, &mut term)?;
+        Ok(term)
+    }
+
+    /// Writes the term of the values in the place of another one.
+    pub(crate) fn write<'v>(
+        &self,
+        values: impl IntoIterator<Item = &'v [u8]>,
+        term: &mut Vec<u8>,
+    ) -> Result<(), StorageError> {
+        term.clear();
         for (value, cql_type) in values.into_iter().zip(&self.types) {
-            self.append(&mut term, cql_type, value)?;
+            self.append(term, cql_type, value)?;
         }
         term.truncate(TERM_BYTES_MAX);
-        Ok(term)
+        Ok(())
+    }
+
+    /// Whether no other value than the one with this term, and its equals, has the term.
+    pub(crate) fn is_of_one_value(&self, term: &[u8]) -> bool {
+        self.analysis.is_plain() && term.len() < TERM_BYTES_MAX
     }
 
     fn append(

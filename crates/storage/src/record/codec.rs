@@ -22,12 +22,15 @@
 //! ```
 //!
 //! The base is the timestamp and lifetime of the marker, or of the first cell if there is no
-//! marker. Mostly a row is written whole, and then none of its cells repeats them.
+//! marker. Mostly a row is written whole, and then none of its cells repeats them. A large
+//! collection that was stored already gives the record its base, so that its bytes are the same
+//! again ([`super::packed`]).
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use schema::ColumnId;
 
-use super::{CellRecord, ColumnRecord, Content, Deletion, Lifetime, Marker, Record};
+use super::packed::Packed;
+use super::{CellRecord, CellView, ColumnRecord, ContentView, Deletion, Lifetime, Marker, Record};
 use crate::StorageError;
 use crate::read::Expiry;
 
@@ -53,13 +56,28 @@ mod stamp_flag {
     pub(super) const ELEMENTS: u8 = 0x40;
 }
 
-struct Base {
+/// The timestamp and lifetime that the stamps of a record leave out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Base {
     timestamp: i64,
     lifetime: Lifetime,
 }
 
+/// Bytes of a stored collection from which on it gives its record the base. Smaller ones are
+/// written again with the base that suits the record.
+const BASE_GIVEN_BYTES_MIN: usize = 4 << 10;
+
 impl Base {
     fn of(record: &Record) -> Base {
+        let packed = record.cells.iter().filter_map(|(_, column)| match column {
+            ColumnRecord::Packed { packed, .. } => Some(packed),
+            ColumnRecord::Simple(_) | ColumnRecord::Elements { .. } => None,
+        });
+        if let Some(largest) = packed.max_by_key(|packed| packed.stored().len())
+            && largest.stored().len() >= BASE_GIVEN_BYTES_MIN
+        {
+            return largest.base();
+        }
         if let Some(marker) = record.marker {
             return Base {
                 timestamp: marker.timestamp,
@@ -67,14 +85,15 @@ impl Base {
             };
         }
         let first = record.cells.iter().find_map(|(_, column)| match column {
-            ColumnRecord::Simple(cell) => Some(cell),
-            ColumnRecord::Elements { cells, .. } => cells.first().map(|(_, cell)| cell),
+            ColumnRecord::Simple(cell) => Some(cell.view()),
+            ColumnRecord::Elements { cells, .. } => cells.first().map(|(_, cell)| cell.view()),
+            ColumnRecord::Packed { packed, .. } => packed.iter().next().map(|first| first.cell),
         });
         Base {
             timestamp: first.map_or(0, |cell| cell.timestamp),
-            lifetime: first.and_then(|cell| match &cell.content {
-                Content::Value { lifetime, .. } => *lifetime,
-                Content::Tombstone { .. } => None,
+            lifetime: first.and_then(|cell| match cell.content {
+                ContentView::Value { lifetime, .. } => lifetime,
+                ContentView::Tombstone { .. } => None,
             }),
         }
     }
@@ -117,19 +136,21 @@ pub(crate) fn encode(record: &Record) -> Bytes {
     for (id, column) in &record.cells {
         put_varint(&mut out, u64::from(id.0));
         match column {
-            ColumnRecord::Simple(cell) => put_cell(&mut out, &base, cell),
+            ColumnRecord::Simple(cell) => put_cell(&mut out, &base, cell.view()),
             ColumnRecord::Elements { deletion, cells } => {
-                match deletion {
-                    Some(deletion) => {
-                        out.push(stamp_flag::ELEMENTS | stamp_flag::ELEMENTS_DELETION);
-                        put_deletion(&mut out, *deletion);
-                    }
-                    None => out.push(stamp_flag::ELEMENTS),
-                }
-                put_varint(&mut out, cells.len() as u64);
+                put_head(&mut out, *deletion, cells.len());
                 for (path, cell) in cells {
-                    put_bytes(&mut out, path);
-                    put_cell(&mut out, &base, cell);
+                    put_element(&mut out, &base, path, cell.view());
+                }
+            }
+            ColumnRecord::Packed { deletion, packed } => {
+                put_head(&mut out, *deletion, packed.len());
+                if packed.base() == base {
+                    out.extend_from_slice(packed.stored());
+                } else {
+                    for element in packed.iter() {
+                        put_element(&mut out, &base, element.path, element.cell);
+                    }
                 }
             }
         }
@@ -137,11 +158,56 @@ pub(crate) fn encode(record: &Record) -> Bytes {
     out.into()
 }
 
+/// Elements from which on a collection is packed as soon as it has changed.
+const PACKED_LEN_MIN: usize = 64;
+
+/// Packs the large collections of a record, as later changes of it merge into packed ones.
+pub(crate) fn pack(record: &mut Record) {
+    let is_large = |column: &ColumnRecord| match column {
+        ColumnRecord::Elements { cells, .. } => cells.len() >= PACKED_LEN_MIN,
+        ColumnRecord::Simple(_) | ColumnRecord::Packed { .. } => false,
+    };
+    if !record.cells.iter().any(|(_, column)| is_large(column)) {
+        return;
+    }
+    let base = Base::of(record);
+    for (_, column) in record
+        .cells
+        .iter_mut()
+        .filter(|(_, column)| is_large(column))
+    {
+        if let ColumnRecord::Elements { deletion, cells } = column {
+            *column = ColumnRecord::Packed {
+                deletion: *deletion,
+                packed: Packed::of(base, cells),
+            };
+        }
+    }
+}
+
+/// Begins a collection of so many elements.
+fn put_head(out: &mut Vec<u8>, deletion: Option<Deletion>, count: usize) {
+    match deletion {
+        Some(deletion) => {
+            out.push(stamp_flag::ELEMENTS | stamp_flag::ELEMENTS_DELETION);
+            put_deletion(out, deletion);
+        }
+        None => out.push(stamp_flag::ELEMENTS),
+    }
+    put_varint(out, count as u64);
+}
+
+/// Appends an element of a collection.
+pub(super) fn put_element(out: &mut Vec<u8>, base: &Base, path: &[u8], cell: CellView<'_>) {
+    put_bytes(out, path);
+    put_cell(out, base, cell);
+}
+
 /// The approximate size of an encoded record, so that the buffer seldom grows.
 fn encoded_size(record: &Record) -> usize {
-    let cell = |cell: &CellRecord| match &cell.content {
-        Content::Value { value, .. } => value.len() + 8,
-        Content::Tombstone { .. } => 16,
+    let cell = |cell: &CellRecord| match cell.view().content {
+        ContentView::Value { value, .. } => value.len() + 8,
+        ContentView::Tombstone { .. } => 16,
     };
     let cells: usize = record
         .cells
@@ -154,6 +220,7 @@ fn encoded_size(record: &Record) -> usize {
                     .map(|(path, one)| path.len() + 2 + cell(one))
                     .sum::<usize>()
             }
+            ColumnRecord::Packed { packed, .. } => 24 + packed.stored().len(),
         })
         .sum();
     32 + cells
@@ -179,18 +246,18 @@ fn stamp_flags(
     }
 }
 
-fn put_cell(out: &mut Vec<u8>, base: &Base, cell: &CellRecord) {
-    match &cell.content {
-        Content::Value { value, lifetime } => {
-            let (flags, own) = stamp_flags(base, cell.timestamp, *lifetime, false);
+fn put_cell(out: &mut Vec<u8>, base: &Base, cell: CellView<'_>) {
+    match cell.content {
+        ContentView::Value { value, lifetime } => {
+            let (flags, own) = stamp_flags(base, cell.timestamp, lifetime, false);
             out.push(flags);
             put_stamp(out, flags, cell.timestamp, own, 0);
             put_bytes(out, value);
         }
-        Content::Tombstone { local_s } => {
+        ContentView::Tombstone { local_s } => {
             let (flags, own) = stamp_flags(base, cell.timestamp, None, true);
             out.push(flags);
-            put_stamp(out, flags, cell.timestamp, own, *local_s);
+            put_stamp(out, flags, cell.timestamp, own, local_s);
         }
     }
 }
@@ -236,86 +303,127 @@ fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 
 /// Reads a record; its values share the memory of `bytes`.
 pub(crate) fn decode(bytes: Bytes) -> Result<Record, StorageError> {
-    let mut input = Input(bytes);
-    input.record().ok_or_else(|| {
+    read(&bytes, Form::Cells)
+}
+
+/// Reads a record whose collections stay in the bytes in which they are stored
+/// ([`ColumnRecord::Packed`]).
+pub(crate) fn decode_packed(bytes: Bytes) -> Result<Record, StorageError> {
+    read(&bytes, Form::Packed)
+}
+
+/// The form in which the elements of collections are read.
+#[derive(Clone, Copy)]
+enum Form {
+    Cells,
+    Packed,
+}
+
+fn read(bytes: &Bytes, form: Form) -> Result<Record, StorageError> {
+    let mut cursor = Cursor::new(bytes);
+    let record = record(bytes, &mut cursor, form).filter(|_| cursor.rest.is_empty());
+    record.ok_or_else(|| {
         StorageError::Corrupt("a stored row can't be read: its bytes are damaged".to_owned())
     })
 }
 
-struct Input(Bytes);
-
-impl Input {
-    fn record(&mut self) -> Option<Record> {
-        if self.byte()? != VERSION {
-            return None;
-        }
-        let flags = self.byte()?;
-        let base = Base {
-            timestamp: self.timestamp()?,
-            lifetime: match flags & record_flag::BASE_LIFETIME {
-                0 => None,
-                _ => Some(self.lifetime()?),
-            },
-        };
-        let mut record = Record {
-            has_ranges: flags & record_flag::HAS_RANGES != 0,
-            swept: flags & record_flag::SWEPT != 0,
-            ..Record::default()
-        };
-        if flags & record_flag::MARKER != 0 {
-            let flags = self.byte()?;
-            let (timestamp, _, lifetime) = self.stamp(flags, &base)?;
-            record.marker = Some(Marker {
-                timestamp,
-                lifetime,
-            });
-        }
-        if flags & record_flag::DELETION != 0 {
-            record.deletion = Some(self.deletion()?);
-        }
-        if flags & record_flag::CLUSTERING != 0 {
-            let count = self.count()?;
-            record.clustering = Some((0..count).map(|_| self.bytes()).collect::<Option<_>>()?);
-        }
-        let count = self.count()?;
-        record.cells.reserve_exact(count.min(RESERVED_MAX));
-        for _ in 0..count {
-            let id = ColumnId(u32::try_from(self.varint()?).ok()?);
-            let column = self.column(&base)?;
-            record.cells.push((id, column));
-        }
-        self.0.is_empty().then_some(record)
+fn record(whole: &Bytes, cursor: &mut Cursor<'_>, form: Form) -> Option<Record> {
+    if cursor.byte()? != VERSION {
+        return None;
     }
-
-    fn column(&mut self, base: &Base) -> Option<ColumnRecord> {
-        let flags = self.byte()?;
-        if flags & stamp_flag::ELEMENTS == 0 {
-            return self.cell(flags, base).map(ColumnRecord::Simple);
-        }
-        let deletion = match flags & stamp_flag::ELEMENTS_DELETION {
+    let flags = cursor.byte()?;
+    let base = Base {
+        timestamp: cursor.timestamp()?,
+        lifetime: match flags & record_flag::BASE_LIFETIME {
             0 => None,
-            _ => Some(self.deletion()?),
-        };
-        let count = self.count()?;
-        let mut cells = Vec::with_capacity(count.min(RESERVED_MAX));
-        for _ in 0..count {
-            let path = self.bytes()?;
-            let flags = self.byte()?;
-            cells.push((path, self.cell(flags, base)?));
+            _ => Some(cursor.lifetime()?),
+        },
+    };
+    let mut record = Record {
+        has_ranges: flags & record_flag::HAS_RANGES != 0,
+        swept: flags & record_flag::SWEPT != 0,
+        ..Record::default()
+    };
+    if flags & record_flag::MARKER != 0 {
+        let flags = cursor.byte()?;
+        let (timestamp, _, lifetime) = cursor.stamp(flags, &base)?;
+        record.marker = Some(Marker {
+            timestamp,
+            lifetime,
+        });
+    }
+    if flags & record_flag::DELETION != 0 {
+        record.deletion = Some(cursor.deletion()?);
+    }
+    if flags & record_flag::CLUSTERING != 0 {
+        let count = cursor.count()?;
+        let mut value = || Some(whole.slice_ref(cursor.bytes()?));
+        record.clustering = Some((0..count).map(|_| value()).collect::<Option<_>>()?);
+    }
+    let count = cursor.count()?;
+    record.cells.reserve_exact(count.min(RESERVED_MAX));
+    for _ in 0..count {
+        let id = ColumnId(u32::try_from(cursor.varint()?).ok()?);
+        record.cells.push((id, column(whole, cursor, base, form)?));
+    }
+    Some(record)
+}
+
+fn column(whole: &Bytes, cursor: &mut Cursor<'_>, base: Base, form: Form) -> Option<ColumnRecord> {
+    let flags = cursor.byte()?;
+    if flags & stamp_flag::ELEMENTS == 0 {
+        let cell = cursor.cell(flags, &base)?;
+        return Some(ColumnRecord::Simple(cell.to_owned(whole)));
+    }
+    let deletion = match flags & stamp_flag::ELEMENTS_DELETION {
+        0 => None,
+        _ => Some(cursor.deletion()?),
+    };
+    let count = cursor.count()?;
+    Some(match form {
+        Form::Packed => ColumnRecord::Packed {
+            deletion,
+            packed: Packed::read(base, whole, count, cursor)?,
+        },
+        Form::Cells => {
+            let mut cells = Vec::with_capacity(count.min(RESERVED_MAX));
+            for _ in 0..count {
+                let (path, cell) = cursor.element(&base)?;
+                cells.push((whole.slice_ref(path), cell.to_owned(whole)));
+            }
+            ColumnRecord::Elements { deletion, cells }
         }
-        Some(ColumnRecord::Elements { deletion, cells })
+    })
+}
+
+/// Reads stored bytes from their beginning on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cursor<'a> {
+    pub(super) rest: &'a [u8],
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Cursor<'a> {
+        Cursor { rest: bytes }
     }
 
-    fn cell(&mut self, flags: u8, base: &Base) -> Option<CellRecord> {
+    /// Reads an element of a collection: its path and its cell.
+    pub(super) fn element(&mut self, base: &Base) -> Option<(&'a [u8], CellView<'a>)> {
+        let path = self.bytes()?;
+        let flags = self.byte()?;
+        Some((path, self.cell(flags, base)?))
+    }
+
+    fn cell(&mut self, flags: u8, base: &Base) -> Option<CellView<'a>> {
         let (timestamp, local_s, lifetime) = self.stamp(flags, base)?;
         let content = match local_s {
-            Some(local_s) => Content::Tombstone { local_s },
-            None => Content::Value {
+            Some(local_s) => ContentView::Tombstone { local_s },
+            None => ContentView::Value {
                 value: self.bytes()?,
                 lifetime,
             },
         };
-        Some(CellRecord { timestamp, content })
+        Some(CellView { timestamp, content })
     }
 
     fn stamp(&mut self, flags: u8, base: &Base) -> Option<(i64, Option<i64>, Lifetime)> {
@@ -336,15 +444,15 @@ impl Input {
     }
 
     fn byte(&mut self) -> Option<u8> {
-        let byte = *self.0.first()?;
-        self.0.advance(1);
-        Some(byte)
+        let (byte, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(*byte)
     }
 
     fn timestamp(&mut self) -> Option<i64> {
-        let bytes = *self.0.first_chunk::<8>()?;
-        self.0.advance(8);
-        Some(i64::from_be_bytes(bytes))
+        let (bytes, rest) = self.rest.split_first_chunk::<8>()?;
+        self.rest = rest;
+        Some(i64::from_be_bytes(*bytes))
     }
 
     fn deletion(&mut self) -> Option<Deletion> {
@@ -365,12 +473,14 @@ impl Input {
     /// damage.
     fn count(&mut self) -> Option<usize> {
         let count = usize::try_from(self.varint()?).ok()?;
-        (count <= self.0.len()).then_some(count)
+        (count <= self.rest.len()).then_some(count)
     }
 
-    fn bytes(&mut self) -> Option<Bytes> {
+    fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = self.count()?;
-        Some(self.0.split_to(length))
+        let (bytes, rest) = self.rest.split_at_checked(length)?;
+        self.rest = rest;
+        Some(bytes)
     }
 
     fn signed(&mut self) -> Option<i64> {
@@ -396,6 +506,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
+    use super::super::Content;
     use super::*;
 
     fn lifetimes() -> impl Strategy<Value = Lifetime> {
@@ -470,6 +581,22 @@ mod tests {
         }
 
         #[test]
+        fn a_record_whose_collections_stay_packed_is_the_same(record in records()) {
+            let stored = encode(&record);
+            let packed = decode_packed(stored.clone()).unwrap();
+            prop_assert_eq!(packed.newest(), record.newest());
+            prop_assert_eq!(packed.bytes(), record.bytes());
+            prop_assert_eq!(encode(&packed), stored);
+            // With another base, the bytes of the collections are written again.
+            let other = Record {
+                marker: Some(Marker { timestamp: 3, lifetime: None }),
+                ..packed
+            };
+            let expected = Record { marker: other.marker, ..record };
+            prop_assert_eq!(decode(encode(&other)).unwrap(), expected);
+        }
+
+        #[test]
         fn damaged_records_are_errors(
             record in records(),
             at in any::<prop::sample::Index>(),
@@ -481,7 +608,9 @@ mod tests {
             let at = at.index(bytes.len());
             bytes[at] = byte;
             // The result is another record or an error, but no panic.
-            let _ = decode(bytes.into());
+            let bytes = Bytes::from(bytes);
+            let read = decode(bytes.clone());
+            prop_assert_eq!(decode_packed(bytes).is_ok(), read.is_ok());
         }
 
         #[test]

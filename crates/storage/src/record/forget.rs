@@ -3,14 +3,14 @@
 //! A record holds nothing that its own tombstones cover, so dropping a tombstone brings nothing
 //! back. A tombstone is kept only for late writes with an older timestamp.
 
-use super::{CellRecord, ColumnRecord, Content, Deletion, Record};
+use super::{CellView, ColumnRecord, ContentView, Deletion, Record};
 
-impl CellRecord {
+impl CellView<'_> {
     /// Whether the cell was dead at that second.
-    fn died_by(&self, second: i64) -> bool {
+    pub(super) fn died_by(&self, second: i64) -> bool {
         match &self.content {
-            Content::Value { lifetime, .. } => super::is_expired(lifetime, second),
-            Content::Tombstone { local_s } => *local_s <= second,
+            ContentView::Value { lifetime, .. } => super::is_expired(lifetime, second),
+            ContentView::Tombstone { local_s } => *local_s <= second,
         }
     }
 }
@@ -52,16 +52,21 @@ impl Record {
         let mut changed = false;
         self.cells.retain_mut(|(_, column)| match column {
             ColumnRecord::Simple(cell) => {
-                let dead = cell.died_by(before_s);
+                let dead = cell.view().died_by(before_s);
                 changed |= dead;
                 !dead
             }
             ColumnRecord::Elements { deletion, cells } => {
                 let count = cells.len();
-                cells.retain(|(_, cell)| !cell.died_by(before_s));
+                cells.retain(|(_, cell)| !cell.view().died_by(before_s));
                 changed |= cells.len() < count;
                 changed |= forget_deletion(deletion, before_s);
                 deletion.is_some() || !cells.is_empty()
+            }
+            ColumnRecord::Packed { deletion, packed } => {
+                changed |= packed.forget(before_s);
+                changed |= forget_deletion(deletion, before_s);
+                deletion.is_some() || packed.len() > 0
             }
         });
         changed

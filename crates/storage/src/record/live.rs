@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use schema::{Column, ColumnId, ColumnKind, Table};
 
-use super::{CellRecord, ColumnRecord, Content, Record, is_expired};
+use super::{
+    CellRecord, CellView, ColumnRecord, Content, ContentView, Element, Packed, Record, is_expired,
+};
 use crate::read::{Cell, LiveCell};
 
 /// The columns that exist, by id. Cells of dropped columns are hidden.
@@ -69,7 +71,66 @@ pub(crate) struct Found {
     pub tombstones: u64,
 }
 
+/// The live elements of a collection, found by their positions.
+pub(crate) struct LiveElements {
+    packed: Packed,
+    /// The place at which each live element begins.
+    places: Vec<u32>,
+}
+
+impl LiveElements {
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The element at a position; `None` behind the last.
+    pub(crate) fn get(&self, position: usize) -> Option<Element<'_>> {
+        self.packed.at(*self.places.get(position)? as usize)
+    }
+
+    /// The path at a position.
+    pub(crate) fn path(&self, position: usize) -> Option<Bytes> {
+        Some(self.packed.share(self.get(position)?.path))
+    }
+
+    /// All elements in their order, each by itself.
+    pub(crate) fn to_cells(&self) -> Vec<(Bytes, CellRecord)> {
+        let elements = (0..self.len()).filter_map(|position| self.get(position));
+        let elements = elements.map(|element| self.packed.copy(element));
+        elements.collect()
+    }
+}
+
 impl Liveness {
+    /// The live elements of a column of a row or head.
+    pub(crate) fn elements(
+        &self,
+        record: &Record,
+        columns: &LiveColumns,
+        id: ColumnId,
+    ) -> LiveElements {
+        let regular = columns.regular.get(&id);
+        let live = regular.or_else(|| columns.statics.get(&id));
+        let found = live.zip(record.column(id)).and_then(|(live, column)| {
+            let (deletion, packed) = column.to_packed()?;
+            let deleted_to = self.deleted_in(record).max(live.dropped_to);
+            Some((
+                deletion.map_or(deleted_to, |d| deleted_to.max(d.timestamp)),
+                packed,
+            ))
+        });
+        let (deleted_to, packed) = found.unwrap_or_default();
+        let live = packed.places(|cell| {
+            cell.timestamp > deleted_to
+                && matches!(cell.content, ContentView::Value { lifetime, .. }
+                    if !is_expired(&lifetime, self.now_s))
+        });
+        LiveElements {
+            places: live,
+            packed,
+        }
+    }
+
     fn cell(&self, deleted_to: i64, cell: CellRecord) -> Option<LiveCell> {
         if cell.timestamp <= deleted_to {
             return None;
@@ -99,7 +160,32 @@ impl Liveness {
                     .collect();
                 (!live.is_empty()).then_some(Cell::Elements(live))
             }
+            ColumnRecord::Packed { deletion, packed } if multi_cell => {
+                let deleted_to = deletion.map_or(deleted_to, |d| deleted_to.max(d.timestamp));
+                let cells = packed.unpack().into_iter();
+                let live: Vec<_> = cells
+                    .filter_map(|(path, cell)| Some((path, self.cell(deleted_to, cell)?)))
+                    .collect();
+                (!live.is_empty()).then_some(Cell::Elements(live))
+            }
             _ => None,
+        }
+    }
+
+    /// Whether [`Liveness::column`] finds something.
+    fn is_alive(&self, deleted_to: i64, column: &ColumnRecord, multi_cell: bool) -> bool {
+        let lives = |cell: CellView<'_>| {
+            cell.timestamp > deleted_to
+                && matches!(cell.content, ContentView::Value { lifetime, .. }
+                    if !is_expired(&lifetime, self.now_s))
+        };
+        match column {
+            ColumnRecord::Simple(cell) => !multi_cell && lives(cell.view()),
+            ColumnRecord::Elements { deletion, .. } | ColumnRecord::Packed { deletion, .. } => {
+                let is_covered = |timestamp| deletion.is_some_and(|d| timestamp <= d.timestamp);
+                let mut elements = column.elements();
+                multi_cell && elements.any(|of| lives(of.cell) && !is_covered(of.cell.timestamp))
+            }
         }
     }
 
@@ -160,6 +246,11 @@ impl Liveness {
             ColumnRecord::Elements { cells, .. } => {
                 cells.iter().filter(|(_, cell)| is_dead(cell)).count()
             }
+            ColumnRecord::Packed { packed, .. } if packed.lives_at(self.now_s) => 0,
+            ColumnRecord::Packed { packed, .. } => {
+                let cells = packed.unpack();
+                cells.iter().filter(|(_, cell)| is_dead(cell)).count()
+            }
         });
         cells.sum::<usize>() as u64
     }
@@ -170,7 +261,78 @@ impl Liveness {
         record: &Record,
         columns: &LiveColumns,
     ) -> Option<Vec<(ColumnId, Cell)>> {
-        self.find(record.clone(), columns).cells
+        self.row_with(record, columns, |_| true)
+    }
+
+    /// The live cells of the wanted columns of a row; `None` if the row is dead. Other columns are
+    /// not read beyond the first cell that lives.
+    pub(crate) fn row_with(
+        &self,
+        record: &Record,
+        columns: &LiveColumns,
+        is_wanted: impl Fn(ColumnId) -> bool,
+    ) -> Option<Vec<(ColumnId, Cell)>> {
+        let deleted_to = self.deleted_in(record);
+        let marked = record.marker.is_some_and(|marker| {
+            marker.timestamp > deleted_to && !is_expired(&marker.lifetime, self.now_s)
+        });
+        let cells = self.wanted_cells(deleted_to, record, &columns.regular, &is_wanted);
+        let is_alive = marked
+            || !cells.is_empty()
+            || self.has_others(deleted_to, record, &columns.regular, is_wanted);
+        is_alive.then_some(cells)
+    }
+
+    /// The live cells of the wanted static columns of a partition's head; `None` if no static cell
+    /// lives.
+    pub(crate) fn static_row_with(
+        &self,
+        head: &Record,
+        columns: &LiveColumns,
+        is_wanted: impl Fn(ColumnId) -> bool,
+    ) -> Option<Vec<(ColumnId, Cell)>> {
+        let deleted_to = self.deleted_in(head);
+        let cells = self.wanted_cells(deleted_to, head, &columns.statics, &is_wanted);
+        let is_alive =
+            !cells.is_empty() || self.has_others(deleted_to, head, &columns.statics, is_wanted);
+        is_alive.then_some(cells)
+    }
+
+    /// Whether a cell of another column than the wanted ones lives.
+    fn has_others(
+        &self,
+        deleted_to: i64,
+        record: &Record,
+        columns: &BTreeMap<ColumnId, LiveColumn>,
+        is_wanted: impl Fn(ColumnId) -> bool,
+    ) -> bool {
+        let mut others = record.cells.iter().filter(|(id, _)| !is_wanted(*id));
+        others.any(|(id, column)| {
+            columns.get(id).is_some_and(|live| {
+                self.is_alive(deleted_to.max(live.dropped_to), column, live.multi_cell)
+            })
+        })
+    }
+
+    fn wanted_cells(
+        &self,
+        deleted_to: i64,
+        record: &Record,
+        columns: &BTreeMap<ColumnId, LiveColumn>,
+        is_wanted: impl Fn(ColumnId) -> bool,
+    ) -> Vec<(ColumnId, Cell)> {
+        let wanted = record.cells.iter().filter(|(id, _)| is_wanted(*id));
+        self.cells(deleted_to, wanted.cloned().collect(), columns)
+    }
+
+    /// The live cells of the wanted static columns of a partition's head.
+    pub(crate) fn statics_with(
+        &self,
+        head: &Record,
+        columns: &LiveColumns,
+        is_wanted: impl Fn(ColumnId) -> bool,
+    ) -> Vec<(ColumnId, Cell)> {
+        self.wanted_cells(self.deleted_in(head), head, &columns.statics, is_wanted)
     }
 
     /// The live static cells of a partition's head.

@@ -12,10 +12,10 @@ use bytes::Bytes;
 use schema::ColumnId;
 use value::CqlType;
 
-use super::{CellRecord, ColumnRecord, Content, Deletion, Marker, Record};
+use super::{CellRecord, CellView, ColumnRecord, ContentView, Deletion, Marker, Record, work};
 
-impl CellRecord {
-    fn wins_over(&self, other: &CellRecord) -> bool {
+impl CellView<'_> {
+    pub(crate) fn wins_over(&self, other: CellView<'_>) -> bool {
         self.timestamp
             .cmp(&other.timestamp)
             .then_with(|| self.content.rank(&other.content))
@@ -23,29 +23,29 @@ impl CellRecord {
     }
 }
 
-impl Content {
+impl ContentView<'_> {
     /// The time at which the cell dies or died, in seconds since the epoch; `None` if it lives for
     /// ever.
     fn death(&self) -> Option<i64> {
         match self {
-            Content::Value { lifetime, .. } => lifetime.map(|expiry| expiry.at_s),
-            Content::Tombstone { local_s } => Some(*local_s),
+            ContentView::Value { lifetime, .. } => lifetime.map(|expiry| expiry.at_s),
+            ContentView::Tombstone { local_s } => Some(*local_s),
         }
     }
 
     fn value(&self) -> &[u8] {
         match self {
-            Content::Value { value, .. } => value,
-            Content::Tombstone { .. } => &[],
+            ContentView::Value { value, .. } => value,
+            ContentView::Tombstone { .. } => &[],
         }
     }
 
     fn is_tombstone(&self) -> bool {
-        matches!(self, Content::Tombstone { .. })
+        matches!(self, ContentView::Tombstone { .. })
     }
 
     /// `Greater` if this content wins over the other at equal timestamps.
-    fn rank(&self, other: &Content) -> Ordering {
+    fn rank(&self, other: &ContentView<'_>) -> Ordering {
         (self.death().is_some().cmp(&other.death().is_some()))
             .then(self.is_tombstone().cmp(&other.is_tombstone()))
             .then(self.death().cmp(&other.death()))
@@ -53,8 +53,17 @@ impl Content {
     }
 }
 
+impl CellRecord {
+    /// Takes the other cell in its place if that one wins.
+    pub(super) fn merge(&mut self, other: CellRecord) {
+        if other.view().wins_over(self.view()) {
+            *self = other;
+        }
+    }
+}
+
 impl Marker {
-    fn supersedes(&self, other: &Marker) -> bool {
+    pub(super) fn supersedes(&self, other: &Marker) -> bool {
         self.timestamp
             .cmp(&other.timestamp)
             .then_with(|| {
@@ -94,47 +103,41 @@ impl Record {
             self.clustering = clustering;
         }
         self.has_ranges |= has_ranges;
-        for (id, column) in cells {
-            if let Some(cql_type) = type_of(id) {
-                self.merge_column(id, column, cql_type);
-            }
-        }
+        self.merge_cells(cells, type_of);
         if let Some(deletion) = self.deletion {
             self.apply_deletion(deletion.timestamp);
         }
     }
 
-    /// Merges one column of a change into the record. Deletions of the row are not looked at.
-    pub(crate) fn merge_column(&mut self, id: ColumnId, column: ColumnRecord, cql_type: &CqlType) {
-        match self.cells.binary_search_by_key(&id, |(id, _)| *id) {
-            Ok(at) => merge_columns(&mut self.cells[at].1, column, cql_type),
-            Err(at) => {
-                let mut first = match column {
-                    ColumnRecord::Simple(_) => column,
-                    // Merged into an empty column, so that its cells come in order and without
-                    // repeats.
-                    ColumnRecord::Elements { deletion, cells } => {
-                        let mut first = ColumnRecord::Elements {
-                            deletion,
-                            cells: Vec::with_capacity(cells.len()),
-                        };
-                        let all = ColumnRecord::Elements {
-                            deletion: None,
-                            cells,
-                        };
-                        merge_columns(&mut first, all, cql_type);
-                        first
-                    }
-                };
-                if let ColumnRecord::Elements { deletion, cells } = &mut first
-                    && cells.is_empty()
-                    && deletion.is_none()
-                {
-                    return;
+    /// Merges columns, which are in the order of their ids, in one pass.
+    fn merge_cells<'t>(
+        &mut self,
+        new: Vec<(ColumnId, ColumnRecord)>,
+        type_of: impl Fn(ColumnId) -> Option<&'t CqlType>,
+    ) {
+        work::count(self.cells.len() + new.len());
+        let mut old = std::mem::take(&mut self.cells).into_iter().peekable();
+        self.cells.reserve_exact(old.len() + new.len());
+        for (id, column) in new {
+            let Some(cql_type) = type_of(id) else {
+                continue;
+            };
+            while let Some(before) = old.next_if(|(other, _)| *other < id) {
+                self.cells.push(before);
+            }
+            match old.next_if(|(other, _)| *other == id) {
+                Some((_, mut merged)) => {
+                    merge_columns(&mut merged, column, cql_type);
+                    self.cells.push((id, merged));
                 }
-                self.cells.insert(at, (id, first));
+                None => {
+                    if let Some(first) = first(column, cql_type) {
+                        self.cells.push((id, first));
+                    }
+                }
             }
         }
+        self.cells.extend(old);
     }
 
     /// Drops the marker, the cells and the collections' deletions that a deletion of the row, or of
@@ -155,6 +158,13 @@ impl Record {
                 }
                 deletion.is_some() || !cells.is_empty()
             }
+            ColumnRecord::Packed { deletion, packed } => {
+                packed.drop_to(timestamp);
+                if deletion.is_some_and(|deletion| deletion.timestamp <= timestamp) {
+                    *deletion = None;
+                }
+                deletion.is_some() || packed.len() > 0
+            }
         });
     }
 
@@ -172,7 +182,7 @@ impl Record {
 }
 
 /// Takes the new deletion if it wins. Returns whether it does.
-fn merge_deletion(old: &mut Option<Deletion>, new: Deletion) -> bool {
+pub(super) fn merge_deletion(old: &mut Option<Deletion>, new: Deletion) -> bool {
     let wins = old.is_none_or(|old| new.supersedes(&old));
     if wins {
         *old = Some(new);
@@ -180,29 +190,62 @@ fn merge_deletion(old: &mut Option<Deletion>, new: Deletion) -> bool {
     wins
 }
 
-fn merge_columns(old: &mut ColumnRecord, new: ColumnRecord, cql_type: &CqlType) {
-    match (old, new) {
-        (ColumnRecord::Simple(old), ColumnRecord::Simple(new)) => {
-            if new.wins_over(old) {
-                *old = new;
-            }
+/// The first content of a column; `None` if it says nothing.
+fn first(column: ColumnRecord, cql_type: &CqlType) -> Option<ColumnRecord> {
+    match column {
+        ColumnRecord::Elements { deletion, cells } => {
+            let mut cells = in_order(cells, cql_type.path_type());
+            drop_covered(&mut cells, deletion);
+            let says_something = deletion.is_some() || !cells.is_empty();
+            says_something.then_some(ColumnRecord::Elements { deletion, cells })
         }
+        other => Some(other),
+    }
+}
+
+fn merge_columns(old: &mut ColumnRecord, new: ColumnRecord, cql_type: &CqlType) {
+    let path_type = cql_type.path_type();
+    match (&mut *old, new) {
+        (ColumnRecord::Simple(old), ColumnRecord::Simple(new)) => old.merge(new),
         (
             ColumnRecord::Elements { deletion, cells },
             ColumnRecord::Elements {
                 deletion: new_deletion,
-                cells: new_cells,
+                cells: new,
             },
         ) => {
             if let Some(new_deletion) = new_deletion {
                 merge_deletion(deletion, new_deletion);
             }
-            let path_type = cql_type.path_type();
-            for (path, cell) in new_cells {
-                merge_element(cells, path, cell, path_type);
+            // What the deletion covers goes first: mostly it is all that is there.
+            drop_covered(cells, *deletion);
+            let mut new = in_order(new, path_type);
+            drop_covered(&mut new, *deletion);
+            merge_elements(cells, new, path_type);
+        }
+        (
+            ColumnRecord::Packed { deletion, packed },
+            ColumnRecord::Elements {
+                deletion: new_deletion,
+                cells: new,
+            },
+        ) => {
+            if let Some(new_deletion) = new_deletion {
+                merge_deletion(deletion, new_deletion);
             }
+            let mut new = in_order(new, path_type);
+            drop_covered(&mut new, *deletion);
             if let Some(deletion) = deletion {
-                cells.retain(|(_, cell)| cell.timestamp > deletion.timestamp);
+                packed.drop_to(deletion.timestamp);
+            }
+            match packed.len() {
+                0 => {
+                    *old = ColumnRecord::Elements {
+                        deletion: *deletion,
+                        cells: new,
+                    };
+                }
+                _ => packed.merge(&new, path_type),
             }
         }
         // A column id never changes its type. If it did, the newer change would count.
@@ -210,20 +253,212 @@ fn merge_columns(old: &mut ColumnRecord, new: ColumnRecord, cql_type: &CqlType) 
     }
 }
 
-fn merge_element(
-    cells: &mut Vec<(Bytes, CellRecord)>,
-    path: Bytes,
-    cell: CellRecord,
+/// Drops the elements that a deletion of their collection covers.
+fn drop_covered(cells: &mut Vec<(Bytes, CellRecord)>, deletion: Option<Deletion>) {
+    if let Some(deletion) = deletion {
+        work::count(cells.len());
+        cells.retain(|(_, cell)| cell.timestamp > deletion.timestamp);
+    }
+}
+
+/// The elements in the order of their paths, each path once: of those with one path the cell that
+/// wins.
+pub(super) fn in_order(
+    mut cells: Vec<(Bytes, CellRecord)>,
+    path_type: &CqlType,
+) -> Vec<(Bytes, CellRecord)> {
+    work::count(cells.len());
+    let compare = |a: &Bytes, b: &Bytes| value::compare(path_type, a, b);
+    // Elements mostly come in order, in particular those of lists.
+    if cells.is_sorted_by(|(a, _), (b, _)| compare(a, b).is_lt()) {
+        return cells;
+    }
+    cells.sort_by(|(a, _), (b, _)| compare(a, b));
+    cells.dedup_by(|(path, cell), (kept_path, kept)| {
+        let is_same = compare(path, kept_path).is_eq();
+        if is_same && cell.view().wins_over(kept.view()) {
+            std::mem::swap(cell, kept);
+            std::mem::swap(path, kept_path);
+        }
+        is_same
+    });
+    cells
+}
+
+/// Merges elements into others in one pass. Both are in the order of their paths, each path once.
+fn merge_elements(
+    old: &mut Vec<(Bytes, CellRecord)>,
+    new: Vec<(Bytes, CellRecord)>,
     path_type: &CqlType,
 ) {
-    // Elements mostly come in order, in particular those of lists.
-    let at = match cells.last() {
-        Some((last, _)) if value::compare(path_type, last, &path).is_lt() => Err(cells.len()),
-        _ => cells.binary_search_by(|(other, _)| value::compare(path_type, other, &path)),
+    let compare = |a: &Bytes, b: &Bytes| value::compare(path_type, a, b);
+    let (Some((last, _)), Some((first, _))) = (old.last(), new.first()) else {
+        old.extend(new);
+        return;
     };
-    match at {
-        Ok(at) if cell.wins_over(&cells[at].1) => cells[at] = (path, cell),
-        Ok(_) => {}
-        Err(at) => cells.insert(at, (path, cell)),
+    work::count(new.len());
+    if compare(last, first).is_lt() {
+        old.extend(new);
+        return;
+    }
+    work::count(old.len());
+    let mut merged = Vec::with_capacity(old.len() + new.len());
+    let mut rest = std::mem::take(old).into_iter().peekable();
+    for (path, cell) in new {
+        while let Some(before) = rest.next_if(|(other, _)| compare(other, &path).is_lt()) {
+            merged.push(before);
+        }
+        match rest.next_if(|(other, _)| compare(other, &path).is_eq()) {
+            Some(same) if !cell.view().wins_over(same.1.view()) => merged.push(same),
+            _ => merged.push((path, cell)),
+        }
+    }
+    merged.extend(rest);
+    *old = merged;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use schema::ColumnId;
+
+    use super::super::{Content, Gathered, decode, decode_packed, encode, pack};
+    use super::*;
+    use crate::read::Expiry;
+
+    const COLUMN: ColumnId = ColumnId(3);
+
+    /// Elements of a change with the deletion of their collection.
+    type Change = (Option<Deletion>, Vec<(Bytes, CellRecord)>);
+
+    fn set_of_ints() -> CqlType {
+        CqlType::Set {
+            element: Box::new(CqlType::Int),
+            frozen: false,
+        }
+    }
+
+    fn cells() -> impl Strategy<Value = CellRecord> {
+        let content = prop_oneof![
+            (0..3_i64).prop_map(|local_s| Content::Tombstone { local_s }),
+            (0..3_u8, prop::option::of(0..3_i64)).prop_map(|(value, at_s)| Content::Value {
+                value: Bytes::copy_from_slice(&[value]),
+                lifetime: at_s.map(|at_s| Expiry { ttl_s: 1, at_s }),
+            }),
+        ];
+        (0..6_i64, content).prop_map(|(timestamp, content)| CellRecord { timestamp, content })
+    }
+
+    fn changes(size: usize) -> impl Strategy<Value = Change> {
+        let deletion =
+            (0..6_i64, 0..3_i64).prop_map(|(timestamp, local_s)| Deletion { timestamp, local_s });
+        let element = (-40..40_i32, cells())
+            .prop_map(|(path, cell)| (Bytes::copy_from_slice(&path.to_be_bytes()), cell));
+        (prop::option::weighted(0.2, deletion), vec(element, 0..size))
+    }
+
+    fn record_of((deletion, cells): Change, cql_type: &CqlType) -> Record {
+        let mut gathered = Gathered::default();
+        gathered.put(COLUMN, deletion, cells.into_iter());
+        gathered.into_record(|_| Some(cql_type))
+    }
+
+    /// The collection that all changes leave, by the rules alone.
+    fn expected(changes: &[Change]) -> (Option<Deletion>, Vec<(Bytes, CellRecord)>) {
+        let mut deletion = None;
+        let mut cells: BTreeMap<i32, (Bytes, CellRecord)> = BTreeMap::new();
+        for (of_change, elements) in changes {
+            if let Some(of_change) = of_change {
+                merge_deletion(&mut deletion, *of_change);
+            }
+            for (path, cell) in elements {
+                let number = i32::from_be_bytes(path[..].try_into().unwrap());
+                let known = cells.entry(number);
+                let known = known.or_insert_with(|| (path.clone(), cell.clone()));
+                known.1.merge(cell.clone());
+            }
+        }
+        let deleted_to = deletion.map_or(i64::MIN, |deletion: Deletion| deletion.timestamp);
+        let left = cells
+            .into_values()
+            .filter(|(_, cell)| cell.timestamp > deleted_to);
+        (deletion, left.collect())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            cases: 500,
+            failure_persistence: None,
+            ..Default::default()
+        })]
+
+        #[test]
+        fn packed_collections_merge_by_the_same_rules(
+            changes in vec(prop_oneof![changes(4), changes(100)], 1..6),
+            stored in vec(any::<bool>(), 6),
+            forgotten_s in -1..3_i64,
+        ) {
+            let cql_type = set_of_ints();
+            let mut record = Record::default();
+            for (change, is_stored) in changes.iter().zip(stored) {
+                record.merge(record_of(change.clone(), &cql_type), |_| Some(&cql_type));
+                pack(&mut record);
+                if is_stored {
+                    record = decode_packed(encode(&record)).unwrap();
+                }
+            }
+            let (deletion, cells) = expected(&changes);
+            let expected = Record {
+                cells: match deletion.is_some() || !cells.is_empty() {
+                    true => vec![(COLUMN, ColumnRecord::Elements { deletion, cells })],
+                    false => Vec::new(),
+                },
+                ..Record::default()
+            };
+            let unpacked = decode(encode(&record)).unwrap();
+            prop_assert_eq!(&unpacked, &expected);
+            prop_assert_eq!(record.newest(), expected.newest());
+            prop_assert_eq!(record.bytes(), expected.bytes());
+            let (mut packed, mut loose) = (record, unpacked);
+            prop_assert_eq!(packed.forget(forgotten_s), loose.forget(forgotten_s));
+            prop_assert_eq!(&decode(encode(&packed)).unwrap(), &loose);
+            packed.apply_deletion(2);
+            loose.apply_deletion(2);
+            prop_assert_eq!(decode(encode(&packed)).unwrap(), loose);
+        }
+    }
+
+    #[test]
+    fn a_merge_goes_over_both_lists_once() {
+        let cql_type = set_of_ints();
+        let elements = |numbers: std::ops::Range<i32>| {
+            let cell = CellRecord {
+                timestamp: 1,
+                content: Content::Value {
+                    value: Bytes::new(),
+                    lifetime: None,
+                },
+            };
+            let paths = numbers.map(|number| Bytes::copy_from_slice(&number.to_be_bytes()));
+            (None, paths.map(|path| (path, cell.clone())).collect())
+        };
+        let (size, count) = (10_000, 10_000_u64);
+        let mut record = record_of(elements(size..2 * size), &cql_type);
+        pack(&mut record);
+        let mut stored = decode_packed(encode(&record)).unwrap();
+        let smaller = record_of(elements(0..size), &cql_type);
+        work::take();
+        stored.merge(smaller, |_| Some(&cql_type));
+        // The new ones are checked for their order and written, the old ones passed.
+        assert!(work::take() <= 3 * count + 10);
+        let later = record_of(elements(2 * size..2 * size + 1), &cql_type);
+        work::take();
+        stored.merge(later, |_| Some(&cql_type));
+        // What grows at its end is copied in one piece.
+        assert!(work::take() <= 10);
+        assert_eq!(stored.column(COLUMN).unwrap().count(), 20_001);
     }
 }

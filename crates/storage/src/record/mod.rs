@@ -11,14 +11,19 @@
 
 mod codec;
 mod forget;
+mod gather;
 mod live;
 mod merge;
+mod packed;
+pub(crate) mod work;
 
 use bytes::Bytes;
 use schema::ColumnId;
 
-pub(crate) use codec::{decode, encode};
-pub(crate) use live::{LiveColumns, Liveness};
+pub(crate) use codec::{decode, decode_packed, encode, pack};
+pub(crate) use gather::Gathered;
+pub(crate) use live::{LiveColumns, LiveElements, Liveness};
+pub(crate) use packed::{Element, Packed, Walk};
 
 use crate::read::Expiry;
 
@@ -60,6 +65,59 @@ pub(crate) struct CellRecord {
     pub content: Content,
 }
 
+/// A cell whose bytes lie elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CellView<'a> {
+    pub timestamp: i64,
+    pub content: ContentView<'a>,
+}
+
+/// The content of a [`CellView`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ContentView<'a> {
+    Value { value: &'a [u8], lifetime: Lifetime },
+    Tombstone { local_s: i64 },
+}
+
+impl CellRecord {
+    pub(crate) fn view(&self) -> CellView<'_> {
+        CellView {
+            timestamp: self.timestamp,
+            content: match &self.content {
+                Content::Value { value, lifetime } => ContentView::Value {
+                    value,
+                    lifetime: *lifetime,
+                },
+                Content::Tombstone { local_s } => ContentView::Tombstone { local_s: *local_s },
+            },
+        }
+    }
+
+    /// Bytes of the value.
+    fn bytes(&self) -> usize {
+        match &self.content {
+            Content::Value { value, .. } => value.len(),
+            Content::Tombstone { .. } => 0,
+        }
+    }
+}
+
+impl CellView<'_> {
+    /// The cell with a value that shares the memory of `whole`, in which it lies.
+    fn to_owned(self, whole: &Bytes) -> CellRecord {
+        CellRecord {
+            timestamp: self.timestamp,
+            content: match self.content {
+                ContentView::Value { value, lifetime } => Content::Value {
+                    value: whole.slice_ref(value),
+                    lifetime,
+                },
+                ContentView::Tombstone { local_s } => Content::Tombstone { local_s },
+            },
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ColumnRecord {
     Simple(CellRecord),
@@ -68,6 +126,109 @@ pub(crate) enum ColumnRecord {
         deletion: Option<Deletion>,
         cells: Vec<(Bytes, CellRecord)>,
     },
+    /// A non-frozen collection in its stored bytes.
+    Packed {
+        deletion: Option<Deletion>,
+        packed: Packed,
+    },
+}
+
+/// The elements of a column.
+pub(crate) enum Elements<'a> {
+    Cells(std::slice::Iter<'a, (Bytes, CellRecord)>),
+    Packed(Walk<'a>),
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Element<'a>;
+
+    fn next(&mut self) -> Option<Element<'a>> {
+        match self {
+            Elements::Cells(cells) => {
+                let (path, cell) = cells.next()?;
+                Some(Element {
+                    path,
+                    cell: cell.view(),
+                })
+            }
+            Elements::Packed(walk) => walk.next(),
+        }
+    }
+}
+
+impl ColumnRecord {
+    /// The elements of a collection, in the order of their paths. A column that is one cell has
+    /// none.
+    pub(crate) fn elements(&self) -> Elements<'_> {
+        match self {
+            ColumnRecord::Simple(_) => Elements::Cells([].iter()),
+            ColumnRecord::Elements { cells, .. } => {
+                work::count(cells.len());
+                Elements::Cells(cells.iter())
+            }
+            ColumnRecord::Packed { packed, .. } => Elements::Packed(packed.iter()),
+        }
+    }
+
+    /// The number of elements, or 1 for one cell.
+    pub(crate) fn count(&self) -> usize {
+        match self {
+            ColumnRecord::Simple(_) => 1,
+            ColumnRecord::Elements { cells, .. } => cells.len(),
+            ColumnRecord::Packed { packed, .. } => packed.len(),
+        }
+    }
+
+    /// Whether this is a copy of another column that nothing has changed. `false` may come for one
+    /// that is the same, too.
+    pub(crate) fn is_untouched(&self, other: &ColumnRecord) -> bool {
+        match (self, other) {
+            (ColumnRecord::Simple(one), ColumnRecord::Simple(other)) => one == other,
+            (ColumnRecord::Packed { packed, .. }, ColumnRecord::Packed { packed: other, .. }) => {
+                packed.is_shared_with(other)
+            }
+            _ => false,
+        }
+    }
+
+    /// The elements of a collection in packed form, with its deletion; `None` for one cell.
+    fn to_packed(&self) -> Option<(Option<Deletion>, Packed)> {
+        match self {
+            ColumnRecord::Simple(_) => None,
+            ColumnRecord::Elements { deletion, cells } => {
+                Some((*deletion, Packed::of(Default::default(), cells)))
+            }
+            ColumnRecord::Packed { deletion, packed } => Some((*deletion, packed.clone())),
+        }
+    }
+
+    /// Bytes of the values, and of the paths of elements.
+    fn bytes(&self) -> usize {
+        match self {
+            ColumnRecord::Simple(cell) => cell.bytes(),
+            ColumnRecord::Elements { cells, .. } => {
+                let cells = cells.iter();
+                cells.map(|(path, cell)| path.len() + cell.bytes()).sum()
+            }
+            ColumnRecord::Packed { packed, .. } => packed.bytes(),
+        }
+    }
+
+    /// The greatest timestamp of a cell or of the deletion.
+    fn newest(&self) -> Option<i64> {
+        let of = |deletion: &Option<Deletion>| deletion.map(|deletion| deletion.timestamp);
+        match self {
+            ColumnRecord::Simple(cell) => Some(cell.timestamp),
+            ColumnRecord::Elements { deletion, cells } => {
+                let elements = cells.iter().map(|(_, cell)| cell.timestamp).max();
+                of(deletion).max(elements)
+            }
+            ColumnRecord::Packed { deletion, packed } => {
+                let elements = (packed.len() > 0).then(|| packed.newest());
+                of(deletion).max(elements)
+            }
+        }
+    }
 }
 
 /// The marker that INSERT writes beside the cells: the row exists.
@@ -102,38 +263,24 @@ impl Record {
             && !self.has_ranges
     }
 
+    /// The column of this id.
+    pub(crate) fn column(&self, id: ColumnId) -> Option<&ColumnRecord> {
+        let at = self.cells.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        Some(&self.cells[at].1)
+    }
+
     /// Bytes of the values in the record, and of the paths of elements.
     pub(crate) fn bytes(&self) -> usize {
-        let of_cell = |cell: &CellRecord| match &cell.content {
-            Content::Value { value, .. } => value.len(),
-            Content::Tombstone { .. } => 0,
-        };
-        let columns = self.cells.iter().map(|(_, column)| match column {
-            ColumnRecord::Simple(cell) => of_cell(cell),
-            ColumnRecord::Elements { cells, .. } => {
-                let cells = cells.iter();
-                cells.map(|(path, cell)| path.len() + of_cell(cell)).sum()
-            }
-        });
-        columns.sum()
+        self.cells.iter().map(|(_, column)| column.bytes()).sum()
     }
 
     /// The greatest timestamp in the record; `i64::MIN` for none.
     pub(crate) fn newest(&self) -> i64 {
         let marker = self.marker.map(|marker| marker.timestamp);
         let deletion = self.deletion.map(|deletion| deletion.timestamp);
-        let mut newest = marker.max(deletion);
-        for (_, column) in &self.cells {
-            match column {
-                ColumnRecord::Simple(cell) => newest = newest.max(Some(cell.timestamp)),
-                ColumnRecord::Elements { deletion, cells } => {
-                    let deletion = deletion.map(|deletion| deletion.timestamp);
-                    let elements = cells.iter().map(|(_, cell)| cell.timestamp).max();
-                    newest = newest.max(deletion).max(elements);
-                }
-            }
-        }
-        newest.unwrap_or(i64::MIN)
+        let columns = self.cells.iter();
+        let columns = columns.filter_map(|(_, column)| column.newest()).max();
+        marker.max(deletion).max(columns).unwrap_or(i64::MIN)
     }
 }
 

@@ -502,6 +502,7 @@ impl World {
                     clustering: key.clone().unwrap_or_default(),
                     predicate: RowPredicate::NotExists,
                 }],
+                columns: None,
             }),
         };
         let outcome = block_on(self.storage().write(write)).expect("it is decided");

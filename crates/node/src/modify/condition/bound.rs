@@ -3,17 +3,19 @@
 //! A null equals null here and differs from every value, unlike in WHERE. An order with a null
 //! never holds. A non-frozen collection compares in its frozen form; if it is empty, it is null.
 
+use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use cql::error::CqlError;
 use query::bind::{Bound, PreparedInList, PreparedTerm, StatementClock};
 use storage::mutation::{RowPredicate, RowTest};
-use storage::read::Row;
-use value::predicate::{Collection, Comparison, Predicate};
+use storage::read::{LiveCell, Row};
+use value::predicate::{Collection, Comparison, ContainsAll};
 use value::{CqlType, LikePattern, UserType, compare, split_elements, split_entries};
 
-use super::{ColumnCondition, Part, Predicates, Test};
+use super::{ColumnCondition, Part, Predicates, RowTests, Test};
 use crate::parameters::BoundValue;
 use crate::select::place::{Content, Place, Shape};
 
@@ -35,29 +37,109 @@ pub(super) fn predicates(
             false => of_row.push(bound),
         }
     }
+    let tests = |conditions: Vec<_>| {
+        let are_there = !conditions.is_empty();
+        are_there.then_some(RowTests::OfColumns(conditions))
+    };
     Ok(Predicates {
-        of_row: predicate(of_row),
-        of_statics: predicate(of_statics),
+        of_row: tests(of_row),
+        of_statics: tests(of_statics),
     })
 }
 
-fn predicate(conditions: Vec<BoundCondition>) -> Option<RowPredicate> {
-    (!conditions.is_empty()).then(|| RowPredicate::Passes(Arc::new(AllOf(conditions))))
+/// The predicate of a row that all these conditions hold for.
+pub(super) fn all_of(conditions: Vec<BoundCondition>) -> RowPredicate {
+    RowPredicate::Passes(Arc::new(AllOf::new(conditions)))
 }
 
-/// Conditions on one row, all of which must hold.
+/// Conditions on one row, all of which must hold. A statement or batch may have thousands of them
+/// on a large collection. Those on one column look at it together, so that it is gone over once.
 #[derive(Debug)]
-struct AllOf(Vec<BoundCondition>);
+struct AllOf(Vec<OfColumn>);
+
+/// The conditions on one column.
+#[derive(Debug)]
+struct OfColumn {
+    place: Place,
+    cql_type: CqlType,
+    tests: Vec<(BoundPart, BoundTest)>,
+    /// The values that the column must contain.
+    contains: Vec<ContainsAll>,
+}
+
+impl AllOf {
+    fn new(conditions: Vec<BoundCondition>) -> AllOf {
+        let mut columns: Vec<OfColumn> = Vec::new();
+        let mut places = HashMap::new();
+        let mut values: HashMap<Place, (Collection, Vec<Bytes>)> = HashMap::new();
+        let mut keys: HashMap<Place, (CqlType, Vec<Bytes>)> = HashMap::new();
+        for BoundCondition {
+            place,
+            column_type,
+            part,
+            test,
+        } in conditions
+        {
+            let at = *places.entry(place).or_insert_with(|| {
+                columns.push(OfColumn {
+                    place,
+                    cql_type: column_type,
+                    tests: Vec::new(),
+                    contains: Vec::new(),
+                });
+                columns.len() - 1
+            });
+            match test {
+                BoundTest::Contains(collection, value) => {
+                    let known = values.entry(place);
+                    known.or_insert((collection, Vec::new())).1.push(value);
+                }
+                BoundTest::ContainsKey(key_type, key) => {
+                    keys.entry(place)
+                        .or_insert((key_type, Vec::new()))
+                        .1
+                        .push(key);
+                }
+                test => columns[at].tests.push((part, test)),
+            }
+        }
+        for column in &mut columns {
+            let values = values.remove(&column.place);
+            let keys = keys.remove(&column.place);
+            let values = values.map(|(of, wanted)| ContainsAll::values(of, wanted));
+            let keys = keys.map(|(of, wanted)| ContainsAll::keys(of, wanted));
+            column.contains.extend(values.into_iter().chain(keys));
+        }
+        AllOf(columns)
+    }
+}
 
 impl RowTest for AllOf {
     fn passes(&self, row: Option<&Row>) -> bool {
-        self.0.iter().all(|condition| condition.holds(row))
+        self.0.iter().all(|column| column.holds(row))
+    }
+}
+
+impl OfColumn {
+    fn holds(&self, row: Option<&Row>) -> bool {
+        let content = row.map_or(Content::Null, |row| self.place.content(row));
+        let looked = Looked {
+            content,
+            cql_type: &self.cql_type,
+            whole: OnceCell::new(),
+            elements: OnceCell::new(),
+            entries: OnceCell::new(),
+        };
+        let mut contains = self.contains.iter();
+        let mut tests = self.tests.iter();
+        contains.all(|contains| contains.holds(content.observed()))
+            && tests.all(|(part, test)| test.holds(looked.value(part)))
     }
 }
 
 /// A condition on one column.
 #[derive(Debug)]
-struct BoundCondition {
+pub(in crate::modify) struct BoundCondition {
     place: Place,
     /// The type of the column.
     column_type: CqlType,
@@ -81,7 +163,8 @@ enum BoundTest {
     Order(CqlType, Comparison, Bytes),
     In(CqlType, Vec<Option<Bytes>>),
     Like(LikePattern),
-    Contains(Predicate),
+    Contains(Collection, Bytes),
+    ContainsKey(CqlType, Bytes),
 }
 
 impl BoundCondition {
@@ -98,73 +181,94 @@ impl BoundCondition {
             test: binding.test(condition)?,
         })
     }
+}
 
-    fn holds(&self, row: Option<&Row>) -> bool {
-        let content = row.map_or(Content::Null, |row| self.place.content(row));
-        match &self.test {
-            BoundTest::Contains(predicate) => predicate.holds(content.observed()),
-            BoundTest::Equal(cql_type, value) => {
-                is_equal(cql_type, self.value(content).as_ref(), value.as_ref())
-            }
+impl BoundTest {
+    /// Whether the test holds for the value of its part; `None` for null. Those of what a
+    /// collection contains are apart ([`OfColumn::contains`]).
+    fn holds(&self, got: Option<Bytes>) -> bool {
+        match self {
+            BoundTest::Equal(cql_type, value) => is_equal(cql_type, got.as_ref(), value.as_ref()),
             BoundTest::NotEqual(cql_type, value) => {
-                !is_equal(cql_type, self.value(content).as_ref(), value.as_ref())
+                !is_equal(cql_type, got.as_ref(), value.as_ref())
             }
-            BoundTest::Order(cql_type, comparison, value) => self
-                .value(content)
-                .is_some_and(|got| comparison.accepts(compare(cql_type, &got, value))),
-            BoundTest::Like(pattern) => {
-                let text = self.value(content);
-                text.is_some_and(|text| pattern.matches(&text))
+            BoundTest::Order(cql_type, comparison, value) => {
+                got.is_some_and(|got| comparison.accepts(compare(cql_type, &got, value)))
             }
+            BoundTest::Like(pattern) => got.is_some_and(|text| pattern.matches(&text)),
             BoundTest::In(cql_type, values) => {
-                let got = self.value(content);
                 let mut values = values.iter();
                 values.any(|value| is_equal(cql_type, got.as_ref(), value.as_ref()))
             }
+            BoundTest::Contains(..) | BoundTest::ContainsKey(..) => false,
         }
     }
+}
 
-    /// The value of the part; `None` for null.
-    fn value(&self, content: Content<'_>) -> Option<Bytes> {
-        match (&self.part, content) {
+/// The content of a column that conditions look at. What they make of it is made once.
+struct Looked<'r> {
+    content: Content<'r>,
+    cql_type: &'r CqlType,
+    whole: OnceCell<Option<Bytes>>,
+    /// The elements of a frozen list; none of bytes that are no list.
+    elements: OnceCell<Vec<Bytes>>,
+    /// The entries of a frozen map in the order of their keys; none of bytes that are no map.
+    entries: OnceCell<Vec<(Bytes, Bytes)>>,
+}
+
+impl Looked<'_> {
+    /// The value of a part; `None` for null.
+    fn value(&self, part: &BoundPart) -> Option<Bytes> {
+        match (part, self.content) {
             (_, Content::Null) => None,
-            (BoundPart::Whole, content) => content.to_bytes(Shape::of(&self.column_type)),
+            (BoundPart::Whole, content) => {
+                let whole = || content.to_bytes(Shape::of(self.cql_type));
+                self.whole.get_or_init(whole).clone()
+            }
             (BoundPart::Index(index), Content::Elements(elements)) => {
                 elements.get(*index).map(|(_, cell)| cell.value.clone())
             }
             (BoundPart::Index(index), Content::Value(frozen)) => {
-                split_elements(frozen).ok()?.into_iter().nth(*index)
+                let split = || split_elements(frozen).unwrap_or_default();
+                self.elements.get_or_init(split).get(*index).cloned()
             }
             (BoundPart::Key(key), content) => {
-                let CqlType::Map { key: key_type, .. } = &self.column_type else {
+                let CqlType::Map { key: key_type, .. } = self.cql_type else {
                     return None;
                 };
-                let is_key = |got: &Bytes| compare(key_type, got, key).is_eq();
                 match content {
-                    Content::Elements(elements) => {
-                        let mut elements = elements.iter();
-                        let found = elements.find(|(path, _)| is_key(path));
-                        found.map(|(_, cell)| cell.value.clone())
-                    }
+                    Content::Elements(elements) => find(elements, key_type, key),
                     Content::Value(frozen) => {
-                        let mut entries = split_entries(frozen).ok()?.into_iter();
-                        entries.find(|(got, _)| is_key(got)).map(|(_, value)| value)
+                        let entries = self.entries.get_or_init(|| {
+                            let mut entries = split_entries(frozen).unwrap_or_default();
+                            entries.sort_by(|(a, _), (b, _)| compare(key_type, a, b));
+                            entries
+                        });
+                        let at =
+                            entries.partition_point(|(got, _)| compare(key_type, got, key).is_lt());
+                        let found = entries.get(at);
+                        let found = found.filter(|(got, _)| compare(key_type, got, key).is_eq());
+                        found.map(|(_, value)| value.clone())
                     }
                     Content::Null => None,
                 }
             }
             (BoundPart::Field(position), Content::Elements(elements)) => {
-                let path = UserType::path(*position);
-                let found = elements.iter().find(|(got, _)| *got == path);
-                found.map(|(_, cell)| cell.value.clone())
+                find(elements, &CqlType::Smallint, &UserType::path(*position))
             }
             (BoundPart::Field(position), Content::Value(frozen)) => {
-                let fields = self.column_type.user_type()?.split(frozen).ok()?;
+                let fields = self.cql_type.user_type()?.split(frozen).ok()?;
                 let field = fields.get(*position).copied().flatten()?;
                 Some(frozen.slice_ref(field))
             }
         }
     }
+}
+
+/// The value of the element with a path, among elements in the order of their paths.
+fn find(elements: &[(Bytes, LiveCell)], path_type: &CqlType, path: &[u8]) -> Option<Bytes> {
+    let at = elements.binary_search_by(|(got, _)| compare(path_type, got, path));
+    Some(elements[at.ok()?].1.value.clone())
 }
 
 fn is_equal(cql_type: &CqlType, got: Option<&Bytes>, wanted: Option<&Bytes>) -> bool {
@@ -236,18 +340,18 @@ impl Binding<'_> {
                 let pattern = LikePattern::new(&pattern);
                 BoundTest::Like(pattern.map_err(|error| CqlError::invalid(error.0))?)
             }
-            Test::Contains(term) => BoundTest::Contains(Predicate::Contains {
-                collection: match column_type {
+            Test::Contains(term) => {
+                let collection = match column_type {
                     CqlType::Set { element, .. } => Collection::Set((**element).clone()),
                     CqlType::Map { value, .. } => Collection::MapValues((**value).clone()),
                     _ => Collection::List(term.cql_type.clone()),
-                },
-                value: not_null(self.compared(term)?, "CONTAINS")?,
-            }),
-            Test::ContainsKey(term) => BoundTest::Contains(Predicate::ContainsKey {
-                key_type: term.cql_type.clone(),
-                key: not_null(self.compared(term)?, "CONTAINS KEY")?,
-            }),
+                };
+                BoundTest::Contains(collection, not_null(self.compared(term)?, "CONTAINS")?)
+            }
+            Test::ContainsKey(term) => BoundTest::ContainsKey(
+                term.cql_type.clone(),
+                not_null(self.compared(term)?, "CONTAINS KEY")?,
+            ),
         })
     }
 

@@ -15,6 +15,8 @@ use value::predicate::Comparison;
 
 use crate::parameters::BoundValue;
 
+pub(super) use bound::BoundCondition;
+
 /// An IF clause, resolved against the catalog.
 #[derive(Debug)]
 pub(super) enum PreparedCondition {
@@ -99,8 +101,8 @@ impl PreparedCondition {
             },
         };
         match self {
-            PreparedCondition::Exists => Ok(existence(RowPredicate::Exists)),
-            PreparedCondition::NotExists => Ok(existence(RowPredicate::NotExists)),
+            PreparedCondition::Exists => Ok(existence(RowTests::Exists)),
+            PreparedCondition::NotExists => Ok(existence(RowTests::NotExists)),
             PreparedCondition::Columns(columns) => bound::predicates(columns, values, clock),
         }
     }
@@ -109,10 +111,37 @@ impl PreparedCondition {
 /// The predicates of a condition.
 #[derive(Debug)]
 pub(super) struct Predicates {
-    /// The predicate on the row that the statement names.
-    pub of_row: Option<RowPredicate>,
-    /// The predicate on the static row of its partition.
-    pub of_statics: Option<RowPredicate>,
+    /// The tests of the row that the statement names.
+    pub of_row: Option<RowTests>,
+    /// The tests of the static row of its partition.
+    pub of_statics: Option<RowTests>,
+}
+
+/// Tests of one row, of one kind.
+#[derive(Debug)]
+pub(super) enum RowTests {
+    Exists,
+    NotExists,
+    /// Conditions on columns, all of which must hold.
+    OfColumns(Vec<BoundCondition>),
+}
+
+impl RowTests {
+    /// Adds tests of the same kind.
+    pub fn add(&mut self, more: RowTests) {
+        if let (RowTests::OfColumns(tests), RowTests::OfColumns(more)) = (self, more) {
+            tests.extend(more);
+        }
+    }
+
+    /// The predicate that tests a row.
+    pub fn into_predicate(self) -> RowPredicate {
+        match self {
+            RowTests::Exists => RowPredicate::Exists,
+            RowTests::NotExists => RowPredicate::NotExists,
+            RowTests::OfColumns(conditions) => bound::all_of(conditions),
+        }
+    }
 }
 
 impl ColumnCondition {

@@ -7,7 +7,7 @@
 
 use crate::StorageError;
 use crate::commit::overlay::Overlay;
-use crate::entries::terms;
+use crate::entries::{changed_terms, terms};
 use crate::key::term::{entry_key, entry_value};
 use crate::layout::Schema;
 
@@ -33,18 +33,21 @@ impl Overlay<'_> {
             let untimed = table.expiry().map(|times| times.terms.term([&[][..]]));
             let untimed = untimed.transpose()?;
             for index in &table.indexes {
-                let mut gone = terms(table, index, parts, &old)?;
-                for (term, expires_at_s) in terms(table, index, parts, record)? {
-                    // An empty value tells no time, and lies before all of them.
-                    if expiry == Some(index.space) && untimed.as_ref() != Some(&term) {
-                        times.push((index.space, entry_key(&term, key)?));
-                    }
-                    if gone.remove(&term) != Some(expires_at_s) {
-                        let value = entry_value(&term, expires_at_s);
-                        entries.push((index.space, entry_key(&term, key)?, Some(value)));
+                // A time is noted whether it changed or not.
+                if expiry == Some(index.space) {
+                    for term in terms(table, index, parts, record)?.into_keys() {
+                        // An empty value tells no time, and lies before all of them.
+                        if untimed.as_ref() != Some(&term) {
+                            times.push((index.space, entry_key(&term, key)?));
+                        }
                     }
                 }
-                for term in gone.into_keys() {
+                let changed = changed_terms(table, index, parts, &old, record)?;
+                for (term, expires_at_s) in changed.put {
+                    let value = entry_value(&term, expires_at_s);
+                    entries.push((index.space, entry_key(&term, key)?, Some(value)));
+                }
+                for term in changed.gone {
                     entries.push((index.space, entry_key(&term, key)?, None));
                 }
             }

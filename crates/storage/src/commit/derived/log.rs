@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use schema::{CdcLog, ColumnId, ImageMode, TableId};
 
-use super::states::{ChangedRow, Needs, RowStates, States};
+use super::states::{ChangedRow, Needs, RowStates, States, Wanted};
 use crate::StorageError;
 use crate::cdc::{CdcGate, DeleteFate, Group, GroupTime, Growth, ImageRow, Images, Origin};
 use crate::commit::apply::Moment;
@@ -80,8 +80,20 @@ pub(super) fn needs(table: &TableSchema, change: &Change) -> Needs {
     };
     let is_judged = is_for_index(table) && deleted_row(table, change).is_some();
     let options = &log.options;
+    let before = match (options.preimage, has_pre_image(change)) {
+        _ if is_judged => Some(Wanted::All),
+        (ImageMode::Off, _) | (_, false) => None,
+        (ImageMode::Full, true) => Some(Wanted::All),
+        // A pre-image shows the columns that the write changes.
+        (_, true) => Some(match change {
+            Change::Row { cells, .. } | Change::Static { cells, .. } => {
+                Wanted::Columns(cells.iter().map(|cell| cell.column).collect())
+            }
+            _ => Wanted::All,
+        }),
+    };
     Needs {
-        before: is_judged || (options.preimage != ImageMode::Off && has_pre_image(change)),
+        before,
         after: is_judged || (options.postimage && has_post_image(change)),
     }
 }

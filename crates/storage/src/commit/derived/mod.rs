@@ -14,8 +14,12 @@ mod entries;
 mod log;
 mod states;
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use bytes::Bytes;
 use log::Target;
-use states::{ChangedRow, RowStates};
+use states::{ChangedRow, RowStates, Wanted};
 
 use super::apply::Moment;
 use super::overlay::Overlay;
@@ -24,6 +28,7 @@ use crate::StorageError;
 use crate::cdc::{CdcGate, Origin};
 use crate::engine::Batch;
 use crate::layout::Schema;
+use crate::mutation::Change;
 
 pub(super) use log::Grown;
 
@@ -42,6 +47,15 @@ pub(super) struct DerivedRows {
     pub grown: Grown,
 }
 
+impl DerivedRows {
+    /// Bytes of the rows.
+    pub(super) fn bytes(&self) -> usize {
+        let entries = self.batch.iter();
+        let entry = entries.map(|(_, key, value)| key.len() + value.as_ref().map_or(0, Bytes::len));
+        entry.sum()
+    }
+}
+
 impl<'w> Derivation<'w> {
     /// Reads the rows as they are before the write, as far as a kind of derived rows needs them.
     pub(super) fn begin(
@@ -50,15 +64,41 @@ impl<'w> Derivation<'w> {
         overlay: &Overlay<'_>,
         moment: Moment,
     ) -> Result<Derivation<'w>, StorageError> {
-        let mut states = RowStates::default();
-        for mutation in mutations {
-            for change in &mutation.changes {
-                if let Some(row) = ChangedRow::of(mutation.table, change)
-                    && log::needs(mutation.table, change).before
-                {
-                    states.before.read(mutation, row, overlay, moment)?;
+        // A deletion of more than a row makes its pre-images show all columns.
+        let changes = || {
+            let all = mutations
+                .iter()
+                .map(|of| of.changes.iter().map(move |change| (of, change)));
+            all.flatten()
+        };
+        let deletes_more = changes().any(|(_, change)| {
+            matches!(
+                change,
+                Change::DeletePartition { .. } | Change::DeleteRange { .. }
+            )
+        });
+        let mut needed: Vec<(&ResolvedMutation<'w>, ChangedRow<'w>, Wanted)> = Vec::new();
+        let mut places = HashMap::new();
+        for (mutation, change) in changes() {
+            if let Some(row) = ChangedRow::of(mutation.table, change)
+                && let Some(wanted) = log::needs(mutation.table, change).before
+            {
+                let wanted = if deletes_more { Wanted::All } else { wanted };
+                let place = (mutation.table.space, &mutation.partition[..], row);
+                match places.entry(place) {
+                    Entry::Vacant(vacant) => {
+                        vacant.insert(needed.len());
+                        needed.push((mutation, row, wanted));
+                    }
+                    Entry::Occupied(known) => needed[*known.get()].2.add(wanted),
                 }
             }
+        }
+        let mut states = RowStates::default();
+        for (mutation, row, wanted) in needed {
+            states
+                .before
+                .read(mutation, row, &wanted, overlay, moment)?;
         }
         Ok(Derivation {
             mutations,
@@ -80,7 +120,9 @@ impl<'w> Derivation<'w> {
                 if let Some(row) = ChangedRow::of(mutation.table, change)
                     && log::needs(mutation.table, change).after
                 {
-                    self.states.after.read(mutation, row, overlay, moment)?;
+                    self.states
+                        .after
+                        .read(mutation, row, &Wanted::All, overlay, moment)?;
                 }
             }
         }

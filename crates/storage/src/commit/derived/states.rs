@@ -1,7 +1,7 @@
 //! The states of the changed rows before and after a write.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
 use schema::ColumnId;
@@ -30,12 +30,36 @@ pub(super) enum ChangedRow<'w> {
 }
 
 /// The states of a changed row that a kind of derived rows needs.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Needs {
-    /// The state before the write.
-    pub before: bool,
+    /// The columns of the state before the write; `None` if that state is not needed.
+    pub before: Option<Wanted>,
     /// The state after the write.
     pub after: bool,
+}
+
+/// The columns of a row that are needed.
+#[derive(Clone, Debug)]
+pub(super) enum Wanted {
+    All,
+    Columns(HashSet<ColumnId>),
+}
+
+impl Wanted {
+    /// Adds what else is needed.
+    pub(super) fn add(&mut self, more: Wanted) {
+        match (&mut *self, more) {
+            (Wanted::Columns(columns), Wanted::Columns(more)) => columns.extend(more),
+            _ => *self = Wanted::All,
+        }
+    }
+
+    fn has(&self, id: ColumnId) -> bool {
+        match self {
+            Wanted::All => true,
+            Wanted::Columns(columns) => columns.contains(&id),
+        }
+    }
 }
 
 /// The states of the changed rows that were needed.
@@ -70,17 +94,18 @@ impl<'w> ChangedRow<'w> {
 }
 
 impl<'w> States<'w> {
-    /// Reads the state of a row as the overlay has it now, unless it was read before.
+    /// Reads the wanted columns of a row as the overlay has it now, unless it was read before.
     pub(super) fn read(
         &mut self,
         mutation: &'w ResolvedMutation<'_>,
         row: ChangedRow<'w>,
+        wanted: &Wanted,
         overlay: &Overlay<'_>,
         moment: Moment,
     ) -> Result<(), StorageError> {
         let key = (mutation.table.space, &mutation.partition[..], row);
         if let Entry::Vacant(vacant) = self.0.entry(key) {
-            vacant.insert(live_cells(mutation, row, overlay, moment)?);
+            vacant.insert(live_cells(mutation, row, wanted, overlay, moment)?);
         }
         Ok(())
     }
@@ -99,6 +124,7 @@ impl<'w> States<'w> {
 fn live_cells(
     mutation: &ResolvedMutation<'_>,
     row: ChangedRow<'_>,
+    wanted: &Wanted,
     overlay: &Overlay<'_>,
     moment: Moment,
 ) -> Result<LiveCells, StorageError> {
@@ -108,7 +134,7 @@ fn live_cells(
             let suffix = table.keys.clustering(clustering)?;
             let (record, liveness) =
                 lists::find_row(overlay, table, partition, &suffix, moment.now_s)?;
-            Ok(liveness.row(&record, &table.live))
+            Ok(liveness.row_with(&record, &table.live, |id| wanted.has(id)))
         }
         ChangedRow::Static => {
             let head = overlay.head(table, partition)?;
@@ -116,8 +142,7 @@ fn live_cells(
                 deleted_to: i64::MIN,
                 now_s: moment.now_s,
             };
-            let cells = liveness.statics(&head, &table.live);
-            Ok((!cells.is_empty()).then_some(cells))
+            Ok(liveness.static_row_with(&head, &table.live, |id| wanted.has(id)))
         }
     }
 }
