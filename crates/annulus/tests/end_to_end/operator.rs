@@ -1,5 +1,6 @@
 //! `annulus tasks`, `annulus repair` and `annulus status` against a running service.
 
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -70,29 +71,8 @@ async fn long_work_is_seen_and_an_index_repaired_from_the_command_line() {
     assert!(status.contains("ranges compared"), "{status}");
     assert!(ask(&http, &["tasks", "wait", id]).status.success());
     assert!(ask(&http, &["repair", "status", "ks.i"]).status.success());
-    let elsewhere = "http://127.0.0.1:1";
-    let named_first = ["repair", "--http", &http, "status", "ks.i"];
-    text(&ask(elsewhere, &named_first));
-    let begun = ask(&http, &["repair", "--parallel", "2", "status", "ks.i"]);
-    let error = String::from_utf8_lossy(&begun.stderr);
-    assert_eq!(begun.status.code(), Some(2), "{error}");
-    assert!(
-        error.contains("--parallel before the subcommand"),
-        "{error}"
-    );
-
-    // A reader that has gone changes no exit code.
-    for (task, code) in [(id, 0), ("x", 1)] {
-        let (reader, writer) = std::io::pipe().unwrap();
-        drop(reader);
-        let status = Command::new(env!("CARGO_BIN_EXE_annulus"))
-            .args(["tasks", "wait", task])
-            .env("ANNULUS_HTTP", &http)
-            .stdout(writer.try_clone().unwrap())
-            .stderr(writer)
-            .status();
-        assert_eq!(status.unwrap().code(), Some(code), "{task}");
-    }
+    settings_may_come_in_any_order(&http);
+    a_reader_that_has_gone_changes_no_exit_code(&http, id);
     let scrubbed = ask(&http, &["scrub", "--rate", "1000", "--json"]);
     let scrubbed: Value = serde_json::from_str(&text(&scrubbed)).expect("JSON");
     let total = scrubbed["progress_total"].as_u64();
@@ -115,10 +95,40 @@ async fn long_work_is_seen_and_an_index_repaired_from_the_command_line() {
     let error = String::from_utf8_lossy(&nobody.stderr);
     assert!(error.contains("ANNULUS_HTTP"), "{error}");
 
-    // On a terminal a scrub shows how far it is, up to its end.
     drop(session);
     server.stop();
-    let directory = directory.path().display();
+    a_scrub_shows_on_a_terminal_how_far_it_is(directory.path());
+}
+
+fn settings_may_come_in_any_order(http: &str) {
+    let elsewhere = "http://127.0.0.1:1";
+    let named_first = ["repair", "--http", http, "status", "ks.i"];
+    text(&ask(elsewhere, &named_first));
+    let begun = ask(http, &["repair", "--parallel", "2", "status", "ks.i"]);
+    let error = String::from_utf8_lossy(&begun.stderr);
+    assert_eq!(begun.status.code(), Some(2), "{error}");
+    assert!(
+        error.contains("--parallel before the subcommand"),
+        "{error}"
+    );
+}
+
+fn a_reader_that_has_gone_changes_no_exit_code(http: &str, id: &str) {
+    for (task, code) in [(id, 0), ("x", 1)] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let status = Command::new(env!("CARGO_BIN_EXE_annulus"))
+            .args(["tasks", "wait", task])
+            .env("ANNULUS_HTTP", http)
+            .stdout(writer.try_clone().unwrap())
+            .stderr(writer)
+            .status();
+        assert_eq!(status.unwrap().code(), Some(code), "{task}");
+    }
+}
+
+fn a_scrub_shows_on_a_terminal_how_far_it_is(directory: &Path) {
+    let directory = directory.display();
     let scrub = format!("{} scrub {directory}", env!("CARGO_BIN_EXE_annulus"));
     let on_terminal = Command::new("script")
         .args(["--quiet", "--return", "--command", &scrub, "/dev/null"])

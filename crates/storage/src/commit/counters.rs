@@ -28,9 +28,13 @@ use crate::record::{Liveness, Record};
 #[derive(Default)]
 pub(super) struct Additions<'w> {
     rows: Vec<Addition<'w>>,
-    /// The places in `rows`, by the clustering values; `None` for statics.
-    places: HashMap<(SpaceId, &'w [u8], Option<&'w [Bytes]>), usize>,
+    /// The places in `rows`.
+    places: HashMap<CounterRow<'w>, usize>,
 }
+
+/// A table's space, the key of a partition there, and the clustering values of a row; `None` for
+/// statics.
+type CounterRow<'w> = (SpaceId, &'w [u8], Option<&'w [Bytes]>);
 
 struct Addition<'w> {
     table: &'w TableSchema,

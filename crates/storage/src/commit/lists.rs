@@ -44,10 +44,14 @@ pub(super) struct ListRow<'a> {
 /// The lists that a write has looked at.
 #[derive(Default)]
 pub(super) struct Lists {
-    known: HashMap<(SpaceId, Vec<u8>, Option<Vec<u8>>, ColumnId), List>,
+    known: HashMap<ListKey, List>,
     /// The elements that operations have looked at one by one.
     looks: usize,
 }
+
+/// A table's space, the key of a partition there, the suffix of a row's key, `None` for the head,
+/// and a column.
+type ListKey = (SpaceId, Vec<u8>, Option<Vec<u8>>, ColumnId);
 
 /// A list as it stands before the write.
 struct List {
