@@ -75,9 +75,9 @@ pub struct StorageOptions {
     pub cache_bytes: u64,
     /// Bytes of keys and values that one write may carry; more is refused.
     pub max_write_bytes: usize,
-    /// Bytes of rows that a batch of writes takes along, after which it takes no more writes: changed
-    /// rows, log rows, entries of indexes, and rows that refused conditions show. The last write
-    /// may exceed them.
+    /// Bytes of rows that a batch of writes takes along, after which it takes no more writes:
+    /// changed rows, log rows, entries of indexes, and rows that refused conditions show. The last
+    /// write may exceed them.
     pub batch_bytes: usize,
     /// Bytes of stored rows that one write may look at. A write that looks at one row alone may
     /// exceed them.
@@ -199,11 +199,11 @@ pub struct Statistics {
     /// The most bytes of rows that a batch of writes has taken along
     /// ([`StorageOptions::batch_bytes`]).
     pub batch_bytes_peak: u64,
-    /// Elements of collections that the committer read, compared, moved or wrote by themselves. Bytes
-    /// that are copied in one piece count nothing.
+    /// Elements of collections that the committer read, compared, moved or wrote by themselves.
+    /// Bytes that are copied in one piece count nothing.
     pub elements_worked_on: u64,
-    /// Overwritten versions and deleted keys that reads of this process had to pass: the cost of rows
-    /// that are written again and again, until what is in memory is written out.
+    /// Overwritten versions and deleted keys that reads of this process had to pass: the cost of
+    /// rows that are written again and again, until what is in memory is written out.
     pub versions_passed: u64,
     /// The lead of the storage's time over the machine's clock, after that clock was set back.
     /// Microseconds.

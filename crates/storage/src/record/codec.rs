@@ -29,10 +29,13 @@
 use bytes::Bytes;
 use schema::ColumnId;
 
+use super::element::{
+    Base, Cursor, put_bytes, put_cell, put_deletion, put_element, put_lifetime, put_stamp,
+    put_varint, stamp_flag, stamp_flags,
+};
 use super::packed::Packed;
-use super::{CellRecord, CellView, ColumnRecord, ContentView, Deletion, Lifetime, Marker, Record};
+use super::{CellRecord, ColumnRecord, ContentView, Deletion, Marker, Record};
 use crate::StorageError;
-use crate::read::Expiry;
 
 const VERSION: u8 = 1;
 /// The most items for which room is made at once, as a damaged count must not ask for all memory.
@@ -47,60 +50,43 @@ mod record_flag {
     pub(super) const SWEPT: u8 = 0x20;
 }
 
-mod stamp_flag {
-    pub(super) const OWN_TIMESTAMP: u8 = 0x01;
-    pub(super) const TOMBSTONE: u8 = 0x02;
-    pub(super) const BASE_LIFETIME: u8 = 0x04;
-    pub(super) const OWN_LIFETIME: u8 = 0x08;
-    pub(super) const ELEMENTS_DELETION: u8 = 0x20;
-    pub(super) const ELEMENTS: u8 = 0x40;
-}
-
-/// The timestamp and lifetime that the stamps of a record leave out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Base {
-    timestamp: i64,
-    lifetime: Lifetime,
-}
-
 /// Bytes of a stored collection from which on it gives its record the base. Smaller ones are
 /// written again with the base that suits the record.
 const BASE_GIVEN_BYTES_MIN: usize = 4 << 10;
 
-impl Base {
-    fn of(record: &Record) -> Base {
-        let packed = record.cells.iter().filter_map(|(_, column)| match column {
-            ColumnRecord::Packed { packed, .. } => Some(packed),
-            ColumnRecord::Simple(_) | ColumnRecord::Elements { .. } => None,
-        });
-        if let Some(largest) = packed.max_by_key(|packed| packed.stored().len())
-            && largest.stored().len() >= BASE_GIVEN_BYTES_MIN
-        {
-            return largest.base();
-        }
-        if let Some(marker) = record.marker {
-            return Base {
-                timestamp: marker.timestamp,
-                lifetime: marker.lifetime,
-            };
-        }
-        let first = record.cells.iter().find_map(|(_, column)| match column {
-            ColumnRecord::Simple(cell) => Some(cell.view()),
-            ColumnRecord::Elements { cells, .. } => cells.first().map(|(_, cell)| cell.view()),
-            ColumnRecord::Packed { packed, .. } => packed.iter().next().map(|first| first.cell),
-        });
-        Base {
-            timestamp: first.map_or(0, |cell| cell.timestamp),
-            lifetime: first.and_then(|cell| match cell.content {
-                ContentView::Value { lifetime, .. } => lifetime,
-                ContentView::Tombstone { .. } => None,
-            }),
-        }
+/// The base that suits a record.
+fn base_of(record: &Record) -> Base {
+    let packed = record.cells.iter().filter_map(|(_, column)| match column {
+        ColumnRecord::Packed { packed, .. } => Some(packed),
+        ColumnRecord::Simple(_) | ColumnRecord::Elements { .. } => None,
+    });
+    if let Some(largest) = packed.max_by_key(|packed| packed.stored().len())
+        && largest.stored().len() >= BASE_GIVEN_BYTES_MIN
+    {
+        return largest.base();
+    }
+    if let Some(marker) = record.marker {
+        return Base {
+            timestamp: marker.timestamp,
+            lifetime: marker.lifetime,
+        };
+    }
+    let first = record.cells.iter().find_map(|(_, column)| match column {
+        ColumnRecord::Simple(cell) => Some(cell.view()),
+        ColumnRecord::Elements { cells, .. } => cells.first().map(|(_, cell)| cell.view()),
+        ColumnRecord::Packed { packed, .. } => packed.iter().next().map(|first| first.cell),
+    });
+    Base {
+        timestamp: first.map_or(0, |cell| cell.timestamp),
+        lifetime: first.and_then(|cell| match cell.content {
+            ContentView::Value { lifetime, .. } => lifetime,
+            ContentView::Tombstone { .. } => None,
+        }),
     }
 }
 
 pub(crate) fn encode(record: &Record) -> Bytes {
-    let base = Base::of(record);
+    let base = base_of(record);
     let mut flags = 0;
     let mut set = |flag, on| {
         if on {
@@ -170,7 +156,7 @@ pub(crate) fn pack(record: &mut Record) {
     if !record.cells.iter().any(|(_, column)| is_large(column)) {
         return;
     }
-    let base = Base::of(record);
+    let base = base_of(record);
     for (_, column) in record
         .cells
         .iter_mut()
@@ -197,12 +183,6 @@ fn put_head(out: &mut Vec<u8>, deletion: Option<Deletion>, count: usize) {
     put_varint(out, count as u64);
 }
 
-/// Appends an element of a collection.
-pub(super) fn put_element(out: &mut Vec<u8>, base: &Base, path: &[u8], cell: CellView<'_>) {
-    put_bytes(out, path);
-    put_cell(out, base, cell);
-}
-
 /// The approximate size of an encoded record, so that the buffer seldom grows.
 fn encoded_size(record: &Record) -> usize {
     let cell = |cell: &CellRecord| match cell.view().content {
@@ -224,81 +204,6 @@ fn encoded_size(record: &Record) -> usize {
         })
         .sum();
     32 + cells
-}
-
-fn stamp_flags(
-    base: &Base,
-    timestamp: i64,
-    lifetime: Lifetime,
-    tombstone: bool,
-) -> (u8, Option<Expiry>) {
-    let mut flags = 0;
-    if timestamp != base.timestamp {
-        flags |= stamp_flag::OWN_TIMESTAMP;
-    }
-    if tombstone {
-        flags |= stamp_flag::TOMBSTONE;
-    }
-    match lifetime {
-        None => (flags, None),
-        same if same == base.lifetime => (flags | stamp_flag::BASE_LIFETIME, None),
-        own => (flags | stamp_flag::OWN_LIFETIME, own),
-    }
-}
-
-fn put_cell(out: &mut Vec<u8>, base: &Base, cell: CellView<'_>) {
-    match cell.content {
-        ContentView::Value { value, lifetime } => {
-            let (flags, own) = stamp_flags(base, cell.timestamp, lifetime, false);
-            out.push(flags);
-            put_stamp(out, flags, cell.timestamp, own, 0);
-            put_bytes(out, value);
-        }
-        ContentView::Tombstone { local_s } => {
-            let (flags, own) = stamp_flags(base, cell.timestamp, None, true);
-            out.push(flags);
-            put_stamp(out, flags, cell.timestamp, own, local_s);
-        }
-    }
-}
-
-fn put_stamp(out: &mut Vec<u8>, flags: u8, timestamp: i64, own: Lifetime, local_s: i64) {
-    if flags & stamp_flag::OWN_TIMESTAMP != 0 {
-        out.extend_from_slice(&timestamp.to_be_bytes());
-    }
-    if flags & stamp_flag::TOMBSTONE != 0 {
-        put_signed(out, local_s);
-    }
-    if let Some(expiry) = own {
-        put_lifetime(out, expiry);
-    }
-}
-
-fn put_lifetime(out: &mut Vec<u8>, expiry: Expiry) {
-    put_varint(out, u64::from(expiry.ttl_s));
-    put_signed(out, expiry.at_s);
-}
-
-fn put_deletion(out: &mut Vec<u8>, deletion: Deletion) {
-    out.extend_from_slice(&deletion.timestamp.to_be_bytes());
-    put_signed(out, deletion.local_s);
-}
-
-fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    put_varint(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
-}
-
-fn put_signed(out: &mut Vec<u8>, value: i64) {
-    put_varint(out, ((value << 1) ^ (value >> 63)) as u64);
-}
-
-fn put_varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
 }
 
 /// Reads a record; its values share the memory of `bytes`.
@@ -396,118 +301,14 @@ fn column(whole: &Bytes, cursor: &mut Cursor<'_>, base: Base, form: Form) -> Opt
     })
 }
 
-/// Reads stored bytes from their beginning on.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Cursor<'a> {
-    pub(super) rest: &'a [u8],
-}
-
-impl<'a> Cursor<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Cursor<'a> {
-        Cursor { rest: bytes }
-    }
-
-    /// Reads an element of a collection: its path and its cell.
-    pub(super) fn element(&mut self, base: &Base) -> Option<(&'a [u8], CellView<'a>)> {
-        let path = self.bytes()?;
-        let flags = self.byte()?;
-        Some((path, self.cell(flags, base)?))
-    }
-
-    fn cell(&mut self, flags: u8, base: &Base) -> Option<CellView<'a>> {
-        let (timestamp, local_s, lifetime) = self.stamp(flags, base)?;
-        let content = match local_s {
-            Some(local_s) => ContentView::Tombstone { local_s },
-            None => ContentView::Value {
-                value: self.bytes()?,
-                lifetime,
-            },
-        };
-        Some(CellView { timestamp, content })
-    }
-
-    fn stamp(&mut self, flags: u8, base: &Base) -> Option<(i64, Option<i64>, Lifetime)> {
-        let timestamp = match flags & stamp_flag::OWN_TIMESTAMP {
-            0 => base.timestamp,
-            _ => self.timestamp()?,
-        };
-        let local_s = match flags & stamp_flag::TOMBSTONE {
-            0 => None,
-            _ => Some(self.signed()?),
-        };
-        let lifetime = match flags & (stamp_flag::BASE_LIFETIME | stamp_flag::OWN_LIFETIME) {
-            0 => None,
-            stamp_flag::BASE_LIFETIME => base.lifetime,
-            _ => Some(self.lifetime()?),
-        };
-        Some((timestamp, local_s, lifetime))
-    }
-
-    fn byte(&mut self) -> Option<u8> {
-        let (byte, rest) = self.rest.split_first()?;
-        self.rest = rest;
-        Some(*byte)
-    }
-
-    fn timestamp(&mut self) -> Option<i64> {
-        let (bytes, rest) = self.rest.split_first_chunk::<8>()?;
-        self.rest = rest;
-        Some(i64::from_be_bytes(*bytes))
-    }
-
-    fn deletion(&mut self) -> Option<Deletion> {
-        Some(Deletion {
-            timestamp: self.timestamp()?,
-            local_s: self.signed()?,
-        })
-    }
-
-    fn lifetime(&mut self) -> Option<Expiry> {
-        Some(Expiry {
-            ttl_s: u32::try_from(self.varint()?).ok()?,
-            at_s: self.signed()?,
-        })
-    }
-
-    /// Reads a number of items. Each takes at least a byte, so a number above the bytes left is
-    /// damage.
-    fn count(&mut self) -> Option<usize> {
-        let count = usize::try_from(self.varint()?).ok()?;
-        (count <= self.rest.len()).then_some(count)
-    }
-
-    fn bytes(&mut self) -> Option<&'a [u8]> {
-        let length = self.count()?;
-        let (bytes, rest) = self.rest.split_at_checked(length)?;
-        self.rest = rest;
-        Some(bytes)
-    }
-
-    fn signed(&mut self) -> Option<i64> {
-        let raw = self.varint()?;
-        Some((raw >> 1) as i64 ^ -((raw & 1) as i64))
-    }
-
-    fn varint(&mut self) -> Option<u64> {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Some(value);
-            }
-        }
-        None
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    use super::super::Content;
+    use super::super::{Content, Lifetime};
     use super::*;
+    use crate::read::Expiry;
 
     fn lifetimes() -> impl Strategy<Value = Lifetime> {
         let few = (0..2_u32, -1..2_i64);

@@ -10,6 +10,7 @@
 //! A [`Record`] is also the form of a change: a write merges a small record into the stored one.
 
 mod codec;
+mod element;
 mod forget;
 mod gather;
 mod live;

@@ -7,7 +7,7 @@
 use bytes::Bytes;
 use value::CqlType;
 
-use super::codec::{Base, Cursor, put_element};
+use super::element::{Base, Cursor, put_element};
 use super::{CellRecord, CellView, ContentView, Lifetime, work};
 
 /// Elements in their stored bytes, in the order of their paths. Each path comes once.
