@@ -13,7 +13,7 @@ use cql::wire::{
     Startup, Values,
 };
 use store_api::binary::ANSWER_MEDIA_TYPE;
-use store_api::types::EXACT_HEADER;
+use store_api::types::{EXACT_HEADER, SHORT_HEADER};
 use store_api::{Client, ClientOptions};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -104,6 +104,7 @@ pub(super) struct Store {
 struct StoreAnswer {
     status: &'static str,
     content_type: &'static str,
+    is_short: bool,
     body: Bytes,
 }
 
@@ -125,11 +126,16 @@ impl Store {
                 let StoreAnswer {
                     status,
                     content_type,
+                    is_short,
                     body,
                 } = to_answer.recv().await.unwrap();
+                let short = match is_short {
+                    true => format!("{SHORT_HEADER}: true\r\n"),
+                    false => String::new(),
+                };
                 let length = body.len();
                 let head = format!(
-                    "HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\n{exact}content-length: {length}\r\n\r\n"
+                    "HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\n{exact}{short}content-length: {length}\r\n\r\n"
                 );
                 let answer = [head.as_bytes(), &body].concat();
                 socket.get_mut().write_all(&answer).await.unwrap();
@@ -148,7 +154,7 @@ impl Store {
         body: &'static str,
     ) -> serde_json::Value {
         let body = Bytes::from_static(body.as_bytes());
-        self.say(status, "application/json", body).await
+        self.say(status, "application/json", false, body).await
     }
 
     /// Answers the next request with status 200 and this body, which names the neighbours.
@@ -158,19 +164,26 @@ impl Store {
 
     /// Answers the next request with status 200 and this body in the binary form.
     pub(super) async fn binary(&mut self, body: Bytes) -> serde_json::Value {
-        self.say("200 OK", ANSWER_MEDIA_TYPE, body).await
+        self.say("200 OK", ANSWER_MEDIA_TYPE, false, body).await
+    }
+
+    /// Answers the next request with this body in the binary form, which may lack rows.
+    pub(super) async fn short(&mut self, body: Bytes) -> serde_json::Value {
+        self.say("200 OK", ANSWER_MEDIA_TYPE, true, body).await
     }
 
     async fn say(
         &mut self,
         status: &'static str,
         content_type: &'static str,
+        is_short: bool,
         body: Bytes,
     ) -> serde_json::Value {
         let search = soon(self.searches.recv()).await.unwrap();
         let answer = StoreAnswer {
             status,
             content_type,
+            is_short,
             body,
         };
         self.answers.send(answer).await.ok().unwrap();

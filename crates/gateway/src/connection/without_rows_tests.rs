@@ -241,10 +241,8 @@ async fn an_answer_without_rows_that_may_lack_some_says_so() {
     let mut setup = gateway(true, WhenBehind::Stale).await;
     setup.client.ask(&query(SELECT), 3).await;
     setup.node_answers(&rows(&["id"], &[])).await;
-    let body = r#"{"primary_keys":{"id":["b"]},"similarity_scores":[1],"column_values":{"id":["b"],"name":["Brazil"]},
-        "short":true}"#;
-    setup.store.neighbours(body).await;
+    setup.store.short(neighbours()).await;
     let (context, answer) = soon(setup.client.response()).await;
-    assert_eq!(told(&answer).1.len(), 1);
+    assert_eq!(told(&answer).1.len(), 2);
     assert!(context.warnings.iter().any(|one| one.contains("no room")));
 }
