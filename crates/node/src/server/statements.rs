@@ -379,7 +379,7 @@ impl Statements {
 /// The work on one kind of request, in an allocation of its own, so that none takes as much as the
 /// largest.
 fn boxed<F: Future>(work: F) -> Pin<Box<F>> {
-    debug_assert!(size_of::<F>() <= KIND_BYTES);
+    debug_assert!(size_of::<F>() <= KIND_BYTES, "{} bytes", size_of::<F>());
     Box::pin(work)
 }
 
