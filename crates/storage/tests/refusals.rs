@@ -145,7 +145,11 @@ fn operations_on_a_long_list_are_bounded_together() {
             index: 8_191,
             value: int(1),
         };
-        change((0..count).map(|_| cell(LIST, set())).collect())
+        // With an element that comes by its path, the list is changed as a whole.
+        let one = vec![(path(8_192), int(0))];
+        let one = cell(LIST, CellOperation::PutElements(one));
+        let sets = (0..count).map(|_| cell(LIST, set()));
+        change(std::iter::once(one).chain(sets).collect())
     };
     write(&storage, &table, vec![bytes(1)], sets(16));
     let refused = refusal(try_write(&storage, &table, vec![bytes(1)], sets(513)));

@@ -56,6 +56,8 @@ type ListKey = (SpaceId, Vec<u8>, Option<Vec<u8>>, ColumnId);
 /// A list as it stands before the write.
 struct List {
     elements: LiveElements,
+    /// What deletes the row or the head, and the present.
+    liveness: Liveness,
     /// Which elements are left, while a change removes some.
     left: Option<Left>,
     /// The positions in the order of their values, once a second operation looks for values.
@@ -345,10 +347,7 @@ impl Step<'_> {
     /// The elements of the list that is changed as a whole.
     fn elements(&mut self, column: ColumnId) -> Result<LiveElements, StorageError> {
         let whole = self.state.whole.as_ref();
-        let liveness = Liveness {
-            deleted_to: i64::MIN,
-            now_s: self.times.moment.told_s,
-        };
+        let liveness = self.list.liveness;
         let none = Record::default();
         let live = &self.of.table.live;
         let elements = liveness.elements(whole.unwrap_or(&none), live, column);
@@ -408,6 +407,7 @@ impl List {
         };
         Ok(List {
             elements: liveness.elements(&record, &table.live, column),
+            liveness,
             left: None,
             by_value: None,
             was_searched: false,
