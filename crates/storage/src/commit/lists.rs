@@ -56,7 +56,7 @@ type ListKey = (SpaceId, Vec<u8>, Option<Vec<u8>>, ColumnId);
 /// A list as it stands before the write.
 struct List {
     elements: LiveElements,
-    /// What deletes the row or the head, and the present.
+    /// Deletions of the row or the head, and the present.
     liveness: Liveness,
     /// Which elements are left, while a change removes some.
     left: Option<Left>,
