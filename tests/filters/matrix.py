@@ -98,6 +98,10 @@ class Table:
         parts = [self.types[column].serialize(row[column]) for column in self.PARTITION]
         return Murmur3Token.hash_fn(b"".join(len(part).to_bytes(2) + part + b"\0" for part in parts))
 
+    def count(self, index):
+        """The number of rows that an index holds: those with a vector and all columns of its key."""
+        return sum(all(row[column] is not None for column in ("vector", *index.key)) for row in self.rows)
+
     def _random_rows(self):
         rows, statics = {}, {}
         for number in range(ROWS):

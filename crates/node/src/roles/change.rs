@@ -298,8 +298,11 @@ impl Change {
         if_not_exists: bool,
     ) -> Result<(), CqlError> {
         self.need(rights, Permission::Create, &Resource::AllRoles)?;
-        // Whoever has the certificate becomes the role, as whoever sets its password does.
-        self.need(rights, Permission::Alter, &Resource::Role(role.to_owned()))?;
+        // Whoever has the certificate becomes the role, as whoever sets its password does. A role
+        // gains no right by an identity of its own.
+        if role != &*self.actor {
+            self.need(rights, Permission::Alter, &Resource::Role(role.to_owned()))?;
+        }
         if !rights.is_superuser() {
             refuse_superuser(catalog, role, "add an identity to a role")?;
         }
@@ -604,6 +607,21 @@ mod tests {
                 assert!(of_chief.is_none_or(|statement| run(&statement).is_err()));
             }
         }
+    }
+
+    #[test]
+    fn a_role_that_may_create_roles_adds_an_identity_to_itself_without_alter() {
+        let add = |role: &str| RoleStatement::AddIdentity {
+            identity: "clerk's".to_owned(),
+            role: role.to_owned(),
+            if_not_exists: false,
+        };
+        let mut catalog = with_clerk([Permission::Create].into_iter().collect());
+        apply(&mut catalog, "clerk", add("boss")).unwrap_err();
+        apply(&mut catalog, "clerk", add("clerk")).unwrap();
+        assert_eq!(catalog.role_of_identity("clerk's"), Some("clerk"));
+        let mut without = with_clerk(Permissions::default());
+        apply(&mut without, "clerk", add("clerk")).unwrap_err();
     }
 
     #[test]
