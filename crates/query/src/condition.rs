@@ -5,9 +5,7 @@
 
 use cql::error::CqlError;
 use schema::{Column, ColumnKind};
-use store_api::types::{Filter, Restriction};
 
-use crate::filter;
 use crate::relation::{Relation, RelationKind};
 
 /// A relation of WHERE beside an ordering by similarity.
@@ -71,7 +69,7 @@ pub fn conditions(
         }
         match column {
             Some(column) if support_of == Support::None && !allow_filtering => {
-                Err(filter::not_kept(&column.name))
+                Err(not_kept(&column.name))
             }
             _ => Ok(Condition {
                 is_kept: support_of == Support::Kept,
@@ -82,23 +80,23 @@ pub fn conditions(
     relations.into_iter().map(condition).collect()
 }
 
-/// The conditions that the index can search by; `filters` are those of the conditions, in their
-/// order, and `restriction` puts one in the words of the index service.
-pub fn restrictions<F>(
-    conditions: &[Condition],
-    filters: &[F],
-    restriction: impl Fn(&F, &Relation) -> Option<Restriction>,
-) -> Vec<Restriction> {
-    let kept = conditions.iter().zip(filters);
-    kept.filter(|(condition, _)| condition.is_kept)
-        .filter_map(|(condition, filter)| restriction(filter, &condition.relation))
-        .collect()
+/// The error for a relation on a column whose values no index keeps.
+fn not_kept(column: &str) -> CqlError {
+    CqlError::invalid(format!(
+        "Column {column} can't restrict a Vector ANN query, as the vector index doesn't keep its values: \
+         declare it as a filter column of the index, or use ALLOW FILTERING"
+    ))
 }
 
-/// The filter of a search by these restrictions; `None` for a search without any.
-pub fn search_filter(restrictions: Vec<Restriction>) -> Option<Filter> {
-    (!restrictions.is_empty()).then_some(Filter {
-        restrictions,
-        allow_filtering: true,
-    })
+/// The conditions that an index may search by; `filters` are those of the conditions, in their
+/// order, and `predicate` makes of one what a search goes by.
+pub fn predicates<F, P>(
+    conditions: &[Condition],
+    filters: &[F],
+    predicate: impl Fn(&F, &Relation) -> Option<P>,
+) -> Vec<P> {
+    let kept = conditions.iter().zip(filters);
+    kept.filter(|(condition, _)| condition.is_kept)
+        .filter_map(|(condition, filter)| predicate(filter, &condition.relation))
+        .collect()
 }

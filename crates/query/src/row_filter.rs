@@ -6,12 +6,11 @@
 use bytes::Bytes;
 use cql::error::CqlError;
 use schema::Column;
-use store_api::types::Restriction;
+use store_api::RowPredicate;
 use value::predicate::{Collection, Comparison, OneOf, OneOfTuples, Predicate, TuplePredicate};
 use value::{CqlType, LikePattern};
 
 use crate::bind::{Bound, PreparedTerm};
-use crate::filter;
 use crate::relation::{Relation, RelationKind, Test, TupleTest};
 use crate::values::Values;
 
@@ -172,30 +171,34 @@ fn present(bound: Bound, column: &Column) -> Result<Bytes, CqlError> {
 }
 
 impl<P> RowFilter<P> {
-    /// The filter in the words of the index service; `None` if it has no words for it. `relation`
-    /// is the one that the filter was made of, and `partition_key` names the columns of that key.
-    pub fn restriction(
-        &self,
-        relation: &Relation,
-        partition_key: &[String],
-    ) -> Option<Restriction> {
-        match self {
-            RowFilter::Column { predicate, .. } => {
-                filter::restriction(&relation.first_column()?.name, predicate)
-            }
+    /// The filter as a search goes by it; `None` for one that no index searches by. `relation` is the
+    /// one that the filter was made of, and `partition_key` names the columns of that key.
+    pub fn predicate(&self, relation: &Relation, partition_key: &[String]) -> Option<RowPredicate> {
+        Some(match self {
+            RowFilter::Column {
+                predicate: Predicate::NotEqual { .. } | Predicate::Like(_),
+                ..
+            } => return None,
+            RowFilter::Column { predicate, .. } => RowPredicate::Column {
+                column: relation.first_column()?.name.clone(),
+                predicate: predicate.clone(),
+            },
             RowFilter::Tuple { predicate, .. } => {
                 let RelationKind::Tuple { columns, .. } = &relation.kind else {
                     return None;
                 };
                 let names = columns.iter().map(|column| column.name.clone());
-                filter::tuple_restriction(&names.collect::<Vec<_>>(), predicate)
+                RowPredicate::Tuple {
+                    columns: names.collect(),
+                    predicate: predicate.clone(),
+                }
             }
-            RowFilter::Token { comparison, token } => Some(filter::token_restriction(
-                partition_key,
-                *comparison,
-                *token,
-            )),
-        }
+            RowFilter::Token { comparison, token } => RowPredicate::Token {
+                columns: partition_key.to_vec(),
+                comparison: *comparison,
+                token: *token,
+            },
+        })
     }
 
     /// Whether the row passes the filter.

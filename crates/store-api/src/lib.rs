@@ -3,7 +3,8 @@
 //! The index service keeps vectors and primary keys, never rows. A CQL node asks it for the keys of
 //! the nearest rows and reads the rows itself. Both sides share the types of this crate. [`types`]
 //! has the bodies of requests and answers, [`binary`] their form without JSON. [`Stores`] are the
-//! services that a node asks: over sockets by a [`Client`], or one in its own process.
+//! services that a node asks by a [`VectorSearch`]: over sockets by a [`Client`], or one in its own
+//! process, for which no bytes are made.
 
 #![warn(clippy::unwrap_used)]
 
@@ -11,12 +12,16 @@ pub mod binary;
 mod client;
 mod doorkeeper;
 mod error;
+mod row_predicate;
 mod stores;
 mod tokens;
 pub mod types;
+mod vector_search;
 
 pub use client::{Client, ClientOptions, KeyValue, Neighbours, Zones};
 pub use doorkeeper::{Doorkeeper, Refusal, Visit, Wish};
 pub use error::{ClientError, InvalidUri, NotOneService};
-pub use stores::{LocalAnswer, LocalStore, Stores};
+pub use row_predicate::RowPredicate;
+pub use stores::{LocalStore, Stores};
 pub use tokens::{TokenSet, Tokens, first_token};
+pub use vector_search::VectorSearch;

@@ -4,12 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures::future::BoxFuture;
 use uuid::Uuid;
+use value::predicate::Predicate;
 
-use crate::client::{Columns, neighbours_of_binary};
-use crate::types::AnnRequest;
+use crate::client::{request_of, restriction};
+use crate::row_predicate::RowPredicate;
+use crate::vector_search::VectorSearch;
 use crate::{Client, ClientError, Neighbours};
 
 /// The longest time that a search in this process may take. It equals the default timeout of a
@@ -25,26 +26,18 @@ pub enum Stores {
     Local(Arc<dyn LocalStore>),
 }
 
-/// The answer to a search that was a call.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LocalAnswer {
-    /// The rows in the binary form of an answer ([`crate::binary`]).
-    pub body: Bytes,
-    /// Whether rows may be missing, as the index has had no room for some rows of the table.
-    pub is_short: bool,
-}
-
 /// An index service in the same process, which is called instead of asked over a socket.
 pub trait LocalStore: Send + Sync {
-    /// Finds the nearest rows of an index.
+    /// Finds the nearest rows of an index. The values of a key come in the order of the key's
+    /// columns, as CQL serialises them.
     ///
     /// An error is the one that the same search would give over HTTP.
     fn search<'a>(
         &'a self,
         keyspace: &'a str,
         index: &'a str,
-        search: AnnRequest,
-    ) -> BoxFuture<'a, Result<LocalAnswer, ClientError>>;
+        search: VectorSearch,
+    ) -> BoxFuture<'a, Result<Neighbours, ClientError>>;
 
     /// Notes that the node has answered a search of an index by ranking rows, without the index.
     fn ranked_rows(&self, keyspace: &str, index: &str);
@@ -67,32 +60,65 @@ impl Stores {
     /// Finds the nearest rows of an index. A search that takes too long fails with
     /// [`ClientError::Aborted`].
     ///
-    /// `key_columns` are the names of all columns of the primary key, partition key first.
+    /// `key_columns` are the names of all columns of the primary key, partition key first. In this
+    /// process a column may have got another name since the search was planned.
     pub async fn ann(
         &self,
         keyspace: &str,
         index: &str,
-        search: AnnRequest,
+        search: VectorSearch,
         key_columns: &[&str],
     ) -> Result<Neighbours, ClientError> {
         match self {
-            Stores::Remote(client) => client.ann(keyspace, index, &search, key_columns).await,
+            Stores::Remote(client) => {
+                let search = request_of(search);
+                client.ann(keyspace, index, &search, key_columns).await
+            }
             Stores::Local(store) => {
-                let returned = search.return_columns.clone().unwrap_or_default();
                 let search = store.search(keyspace, index, search);
                 let answer = tokio::time::timeout(LOCAL_TIMEOUT, search).await;
-                let answer = answer.unwrap_or(Err(ClientError::Aborted))?;
-                let columns = Columns {
-                    key: key_columns,
-                    returned: &returned,
-                    is_in_order: true,
-                };
-                let neighbours = neighbours_of_binary(answer.body, columns)?;
-                Ok(Neighbours {
-                    is_short: answer.is_short,
-                    ..neighbours
-                })
+                let found = answer.unwrap_or(Err(ClientError::Aborted))?;
+                let is_whole = |key: &Vec<_>| key.len() == key_columns.len();
+                match found.keys.iter().all(is_whole) {
+                    true => Ok(found),
+                    false => Err(ClientError::InvalidBinary),
+                }
             }
+        }
+    }
+
+    /// As [`Stores::ann`], for no longer than `within`: a service that has not answered by then is
+    /// taken to be [`ClientError::Behind`] the writes that the search must know.
+    pub async fn ann_within(
+        &self,
+        within: Duration,
+        keyspace: &str,
+        index: &str,
+        search: VectorSearch,
+        key_columns: &[&str],
+    ) -> Result<Neighbours, ClientError> {
+        let asked = self.ann(keyspace, index, search, key_columns);
+        let asked = tokio::time::timeout(within, asked).await;
+        asked.unwrap_or_else(|_| {
+            Err(ClientError::Behind {
+                message: format!("the index {index} lacks the newest writes"),
+                behind_us: None,
+            })
+        })
+    }
+
+    /// Whether a search can go by a condition. Over a socket its values need a form in JSON.
+    pub fn can_search_by(&self, predicate: &RowPredicate) -> bool {
+        match self {
+            Stores::Remote(_) => restriction(predicate).is_some(),
+            // An index knows no such conditions.
+            Stores::Local(_) => !matches!(
+                predicate,
+                RowPredicate::Column {
+                    predicate: Predicate::NotEqual { .. } | Predicate::Like(_),
+                    ..
+                }
+            ),
         }
     }
 }
@@ -173,9 +199,12 @@ impl fmt::Debug for Stores {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+    use value::CqlType;
+    use value::predicate::Comparison;
+
     use super::*;
     use crate::KeyValue;
-    use crate::binary::Writer;
 
     /// A service that finds the elements of the query vector as keys.
     struct Echo;
@@ -185,19 +214,17 @@ mod tests {
             &'a self,
             keyspace: &'a str,
             index: &'a str,
-            search: AnnRequest,
-        ) -> BoxFuture<'a, Result<LocalAnswer, ClientError>> {
+            search: VectorSearch,
+        ) -> BoxFuture<'a, Result<Neighbours, ClientError>> {
             Box::pin(async move {
                 if (keyspace, index) != ("ks", "idx") {
                     return Err(ClientError::Unavailable);
                 }
-                let limit = search.limit.get();
-                let keys: Vec<[u8; 4]> = search.vector.iter().map(|e| e.to_be_bytes()).collect();
-                let keys = &keys[..limit];
-                let mut writer = Writer::new(keys.iter().map(|_| (0.0, 1.0)), 1, 4 * limit);
-                writer.column("id", 8, keys.iter().map(|key| &key[..]));
-                Ok(LocalAnswer {
-                    body: writer.finish(),
+                let nearest = search.vector.iter().take(search.limit.get());
+                Ok(Neighbours {
+                    keys: nearest.clone().map(|element| key(*element)).collect(),
+                    similarity_scores: nearest.map(|_| 1.0).collect(),
+                    column_values: Vec::new(),
                     is_short: false,
                 })
             })
@@ -214,18 +241,23 @@ mod tests {
         }
     }
 
+    fn key(element: f32) -> Vec<KeyValue> {
+        vec![KeyValue::Cql(Bytes::copy_from_slice(
+            &element.to_be_bytes(),
+        ))]
+    }
+
     #[tokio::test]
     async fn a_local_store_is_called() {
         let stores = Stores::from(Arc::new(Echo));
         let found = stores.ann(
             "ks",
             "idx",
-            AnnRequest::new(vec![1.5, 2.5, 3.5], 2),
+            VectorSearch::new(vec![1.5, 2.5, 3.5], 2),
             &["id"],
         );
-        let key = |e: f32| vec![KeyValue::Cql(Bytes::copy_from_slice(&e.to_be_bytes()))];
         assert_eq!(found.await.unwrap().keys, [key(1.5), key(2.5)]);
-        let one = || AnnRequest::new(vec![1.5], 1);
+        let one = || VectorSearch::new(vec![1.5], 1);
         // The column may have got another name meanwhile.
         let renamed = stores.ann("ks", "idx", one(), &["key"]).await;
         assert_eq!(renamed.unwrap().keys, [key(1.5)]);
@@ -236,5 +268,22 @@ mod tests {
         let disabled = Stores::disabled();
         let nobody = disabled.ann("ks", "idx", one(), &["id"]).await;
         assert_eq!(nobody, Err(ClientError::Disabled));
+    }
+
+    #[test]
+    fn a_value_without_a_form_in_json_is_searched_by_in_one_process_alone() {
+        let (here, there) = (Stores::from(Arc::new(Echo)), Stores::disabled());
+        let equal = |cql_type, value: &'static [u8]| RowPredicate::Column {
+            column: "c".to_owned(),
+            predicate: Predicate::Compare {
+                cql_type,
+                comparison: Comparison::Eq,
+                value: Bytes::from_static(value),
+            },
+        };
+        let seven = equal(CqlType::Int, &[0, 0, 0, 7]);
+        assert!(here.can_search_by(&seven) && there.can_search_by(&seven));
+        let nan = equal(CqlType::Float, &[0xff; 4]);
+        assert!(here.can_search_by(&nan) && !there.can_search_by(&nan));
     }
 }

@@ -1,5 +1,5 @@
-//! The filter of a search: restrictions of a request (contract, section 1.7) as conditions on the
-//! rows of one index.
+//! The filter of a search: its predicates as conditions on the rows of one index. Those of a request
+//! by HTTP are read from its restrictions first (contract, section 1.7; `restrictions`).
 //!
 //! Columns of the primary key lie in the [keys](crate::keys), all others that can be filtered by in
 //! [`columns::Columns`]. A condition on columns of the second kind alone is answered by their
@@ -9,17 +9,20 @@
 //! A column of the partition key is compared byte by byte for equality, as the database does. A
 //! null satisfies nothing.
 
+mod restrictions;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 use bytes::Bytes;
 use columns::Condition;
+use restrictions::columns_of;
+pub use restrictions::{read, values_of};
 use serde_json::Value as Json;
-use store_api::types::{AnnRequest, Filter, Restriction};
-use value::predicate::{
-    Collection, Comparison, Observed, OneOf, OneOfTuples, Predicate, TuplePredicate,
-};
-use value::{CqlType, clustering_form, from_key_json};
+use store_api::RowPredicate;
+use store_api::types::{AnnRequest, Filter};
+use value::predicate::{Collection, Comparison, Observed, OneOf, Predicate, TuplePredicate};
+use value::{CqlType, clustering_form};
 
 use crate::identity::{IndexIdentity, Place};
 use crate::keys::{self, KeySchema, KeyTable, PrimaryKey, Values};
@@ -72,6 +75,14 @@ pub enum Unsuitable {
         cql_type: CqlType,
         /// The parts that the restriction looks for.
         what: &'static str,
+    },
+    /// A predicate is on values of another type than those of its column.
+    #[error("column {column} is of type {cql_type} by now: ask again")]
+    Retyped {
+        /// The restricted column.
+        column: String,
+        /// The type of the column.
+        cql_type: CqlType,
     },
     /// A token is not of the whole partition key.
     #[error("a token is of all columns of the partition key, in their order")]
@@ -135,6 +146,21 @@ impl<'a> Needed<'a> {
         needed
     }
 
+    /// The columns that predicates need, too. Whoever has them checks the rows, so they need no
+    /// ALLOW FILTERING.
+    #[must_use]
+    pub fn and(mut self, predicates: &'a [RowPredicate]) -> Needed<'a> {
+        self.is_allowed |= !predicates.is_empty();
+        for predicate in predicates {
+            let columns = predicate.columns().iter().map(String::as_str);
+            if predicate.is_equality() {
+                self.equal.extend(columns.clone());
+            }
+            self.columns.extend(columns);
+        }
+        self
+    }
+
     /// Whether an index has all of the columns. A local one needs its key restricted as well.
     pub fn fits(&self, index: &IndexIdentity) -> bool {
         let mut key = index.local_key.iter();
@@ -154,75 +180,76 @@ impl<'a> Needed<'a> {
     }
 }
 
-/// The columns of a restriction.
-pub fn restricted_columns(restriction: &Restriction) -> &[String] {
-    columns_of(restriction).0
-}
-
-/// The columns of a restriction, and whether it asks them to equal something.
-fn columns_of(restriction: &Restriction) -> (&[String], bool) {
-    use Restriction::{
-        Contains, ContainsKey, Entry, Eq, EqTuple, Ge, GeTuple, Gt, GtTuple, In, InTuple, Le,
-        LeTuple, Lt, LtTuple, TokenEq, TokenGe, TokenGt, TokenLe, TokenLt,
+/// Whether an index keeps the columns of a predicate, as values of the types that it compares.
+pub fn suits(index: &IndexIdentity, predicate: &RowPredicate) -> bool {
+    let has_type = |(name, cql_type): (&String, &CqlType)| {
+        index.place(name).is_some_and(|(_, of)| of == cql_type)
     };
-    match restriction {
-        Eq { lhs, .. } | In { lhs, .. } => (std::slice::from_ref(lhs), true),
-        Lt { lhs, .. }
-        | Le { lhs, .. }
-        | Gt { lhs, .. }
-        | Ge { lhs, .. }
-        | Contains { lhs, .. }
-        | ContainsKey { lhs, .. }
-        | Entry { lhs, .. } => (std::slice::from_ref(lhs), false),
-        EqTuple { lhs, .. } | InTuple { lhs, .. } => (lhs, true),
-        LtTuple { lhs, .. }
-        | LeTuple { lhs, .. }
-        | GtTuple { lhs, .. }
-        | GeTuple { lhs, .. }
-        | TokenEq { lhs, .. }
-        | TokenLt { lhs, .. }
-        | TokenLe { lhs, .. }
-        | TokenGt { lhs, .. }
-        | TokenGe { lhs, .. } => (lhs, false),
+    match predicate {
+        RowPredicate::Column { column, predicate } => index
+            .place(column)
+            .is_some_and(|(_, cql_type)| is_of(cql_type, predicate)),
+        RowPredicate::Tuple { columns, predicate } => {
+            let types = types_of(predicate);
+            types.len() == columns.len() && columns.iter().zip(types).all(has_type)
+        }
+        RowPredicate::Token { .. } => true,
     }
 }
 
-/// The number of values in a filter. A tuple has as many as it has elements.
-pub fn values_of(filter: &Filter) -> usize {
-    use Restriction::{
-        Contains, ContainsKey, Entry, Eq, EqTuple, Ge, GeTuple, Gt, GtTuple, In, InTuple, Le,
-        LeTuple, Lt, LtTuple, TokenEq, TokenGe, TokenGt, TokenLe, TokenLt,
-    };
-    let values = filter
-        .restrictions
-        .iter()
-        .map(|restriction| match restriction {
-            Eq { .. }
-            | Lt { .. }
-            | Le { .. }
-            | Gt { .. }
-            | Ge { .. }
-            | Contains { .. }
-            | ContainsKey { .. }
-            | TokenEq { .. }
-            | TokenLt { .. }
-            | TokenLe { .. }
-            | TokenGt { .. }
-            | TokenGe { .. } => 1,
-            Entry { .. } => 2,
-            In { rhs, .. }
-            | EqTuple { rhs, .. }
-            | LtTuple { rhs, .. }
-            | LeTuple { rhs, .. }
-            | GtTuple { rhs, .. }
-            | GeTuple { rhs, .. } => rhs.len(),
-            InTuple { rhs, .. } => rhs.iter().map(Vec::len).sum(),
-        });
-    values.sum()
+/// Whether a predicate is one on values of a type.
+fn is_of(cql_type: &CqlType, predicate: &Predicate) -> bool {
+    match predicate {
+        Predicate::Compare { cql_type: of, .. } | Predicate::NotEqual { cql_type: of, .. } => {
+            of == cql_type
+        }
+        Predicate::In(list) => list.cql_type() == cql_type,
+        Predicate::Like(_) => matches!(cql_type, CqlType::Text | CqlType::Ascii),
+        Predicate::Contains { collection, .. } => match (collection, cql_type) {
+            (Collection::List(of), CqlType::List { element, .. })
+            | (Collection::Set(of), CqlType::Set { element, .. }) => *of == **element,
+            (Collection::MapValues(of), CqlType::Map { value, .. }) => *of == **value,
+            _ => false,
+        },
+        Predicate::ContainsKey { key_type, .. } => {
+            matches!(cql_type, CqlType::Map { key, .. } if **key == *key_type)
+        }
+        Predicate::Entry {
+            key_type,
+            value_type,
+            ..
+        } => matches!(
+            cql_type,
+            CqlType::Map { key, value, .. } if **key == *key_type && **value == *value_type
+        ),
+    }
+}
+
+/// Whether values that are equal have the same bytes in the form of encoded keys.
+fn is_equal_by_bytes(cql_type: &CqlType) -> bool {
+    !matches!(
+        cql_type,
+        CqlType::Boolean
+            | CqlType::Float
+            | CqlType::Double
+            | CqlType::List { .. }
+            | CqlType::Set { .. }
+            | CqlType::Map { .. }
+            | CqlType::Tuple(_)
+            | CqlType::UserType { .. }
+            | CqlType::Vector { .. }
+    )
+}
+
+fn types_of(predicate: &TuplePredicate) -> &[CqlType] {
+    match predicate {
+        TuplePredicate::Compare { types, .. } => types,
+        TuplePredicate::In(list) => list.types(),
+    }
 }
 
 impl RowFilter {
-    /// Makes a filter for an index; `None` if it restricts nothing.
+    /// Makes a filter of the restrictions of a request; `None` if it restricts nothing.
     ///
     /// # Errors
     /// If the index does not keep a column, or a value is none of its column's type.
@@ -230,108 +257,71 @@ impl RowFilter {
         index: &IndexIdentity,
         filter: Option<&Filter>,
     ) -> Result<Option<Box<RowFilter>>, Unsuitable> {
-        let Some(filter) = filter.filter(|filter| !filter.restrictions.is_empty()) else {
+        RowFilter::by(index, read(index, filter)?)
+    }
+
+    /// Makes a filter of predicates; `None` if there are none.
+    ///
+    /// # Errors
+    /// If the index does not keep a column, or not as values of the type that is compared.
+    pub fn by(
+        index: &IndexIdentity,
+        predicates: Vec<RowPredicate>,
+    ) -> Result<Option<Box<RowFilter>>, Unsuitable> {
+        if predicates.is_empty() {
             return Ok(None);
-        };
+        }
         let mut made = Box::new(RowFilter {
             keys: index.keys.clone(),
             conditions: Vec::new(),
             checks: Vec::new(),
             partitions: vec![None; index.keys.partition.len()],
         });
-        for restriction in &filter.restrictions {
-            made.add(index, restriction)?;
+        for predicate in predicates {
+            made.add(index, predicate)?;
         }
         Ok(Some(made))
     }
 
-    fn add(&mut self, index: &IndexIdentity, restriction: &Restriction) -> Result<(), Unsuitable> {
-        use Comparison::{Eq, Gt, GtEq, Lt, LtEq};
-        match restriction {
-            Restriction::Eq { lhs, rhs } => self.add_in(index, lhs, std::slice::from_ref(rhs)),
-            Restriction::In { lhs, rhs } => self.add_in(index, lhs, rhs),
-            Restriction::Lt { lhs, rhs } => self.add_range(index, lhs, Lt, rhs),
-            Restriction::Le { lhs, rhs } => self.add_range(index, lhs, LtEq, rhs),
-            Restriction::Gt { lhs, rhs } => self.add_range(index, lhs, Gt, rhs),
-            Restriction::Ge { lhs, rhs } => self.add_range(index, lhs, GtEq, rhs),
-            Restriction::EqTuple { lhs, rhs } => self.add_tuple(index, lhs, Eq, rhs),
-            Restriction::LtTuple { lhs, rhs } => self.add_tuple(index, lhs, Lt, rhs),
-            Restriction::LeTuple { lhs, rhs } => self.add_tuple(index, lhs, LtEq, rhs),
-            Restriction::GtTuple { lhs, rhs } => self.add_tuple(index, lhs, Gt, rhs),
-            Restriction::GeTuple { lhs, rhs } => self.add_tuple(index, lhs, GtEq, rhs),
-            Restriction::InTuple { lhs, rhs } => {
-                let columns = Columns::of(index, lhs)?;
-                let tuples = rhs.iter().map(|tuple| columns.values(tuple));
-                let tuples = tuples.collect::<Result<_, _>>()?;
-                let predicate = TuplePredicate::In(OneOfTuples::new(columns.types(), tuples));
-                self.put_tuple(columns.places(), predicate);
-                Ok(())
+    fn add(&mut self, index: &IndexIdentity, predicate: RowPredicate) -> Result<(), Unsuitable> {
+        match predicate {
+            RowPredicate::Column { column, predicate } => {
+                let column = Column::of(index, &column)?;
+                if !is_of(column.cql_type, &predicate) {
+                    return Err(column.is_retyped());
+                }
+                self.add_to(&column, predicate);
             }
-            Restriction::Contains { lhs, rhs } => self.add_part(index, lhs, |column| {
-                let (collection, element) = match column.cql_type {
-                    CqlType::List { element, .. } => {
-                        (Collection::List((**element).clone()), element)
-                    }
-                    CqlType::Set { element, .. } => (Collection::Set((**element).clone()), element),
-                    CqlType::Map { value, .. } => (Collection::MapValues((**value).clone()), value),
-                    _ => return Err(column.has_no("elements")),
-                };
-                let value = column.part(element, rhs)?;
-                Ok(Predicate::Contains { collection, value })
-            }),
-            Restriction::ContainsKey { lhs, rhs } => self.add_part(index, lhs, |column| {
-                let CqlType::Map { key, .. } = column.cql_type else {
-                    return Err(column.has_no("keys"));
-                };
-                Ok(Predicate::ContainsKey {
-                    key_type: (**key).clone(),
-                    key: column.part(key, rhs)?,
-                })
-            }),
-            Restriction::Entry { lhs, key: at, rhs } => self.add_part(index, lhs, |column| {
-                let CqlType::Map { key, value, .. } = column.cql_type else {
-                    return Err(column.has_no("entries"));
-                };
-                Ok(Predicate::Entry {
-                    key_type: (**key).clone(),
-                    value_type: (**value).clone(),
-                    key: column.part(key, at)?,
-                    value: column.part(value, rhs)?,
-                })
-            }),
-            Restriction::TokenEq { lhs, rhs } => self.add_token(lhs, Eq, *rhs),
-            Restriction::TokenLt { lhs, rhs } => self.add_token(lhs, Lt, *rhs),
-            Restriction::TokenLe { lhs, rhs } => self.add_token(lhs, LtEq, *rhs),
-            Restriction::TokenGt { lhs, rhs } => self.add_token(lhs, Gt, *rhs),
-            Restriction::TokenGe { lhs, rhs } => self.add_token(lhs, GtEq, *rhs),
+            RowPredicate::Tuple { columns, predicate } => {
+                let columns = Columns::of(index, &columns)?;
+                columns.check(types_of(&predicate))?;
+                self.put_tuple(columns.places(), predicate);
+            }
+            RowPredicate::Token {
+                columns,
+                comparison,
+                token,
+            } => {
+                let key = self.keys.partition.iter().map(|column| &column.name);
+                if !key.eq(&columns) {
+                    return Err(Unsuitable::Token);
+                }
+                self.checks.push(Check::Token(comparison, token));
+            }
         }
-    }
-
-    /// Adds a predicate that looks into a collection.
-    fn add_part(
-        &mut self,
-        index: &IndexIdentity,
-        column: &str,
-        predicate: impl FnOnce(&Column<'_>) -> Result<Predicate, Unsuitable>,
-    ) -> Result<(), Unsuitable> {
-        let column = Column::of(index, column)?;
-        let predicate = predicate(&column)?;
-        self.put(column.place, predicate);
         Ok(())
     }
 
-    fn add_token(
-        &mut self,
-        columns: &[String],
-        comparison: Comparison,
-        token: i64,
-    ) -> Result<(), Unsuitable> {
-        let key = self.keys.partition.iter().map(|column| &column.name);
-        if !key.eq(columns) {
-            return Err(Unsuitable::Token);
+    fn add_to(&mut self, column: &Column<'_>, predicate: Predicate) {
+        match predicate {
+            Predicate::In(list) => self.add_in(column, list),
+            Predicate::Compare {
+                cql_type,
+                comparison: Comparison::Eq,
+                value,
+            } => self.add_in(column, OneOf::new(cql_type, vec![value])),
+            predicate => self.put(column.place, predicate),
         }
-        self.checks.push(Check::Token(comparison, token));
-        Ok(())
     }
 
     fn put(&mut self, place: Place, predicate: Predicate) {
@@ -344,70 +334,28 @@ impl RowFilter {
     }
 
     /// Adds `column IN values`, of which an equality is one with a single value.
-    fn add_in(
-        &mut self,
-        index: &IndexIdentity,
-        column: &str,
-        values: &[Json],
-    ) -> Result<(), Unsuitable> {
-        let column = Column::of(index, column)?;
-        let values = values.iter().map(|value| column.value(value));
-        let values: Vec<Bytes> = values.collect::<Result<_, _>>()?;
+    fn add_in(&mut self, column: &Column<'_>, list: OneOf) {
         match column.place {
-            Place::Filter(at) => self.conditions.push(Condition::Column {
-                column: at,
-                predicate: Predicate::In(OneOf::new(column.cql_type.clone(), values)),
-            }),
+            Place::Filter(_) => self.put(column.place, Predicate::In(list)),
             Place::Key(at) if at < self.partitions.len() => {
-                let values: HashSet<Bytes> = values.into_iter().collect();
+                let values: HashSet<Bytes> = list.values().iter().cloned().collect();
                 let named = self.partitions[at].get_or_insert_with(|| values.clone());
                 named.retain(|value| values.contains(value));
                 self.checks.push(Check::OneOf(at, values));
             }
+            // Values of such a type that are equal may differ in their bytes, in a key, too.
+            Place::Key(_) if !is_equal_by_bytes(column.cql_type) => {
+                self.put(column.place, Predicate::In(list));
+            }
             Place::Key(at) => {
-                let form = |value: Bytes| match clustering_form(column.cql_type, &value) {
-                    Cow::Borrowed(_) => value.clone(),
+                let form = |value: &Bytes| match clustering_form(column.cql_type, value) {
+                    Cow::Borrowed(form) => value.slice_ref(form),
                     Cow::Owned(normal) => Bytes::from(normal),
                 };
-                let values = values.into_iter().map(form).collect();
+                let values = list.values().iter().map(form).collect();
                 self.checks.push(Check::OneOf(at, values));
             }
         }
-        Ok(())
-    }
-
-    fn add_range(
-        &mut self,
-        index: &IndexIdentity,
-        column: &str,
-        comparison: Comparison,
-        value: &Json,
-    ) -> Result<(), Unsuitable> {
-        let column = Column::of(index, column)?;
-        let predicate = Predicate::Compare {
-            cql_type: column.cql_type.clone(),
-            comparison,
-            value: column.value(value)?,
-        };
-        self.put(column.place, predicate);
-        Ok(())
-    }
-
-    fn add_tuple(
-        &mut self,
-        index: &IndexIdentity,
-        columns: &[String],
-        comparison: Comparison,
-        values: &[Json],
-    ) -> Result<(), Unsuitable> {
-        let columns = Columns::of(index, columns)?;
-        let predicate = TuplePredicate::Compare {
-            types: columns.types(),
-            comparison,
-            values: columns.values(values)?,
-        };
-        self.put_tuple(columns.places(), predicate);
-        Ok(())
     }
 
     fn put_tuple(&mut self, places: Vec<Place>, predicate: TuplePredicate) {
@@ -531,24 +479,10 @@ impl<'a> Column<'a> {
         })
     }
 
-    fn value(&self, json: &Json) -> Result<Bytes, Unsuitable> {
-        self.part(self.cql_type, json)
-    }
-
-    /// A value that is of this type in the column.
-    fn part(&self, cql_type: &CqlType, json: &Json) -> Result<Bytes, Unsuitable> {
-        from_key_json(cql_type, json).ok_or_else(|| Unsuitable::Value {
+    fn is_retyped(&self) -> Unsuitable {
+        Unsuitable::Retyped {
             column: self.name.to_owned(),
             cql_type: self.cql_type.clone(),
-            value: json.clone(),
-        })
-    }
-
-    fn has_no(&self, what: &'static str) -> Unsuitable {
-        Unsuitable::Kind {
-            column: self.name.to_owned(),
-            cql_type: self.cql_type.clone(),
-            what,
         }
     }
 }
@@ -562,6 +496,27 @@ impl<'a> Columns<'a> {
         Ok(Columns(columns.collect::<Result<_, _>>()?))
     }
 
+    /// Checks that the columns are of the types that are compared.
+    fn check(&self, types: &[CqlType]) -> Result<(), Unsuitable> {
+        let Columns(columns) = self;
+        if columns.len() != types.len() {
+            return Err(self.differ_from(types.len()));
+        }
+        let mut compared = columns.iter().zip(types);
+        match compared.find(|(column, cql_type)| column.cql_type != *cql_type) {
+            Some((column, _)) => Err(column.is_retyped()),
+            None => Ok(()),
+        }
+    }
+
+    fn differ_from(&self, values: usize) -> Unsuitable {
+        let Columns(columns) = self;
+        Unsuitable::Arity {
+            columns: columns.len(),
+            values,
+        }
+    }
+
     fn types(&self) -> Vec<CqlType> {
         self.0
             .iter()
@@ -571,18 +526,6 @@ impl<'a> Columns<'a> {
 
     fn places(&self) -> Vec<Place> {
         self.0.iter().map(|column| column.place).collect()
-    }
-
-    fn values(&self, tuple: &[Json]) -> Result<Vec<Bytes>, Unsuitable> {
-        let Columns(columns) = self;
-        if columns.len() != tuple.len() {
-            return Err(Unsuitable::Arity {
-                columns: columns.len(),
-                values: tuple.len(),
-            });
-        }
-        let values = columns.iter().zip(tuple);
-        values.map(|(column, value)| column.value(value)).collect()
     }
 }
 

@@ -10,6 +10,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use cql::error::CqlError;
 use embedded::Embedded;
+use index::Metric;
+use index::score::score;
 use machine::Simulation;
 use node::query::Database;
 use node::system::SystemTables;
@@ -18,9 +20,7 @@ use storage::{Health, REPAIR_COUNTERS, SimulatedDisk, Storage, StorageError, Sto
 use store::{
     IndexesOptions, Listeners, MemoryOptions, Placement, Store, StoreHandle, StoreOptions,
 };
-use store_api::binary::Rows;
-use store_api::types::AnnRequest;
-use store_api::{LocalStore, Stores};
+use store_api::{KeyValue, LocalStore, Neighbours, Stores, VectorSearch};
 use tasks::{Registry, Scope, Spec};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -581,7 +581,7 @@ impl World {
             .search(
                 table::KEYSPACE,
                 table::INDEX,
-                AnnRequest::new(vec![1.0, 1.0], 1000),
+                VectorSearch::new(vec![1.0, 1.0], 1000),
             )
             .await;
         let after = table::rows(&process.storage);
@@ -591,7 +591,7 @@ impl World {
             && before == after
         {
             let is_short = found.is_short;
-            let (found, expected) = (found_distances(found.body), distances(&before));
+            let (found, expected) = (found_scores(&found), scores(&before));
             // What has had no room is missing, and the answer says so.
             let fits = match is_short {
                 true => is_part_of(&found, &expected),
@@ -824,19 +824,19 @@ impl World {
             loop {
                 let rows = table::rows(&process.storage);
                 let rows = rows.map_err(|error| format!("the table can't be read: {error}"))?;
-                let expected = distances(&rows);
+                let expected = scores(&rows);
                 let found = process
                     .local
                     .search(
                         table::KEYSPACE,
                         table::INDEX,
-                        AnnRequest::new(vec![1.0, 1.0], 1000),
+                        VectorSearch::new(vec![1.0, 1.0], 1000),
                     )
                     .await;
                 match found {
                     Ok(found) => {
                         let is_short = found.is_short;
-                        let found = found_distances(found.body);
+                        let found = found_scores(&found);
                         if found == expected && !is_short {
                             return Ok(expected.len());
                         }
@@ -856,29 +856,30 @@ impl World {
     }
 }
 
-fn distances(rows: &BTreeMap<Key, Shown>) -> BTreeMap<Key, f32> {
+/// The similarity scores of the rows that have a vector.
+fn scores(rows: &BTreeMap<Key, Shown>) -> BTreeMap<Key, f32> {
     let with_vector = rows.iter().filter_map(|(key, shown)| {
         let [x, y] = table::floats(shown.vector?);
-        Some((*key, (x - 1.0).powi(2) + (y - 1.0).powi(2)))
+        let distance = (x - 1.0).powi(2) + (y - 1.0).powi(2);
+        let scored = score(Metric::Euclidean, 2, distance).expect("a distance that can be");
+        Some((*key, scored.similarity))
     });
     with_vector.collect()
 }
 
-/// Whether all that was found is expected, at that distance.
+/// Whether all that was found is expected, with that score.
 fn is_part_of(found: &BTreeMap<Key, f32>, expected: &BTreeMap<Key, f32>) -> bool {
     let mut found = found.iter();
-    found.all(|(key, distance)| expected.get(key) == Some(distance))
+    found.all(|(key, score)| expected.get(key) == Some(score))
 }
 
-fn found_distances(found: Bytes) -> BTreeMap<Key, f32> {
-    let rows = Rows::read(found).expect("an answer");
-    let int = |column: usize, at: usize| {
-        let value: &[u8] = &rows.columns[column].values[at];
-        i32::from_be_bytes(value.try_into().expect("an int"))
+fn found_scores(found: &Neighbours) -> BTreeMap<Key, f32> {
+    let int = |value: &KeyValue| match value {
+        KeyValue::Cql(value) => i32::from_be_bytes(value[..].try_into().expect("an int")),
+        KeyValue::Json(json) => panic!("{json} is of no answer in one process"),
     };
-    let distances = rows.distances.iter().enumerate();
-    distances
-        .map(|(at, distance)| ((int(0, at), int(1, at)), *distance))
+    let rows = found.keys.iter().zip(&found.similarity_scores);
+    rows.map(|(key, score)| ((int(&key[0]), int(&key[1])), *score))
         .collect()
 }
 

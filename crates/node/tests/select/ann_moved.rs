@@ -4,18 +4,14 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use storage::Storage;
 use storage::mutation::Write;
-use store_api::binary::Writer;
-use store_api::types::AnnRequest;
-use store_api::{Client, ClientError, LocalAnswer, LocalStore, Stores};
+use store_api::{Client, ClientError, KeyValue, LocalStore, Neighbours, Stores, VectorSearch};
 use uuid::Uuid;
 
 use crate::fixture::Fixture;
-
-/// The type code of int.
-const INT: u16 = 9;
 
 /// An index service that gives canned answers, one after another: the ids of rows with the first
 /// element of the vector that it knows. It knows nothing else of them.
@@ -32,16 +28,19 @@ impl LocalStore for Canned {
         &'a self,
         _: &'a str,
         _: &'a str,
-        search: AnnRequest,
-    ) -> BoxFuture<'a, Result<LocalAnswer, ClientError>> {
+        search: VectorSearch,
+    ) -> BoxFuture<'a, Result<Neighbours, ClientError>> {
         let limit = search.limit.get();
         self.asked.lock().unwrap().push(limit);
         let mut rows = self.answers.lock().unwrap().pop_front().unwrap();
         rows.truncate(limit);
-        let scores = rows.iter().map(|(_, x)| (x * x, 1.0 / (1.0 + x * x)));
-        let ids: Vec<[u8; 4]> = rows.iter().map(|(id, _)| id.to_be_bytes()).collect();
-        let mut writer = Writer::new(scores, 1, 4 * ids.len());
-        writer.column("id", INT, ids.iter().map(|id| &id[..]));
+        let key = |id: i32| vec![KeyValue::Cql(Bytes::copy_from_slice(&id.to_be_bytes()))];
+        let found = Neighbours {
+            keys: rows.iter().map(|(id, _)| key(*id)).collect(),
+            similarity_scores: rows.iter().map(|(_, x)| 1.0 / (1.0 + x * x)).collect(),
+            column_values: Vec::new(),
+            is_short: false,
+        };
         Box::pin(async move {
             if let Some(storage) = &self.written {
                 let write = Write {
@@ -50,10 +49,7 @@ impl LocalStore for Canned {
                 };
                 storage.write(write).await.unwrap();
             }
-            Ok(LocalAnswer {
-                body: writer.finish(),
-                is_short: false,
-            })
+            Ok(found)
         })
     }
 

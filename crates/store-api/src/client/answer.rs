@@ -46,9 +46,6 @@ pub struct Columns<'a> {
     pub key: &'a [&'a str],
     /// The columns whose values were asked for.
     pub returned: &'a [String],
-    /// Whether the answer has the key columns in this order, whatever their names: it comes from
-    /// this process, where a column may have got another name since the search was planned.
-    pub is_in_order: bool,
 }
 
 impl<'a> Columns<'a> {
@@ -57,7 +54,6 @@ impl<'a> Columns<'a> {
         Columns {
             key,
             returned: search.return_columns.as_deref().unwrap_or_default(),
-            is_in_order: false,
         }
     }
 }
@@ -75,22 +71,18 @@ pub fn neighbours(answer: Answer, columns: Columns<'_>) -> Result<Neighbours, Cl
 }
 
 /// Turns the columns of an answer in the binary form into rows.
-pub fn of_binary(
+fn of_binary(
     body: Bytes,
     Columns {
         key: key_columns,
         returned,
-        is_in_order,
     }: Columns<'_>,
 ) -> Result<Neighbours, ClientError> {
     let mut rows = Rows::read(body).map_err(|_| ClientError::InvalidBinary)?;
     let mut columns = Vec::with_capacity(key_columns.len());
-    for (at, name) in key_columns.iter().enumerate() {
+    for name in key_columns {
         let mut all = rows.columns.iter_mut();
-        let column = match is_in_order {
-            true => all.nth(at),
-            false => all.find(|column| column.name == *name),
-        };
+        let column = all.find(|column| column.name == *name);
         let column = column.ok_or(ClientError::InvalidBinary)?;
         columns.push(std::mem::take(&mut column.values).into_iter());
     }
@@ -122,7 +114,6 @@ fn of_json(
     Columns {
         key: key_columns,
         returned,
-        is_in_order: _,
     }: Columns<'_>,
 ) -> Result<Neighbours, ClientError> {
     #[derive(Deserialize)]
@@ -179,7 +170,6 @@ mod tests {
         Columns {
             key: columns,
             returned: &[],
-            is_in_order: false,
         }
     }
 
@@ -231,12 +221,6 @@ mod tests {
         let invalid = Err(ClientError::InvalidBinary);
         assert_eq!(of_binary(body.clone(), key(&["q"])), invalid);
         assert_eq!(of_binary(body.slice(1..), key(&["p"])), invalid);
-        // An answer of this process has them in the order of the key.
-        let in_order = Columns {
-            is_in_order: true,
-            ..key(&["c", "renamed"])
-        };
-        assert_eq!(of_binary(body, in_order).unwrap().keys.len(), 2);
         let key = |p: &'static [u8], c: &'static str| {
             [p, c.as_bytes()].map(|value| KeyValue::Cql(Bytes::from_static(value)))
         };
@@ -250,7 +234,6 @@ mod tests {
         let columns = Columns {
             key: &["p"],
             returned: &names,
-            is_in_order: false,
         };
         let body = br#"{"primary_keys":{"p":[1,2]},"distances":[0,1],"similarity_scores":[1,0.5],
             "column_values":{"a":["x",null],"b":[3,4]}}"#;

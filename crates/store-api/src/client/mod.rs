@@ -13,6 +13,7 @@
 mod admin;
 mod answer;
 mod ask;
+mod json_filter;
 mod node;
 mod one_service;
 mod tier;
@@ -33,8 +34,9 @@ use uuid::Uuid;
 
 use crate::types::{AnnRequest, IndexStatus, NodeStatus};
 use crate::{ClientError, InvalidUri};
-pub use answer::{Columns, of_binary as neighbours_of_binary};
+use answer::Columns;
 use ask::{Answer, Ask, Question};
+pub use json_filter::{request_of, restriction};
 use tier::{Connections, Lookup, Member, Tier};
 use uri::{BaseUri, segment};
 

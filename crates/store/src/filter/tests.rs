@@ -4,7 +4,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 use store_api::types::{AnnRequest, Filter, Restriction};
-use value::CqlType;
+use value::{CqlType, from_key_json};
 
 use super::*;
 use crate::identity::{FilterColumn, IndexIdentity};

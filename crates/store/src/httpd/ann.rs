@@ -110,13 +110,13 @@ async fn search(
     let searches = &shared.api.searches;
     let lacking = Lacking::IsMadeUp;
     let found = searches
-        .search(name, search, admission, lacking, write)
+        .search(name, search.into(), admission, lacking, write)
         .await?;
     let media_type = HeaderValue::from_static(match answer {
         Form::Json => "application/json",
         Form::Binary => ANSWER_MEDIA_TYPE,
     });
-    let mut response = ([(CONTENT_TYPE, media_type)], found.body).into_response();
+    let mut response = ([(CONTENT_TYPE, media_type)], found.answer).into_response();
     for (name, is_so) in [(EXACT_HEADER, is_exact), (SHORT_HEADER, found.is_short)] {
         if is_so {
             let headers = response.headers_mut();

@@ -8,13 +8,13 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use store_api::types::{AnnRequest, SearchPlan};
-use store_api::{ClientError, LocalAnswer, LocalStore};
+use store_api::types::SearchPlan;
+use store_api::{ClientError, LocalStore, Neighbours, RowPredicate, VectorSearch};
 use uuid::Uuid;
 
 use super::Api;
 use super::error::status_of;
-use crate::filter::restricted_columns;
+use crate::filter::suits;
 use crate::identity::IndexName;
 use crate::indexes::RankedRows;
 use crate::options::ListenerOptions;
@@ -56,8 +56,8 @@ impl LocalStore for LocalDoor {
         &'a self,
         keyspace: &'a str,
         index: &'a str,
-        search: AnnRequest,
-    ) -> BoxFuture<'a, Result<LocalAnswer, ClientError>> {
+        search: VectorSearch,
+    ) -> BoxFuture<'a, Result<Neighbours, ClientError>> {
         Box::pin(async move {
             let open = self.open.get().ok_or(ClientError::Unavailable)?;
             let name = IndexName {
@@ -116,38 +116,41 @@ impl Open {
     async fn search(
         &self,
         name: IndexName,
-        mut search: AnnRequest,
-    ) -> Result<LocalAnswer, ClientError> {
+        mut search: VectorSearch,
+    ) -> Result<Neighbours, ClientError> {
         self.leave_unkept(&name, &mut search);
         let admission = self.admissions.take(None, self.api.engine.metrics());
         let admission = admission.map_err(refused)?;
-        let write = |rows: RankedRows<'_>| Ok(rows.binary());
+        let returned = search.return_columns.clone().unwrap_or_default();
+        let write = move |rows: RankedRows<'_>| Ok(rows.into_neighbours(&returned));
         let searches = &self.api.searches;
         // The node reads rows by itself, as it knows all of WHERE.
         let lacking = Lacking::IsTold;
         let found = searches
-            .search(name, search, admission, lacking, write)
+            .search(name, search.into(), admission, lacking, write)
             .await;
-        let Found { body, is_short } = found.map_err(refused)?;
-        Ok(LocalAnswer { body, is_short })
+        let Found { answer, is_short } = found.map_err(refused)?;
+        Ok(Neighbours { is_short, ..answer })
     }
 
-    /// Leaves out the restrictions on columns that an index is to keep but does not yet: the node
-    /// checks the rows, unless it asks for columns in place of rows.
-    fn leave_unkept(&self, name: &IndexName, search: &mut AnnRequest) {
+    /// Leaves out the conditions on columns that an index is to keep but does not yet, and on those
+    /// whose type has changed since it keeps them: the node checks the rows, unless it asks for
+    /// columns in place of rows.
+    fn leave_unkept(&self, name: &IndexName, search: &mut VectorSearch) {
         let engine = &self.api.engine;
         if search.return_columns.is_none()
-            && let Some(filter) = &mut search.filter
+            && !search.predicates.is_empty()
             && let Some(index) = engine.index(name)
-            && !engine.keeps_all(&index)
         {
             let identity = engine.identity_now(&index);
-            let is_kept = |column: &String| identity.keeps(column);
-            let restrictions = &mut filter.restrictions;
-            restrictions.retain(|one| restricted_columns(one).iter().all(is_kept));
-            if restrictions.is_empty() {
-                search.filter = None;
-            }
+            let keeps_all = engine.keeps_all(&index);
+            // A search that may be answered by another index names columns that this one lacks.
+            let is_suited = |predicate: &RowPredicate| {
+                let mut columns = predicate.columns().iter();
+                suits(&identity, predicate)
+                    || keeps_all && !columns.all(|column| identity.keeps(column))
+            };
+            search.predicates.retain(is_suited);
         }
     }
 }

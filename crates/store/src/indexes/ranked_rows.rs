@@ -8,8 +8,8 @@ use cql::wire::type_code;
 use index::score::Scored;
 use serde::ser::{Error, SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
-use store_api::binary;
 use store_api::types::SearchDebug;
+use store_api::{KeyValue, Neighbours, binary};
 use value::{CqlType, to_key_json};
 
 use super::plan::Plan;
@@ -184,6 +184,37 @@ impl<'a> RankedRows<'a> {
             out.returned_column(name, type_code(cql_type), values.iter());
         }
         out.finish()
+    }
+
+    /// The rows as a node in this process takes them, with the values of the columns of these names,
+    /// in their order. The values of all keys share one piece of memory, and so do those of a
+    /// column.
+    pub fn into_neighbours(self, names: &[String]) -> Neighbours {
+        let encoded = Bytes::from(self.keys);
+        let mut begin = 0;
+        let keys = self.ends.iter().map(|end| {
+            let key = &encoded[std::mem::replace(&mut begin, *end)..*end];
+            let mut values = Vec::with_capacity(self.schema.len());
+            values.extend(Values::of(key).map(|value| KeyValue::Cql(encoded.slice_ref(value))));
+            values
+        });
+        let keys = keys.collect();
+        let returned = self.returned.unwrap_or_default().into_iter();
+        let returned = returned.map(|values| (values.column(), values.into_values()));
+        let returned: Vec<(&ReturnedColumn, Vec<Option<Bytes>>)> = returned.collect();
+        let of_name = |name: &String| {
+            let named = returned.iter().find(|(column, _)| column.name == *name);
+            let values = named.into_iter().flat_map(|(_, values)| values);
+            values
+                .map(|value| value.clone().map(KeyValue::Cql))
+                .collect()
+        };
+        Neighbours {
+            keys,
+            similarity_scores: self.scores.iter().map(|scored| scored.similarity).collect(),
+            column_values: names.iter().map(of_name).collect(),
+            is_short: self.is_short,
+        }
     }
 
     /// The values of one column, as CQL serialises them.

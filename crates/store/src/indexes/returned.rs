@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use bytes::Bytes;
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
@@ -114,6 +115,17 @@ impl<'a> ReturnedValues<'a> {
             self.bytes.extend_from_slice(value);
         }
         self.ends.push(value.map(|_| self.bytes.len()));
+    }
+
+    /// The values, as CQL serialises them; `None` for null. They share one piece of memory.
+    pub fn into_values(self) -> Vec<Option<Bytes>> {
+        let bytes = Bytes::from(self.bytes);
+        let mut begin = 0;
+        let values = self.ends.into_iter().map(|end| {
+            let end = end?;
+            Some(bytes.slice(std::mem::replace(&mut begin, end)..end))
+        });
+        values.collect()
     }
 
     /// Checks that the values of all columns are no more than an answer may have.

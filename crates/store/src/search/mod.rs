@@ -2,6 +2,7 @@
 //! same process. Both take the same way from here on, and get the same results and errors.
 
 mod admission;
+mod asked;
 mod error;
 mod of_rows;
 
@@ -9,19 +10,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use store_api::types::{AnnRequest, SearchPlan};
 use tokio::time::Instant;
 use traces::Trace;
 
 use crate::compute::Compute;
 use crate::counters::Event;
-use crate::filter::{Needed, RowFilter, Unsuitable, values_of};
+use crate::filter::{Needed, RowFilter, Unsuitable, read};
 use crate::identity::{IndexIdentity, IndexName};
 use crate::indexes::{Engine, IndexHandle, RankedRows, ReturnedColumn, Routed, Search};
 use crate::options::WhenShort;
 
 pub use admission::{Admission, Admissions};
+pub use asked::Asked;
 pub use error::SearchError;
 
 /// The most rows of an answer. A limit has no upper bound (contract, section 1.3), but the database
@@ -48,11 +49,11 @@ pub enum Lacking {
     IsMadeUp,
 }
 
-/// An answer to a search.
+/// An answer to a search, in the form of whoever asks.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
-    /// The answer as it was written.
-    pub body: Bytes,
+pub struct Found<A> {
+    /// The answer.
+    pub answer: A,
     /// Whether rows may be missing, as the index has had no room for some.
     pub is_short: bool,
 }
@@ -79,18 +80,19 @@ impl SearchDoor {
         self.filter_values_max
     }
 
-    /// Searches an index. `write` turns the result into the body of the answer, on the thread that
-    /// searched. Its error is a fault of the service.
-    pub async fn search(
+    /// Searches an index. `write` turns the result into the answer, on the thread that searched.
+    /// Its error is a fault of the service.
+    pub async fn search<A: Send + 'static>(
         &self,
         name: IndexName,
-        search: AnnRequest,
+        asked: Asked,
         admission: Admission,
         lacking: Lacking,
-        write: impl Fn(RankedRows<'_>) -> Result<Bytes, String> + Send + Sync + 'static,
-    ) -> Result<Found, SearchError> {
+        write: impl Fn(RankedRows<'_>) -> Result<A, String> + Send + Sync + 'static,
+    ) -> Result<Found<A>, SearchError> {
         let began = Instant::now();
-        let question = self.question(&name, &search, &admission).await?;
+        let question = self.question(&name, &asked, &admission).await?;
+        let search = asked.request;
         let index = question.routed.index.clone();
         let left = admission.time_left();
         let waits = Instant::now();
@@ -154,13 +156,14 @@ impl SearchDoor {
     }
 
     /// Does a search once, in a turn of its own; see [`Job::run`].
-    async fn run<W>(
+    async fn run<A, W>(
         &self,
         job: Arc<Job<W>>,
         deadline: Instant,
-    ) -> Result<Option<Found>, SearchError>
+    ) -> Result<Option<Found<A>>, SearchError>
     where
-        W: Fn(RankedRows<'_>) -> Result<Bytes, String> + Send + Sync + 'static,
+        A: Send + 'static,
+        W: Fn(RankedRows<'_>) -> Result<A, String> + Send + Sync + 'static,
     {
         let rows = job.rows;
         let answer = self.compute.search(deadline, rows, move || job.run()).await;
@@ -182,10 +185,13 @@ struct Job<W> {
     trace: Option<Trace>,
 }
 
-impl<W: Fn(RankedRows<'_>) -> Result<Bytes, String>> Job<W> {
+impl<W> Job<W> {
     /// Searches the index and writes the answer. `None` if a value that matters has just expired in
     /// one of its rows, which has to be read again first.
-    fn run(&self) -> Result<Option<Found>, SearchError> {
+    fn run<A>(&self) -> Result<Option<Found<A>>, SearchError>
+    where
+        W: Fn(RankedRows<'_>) -> Result<A, String>,
+    {
         let routed = &self.question.routed;
         let index = &routed.index;
         let now_s = match index.freshness.acknowledged_us() {
@@ -216,8 +222,8 @@ impl<W: Fn(RankedRows<'_>) -> Result<Bytes, String>> Job<W> {
         if is_short {
             ranked.put_short();
         }
-        let body = (self.write)(ranked).map_err(SearchError::Internal)?;
-        Ok(Some(Found { body, is_short }))
+        let answer = (self.write)(ranked).map_err(SearchError::Internal)?;
+        Ok(Some(Found { answer, is_short }))
     }
 }
 
@@ -226,18 +232,15 @@ impl SearchDoor {
     async fn question(
         &self,
         name: &IndexName,
-        search: &AnnRequest,
+        asked: &Asked,
         admission: &Admission,
     ) -> Result<Question, SearchError> {
         let max = self.filter_values_max;
-        if search
-            .filter
-            .as_ref()
-            .is_some_and(|filter| values_of(filter) > max)
-        {
+        if asked.values() > max {
             return Err(SearchError::TooManyValues { max });
         }
-        let needed = Needed::by(search);
+        let search = &asked.request;
+        let needed = Needed::by(search).and(&asked.predicates);
         let routed = self
             .engine
             .current_route(name, &needed, admission.time_left())
@@ -247,7 +250,9 @@ impl SearchDoor {
         check(search, identity)?;
         check_allowed(&needed, identity)?;
         let unsuitable = |error: Unsuitable| SearchError::Unsuitable(error.to_string());
-        let filter = RowFilter::new(identity, search.filter.as_ref());
+        let predicates = read(identity, search.filter.as_ref()).map_err(unsuitable)?;
+        let predicates = predicates.into_iter().chain(asked.predicates.clone());
+        let filter = RowFilter::by(identity, predicates.collect());
         let returned = search.return_columns.as_deref();
         let returned = returned.map(|names| ReturnedColumn::all_of(identity, names));
         Ok(Question {

@@ -41,13 +41,13 @@ struct Candidate {
 impl SearchDoor {
     /// Searches all rows of the table that the index of a search may have. They are read after the
     /// call, so they have each write that was acknowledged before it.
-    pub(super) async fn search_rows<W>(
+    pub(super) async fn search_rows<A, W>(
         &self,
         database: &Arc<dyn Database>,
         job: Arc<Job<W>>,
-    ) -> Result<Found, SearchError>
+    ) -> Result<Found<A>, SearchError>
     where
-        W: Fn(RankedRows<'_>) -> Result<Bytes, String> + Send + Sync + 'static,
+        W: Fn(RankedRows<'_>) -> Result<A, String> + Send + Sync + 'static,
     {
         let identity = &job.question.routed.index.identity;
         traces::note(|| "The index has had no room for some rows, so all rows are read".to_owned());
@@ -95,7 +95,7 @@ impl SearchDoor {
     }
 }
 
-impl<W: Fn(RankedRows<'_>) -> Result<Bytes, String>> Job<W> {
+impl<W> Job<W> {
     /// The nearest of some rows.
     fn of_page(&self, rows: Vec<(PrimaryKey, ReadCell)>) -> Result<Vec<Candidate>, SearchError> {
         let identity = &self.question.routed.index.identity;
@@ -152,7 +152,10 @@ impl<W: Fn(RankedRows<'_>) -> Result<Bytes, String>> Job<W> {
     }
 
     /// Writes the answer of these rows.
-    fn write_rows(&self, best: Vec<Candidate>) -> Result<Found, SearchError> {
+    fn write_rows<A>(&self, best: Vec<Candidate>) -> Result<Found<A>, SearchError>
+    where
+        W: Fn(RankedRows<'_>) -> Result<A, String>,
+    {
         let keys = &self.question.routed.identity().keys;
         let returned = self.question.returned.as_deref();
         let mut rows = RankedRows::with_capacity(keys, best.len()).returning(returned);
@@ -163,9 +166,9 @@ impl<W: Fn(RankedRows<'_>) -> Result<Bytes, String>> Job<W> {
             }
             rows.check().map_err(VectorError::from)?;
         }
-        let body = (self.write)(rows).map_err(SearchError::Internal)?;
+        let answer = (self.write)(rows).map_err(SearchError::Internal)?;
         let is_short = false;
-        Ok(Found { body, is_short })
+        Ok(Found { answer, is_short })
     }
 }
 

@@ -7,8 +7,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+use store_api::VectorSearch;
 use store_api::binary::{ANSWER_MEDIA_TYPE, SEARCH_MEDIA_TYPE, vector};
-use store_api::types::AnnRequest;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -152,7 +152,7 @@ async fn taken_here(service: &Service, query: &[f32]) -> Taken {
     for _ in 0..40 {
         let before = Taken::so_far();
         let found = stores
-            .ann("ks", "idx", AnnRequest::new(query.to_vec(), K), &["p0"])
+            .ann("ks", "idx", VectorSearch::new(query.to_vec(), K), &["p0"])
             .await;
         let taken = Taken::so_far().since(before);
         assert_eq!(found.unwrap().keys.len(), K);

@@ -1,7 +1,6 @@
 //! Tests of the searches of a node in the same process.
 
-use store_api::types::AnnRequest;
-use store_api::{ClientError, ClientOptions, KeyValue, Stores};
+use store_api::{ClientError, ClientOptions, KeyValue, Stores, VectorSearch};
 
 use super::*;
 
@@ -46,9 +45,9 @@ async fn a_call_comes_to_what_a_request_does() {
         // The first search over HTTP is in JSON. Its binary answer tells the client that the
         // service takes binary searches too.
         let _ = remote
-            .ann("ks", "idx", AnnRequest::new(vec![0.0, 0.0], 1), &columns)
+            .ann("ks", "idx", VectorSearch::new(vec![0.0, 0.0], 1), &columns)
             .await;
-        let search = AnnRequest::new(vector, limit);
+        let search = VectorSearch::new(vector, limit);
         let there = remote.ann("ks", index, search.clone(), &columns);
         let there = there.await;
         let here = local.ann("ks", index, search, &columns).await;
@@ -69,7 +68,7 @@ async fn a_call_comes_to_what_a_request_does() {
         ]
     );
     let nearest = local
-        .ann("ks", "idx", AnnRequest::new(vec![6.0, 8.0], 1), &columns)
+        .ann("ks", "idx", VectorSearch::new(vec![6.0, 8.0], 1), &columns)
         .await;
     let key = [&[0, 0, 0, 2][..], b"c"].map(|value| KeyValue::Cql(Bytes::from_static(value)));
     assert_eq!(nearest.unwrap().keys, [key.to_vec()]);
@@ -79,7 +78,7 @@ async fn a_call_comes_to_what_a_request_does() {
 async fn a_service_that_has_not_started_is_not_available() {
     let door: Stores = Arc::new(LocalDoor::default()).into();
     let early = door
-        .ann("ks", "idx", AnnRequest::new(vec![0.0, 0.0], 1), &["p0"])
+        .ann("ks", "idx", VectorSearch::new(vec![0.0, 0.0], 1), &["p0"])
         .await;
     assert_eq!(early, Err(ClientError::Unavailable));
 
@@ -88,6 +87,6 @@ async fn a_service_that_has_not_started_is_not_available() {
     service.add(identity("idx"));
     service.engine.first_discovery();
     let local = service.local();
-    let bootstrapping = local.ann("ks", "idx", AnnRequest::new(vec![0.0, 0.0], 1), &["p0"]);
+    let bootstrapping = local.ann("ks", "idx", VectorSearch::new(vec![0.0, 0.0], 1), &["p0"]);
     assert_eq!(bootstrapping.await, Err(ClientError::Unavailable));
 }

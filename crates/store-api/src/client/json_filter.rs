@@ -1,26 +1,58 @@
-//! The filter beside a search: conditions on a row, in the words of the index service.
+//! The conditions of a search as restrictions, which are their form in JSON.
 //!
-//! A condition that has no such words, as its values have no form in JSON, is left out. So the
-//! filter is true of every row that is wanted, and perhaps of others: whoever reads the rows checks
-//! all conditions again.
+//! A condition that has no such form, as its values have none, is left out. So the filter is true
+//! of every row that is wanted, and perhaps of others: whoever reads the rows checks all conditions
+//! again.
 
 use bytes::Bytes;
-use cql::error::CqlError;
 use serde_json::Value;
-use store_api::types::Restriction;
 use value::predicate::{Collection, Comparison, Predicate, TuplePredicate};
 use value::{CqlType, from_key_json, to_key_json};
 
-/// The error for a relation on a column whose values no index keeps.
-pub fn not_kept(column: &str) -> CqlError {
-    CqlError::invalid(format!(
-        "Column {column} can't restrict a Vector ANN query, as the vector index doesn't keep its values: \
-         declare it as a filter column of the index, or use ALLOW FILTERING"
-    ))
+use crate::row_predicate::RowPredicate;
+use crate::types::{AnnRequest, Filter, Restriction};
+use crate::vector_search::VectorSearch;
+
+/// A search as a request over HTTP.
+pub fn request_of(search: VectorSearch) -> AnnRequest {
+    let VectorSearch {
+        vector,
+        limit,
+        predicates,
+        return_columns,
+        min_time_us,
+        exact,
+    } = search;
+    let restrictions: Vec<Restriction> = predicates.iter().filter_map(restriction).collect();
+    AnnRequest {
+        limit,
+        filter: (!restrictions.is_empty()).then_some(Filter {
+            restrictions,
+            allow_filtering: true,
+        }),
+        // An answer without values beside the key is the shorter one.
+        return_columns: return_columns.filter(|names| !names.is_empty()),
+        min_time_us,
+        exact,
+        ..AnnRequest::new(vector, 1)
+    }
+}
+
+/// A condition as a restriction; `None` if there is no form for it.
+pub fn restriction(predicate: &RowPredicate) -> Option<Restriction> {
+    match predicate {
+        RowPredicate::Column { column, predicate } => of_column(column, predicate),
+        RowPredicate::Tuple { columns, predicate } => of_tuple(columns, predicate),
+        RowPredicate::Token {
+            columns,
+            comparison,
+            token,
+        } => Some(of_token(columns, *comparison, *token)),
+    }
 }
 
 /// A condition on one column as a restriction; `None` if there is no form for it.
-pub fn restriction(column: &str, predicate: &Predicate) -> Option<Restriction> {
+fn of_column(column: &str, predicate: &Predicate) -> Option<Restriction> {
     let lhs = column.to_owned();
     Some(match predicate {
         Predicate::Compare {
@@ -70,7 +102,7 @@ pub fn restriction(column: &str, predicate: &Predicate) -> Option<Restriction> {
 }
 
 /// A condition on several columns together as a restriction; `None` if there is no form for it.
-pub fn tuple_restriction(columns: &[String], predicate: &TuplePredicate) -> Option<Restriction> {
+fn of_tuple(columns: &[String], predicate: &TuplePredicate) -> Option<Restriction> {
     let lhs = columns.to_vec();
     Some(match predicate {
         TuplePredicate::Compare {
@@ -97,7 +129,7 @@ pub fn tuple_restriction(columns: &[String], predicate: &TuplePredicate) -> Opti
 }
 
 /// A condition on the partition's token as a restriction. `columns` are those of the partition key.
-pub fn token_restriction(columns: &[String], comparison: Comparison, token: i64) -> Restriction {
+fn of_token(columns: &[String], comparison: Comparison, token: i64) -> Restriction {
     let (lhs, rhs) = (columns.to_vec(), token);
     match comparison {
         Comparison::Eq => Restriction::TokenEq { lhs, rhs },
@@ -166,7 +198,7 @@ mod tests {
                 value: seven.clone(),
             };
             let expected = json!({"type": word, "lhs": "n", "rhs": 7});
-            assert_eq!(wire(restriction("n", &one)), expected);
+            assert_eq!(wire(of_column("n", &one)), expected);
             let both = TuplePredicate::Compare {
                 types: vec![CqlType::Int, CqlType::Text],
                 comparison,
@@ -175,8 +207,8 @@ mod tests {
             let names = ["n".to_owned(), "t".to_owned()];
             let expected =
                 json!({"type": format!("(){word}()"), "lhs": ["n", "t"], "rhs": [7, "x"]});
-            assert_eq!(wire(tuple_restriction(&names, &both)), expected);
-            let token = token_restriction(&names, comparison, i64::MIN);
+            assert_eq!(wire(of_tuple(&names, &both)), expected);
+            let token = of_token(&names, comparison, i64::MIN);
             let expected =
                 json!({"type": format!("TOKEN{word}"), "lhs": ["n", "t"], "rhs": i64::MIN});
             assert_eq!(wire(Some(token)), expected);
@@ -211,7 +243,7 @@ mod tests {
                 json!({"type": "[]==", "lhs": "m", "key": "k", "rhs": "a"}),
             ),
         ] {
-            assert_eq!(wire(restriction("m", &predicate)), expected);
+            assert_eq!(wire(of_column("m", &predicate)), expected);
         }
     }
 
@@ -247,9 +279,9 @@ mod tests {
                 comparison: Comparison::Eq,
                 value: value.clone(),
             };
-            assert_eq!(restriction("c", &one), None);
+            assert_eq!(of_column("c", &one), None);
             let is_in = Predicate::In(OneOf::new(cql_type, vec![value]));
-            assert_eq!(restriction("c", &is_in), None);
+            assert_eq!(of_column("c", &is_in), None);
         }
     }
 }

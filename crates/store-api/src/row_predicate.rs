@@ -1,0 +1,84 @@
+//! Conditions on a row, whose values are as CQL serialises them.
+
+use value::predicate::{Comparison, Predicate, TuplePredicate};
+
+/// A condition on a row that a search goes by.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RowPredicate {
+    /// A condition on one column.
+    Column {
+        /// The name of the column.
+        column: String,
+        /// The condition on its value.
+        predicate: Predicate,
+    },
+    /// A condition on several columns together.
+    Tuple {
+        /// The names of the columns.
+        columns: Vec<String>,
+        /// The condition on their values.
+        predicate: TuplePredicate,
+    },
+    /// A comparison of the partition's token.
+    Token {
+        /// The names of all columns of the partition key.
+        columns: Vec<String>,
+        /// The way in which the partition's token is compared.
+        comparison: Comparison,
+        /// The token that the partition's token is compared with.
+        token: i64,
+    },
+}
+
+impl RowPredicate {
+    /// The columns that are restricted.
+    pub fn columns(&self) -> &[String] {
+        match self {
+            RowPredicate::Column { column, .. } => std::slice::from_ref(column),
+            RowPredicate::Tuple { columns, .. } | RowPredicate::Token { columns, .. } => columns,
+        }
+    }
+
+    /// Whether the columns must equal a value, or one of several.
+    pub fn is_equality(&self) -> bool {
+        match self {
+            RowPredicate::Column { predicate, .. } => matches!(
+                predicate,
+                Predicate::In(_)
+                    | Predicate::Compare {
+                        comparison: Comparison::Eq,
+                        ..
+                    }
+            ),
+            RowPredicate::Tuple { predicate, .. } => matches!(
+                predicate,
+                TuplePredicate::In(_)
+                    | TuplePredicate::Compare {
+                        comparison: Comparison::Eq,
+                        ..
+                    }
+            ),
+            RowPredicate::Token { .. } => false,
+        }
+    }
+
+    /// The number of values that the condition names. A tuple has as many as it has elements.
+    pub fn values(&self) -> usize {
+        match self {
+            RowPredicate::Column { predicate, .. } => match predicate {
+                Predicate::In(list) => list.values().len(),
+                Predicate::Entry { .. } => 2,
+                Predicate::Compare { .. }
+                | Predicate::NotEqual { .. }
+                | Predicate::Like(_)
+                | Predicate::Contains { .. }
+                | Predicate::ContainsKey { .. } => 1,
+            },
+            RowPredicate::Tuple { predicate, .. } => match predicate {
+                TuplePredicate::Compare { values, .. } => values.len(),
+                TuplePredicate::In(list) => list.tuples().iter().map(Vec::len).sum(),
+            },
+            RowPredicate::Token { .. } => 1,
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The restrictions of a request by HTTP, whose values are JSON.
+
+use bytes::Bytes;
+use serde_json::Value as Json;
+use store_api::RowPredicate;
+use store_api::types::{Filter, Restriction};
+use value::predicate::{Collection, Comparison, OneOf, OneOfTuples, Predicate, TuplePredicate};
+use value::{CqlType, from_key_json};
+
+use super::{Column, Columns, Unsuitable};
+use crate::identity::IndexIdentity;
+
+/// Reads the restrictions of a request for an index.
+///
+/// # Errors
+/// If the index does not keep a column, or a value is none of its column's type.
+pub fn read(
+    index: &IndexIdentity,
+    filter: Option<&Filter>,
+) -> Result<Vec<RowPredicate>, Unsuitable> {
+    let restrictions = filter.map(|filter| filter.restrictions.as_slice());
+    let restrictions = restrictions.unwrap_or_default().iter();
+    restrictions
+        .map(|restriction| predicate_of(index, restriction))
+        .collect()
+}
+
+fn predicate_of(
+    index: &IndexIdentity,
+    restriction: &Restriction,
+) -> Result<RowPredicate, Unsuitable> {
+    use Comparison::{Eq, Gt, GtEq, Lt, LtEq};
+    match restriction {
+        Restriction::Eq { lhs, rhs } => compared(index, lhs, Eq, rhs),
+        Restriction::Lt { lhs, rhs } => compared(index, lhs, Lt, rhs),
+        Restriction::Le { lhs, rhs } => compared(index, lhs, LtEq, rhs),
+        Restriction::Gt { lhs, rhs } => compared(index, lhs, Gt, rhs),
+        Restriction::Ge { lhs, rhs } => compared(index, lhs, GtEq, rhs),
+        Restriction::In { lhs, rhs } => of_column(index, lhs, |column| {
+            let values = rhs.iter().map(|value| column.value(value));
+            let values = values.collect::<Result<_, _>>()?;
+            Ok(Predicate::In(OneOf::new(column.cql_type.clone(), values)))
+        }),
+        Restriction::EqTuple { lhs, rhs } => compared_tuple(index, lhs, Eq, rhs),
+        Restriction::LtTuple { lhs, rhs } => compared_tuple(index, lhs, Lt, rhs),
+        Restriction::LeTuple { lhs, rhs } => compared_tuple(index, lhs, LtEq, rhs),
+        Restriction::GtTuple { lhs, rhs } => compared_tuple(index, lhs, Gt, rhs),
+        Restriction::GeTuple { lhs, rhs } => compared_tuple(index, lhs, GtEq, rhs),
+        Restriction::InTuple { lhs, rhs } => {
+            let columns = Columns::of(index, lhs)?;
+            let tuples = rhs.iter().map(|tuple| columns.values(tuple));
+            let tuples = tuples.collect::<Result<_, _>>()?;
+            let list = OneOfTuples::new(columns.types(), tuples);
+            Ok(tuple_of(lhs, TuplePredicate::In(list)))
+        }
+        Restriction::Contains { lhs, rhs } => of_column(index, lhs, |column| contains(column, rhs)),
+        Restriction::ContainsKey { lhs, rhs } => of_column(index, lhs, |column| {
+            let CqlType::Map { key, .. } = column.cql_type else {
+                return Err(column.has_no("keys"));
+            };
+            Ok(Predicate::ContainsKey {
+                key_type: (**key).clone(),
+                key: column.part(key, rhs)?,
+            })
+        }),
+        Restriction::Entry { lhs, key: at, rhs } => of_column(index, lhs, |column| {
+            let CqlType::Map { key, value, .. } = column.cql_type else {
+                return Err(column.has_no("entries"));
+            };
+            Ok(Predicate::Entry {
+                key_type: (**key).clone(),
+                value_type: (**value).clone(),
+                key: column.part(key, at)?,
+                value: column.part(value, rhs)?,
+            })
+        }),
+        Restriction::TokenEq { lhs, rhs } => Ok(of_token(lhs, Eq, *rhs)),
+        Restriction::TokenLt { lhs, rhs } => Ok(of_token(lhs, Lt, *rhs)),
+        Restriction::TokenLe { lhs, rhs } => Ok(of_token(lhs, LtEq, *rhs)),
+        Restriction::TokenGt { lhs, rhs } => Ok(of_token(lhs, Gt, *rhs)),
+        Restriction::TokenGe { lhs, rhs } => Ok(of_token(lhs, GtEq, *rhs)),
+    }
+}
+
+fn of_column(
+    index: &IndexIdentity,
+    name: &str,
+    predicate: impl FnOnce(&Column<'_>) -> Result<Predicate, Unsuitable>,
+) -> Result<RowPredicate, Unsuitable> {
+    let column = Column::of(index, name)?;
+    Ok(RowPredicate::Column {
+        predicate: predicate(&column)?,
+        column: name.to_owned(),
+    })
+}
+
+fn compared(
+    index: &IndexIdentity,
+    name: &str,
+    comparison: Comparison,
+    value: &Json,
+) -> Result<RowPredicate, Unsuitable> {
+    of_column(index, name, |column| {
+        Ok(Predicate::Compare {
+            cql_type: column.cql_type.clone(),
+            comparison,
+            value: column.value(value)?,
+        })
+    })
+}
+
+fn contains(column: &Column<'_>, element: &Json) -> Result<Predicate, Unsuitable> {
+    let (collection, cql_type) = match column.cql_type {
+        CqlType::List { element, .. } => (Collection::List((**element).clone()), element),
+        CqlType::Set { element, .. } => (Collection::Set((**element).clone()), element),
+        CqlType::Map { value, .. } => (Collection::MapValues((**value).clone()), value),
+        _ => return Err(column.has_no("elements")),
+    };
+    let value = column.part(cql_type, element)?;
+    Ok(Predicate::Contains { collection, value })
+}
+
+fn compared_tuple(
+    index: &IndexIdentity,
+    names: &[String],
+    comparison: Comparison,
+    values: &[Json],
+) -> Result<RowPredicate, Unsuitable> {
+    let columns = Columns::of(index, names)?;
+    let predicate = TuplePredicate::Compare {
+        types: columns.types(),
+        comparison,
+        values: columns.values(values)?,
+    };
+    Ok(tuple_of(names, predicate))
+}
+
+fn tuple_of(names: &[String], predicate: TuplePredicate) -> RowPredicate {
+    RowPredicate::Tuple {
+        columns: names.to_vec(),
+        predicate,
+    }
+}
+
+fn of_token(names: &[String], comparison: Comparison, token: i64) -> RowPredicate {
+    RowPredicate::Token {
+        columns: names.to_vec(),
+        comparison,
+        token,
+    }
+}
+
+impl Column<'_> {
+    fn value(&self, json: &Json) -> Result<Bytes, Unsuitable> {
+        self.part(self.cql_type, json)
+    }
+
+    /// A value that is of this type in the column.
+    fn part(&self, cql_type: &CqlType, json: &Json) -> Result<Bytes, Unsuitable> {
+        from_key_json(cql_type, json).ok_or_else(|| Unsuitable::Value {
+            column: self.name.to_owned(),
+            cql_type: self.cql_type.clone(),
+            value: json.clone(),
+        })
+    }
+
+    fn has_no(&self, what: &'static str) -> Unsuitable {
+        Unsuitable::Kind {
+            column: self.name.to_owned(),
+            cql_type: self.cql_type.clone(),
+            what,
+        }
+    }
+}
+
+impl Columns<'_> {
+    fn values(&self, tuple: &[Json]) -> Result<Vec<Bytes>, Unsuitable> {
+        let Columns(columns) = self;
+        if columns.len() != tuple.len() {
+            return Err(self.differ_from(tuple.len()));
+        }
+        let values = columns.iter().zip(tuple);
+        values.map(|(column, value)| column.value(value)).collect()
+    }
+}
+
+/// The columns of a restriction, and whether it asks them to equal something.
+pub fn columns_of(restriction: &Restriction) -> (&[String], bool) {
+    use Restriction::{
+        Contains, ContainsKey, Entry, Eq, EqTuple, Ge, GeTuple, Gt, GtTuple, In, InTuple, Le,
+        LeTuple, Lt, LtTuple, TokenEq, TokenGe, TokenGt, TokenLe, TokenLt,
+    };
+    match restriction {
+        Eq { lhs, .. } | In { lhs, .. } => (std::slice::from_ref(lhs), true),
+        Lt { lhs, .. }
+        | Le { lhs, .. }
+        | Gt { lhs, .. }
+        | Ge { lhs, .. }
+        | Contains { lhs, .. }
+        | ContainsKey { lhs, .. }
+        | Entry { lhs, .. } => (std::slice::from_ref(lhs), false),
+        EqTuple { lhs, .. } | InTuple { lhs, .. } => (lhs, true),
+        LtTuple { lhs, .. }
+        | LeTuple { lhs, .. }
+        | GtTuple { lhs, .. }
+        | GeTuple { lhs, .. }
+        | TokenEq { lhs, .. }
+        | TokenLt { lhs, .. }
+        | TokenLe { lhs, .. }
+        | TokenGt { lhs, .. }
+        | TokenGe { lhs, .. } => (lhs, false),
+    }
+}
+
+/// The number of values in a filter. A tuple has as many as it has elements.
+pub fn values_of(filter: &Filter) -> usize {
+    use Restriction::{
+        Contains, ContainsKey, Entry, Eq, EqTuple, Ge, GeTuple, Gt, GtTuple, In, InTuple, Le,
+        LeTuple, Lt, LtTuple, TokenEq, TokenGe, TokenGt, TokenLe, TokenLt,
+    };
+    let values = filter
+        .restrictions
+        .iter()
+        .map(|restriction| match restriction {
+            Eq { .. }
+            | Lt { .. }
+            | Le { .. }
+            | Gt { .. }
+            | Ge { .. }
+            | Contains { .. }
+            | ContainsKey { .. }
+            | TokenEq { .. }
+            | TokenLt { .. }
+            | TokenLe { .. }
+            | TokenGt { .. }
+            | TokenGe { .. } => 1,
+            Entry { .. } => 2,
+            In { rhs, .. }
+            | EqTuple { rhs, .. }
+            | LtTuple { rhs, .. }
+            | LeTuple { rhs, .. }
+            | GtTuple { rhs, .. }
+            | GeTuple { rhs, .. } => rhs.len(),
+            InTuple { rhs, .. } => rhs.iter().map(Vec::len).sum(),
+        });
+    values.sum()
+}

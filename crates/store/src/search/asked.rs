@@ -1,0 +1,57 @@
+//! A search, whichever way it came.
+
+use store_api::types::AnnRequest;
+use store_api::{RowPredicate, VectorSearch};
+
+use crate::filter::values_of;
+
+/// A search of a client elsewhere, or of a node in this process.
+#[derive(Debug)]
+pub struct Asked {
+    /// The search as it came by HTTP, with its restrictions in JSON.
+    pub request: AnnRequest,
+    /// The conditions of a node in this process, whose values are as CQL serialises them.
+    pub predicates: Vec<RowPredicate>,
+}
+
+impl Asked {
+    /// The number of values in the conditions.
+    pub fn values(&self) -> usize {
+        let of_request = self.request.filter.as_ref().map_or(0, values_of);
+        let of_predicates = self.predicates.iter().map(RowPredicate::values);
+        of_request + of_predicates.sum::<usize>()
+    }
+}
+
+impl From<AnnRequest> for Asked {
+    fn from(request: AnnRequest) -> Asked {
+        Asked {
+            request,
+            predicates: Vec::new(),
+        }
+    }
+}
+
+impl From<VectorSearch> for Asked {
+    fn from(search: VectorSearch) -> Asked {
+        let VectorSearch {
+            vector,
+            limit,
+            predicates,
+            return_columns,
+            min_time_us,
+            exact,
+        } = search;
+        let request = AnnRequest {
+            limit,
+            return_columns,
+            min_time_us,
+            exact,
+            ..AnnRequest::new(vector, 1)
+        };
+        Asked {
+            request,
+            predicates,
+        }
+    }
+}
