@@ -1,5 +1,5 @@
-//! Planning of statements, as far as it does not depend on where the rows lie, free of I/O. The
-//! embedded node and the gateway before a cluster share it.
+//! Planning of statements, as far as it does not depend on where the rows lie, free of I/O, and the
+//! search for neighbours over traits. The embedded node and the gateway before a cluster share it.
 //!
 //! - [`bind`]: terms, checked against the types of their places, and their values;
 //! - [`user_types`]: the user types that they name;
@@ -21,15 +21,14 @@
 //! An ordering by similarity is served by an index, which names the nearest rows:
 //!
 //! - [`clauses`]: the clauses that such a SELECT must not have, in the words of ScyllaDB;
-//! - [`filter`]: its conditions on rows, in the words of the index service;
 //! - [`serving`]: the index that is asked if several serve the query;
 //! - [`condition`]: the relations of WHERE, and which of them the index can search by;
+//! - [`search`]: the search as a value, and the one loop that carries it out;
 //! - [`covered`]: whether the index keeps all that the query needs, so that no rows are read;
 //! - [`SearchVector`]: the vector to look for;
 //! - [`AnnOptions`]: the options of the search, such as that it be exact;
 //! - [`bounds`]: checks of values that are known only when the query is executed;
 //! - [`key_values`] and [`refused`]: the answers of the index service;
-//! - [`refill`]: how many more neighbours are asked for when rows of those named are gone;
 //! - [`Nearest`]: putting candidates in order again.
 //!
 //! For clients, answers have a [`columns_id`].
@@ -45,15 +44,14 @@ pub mod clock;
 mod columns_id;
 pub mod condition;
 mod covering;
-pub mod filter;
 pub mod functions;
 pub mod limit;
 mod nearest;
 mod ordering;
-pub mod refill;
 pub mod relation;
 pub mod resolve;
 pub mod row_filter;
+pub mod search;
 mod search_vector;
 mod service;
 pub mod user_types;

@@ -5,11 +5,7 @@
 //! asked for more until LIMIT rows are found or it has named all that it holds.
 
 /// The most neighbours to ask for: as many as the index service names in one answer.
-pub const CANDIDATES_MAX: usize = 100_000;
-
-/// The warning beside an answer that is short although the index may know more rows.
-pub const SHORT_WARNING: &str = "The answer has fewer rows than LIMIT: the 100000 nearest that the vector index names are \
-     mostly deleted, and it has not taken up the deletions yet. The query gives more rows once it has.";
+const CANDIDATES_MAX: usize = 100_000;
 
 /// The next step for an answer, after `named` of `asked` neighbours were named, of which `alive`
 /// have rows.
@@ -17,7 +13,7 @@ pub const SHORT_WARNING: &str = "The answer has fewer rows than LIMIT: the 10000
 pub enum Refill {
     /// The answer is whole.
     Whole,
-    /// The answer is short, and gets [`SHORT_WARNING`].
+    /// The answer is short, although the index may know more rows.
     Short,
     /// The index is to be asked for this many neighbours.
     Ask(usize),

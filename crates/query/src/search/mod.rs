@@ -1,0 +1,70 @@
+//! One search for the nearest rows, and the one loop that carries it out.
+//!
+//! A [`Search`] is a value: orderings, predicates, a limit, a cursor, what it must know of new
+//! writes, and the columns of an answer without rows. [`run`] carries it out over two traits. The
+//! planners of the node and of the gateway make the value, and have an adapter each for their rows.
+//!
+//! ```text
+//!               Search
+//!                 v
+//!   adapter <--  run  --> SearchedIndex: names keys, the nearest first
+//!      ^          v         `ServedIndexes`: a call in the same process, or HTTP
+//!      |    SearchedRows: reads the rows of keys, checks them, takes the answer
+//!      |          node: a view of the storage; gateway: the client's own connection
+//!      +----------+
+//! ```
+//!
+//! # The loop
+//!
+//! 1. If the access path leads to few rows, all of them are ranked, and no index is asked.
+//! 2. If the index can search by all of WHERE and keeps all that is selected, it answers without
+//!    rows, where the adapter has asked for `returned` columns. An answer that can't stand for the
+//!    rows is dropped, and the search goes on.
+//! 3. The indexes are searched. Where the answer must know a new write and the index does not know
+//!    it in time, it is searched once more for what it knows. Where it refuses conditions on columns
+//!    that it does not name, it is searched once more without them.
+//! 4. The rows of the keys are read, and checked for all of WHERE. A row that is deleted, has lost
+//!    its vector or is left out by WHERE makes place for the next neighbour.
+//! 5. The rows come in the order of the neighbours (`order`); where the index keeps its vectors
+//!    quantized, in the order of their stored vectors; where something was written since the index
+//!    was asked in the same process, in the order of the vectors that were read.
+//! 6. If rows are missing, the index is asked for more, up to a bound (`refill`). Beyond it, all
+//!    rows of the access path are ranked, or the answer comes with a [`SearchWarning`].
+//!
+//! Rows that are taken are put at once wherever their place is certain, so that the adapter can
+//! charge what it makes of them, and end the search when there is no room.
+//!
+//! # What differs between the adapters
+//!
+//! | | node | gateway |
+//! | --- | --- | --- |
+//! | rows that were read before a refill | are read again, as they are in memory | are remembered |
+//! | an index without room for some rows | all rows are ranked | a warning |
+//! | too few rows that match | all rows are ranked | likewise with WHERE, else a warning |
+//! | new writes | the index in the same process knows them | a time to wait for, and a warning |
+//! | columns that the index does not name | left out by the index itself | left out on refusal |
+//! | failures of the index | as they are | of a new index or new writes: try again |
+//!
+//! # What follows
+//!
+//! Each has its place already, so that no signature changes: other kinds of orderings are searched
+//! and `merged` where [`Search::orderings`] are; pages go on from [`Search::cursor`]; one hit a
+//! partition is a bound in `order`; OR and NOT are further forms of a predicate, which an index
+//! takes or not ([`SearchedIndex::can_search_by`]); a deadline and a class of work come with the
+//! [`IndexQuestion`] and the adapter of the rows.
+
+mod definition;
+mod indexes;
+mod order;
+mod refill;
+mod rows;
+mod run;
+#[cfg(test)]
+mod tests;
+
+pub use definition::{
+    Cursor, Freshness, RanksRows, Search, SearchPredicate, SearchWarning, VectorOrdering,
+};
+pub use indexes::{IndexQuestion, SearchedIndex, ServedIndexes};
+pub use rows::SearchedRows;
+pub use run::run;

@@ -1,0 +1,94 @@
+//! The rows that a search reads, and what is made of them.
+
+use std::hash::Hash;
+use std::ops::Range;
+
+use store_api::{ClientError, KeyValue, Neighbours};
+
+use super::definition::{SearchWarning, VectorOrdering};
+
+/// The rows of a table, and the answer that is made of them.
+pub trait SearchedRows: Send {
+    /// A primary key.
+    type Key: Clone + Eq + Hash + Send + Sync;
+    /// A row that was read.
+    type Row: Send;
+    /// A failure of a statement.
+    type Error: Send;
+
+    /// The most keys whose rows are read at a time.
+    const KEYS_AT_ONCE: usize;
+
+    /// The key that an index has sent; `None` if it is no key of the table.
+    fn key(&self, sent: &[KeyValue]) -> Option<Self::Key>;
+
+    /// Begins an answer, before an index is asked. Rows that were put before are dropped.
+    fn begin(&mut self);
+
+    /// Looks at the rows as they are now, after an index was asked. Returns whether one of them may
+    /// have got another vector since.
+    ///
+    /// # Errors
+    /// Failures of the storage.
+    fn open(&mut self) -> Result<bool, Self::Error>;
+
+    /// Whether the row of a key, which was read before, is wanted; `None` if it has to be read.
+    fn known(&self, _key: &Self::Key) -> Option<bool> {
+        None
+    }
+
+    /// Reads the rows of keys, in their order; `None` for a row that is not there.
+    ///
+    /// # Errors
+    /// Failures of the storage or of the cluster.
+    fn read(
+        &mut self,
+        keys: Vec<Self::Key>,
+    ) -> impl Future<Output = Result<Vec<Option<Self::Row>>, Self::Error>> + Send;
+
+    /// Whether a row is a neighbour still, and satisfies all of WHERE.
+    fn is_wanted(&self, row: &Self::Row) -> bool;
+
+    /// The serialised vector of a row; `None` if it has none, or is read without it.
+    fn vector<'r>(&self, row: &'r Self::Row) -> Option<&'r [u8]>;
+
+    /// Takes the next row of the answer.
+    ///
+    /// # Errors
+    /// A row that makes no answer, and one for which there is no memory.
+    fn put(&mut self, row: Self::Row) -> Result<(), Self::Error>;
+
+    /// Whether the access path leads to few rows. `is_whole` says whether the index can search by
+    /// all of WHERE.
+    fn are_few(&self, is_whole: bool) -> bool;
+
+    /// Reads all rows of the access path. Those that satisfy WHERE are put in the order of their
+    /// stored vectors, from the first to the last position of the span.
+    ///
+    /// # Errors
+    /// As [`SearchedRows::read`] and [`SearchedRows::put`].
+    fn rank_all(
+        &mut self,
+        ordering: &VectorOrdering<'_>,
+        span: Range<usize>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send;
+
+    /// Checks that the client may have an answer without rows.
+    ///
+    /// # Errors
+    /// If it may not.
+    fn permit(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send;
+
+    /// Takes the values that an index has answered with, at the positions of the span, as the whole
+    /// answer. Returns false if they can't stand for the rows.
+    ///
+    /// # Errors
+    /// As [`SearchedRows::put`].
+    fn put_values(&mut self, found: &Neighbours, span: Range<usize>) -> Result<bool, Self::Error>;
+
+    /// Takes a warning beside the answer.
+    fn warn(&mut self, warning: SearchWarning);
+
+    /// The failure of the statement for one of the index.
+    fn search_failed(&self, error: ClientError) -> Self::Error;
+}
