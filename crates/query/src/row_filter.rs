@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use cql::error::CqlError;
 use schema::Column;
-use store_api::RowPredicate;
+use store_api::ColumnsPredicate;
 use value::predicate::{Collection, Comparison, OneOf, OneOfTuples, Predicate, TuplePredicate};
 use value::{CqlType, LikePattern};
 
@@ -171,15 +171,19 @@ fn present(bound: Bound, column: &Column) -> Result<Bytes, CqlError> {
 }
 
 impl<P> RowFilter<P> {
-    /// The filter as a search goes by it; `None` for one that no index searches by. `relation` is the
-    /// one that the filter was made of, and `partition_key` names the columns of that key.
-    pub fn predicate(&self, relation: &Relation, partition_key: &[String]) -> Option<RowPredicate> {
+    /// The filter as a search goes by it; `None` for one that no index searches by. `relation` is
+    /// the one that the filter was made of, and `partition_key` names the columns of that key.
+    pub fn predicate(
+        &self,
+        relation: &Relation,
+        partition_key: &[String],
+    ) -> Option<ColumnsPredicate> {
         Some(match self {
             RowFilter::Column {
                 predicate: Predicate::NotEqual { .. } | Predicate::Like(_),
                 ..
             } => return None,
-            RowFilter::Column { predicate, .. } => RowPredicate::Column {
+            RowFilter::Column { predicate, .. } => ColumnsPredicate::Column {
                 column: relation.first_column()?.name.clone(),
                 predicate: predicate.clone(),
             },
@@ -188,12 +192,12 @@ impl<P> RowFilter<P> {
                     return None;
                 };
                 let names = columns.iter().map(|column| column.name.clone());
-                RowPredicate::Tuple {
+                ColumnsPredicate::Tuple {
                     columns: names.collect(),
                     predicate: predicate.clone(),
                 }
             }
-            RowFilter::Token { comparison, token } => RowPredicate::Token {
+            RowFilter::Token { comparison, token } => ColumnsPredicate::Token {
                 columns: partition_key.to_vec(),
                 comparison: *comparison,
                 token: *token,

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use value::predicate::Predicate;
 
 use crate::client::{request_of, restriction};
-use crate::row_predicate::RowPredicate;
+use crate::columns_predicate::ColumnsPredicate;
 use crate::vector_search::VectorSearch;
 use crate::{Client, ClientError, Neighbours};
 
@@ -108,13 +108,13 @@ impl Stores {
     }
 
     /// Whether a search can go by a condition. Over a socket its values need a form in JSON.
-    pub fn can_search_by(&self, predicate: &RowPredicate) -> bool {
+    pub fn can_search_by(&self, predicate: &ColumnsPredicate) -> bool {
         match self {
             Stores::Remote(_) => restriction(predicate).is_some(),
             // An index knows no such conditions.
             Stores::Local(_) => !matches!(
                 predicate,
-                RowPredicate::Column {
+                ColumnsPredicate::Column {
                     predicate: Predicate::NotEqual { .. } | Predicate::Like(_),
                     ..
                 }
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn a_value_without_a_form_in_json_is_searched_by_in_one_process_alone() {
         let (here, there) = (Stores::from(Arc::new(Echo)), Stores::disabled());
-        let equal = |cql_type, value: &'static [u8]| RowPredicate::Column {
+        let equal = |cql_type, value: &'static [u8]| ColumnsPredicate::Column {
             column: "c".to_owned(),
             predicate: Predicate::Compare {
                 cql_type,

@@ -1,9 +1,9 @@
-//! A search as a node or a gateway asks it, whose values are as CQL serialises them. JSON is made of
-//! it only for a service elsewhere ([`crate::Client`]).
+//! A search as a node or a gateway asks it, whose values are as CQL serialises them. JSON is made
+//! of it only for a service elsewhere ([`crate::Client`]).
 
 use std::num::NonZeroUsize;
 
-use crate::row_predicate::RowPredicate;
+use crate::columns_predicate::ColumnsPredicate;
 
 /// A search for the rows nearest to a vector.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,7 +13,7 @@ pub struct VectorSearch {
     /// The most rows that are answered.
     pub limit: NonZeroUsize,
     /// The conditions on the rows, all of which must hold.
-    pub predicates: Vec<RowPredicate>,
+    pub predicates: Vec<ColumnsPredicate>,
     /// The columns whose values are answered beside the key; `None` if rows are read for them.
     pub return_columns: Option<Vec<String>>,
     /// The write time, in microseconds since the epoch, up to which the answer must know all

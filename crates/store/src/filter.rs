@@ -1,5 +1,5 @@
-//! The filter of a search: its predicates as conditions on the rows of one index. Those of a request
-//! by HTTP are read from its restrictions first (contract, section 1.7; `restrictions`).
+//! The filter of a search: its predicates as conditions on the rows of one index. Those of a
+//! request by HTTP are read from its restrictions first (contract, section 1.7; `restrictions`).
 //!
 //! Columns of the primary key lie in the [keys](crate::keys), all others that can be filtered by in
 //! [`columns::Columns`]. A condition on columns of the second kind alone is answered by their
@@ -19,7 +19,7 @@ use columns::Condition;
 use restrictions::columns_of;
 pub use restrictions::{read, values_of};
 use serde_json::Value as Json;
-use store_api::RowPredicate;
+use store_api::ColumnsPredicate;
 use store_api::types::{AnnRequest, Filter};
 use value::predicate::{Collection, Comparison, Observed, OneOf, Predicate, TuplePredicate};
 use value::{CqlType, clustering_form};
@@ -149,7 +149,7 @@ impl<'a> Needed<'a> {
     /// The columns that predicates need, too. Whoever has them checks the rows, so they need no
     /// ALLOW FILTERING.
     #[must_use]
-    pub fn and(mut self, predicates: &'a [RowPredicate]) -> Needed<'a> {
+    pub fn and(mut self, predicates: &'a [ColumnsPredicate]) -> Needed<'a> {
         self.is_allowed |= !predicates.is_empty();
         for predicate in predicates {
             let columns = predicate.columns().iter().map(String::as_str);
@@ -181,19 +181,19 @@ impl<'a> Needed<'a> {
 }
 
 /// Whether an index keeps the columns of a predicate, as values of the types that it compares.
-pub fn suits(index: &IndexIdentity, predicate: &RowPredicate) -> bool {
+pub fn suits(index: &IndexIdentity, predicate: &ColumnsPredicate) -> bool {
     let has_type = |(name, cql_type): (&String, &CqlType)| {
         index.place(name).is_some_and(|(_, of)| of == cql_type)
     };
     match predicate {
-        RowPredicate::Column { column, predicate } => index
+        ColumnsPredicate::Column { column, predicate } => index
             .place(column)
             .is_some_and(|(_, cql_type)| is_of(cql_type, predicate)),
-        RowPredicate::Tuple { columns, predicate } => {
+        ColumnsPredicate::Tuple { columns, predicate } => {
             let types = types_of(predicate);
             types.len() == columns.len() && columns.iter().zip(types).all(has_type)
         }
-        RowPredicate::Token { .. } => true,
+        ColumnsPredicate::Token { .. } => true,
     }
 }
 
@@ -266,7 +266,7 @@ impl RowFilter {
     /// If the index does not keep a column, or not as values of the type that is compared.
     pub fn by(
         index: &IndexIdentity,
-        predicates: Vec<RowPredicate>,
+        predicates: Vec<ColumnsPredicate>,
     ) -> Result<Option<Box<RowFilter>>, Unsuitable> {
         if predicates.is_empty() {
             return Ok(None);
@@ -283,21 +283,25 @@ impl RowFilter {
         Ok(Some(made))
     }
 
-    fn add(&mut self, index: &IndexIdentity, predicate: RowPredicate) -> Result<(), Unsuitable> {
+    fn add(
+        &mut self,
+        index: &IndexIdentity,
+        predicate: ColumnsPredicate,
+    ) -> Result<(), Unsuitable> {
         match predicate {
-            RowPredicate::Column { column, predicate } => {
+            ColumnsPredicate::Column { column, predicate } => {
                 let column = Column::of(index, &column)?;
                 if !is_of(column.cql_type, &predicate) {
                     return Err(column.is_retyped());
                 }
                 self.add_to(&column, predicate);
             }
-            RowPredicate::Tuple { columns, predicate } => {
+            ColumnsPredicate::Tuple { columns, predicate } => {
                 let columns = Columns::of(index, &columns)?;
                 columns.check(types_of(&predicate))?;
                 self.put_tuple(columns.places(), predicate);
             }
-            RowPredicate::Token {
+            ColumnsPredicate::Token {
                 columns,
                 comparison,
                 token,

@@ -60,6 +60,8 @@ pub(super) struct Ranking {
     pub vector: Bytes,
     /// The place of a row's vector. Rows without a vector are left out.
     pub place: Place,
+    /// The number of the best rows that an answer gave before.
+    pub passed: usize,
 }
 
 /// The rows of a query under way.
@@ -354,7 +356,7 @@ impl Collector {
             }
             Output::Ranking(ranking) => {
                 let mut page = Page::new(None, &self.memory);
-                for row in ranking.nearest.into_best() {
+                for row in ranking.nearest.into_best().skip(ranking.passed) {
                     let scope = Scope {
                         row: Some(&row),
                         composed_bytes: &Cell::new(COMPOSED_BYTES_MAX),

@@ -6,7 +6,7 @@ use query::relation::{Relation, RelationKind};
 use query::row_filter::{self, FilteredRow, RowFilter};
 use query::values::Values;
 use storage::read::Row;
-use store_api::types::Restriction;
+use store_api::ColumnsPredicate;
 use value::predicate::Predicate;
 
 use super::place::Place;
@@ -61,15 +61,15 @@ fn of_terms(relation: &Relation, filter: RowFilter<Place>) -> Filter {
 }
 
 impl Filter {
-    /// The filter in the words of the index service; `None` if it has no words for it. `relation`
-    /// is the one that the filter was made of, and `partition_key` names the columns of that key.
-    pub(super) fn restriction(
+    /// The filter as a search goes by it; `None` for one that no index searches by. `relation` is
+    /// the one that the filter was made of, and `partition_key` names the columns of that key.
+    pub(super) fn predicate(
         &self,
         relation: &Relation,
         partition_key: &[String],
-    ) -> Option<Restriction> {
+    ) -> Option<ColumnsPredicate> {
         match self {
-            Filter::Plain(filter) => filter.restriction(relation, partition_key),
+            Filter::Plain(filter) => filter.predicate(relation, partition_key),
             // The index service knows no terms.
             Filter::Terms { .. } => None,
         }

@@ -46,7 +46,6 @@ mod positions;
 mod prepare;
 mod projection;
 mod question;
-mod ranks;
 mod selected_table;
 mod source;
 mod terms;

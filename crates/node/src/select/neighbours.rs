@@ -1,54 +1,49 @@
-//! Rows by similarity: asks the index service for neighbours and reads their rows.
+//! Rows by similarity: the search for neighbours over the rows of the storage.
 //!
 //! The index service names the keys of the nearest rows, and the rows are read here. So an answer
-//! never holds a stale row. A row that has been deleted or has lost its vector, or that WHERE
-//! leaves out, is passed over, and the next neighbours take its place ([`query::refill`]). If an
-//! index keeps its vectors quantized and `rescoring` is on, the candidates are put in order again
-//! by their stored vectors.
+//! never holds a stale row. The loop is that of [`query::search`]; this module has the rows.
 //!
-//! A row may get another vector between the two. If anything was written meanwhile, `ranks`
-//! compares the scores that the index service in the same process has told with those of the
-//! vectors that were read, and puts the rows in the order of these. A row that is farther away than
-//! all that were named is made up for as one that is gone.
+//! A row may get another vector between the two. If anything was written meanwhile, the scores that
+//! the index in the same process has given are compared with those of the vectors that were read,
+//! and the rows come in the order of these.
 //!
-//! The index service gets the relations of WHERE as a filter, as far as it keeps their columns. The
-//! rows are checked for all of them. Where that leaves too few of all the neighbours that one
-//! answer can name, the rows of the access path are read instead, and ranked by their stored
-//! vectors. The same is done from the start where the access path names few rows, and where the
-//! index has had no room for some rows of the table.
+//! The rows of the access path are read and ranked by their stored vectors, without the index,
+//! where there are few of them, where the index has had no room for some rows of the table, and
+//! where it can't name enough rows that satisfy WHERE.
 //!
 //! If the index keeps all that WHERE and the selection need, the index service in the same process
-//! answers alone at the consistency of one replica (`covered_page`). It knows every
-//! acknowledged write, so its values are those of the rows.
+//! answers without rows at the consistency of one replica. It knows every acknowledged write, so
+//! its values are those of the rows.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use cql::error::CqlError;
 use futures::stream::{self, StreamExt};
-use index::Metric;
 use query::bind::StatementClock;
-use query::refill::Refill;
+use query::search::{
+    self, RanksRows, RowSearch, SearchCursor, SearchFreshness, SearchPredicate, SearchWarning,
+    SearchedRows, ServedIndexes, VectorOrdering,
+};
 use query::values::Values;
 use query::{Nearest, asks_one_replica, bounds, condition, key_values, limit, refused};
 use schema::{Column, ColumnKind};
 use storage::read::{Cell, LiveCell, Partition, Position, Row, View};
-use store_api::types::{self, AnnRequest, Restriction};
 use store_api::{ClientError, KeyValue, Neighbours};
 use tokio::time::Instant;
 use value::token::routing_key;
 
 use super::access::PartitionAccess;
 use super::blocking::on_blocking_thread;
-use super::collector::{Collector, Output, Progress, Ranking};
+use super::collector::{Collector, Output, Ranking};
 use super::execute::collect_all;
 use super::filter::{self, Filter};
 use super::nearest::NearestOrder;
 use super::page::Page;
 use super::paging::PagingState;
 use super::plan::Resolved;
-use super::ranks::Ranks;
 use crate::answer::{Answer, Outcome, Rows};
 use crate::database::Database;
 use crate::failure::storage_error;
@@ -64,13 +59,6 @@ const CHUNKS_AT_ONCE: usize = 4;
 
 /// A primary key: the serialised values of the partition key and of the clustering key.
 type Key = (Vec<Bytes>, Vec<Bytes>);
-
-/// A row that the index service has named.
-struct Named {
-    key: Key,
-    /// The similarity score of the row, as the index has it.
-    score: f32,
-}
 
 /// Finds the nearest rows of a plan, and returns them as one page.
 ///
@@ -96,7 +84,7 @@ pub(super) async fn execute(
     let conditions = order.conditions.iter();
     let relations = conditions.map(|condition| &condition.relation);
     let filters = filter::bind_all(relations, values)?;
-    let search = Search {
+    let execution = NearestExecution {
         database,
         plan,
         order,
@@ -104,10 +92,17 @@ pub(super) async fn execute(
         clock: &clock,
         terms,
         filters,
-        vector,
         limit,
     };
-    let page = search.whole_page().await?;
+    let key_columns = order.key_columns.iter();
+    let indexes = ServedIndexes {
+        stores: &database.stores,
+        key_columns: key_columns.map(|column| column.name.as_str()).collect(),
+    };
+    let search = execution.search(vector);
+    let mut rows = ViewRows::of(&execution);
+    search::run(&search, &indexes, &mut rows).await?;
+    let page = rows.into_page()?;
     let mut warnings = Vec::new();
     if bounds::is_cut_short(parameters.page_size, limit) {
         warnings.push(bounds::PAGING_WARNING.to_owned());
@@ -127,7 +122,7 @@ pub(super) async fn execute(
 }
 
 /// One execution of a query for neighbours.
-struct Search<'a> {
+struct NearestExecution<'a> {
     database: &'a Database,
     plan: &'a Arc<Resolved>,
     order: &'a NearestOrder,
@@ -137,260 +132,64 @@ struct Search<'a> {
     terms: Vec<Option<Bytes>>,
     /// The filters that a row must pass, all of them.
     filters: Vec<Filter>,
-    /// The vector to look for, serialised.
-    vector: Bytes,
     limit: usize,
 }
 
-impl Search<'_> {
-    /// The page of the nearest rows: LIMIT of them, or all that match.
-    async fn whole_page(&self) -> Result<Page, CqlError> {
-        let restrictions = self.restrictions();
-        let is_whole_filter = restrictions.len() == self.filters.len();
-        if self.reads_few_rows(is_whole_filter) {
-            traces::note(|| "The access path leads to few rows, so they are all ranked".to_owned());
-            return self.scanned_page().await;
-        }
-        let filter = condition::search_filter(restrictions);
-        if is_whole_filter && let Some(page) = self.covered_page(filter.as_ref()).await? {
-            return Ok(page);
-        }
-        let mut requested = self.order.candidates.wanted(self.limit);
-        loop {
-            let before = self.database.storage.last_commit();
-            let Some(named) = self.candidates(requested, filter.clone()).await? else {
-                return self.scanned_page().await;
-            };
-            let count = named.len();
-            let (page, alive) = self.page(named, before).await?;
-            match Refill::after(self.limit, requested, count, alive) {
-                Refill::Whole => return Ok(page),
-                Refill::Short => {
-                    let why = "The index can't name enough rows that match, so all are ranked";
-                    traces::note(|| why.to_owned());
-                    return self.scanned_page().await;
-                }
-                // To read the same rows again costs little beside the search, as they are in memory
-                // now.
-                Refill::Ask(more) => {
-                    traces::note(|| {
-                        format!("Too few rows match: refilling with {more} candidates")
-                    });
-                    requested = more;
-                }
-            }
-        }
-    }
-
-    /// The page of the nearest rows by what the index keeps of them. `filter` has all relations.
-    /// `None` if rows have to be read.
-    async fn covered_page(&self, filter: Option<&types::Filter>) -> Result<Option<Page>, CqlError> {
-        let is_of_one = asks_one_replica(self.parameters.consistency);
-        let Some(columns) = self.order.covered.as_ref().filter(|_| is_of_one) else {
-            return Ok(None);
-        };
-        // The index knows no other present than this machine's.
-        if !self.database.stores.are_local() || self.parameters.told_s.is_some() {
-            return Ok(None);
-        }
-        let names = columns.iter().map(|column| column.name.clone());
-        let search = AnnRequest {
-            filter: filter.cloned(),
-            return_columns: Some(names.collect()),
-            ..self.search(self.order.candidates.wanted(self.limit))
-        };
-        let neighbours = match self.ask(search).await {
-            Ok(neighbours) => neighbours,
-            // The values may be too many bytes for one answer. Rows are read one after another.
-            Err(ClientError::Status { .. }) => return Ok(None),
-            Err(error) => return Err(refused(error)),
-        };
-        if neighbours.is_short {
-            note_short();
-            return self.scanned_page().await.map(Some);
-        }
-        traces::note(|| {
-            let named = neighbours.keys.len();
-            format!("The index named {named} rows with their values, so no rows are read")
-        });
-        let mut collector = self.collector();
-        for (at, key) in neighbours.keys.iter().enumerate() {
-            let values = neighbours.column_values.iter().map(|values| values.get(at));
-            let row = covered_row(self.plan, self.order, key, columns.iter().zip(values));
-            let row = row.ok_or_else(|| refused(ClientError::InvalidBinary))?;
-            if collector.take(0, row)? == Progress::Finished {
-                break;
-            }
-        }
-        let (page, _) = collector.finish(false)?;
-        Ok(Some(page))
-    }
-
-    /// The relations that the index can search by.
-    fn restrictions(&self) -> Vec<Restriction> {
+impl NearestExecution<'_> {
+    /// The search for the rows nearest to a vector, which is serialised.
+    fn search(&self, vector: Bytes) -> RowSearch<'_> {
         let order = self.order;
         let partition_key = order.key_columns[..order.partition_columns].iter();
         let partition_key: Vec<String> = partition_key.map(|column| column.name.clone()).collect();
-        condition::restrictions(&order.conditions, &self.filters, |filter, relation| {
-            filter.restriction(relation, &partition_key)
-        })
-    }
-
-    /// Whether the access path leads to few rows: it gives whole primary keys, or whole partitions
-    /// within which the index can't search by every relation.
-    fn reads_few_rows(&self, is_whole_filter: bool) -> bool {
-        let clustering_columns = self.order.key_columns.len() - self.order.partition_columns;
-        let access = &self.plan.access;
-        matches!(access.partitions, PartitionAccess::Keys(_))
-            && (!is_whole_filter || access.clustering.gives_whole_keys(clustering_columns))
-    }
-
-    /// Reads all rows of the access path and ranks them by their vectors.
-    async fn scanned_page(&self) -> Result<Page, CqlError> {
-        let keyspace = &self.plan.selected.table.keyspace;
-        let stores = &self.database.stores;
-        stores.ranked_rows(keyspace, &self.order.index.name);
-        let values = Values {
-            bound: &self.parameters.values,
-            clock: self.clock,
-        };
-        let collector = self.ranking(self.order.candidates.metric);
-        collect_all(self.database, collector, self.parameters, values).await
-    }
-
-    /// Asks the index service for the `wanted` nearest rows. The nearest come first. `None` if the
-    /// index has had no room for some rows of the table.
-    async fn candidates(
-        &self,
-        wanted: usize,
-        filter: Option<types::Filter>,
-    ) -> Result<Option<Vec<Named>>, CqlError> {
-        let search = AnnRequest {
-            filter,
-            ..self.search(wanted)
-        };
-        let neighbours = self.ask(search).await.map_err(refused)?;
-        if neighbours.is_short {
-            note_short();
-            return Ok(None);
-        }
-        traces::note(|| format!("The index named {} rows", neighbours.keys.len()));
-        let named = neighbours.keys.iter().zip(neighbours.similarity_scores);
-        let named = named.map(|(key, score)| {
-            let key = read_key(self.order, key);
-            let key = key.ok_or_else(|| refused(ClientError::InvalidJson))?;
-            Ok(Named { key, score })
-        });
-        named.collect::<Result<_, _>>().map(Some)
-    }
-
-    /// A search for the `wanted` nearest rows.
-    fn search(&self, wanted: usize) -> AnnRequest {
-        AnnRequest {
-            exact: self.order.options.exact,
-            ..AnnRequest::new(bounds::elements(&self.vector), wanted)
-        }
-    }
-
-    /// Asks the index service.
-    async fn ask(&self, search: AnnRequest) -> Result<Neighbours, ClientError> {
-        let (keyspace, order) = (&self.plan.selected.table.keyspace, self.order);
-        let names = order.key_columns.iter().map(|column| column.name.as_str());
-        let names: Vec<&str> = names.collect();
-        traces::note(|| {
-            let filter = search.filter.as_ref();
-            let restrictions = filter.map_or(0, |filter| filter.restrictions.len());
-            let exact = if search.exact { ", exact" } else { "" };
-            format!(
-                "Asking index {keyspace}.{} for {} candidates (k = {}, restrictions = {restrictions}{exact})",
-                order.index.name, search.limit, self.limit
-            )
-        });
-        let stores = &self.database.stores;
-        stores
-            .ann(keyspace, &order.index.name, search, &names)
-            .await
-    }
-
-    /// Reads the rows of these neighbours, up to LIMIT, into a page. `before` is the last commit
-    /// before they were asked for. The second value is the number of rows for which no others are
-    /// needed.
-    async fn page(
-        &self,
-        named: Vec<Named>,
-        before: Option<u64>,
-    ) -> Result<(Page, usize), CqlError> {
-        let storage = &self.database.storage;
-        let view = storage.view_at(self.plan.selected.table.id, self.parameters.told_s);
-        let view = view.map_err(storage_error)?;
-        let has_changed = before.is_none() || before != storage.last_commit();
-        let reach = named.last().map(|last| last.score);
-        let mut collector = self.collector();
-        let is_told_exactly = self.order.candidates.is_exact && self.database.stores.are_local();
-        // To compare the vectors takes longer than to read rows.
-        let mut ranks = (is_told_exactly && has_changed).then(|| Ranks::new(self.limit));
-        let mut take = |row: Row, told: f32| {
-            // A row without a vector is no neighbour any more.
-            let Some(vector) = self.order.place.value(&row) else {
-                return Ok(Progress::Unfinished);
-            };
-            if !collector.passes(&row) {
-                return Ok(Progress::Unfinished);
-            }
-            let Some(ranks) = &mut ranks else {
-                return collector.take(0, row);
-            };
-            let score = self.order.candidates.metric.score(&self.vector, vector);
-            Ok(ranks.take(row, score, told))
-        };
-        let (mut read, mut checked) = (0_usize, 0_usize);
-        let mut counted = |row: Option<Row>, told: f32| {
-            read += 1;
-            row.map_or(Ok(Progress::Unfinished), |row| {
-                checked += 1;
-                take(row, told)
+        let predicates = condition::predicates(&order.conditions, &self.filters, |filter, of| {
+            Some(SearchPredicate {
+                predicate: filter.predicate(of, &partition_key)?,
+                // The index service itself leaves out conditions on columns that it is to keep but
+                // does not yet.
+                is_named: true,
             })
-        };
-        each_row(&view, named, &mut counted).await?;
-        traces::note(|| {
-            let gone = read - checked;
-            format!(
-                "Read {read} rows by their keys, of which {gone} are gone; checked the others for all of WHERE"
-            )
         });
-        let alive = ranks.as_ref().map(|ranks| ranks.within(reach));
-        for row in ranks.into_iter().flat_map(Ranks::into_best) {
-            collector.take(0, row)?;
-        }
-        let (page, _) = collector.finish(false)?;
-        let alive = alive.unwrap_or(page.count as usize);
-        Ok((page, alive))
-    }
-
-    /// An empty collector of the answer's rows. Without rescoring they come in the order of the
-    /// keys, and LIMIT of them are enough; else all are taken, and the best are the answer.
-    fn collector(&self) -> Collector {
-        match self.order.candidates.rescoring {
-            None => {
-                let page = Page::new(None, &self.parameters.memory);
-                self.collector_of(Output::Page(page), Some(self.limit as u32))
-            }
-            Some(metric) => self.ranking(metric),
-        }
-    }
-
-    /// An empty collector of the nearest rows by their stored vectors.
-    fn ranking(&self, metric: Metric) -> Collector {
-        let ranking = Ranking {
-            nearest: Nearest::new(self.limit),
-            metric,
-            vector: self.vector.clone(),
-            place: self.order.place,
+        let covered = order
+            .covered
+            .as_ref()
+            .filter(|_| self.may_do_without_rows());
+        let names = |columns: &Vec<Column>| {
+            let names = columns.iter().map(|column| column.name.clone());
+            names.collect()
         };
-        self.collector_of(Output::Ranking(ranking), None)
+        RowSearch {
+            orderings: vec![VectorOrdering {
+                keyspace: &self.plan.selected.table.keyspace,
+                index: &order.index.name,
+                vector,
+                candidates: &order.candidates,
+                exact: order.options.exact,
+            }],
+            predicates,
+            conditions: self.filters.len(),
+            limit: self.limit,
+            cursor: SearchCursor::default(),
+            freshness: SearchFreshness::default(),
+            returned: covered.map(names),
+            ranks_rows: RanksRows::Always,
+        }
     }
 
-    fn collector_of(&self, output: Output, remaining: Option<u32>) -> Collector {
+    /// Whether the values of an index may stand for rows. It knows no other present than this
+    /// machine's.
+    fn may_do_without_rows(&self) -> bool {
+        asks_one_replica(self.parameters.consistency)
+            && self.database.stores.are_local()
+            && self.parameters.told_s.is_none()
+    }
+
+    /// An empty collector of the answer's rows, of which LIMIT are enough.
+    fn page(&self) -> Collector {
+        let page = Page::new(None, &self.parameters.memory);
+        self.collector(Output::Page(page), Some(self.limit as u32))
+    }
+
+    fn collector(&self, output: Output, remaining: Option<u32>) -> Collector {
         Collector {
             plan: self.plan.clone(),
             clock: self.clock.clone(),
@@ -410,9 +209,163 @@ impl Search<'_> {
     }
 }
 
-/// Traces why the rows are read in place of the index.
-fn note_short() {
-    traces::note(|| "The index has had no room for some rows, so all are ranked".to_owned());
+/// The rows of the storage, and the page that is made of them.
+struct ViewRows<'a> {
+    execution: &'a NearestExecution<'a>,
+    /// The last commit before an index was asked; `None` if one was under way.
+    before: Option<u64>,
+    /// The rows as they were after that; `None` before.
+    view: Option<View>,
+    /// The time until which rows are read on the async thread.
+    inline_until: Instant,
+    /// The collector of the rows of the answer.
+    collector: Collector,
+    /// The page of all rows, if they were ranked.
+    ranked: Option<Page>,
+}
+
+impl<'a> ViewRows<'a> {
+    fn of(execution: &'a NearestExecution<'a>) -> ViewRows<'a> {
+        ViewRows {
+            execution,
+            before: None,
+            view: None,
+            inline_until: Instant::now(),
+            collector: execution.page(),
+            ranked: None,
+        }
+    }
+
+    /// The rows of the table as they are now.
+    fn view_now(&self) -> Result<View, CqlError> {
+        let NearestExecution {
+            database,
+            plan,
+            parameters,
+            ..
+        } = self.execution;
+        let table = plan.selected.table.id;
+        let view = database.storage.view_at(table, parameters.told_s);
+        view.map_err(storage_error)
+    }
+
+    fn into_page(self) -> Result<Page, CqlError> {
+        match self.ranked {
+            Some(page) => Ok(page),
+            None => self.collector.finish(false).map(|(page, _)| page),
+        }
+    }
+}
+
+impl SearchedRows for ViewRows<'_> {
+    type Key = Key;
+    type Row = Row;
+    type Error = CqlError;
+
+    const KEYS_AT_ONCE: usize = CHUNK_ROWS * CHUNKS_AT_ONCE;
+
+    fn key(&self, sent: &[KeyValue]) -> Option<Key> {
+        read_key(self.execution.order, sent)
+    }
+
+    fn begin(&mut self) {
+        self.before = self.execution.database.storage.last_commit();
+        self.view = None;
+        self.collector = self.execution.page();
+    }
+
+    fn open(&mut self) -> Result<bool, CqlError> {
+        self.view = Some(self.view_now()?);
+        self.inline_until = Instant::now() + INLINE_TIME;
+        let NearestExecution {
+            database, order, ..
+        } = self.execution;
+        let has_changed = self.before.is_none() || self.before != database.storage.last_commit();
+        let is_told_exactly = order.candidates.is_exact && database.stores.are_local();
+        Ok(has_changed && is_told_exactly)
+    }
+
+    async fn read(&mut self, keys: Vec<Key>) -> Result<Vec<Option<Row>>, CqlError> {
+        let view = match &self.view {
+            Some(view) => view.clone(),
+            None => self.view_now()?,
+        };
+        read_rows(&view, keys, self.inline_until).await
+    }
+
+    fn is_wanted(&self, row: &Row) -> bool {
+        // A row without a vector is no neighbour any more.
+        self.vector(row).is_some() && self.collector.passes(row)
+    }
+
+    fn vector<'r>(&self, row: &'r Row) -> Option<&'r [u8]> {
+        let vector = self.execution.order.place.value(row)?;
+        Some(&vector[..])
+    }
+
+    fn put(&mut self, row: Row) -> Result<(), CqlError> {
+        self.collector.take(0, row)?;
+        Ok(())
+    }
+
+    /// Whether the access path leads to few rows: it gives whole primary keys, or whole partitions
+    /// within which the index can't search by every relation.
+    fn are_few(&self, is_whole: bool) -> bool {
+        let NearestExecution { plan, order, .. } = self.execution;
+        let clustering_columns = order.key_columns.len() - order.partition_columns;
+        let access = &plan.access;
+        matches!(access.partitions, PartitionAccess::Keys(_))
+            && (!is_whole || access.clustering.gives_whole_keys(clustering_columns))
+    }
+
+    async fn rank_all(
+        &mut self,
+        ordering: &VectorOrdering<'_>,
+        span: Range<usize>,
+    ) -> Result<(), CqlError> {
+        let execution = self.execution;
+        let ranking = Ranking {
+            nearest: Nearest::new(span.end),
+            metric: ordering.candidates.metric,
+            vector: ordering.vector.clone(),
+            place: execution.order.place,
+            passed: span.start,
+        };
+        let collector = execution.collector(Output::Ranking(ranking), None);
+        let values = Values {
+            bound: &execution.parameters.values,
+            clock: execution.clock,
+        };
+        let page = collect_all(execution.database, collector, execution.parameters, values);
+        self.ranked = Some(page.await?);
+        Ok(())
+    }
+
+    async fn permit(&mut self) -> Result<(), CqlError> {
+        Ok(())
+    }
+
+    fn put_values(&mut self, found: &Neighbours, span: Range<usize>) -> Result<bool, CqlError> {
+        let NearestExecution { plan, order, .. } = self.execution;
+        let columns = order.covered.as_deref().unwrap_or_default();
+        let keys = found.keys.iter().enumerate();
+        for (at, key) in keys.take(span.end).skip(span.start) {
+            let values = found.column_values.iter().map(|values| values.get(at));
+            let row = covered_row(plan, order, key, columns.iter().zip(values));
+            let Some(row) = row else {
+                return Ok(false);
+            };
+            self.collector.take(0, row)?;
+        }
+        Ok(true)
+    }
+
+    /// The node ranks rows in place of an answer that may lack some.
+    fn warn(&mut self, _: SearchWarning) {}
+
+    fn search_failed(&self, error: ClientError) -> CqlError {
+        refused(error)
+    }
 }
 
 fn read_key(order: &NearestOrder, key: &[KeyValue]) -> Option<Key> {
@@ -441,7 +394,7 @@ fn covered_row<'a>(
         };
         let cell = LiveCell {
             value,
-            // Nobody asks for its times.
+            // A selection of times is read from rows.
             timestamp: 0,
             expiry: None,
         };
@@ -467,46 +420,38 @@ fn covered_row<'a>(
     })
 }
 
-/// Reads the rows that were named, and gives them to `take` in their order, each with its score,
-/// until it has enough. A row that is gone is `None`.
-async fn each_row(
+/// Reads the rows of these keys, in their order: until that time here, and on threads that may
+/// block from then on. A row that is deleted is `None`.
+async fn read_rows(
     view: &View,
-    named: Vec<Named>,
-    take: &mut (dyn FnMut(Option<Row>, f32) -> Result<Progress, CqlError> + Send),
-) -> Result<(), CqlError> {
-    let mut named = named.into_iter();
-    let started = Instant::now();
-    while started.elapsed() < INLINE_TIME {
-        let Some(Named { key, score }) = named.next() else {
-            return Ok(());
+    keys: Vec<Key>,
+    inline_until: Instant,
+) -> Result<Vec<Option<Row>>, CqlError> {
+    let mut rows = Vec::with_capacity(keys.len());
+    let mut keys = keys.into_iter();
+    while Instant::now() < inline_until {
+        let Some(key) = keys.next() else {
+            return Ok(rows);
         };
-        if take(read_row(view, key)?, score)? == Progress::Finished {
-            return Ok(());
-        }
+        rows.push(read_row(view, key)?);
     }
     let chunks = std::iter::from_fn(|| {
-        let chunk: Vec<Named> = named.by_ref().take(CHUNK_ROWS).collect();
+        let chunk: Vec<Key> = keys.by_ref().take(CHUNK_ROWS).collect();
         (!chunk.is_empty()).then_some(chunk)
     });
-    let mut rows = stream::iter(chunks)
+    let mut read = stream::iter(chunks)
         .map(|chunk| {
             let view = view.clone();
             on_blocking_thread(move || {
-                let rows = chunk
-                    .into_iter()
-                    .map(|Named { key, score }| Ok((read_row(&view, key)?, score)));
-                rows.collect::<Result<Vec<(Option<Row>, f32)>, CqlError>>()
+                let rows = chunk.into_iter().map(|key| read_row(&view, key));
+                rows.collect::<Result<Vec<Option<Row>>, CqlError>>()
             })
         })
         .buffered(CHUNKS_AT_ONCE);
-    while let Some(chunk) = rows.next().await {
-        for (row, score) in chunk?? {
-            if take(row, score)? == Progress::Finished {
-                return Ok(());
-            }
-        }
+    while let Some(chunk) = read.next().await {
+        rows.extend(chunk??);
     }
-    Ok(())
+    Ok(rows)
 }
 
 fn read_row(view: &View, (partition, clustering): Key) -> Result<Option<Row>, CqlError> {

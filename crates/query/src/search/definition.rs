@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use index::Candidates;
-use store_api::RowPredicate;
+use store_api::ColumnsPredicate;
 
 /// A search for the nearest rows that satisfy all conditions of WHERE.
 #[derive(Clone, Debug)]
-pub struct Search<'a> {
+pub struct RowSearch<'a> {
     /// The orderings of the rows. The answers to several are merged by the ranks of their rows.
     pub orderings: Vec<VectorOrdering<'a>>,
     /// The conditions of WHERE that an index may search by.
@@ -19,9 +19,9 @@ pub struct Search<'a> {
     /// The number of rows to return at most.
     pub limit: usize,
     /// The place in the order behind which the answer begins.
-    pub cursor: Cursor,
+    pub cursor: SearchCursor,
     /// The writes that the answer must know.
-    pub freshness: Freshness,
+    pub freshness: SearchFreshness,
     /// The columns beside the key whose values make up an answer without rows; `None` if rows are
     /// read in any case.
     pub returned: Option<Vec<String>>,
@@ -48,22 +48,22 @@ pub struct VectorOrdering<'a> {
 #[derive(Clone, Debug)]
 pub struct SearchPredicate {
     /// The condition.
-    pub predicate: RowPredicate,
-    /// Whether the index names the columns, or they are of the primary key. An index may keep others
-    /// as they have an index of their own, but need not do so yet.
+    pub predicate: ColumnsPredicate,
+    /// Whether the index names the columns, or they are of the primary key. An index may keep
+    /// others as they have an index of their own, but need not do so yet.
     pub is_named: bool,
 }
 
 /// A place in the order of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cursor {
+pub struct SearchCursor {
     /// The number of rows that were returned before.
     pub passed: usize,
 }
 
 /// The writes that the answer to a search must know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Freshness {
+pub struct SearchFreshness {
     /// The time of the newest of them, in microseconds since the epoch; `None` if there is none to
     /// wait for.
     pub newest_us: Option<i64>,
@@ -114,7 +114,7 @@ impl SearchWarning {
     }
 }
 
-impl<'a> Search<'a> {
+impl<'a> RowSearch<'a> {
     /// The positions of the answer's rows in the order of the search.
     pub fn span(&self) -> Range<usize> {
         self.cursor.passed..self.cursor.passed.saturating_add(self.limit)

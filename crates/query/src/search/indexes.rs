@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use store_api::{ClientError, Neighbours, RowPredicate, Stores, VectorSearch};
+use store_api::{ClientError, ColumnsPredicate, Neighbours, Stores, VectorSearch};
 
 use super::definition::VectorOrdering;
 use crate::bounds;
@@ -17,7 +17,7 @@ pub struct IndexQuestion<'s> {
     /// The number of rows that the answer of the search shall have.
     pub limit: usize,
     /// The conditions to search by.
-    pub predicates: Vec<RowPredicate>,
+    pub predicates: Vec<ColumnsPredicate>,
     /// The columns whose values the answer shall have; `None` if rows are read for them.
     pub returned: Option<&'s [String]>,
     /// The time of a write that the answer must know, in microseconds since the epoch, and the
@@ -28,13 +28,13 @@ pub struct IndexQuestion<'s> {
 /// Indexes that name the keys of rows, the nearest first.
 pub trait SearchedIndex: Sync {
     /// Whether a question may have this condition.
-    fn can_search_by(&self, predicate: &RowPredicate) -> bool;
+    fn can_search_by(&self, predicate: &ColumnsPredicate) -> bool;
 
     /// Names the nearest rows.
     ///
     /// # Errors
-    /// Failures of the service. [`ClientError::Behind`] means that the index did not know the newest
-    /// write in time.
+    /// Failures of the service. [`ClientError::Behind`] means that the index did not know the
+    /// newest write in time.
     fn search(
         &self,
         question: &IndexQuestion<'_>,
@@ -54,7 +54,7 @@ pub struct ServedIndexes<'a> {
 }
 
 impl SearchedIndex for ServedIndexes<'_> {
-    fn can_search_by(&self, predicate: &RowPredicate) -> bool {
+    fn can_search_by(&self, predicate: &ColumnsPredicate) -> bool {
         self.stores.can_search_by(predicate)
     }
 

@@ -1,11 +1,11 @@
 //! One search for the nearest rows, and the one loop that carries it out.
 //!
-//! A [`Search`] is a value: orderings, predicates, a limit, a cursor, what it must know of new
+//! A [`RowSearch`] is a value: orderings, predicates, a limit, a cursor, what it must know of new
 //! writes, and the columns of an answer without rows. [`run`] carries it out over two traits. The
 //! planners of the node and of the gateway make the value, and have an adapter each for their rows.
 //!
 //! ```text
-//!               Search
+//!              RowSearch
 //!                 v
 //!   adapter <--  run  --> SearchedIndex: names keys, the nearest first
 //!      ^          v         `ServedIndexes`: a call in the same process, or HTTP
@@ -21,8 +21,8 @@
 //!    rows, where the adapter has asked for `returned` columns. An answer that can't stand for the
 //!    rows is dropped, and the search goes on.
 //! 3. The indexes are searched. Where the answer must know a new write and the index does not know
-//!    it in time, it is searched once more for what it knows. Where it refuses conditions on columns
-//!    that it does not name, it is searched once more without them.
+//!    it in time, it is searched once more for what it knows. Where it refuses conditions on
+//!    columns that it does not name, it is searched once more without them.
 //! 4. The rows of the keys are read, and checked for all of WHERE. A row that is deleted, has lost
 //!    its vector or is left out by WHERE makes place for the next neighbour.
 //! 5. The rows come in the order of the neighbours (`order`); where the index keeps its vectors
@@ -48,8 +48,8 @@
 //! # What follows
 //!
 //! Each has its place already, so that no signature changes: other kinds of orderings are searched
-//! and `merged` where [`Search::orderings`] are; pages go on from [`Search::cursor`]; one hit a
-//! partition is a bound in `order`; OR and NOT are further forms of a predicate, which an index
+//! and `merged` where [`RowSearch::orderings`] are; pages go on from [`RowSearch::cursor`]; one hit
+//! a partition is a bound in `order`; OR and NOT are further forms of a predicate, which an index
 //! takes or not ([`SearchedIndex::can_search_by`]); a deadline and a class of work come with the
 //! [`IndexQuestion`] and the adapter of the rows.
 
@@ -63,7 +63,8 @@ mod run;
 mod tests;
 
 pub use definition::{
-    Cursor, Freshness, RanksRows, Search, SearchPredicate, SearchWarning, VectorOrdering,
+    RanksRows, RowSearch, SearchCursor, SearchFreshness, SearchPredicate, SearchWarning,
+    VectorOrdering,
 };
 pub use indexes::{IndexQuestion, SearchedIndex, ServedIndexes};
 pub use rows::SearchedRows;

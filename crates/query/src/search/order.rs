@@ -1,8 +1,8 @@
 //! The order of the rows of an answer.
 //!
-//! An index names rows with their scores. A row that is read a moment later may have another vector,
-//! and so another score. It stands where that one belongs. If it is farther away now, others may be
-//! nearer that were not named, as they are farther away than all that were.
+//! An index names rows with their scores. A row that is read a moment later may have another
+//! vector, and so another score. It stands where that one belongs. If it is farther away now,
+//! others may be nearer that were not named, as they are farther away than all that were.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -15,8 +15,8 @@ use crate::nearest::Nearest;
 /// another order.
 const ROUNDING: f32 = 1e-5;
 
-/// The number that is added to each rank before orderings are merged, as the field has it: the first
-/// ranks count little more than the next ones.
+/// The number that is added to each rank before orderings are merged, as the field has it: the
+/// first ranks count little more than the next ones.
 const RANKS_BEFORE: f32 = 60.0;
 
 /// A row that indexes have named.
@@ -30,7 +30,7 @@ pub struct NamedKey<K> {
 }
 
 /// The order in which rows become those of the answer.
-pub enum RowOrder<T> {
+pub enum AnswerOrder<T> {
     /// That of the neighbours, in which so many rows were taken.
     Named(usize),
     /// That of the stored vectors of all candidates.
@@ -51,14 +51,14 @@ pub enum RowOrder<T> {
     },
 }
 
-impl<T> RowOrder<T> {
+impl<T> AnswerOrder<T> {
     /// The number of rows that are missing of so many, as far as is known; 0 if no later row can
     /// come before one of them.
     pub fn missing(&self, count: usize) -> usize {
         match self {
-            RowOrder::Named(taken) => count.saturating_sub(*taken),
-            RowOrder::Rescored { .. } => usize::MAX,
-            RowOrder::Reread { rows, .. } => match rows.has_receded {
+            AnswerOrder::Named(taken) => count.saturating_sub(*taken),
+            AnswerOrder::Rescored { .. } => usize::MAX,
+            AnswerOrder::Reread { rows, .. } => match rows.has_receded {
                 true => usize::MAX,
                 false => count.saturating_sub(rows.scores.len()),
             },

@@ -6,10 +6,10 @@ use index::Metric;
 use store_api::{ClientError, Neighbours};
 
 use super::definition::{
-    Freshness, RanksRows, Search, SearchPredicate, SearchWarning, VectorOrdering,
+    RanksRows, RowSearch, SearchFreshness, SearchPredicate, SearchWarning, VectorOrdering,
 };
 use super::indexes::{IndexQuestion, SearchedIndex};
-use super::order::{NamedKey, RereadRows, RowOrder, merged};
+use super::order::{AnswerOrder, NamedKey, RereadRows, merged};
 use super::refill::Refill;
 use super::rows::SearchedRows;
 use crate::Nearest;
@@ -20,14 +20,14 @@ use crate::Nearest;
 /// # Errors
 /// Failures of the index, and those of `rows`.
 pub async fn run<I: SearchedIndex, R: SearchedRows>(
-    search: &Search<'_>,
+    search: &RowSearch<'_>,
     index: &I,
     rows: &mut R,
 ) -> Result<(), R::Error> {
     let predicates = search.predicates.iter();
     let predicates = predicates.filter(|one| index.can_search_by(&one.predicate));
     let predicates: Vec<&SearchPredicate> = predicates.collect();
-    let run = Run {
+    let run = SearchRun {
         search,
         index,
         rows,
@@ -40,8 +40,8 @@ pub async fn run<I: SearchedIndex, R: SearchedRows>(
 }
 
 /// One search under way.
-struct Run<'r, 's, I, R> {
-    search: &'r Search<'s>,
+struct SearchRun<'r, 's, I, R> {
+    search: &'r RowSearch<'s>,
     index: &'r I,
     rows: &'r mut R,
     /// The conditions that the index can search by.
@@ -51,18 +51,18 @@ struct Run<'r, 's, I, R> {
     /// Whether the index is taken to keep columns that it does not name.
     keeps_unnamed: bool,
     /// The writes that are waited for.
-    freshness: Freshness,
+    freshness: SearchFreshness,
 }
 
 /// The answer of an index.
-struct Found {
+struct FoundRows {
     neighbours: Neighbours,
     /// Whether the newest writes may be missing.
     is_stale: bool,
 }
 
 /// The rows that the indexes have named.
-struct Named<K> {
+struct NamedRows<K> {
     keys: VecDeque<NamedKey<K>>,
     /// The most rows that one of them has named.
     count: usize,
@@ -71,7 +71,7 @@ struct Named<K> {
     is_short: bool,
 }
 
-impl<'r, 's, I: SearchedIndex, R: SearchedRows> Run<'r, 's, I, R> {
+impl<'r, 's, I: SearchedIndex, R: SearchedRows> SearchRun<'r, 's, I, R> {
     async fn answer(mut self) -> Result<(), R::Error> {
         if self.search.single().is_some() && self.rows.are_few(self.is_whole) {
             traces::note(|| "The access path leads to few rows, so they are all ranked".to_owned());
@@ -158,7 +158,7 @@ impl<'r, 's, I: SearchedIndex, R: SearchedRows> Run<'r, 's, I, R> {
         let asked = self.ask(question).await;
         // The rows that are read in place of the answer wait for the writes by themselves.
         self.freshness = search.freshness;
-        let Found {
+        let FoundRows {
             neighbours,
             is_stale,
         } = match asked {
@@ -192,7 +192,7 @@ impl<'r, 's, I: SearchedIndex, R: SearchedRows> Run<'r, 's, I, R> {
     }
 
     /// Has the indexes name the `wanted` nearest rows.
-    async fn name(&mut self, wanted: usize) -> Result<Named<R::Key>, R::Error> {
+    async fn name(&mut self, wanted: usize) -> Result<NamedRows<R::Key>, R::Error> {
         let search = self.search;
         let mut answers = Vec::with_capacity(search.orderings.len());
         let (mut is_stale, mut is_short) = (false, false);
@@ -207,7 +207,7 @@ impl<'r, 's, I: SearchedIndex, R: SearchedRows> Run<'r, 's, I, R> {
         if !(is_short && self.ranks_rows(RanksRows::Always)) {
             traces::note(|| format!("The index named {count} rows"));
         }
-        Ok(Named {
+        Ok(NamedRows {
             keys: merged(answers).into(),
             count,
             is_stale,
@@ -222,7 +222,7 @@ impl<'r, 's, I: SearchedIndex, R: SearchedRows> Run<'r, 's, I, R> {
         &mut self,
         ordering: &'r VectorOrdering<'s>,
         wanted: usize,
-    ) -> Result<Found, ClientError> {
+    ) -> Result<FoundRows, ClientError> {
         let question = self.question(ordering, wanted);
         let asked = self.ask(question).await;
         let mut predicates = self.predicates.iter();
@@ -238,9 +238,9 @@ impl<'r, 's, I: SearchedIndex, R: SearchedRows> Run<'r, 's, I, R> {
     }
 
     /// Asks an index that knows the newest write, or else for what it knows.
-    async fn ask(&mut self, mut question: IndexQuestion<'r>) -> Result<Found, ClientError> {
+    async fn ask(&mut self, mut question: IndexQuestion<'r>) -> Result<FoundRows, ClientError> {
         let index = self.index;
-        let Freshness {
+        let SearchFreshness {
             newest_us,
             wait,
             may_be_stale,
@@ -249,7 +249,7 @@ impl<'r, 's, I: SearchedIndex, R: SearchedRows> Run<'r, 's, I, R> {
         let asked = index.search(&question).await;
         let is_stale = newest_us.is_some() && matches!(asked, Err(ClientError::Behind { .. }));
         if !is_stale {
-            return Ok(Found {
+            return Ok(FoundRows {
                 neighbours: asked?,
                 is_stale,
             });
@@ -259,7 +259,7 @@ impl<'r, 's, I: SearchedIndex, R: SearchedRows> Run<'r, 's, I, R> {
             return Err(asked.err().unwrap_or(ClientError::Aborted));
         }
         question.newest = None;
-        Ok(Found {
+        Ok(FoundRows {
             neighbours: index.search(&question).await?,
             is_stale,
         })
@@ -287,8 +287,8 @@ impl<'r, 's, I: SearchedIndex, R: SearchedRows> Run<'r, 's, I, R> {
         keys.collect()
     }
 
-    /// Reads the rows of these keys as far as they are needed, and puts those of the answer. Returns
-    /// the number of rows for which no others are needed.
+    /// Reads the rows of these keys as far as they are needed, and puts those of the answer.
+    /// Returns the number of rows for which no others are needed.
     async fn read(&mut self, mut named: VecDeque<NamedKey<R::Key>>) -> Result<usize, R::Error> {
         let span = self.search.span();
         let reach = named.back().map(|last| last.score);
@@ -317,9 +317,9 @@ impl<'r, 's, I: SearchedIndex, R: SearchedRows> Run<'r, 's, I, R> {
             )
         });
         let (alive, rows) = match order {
-            RowOrder::Named(taken) => return Ok(taken),
-            RowOrder::Rescored { nearest, taken, .. } => (taken.min(span.end), nearest),
-            RowOrder::Reread { rows, .. } => (rows.within(reach), rows.into_nearest()),
+            AnswerOrder::Named(taken) => return Ok(taken),
+            AnswerOrder::Rescored { nearest, taken, .. } => (taken.min(span.end), nearest),
+            AnswerOrder::Reread { rows, .. } => (rows.within(reach), rows.into_nearest()),
         };
         for row in rows.into_best().skip(span.start) {
             self.rows.put(row)?;
@@ -328,24 +328,24 @@ impl<'r, 's, I: SearchedIndex, R: SearchedRows> Run<'r, 's, I, R> {
     }
 
     /// The order in which the rows that are read next become those of the answer.
-    fn order(&mut self) -> Result<RowOrder<R::Row>, R::Error> {
+    fn order(&mut self) -> Result<AnswerOrder<R::Row>, R::Error> {
         let has_changed = self.rows.open()?;
         let count = self.search.span().end;
         let Some(ordering) = self.search.single() else {
-            return Ok(RowOrder::Named(0));
+            return Ok(AnswerOrder::Named(0));
         };
         Ok(match ordering.candidates.rescoring {
-            Some(metric) => RowOrder::Rescored {
+            Some(metric) => AnswerOrder::Rescored {
                 metric,
                 nearest: Nearest::new(count),
                 taken: 0,
             },
             // To compare the vectors takes longer than to read rows.
-            None if has_changed => RowOrder::Reread {
+            None if has_changed => AnswerOrder::Reread {
                 metric: ordering.candidates.metric,
                 rows: RereadRows::new(count),
             },
-            None => RowOrder::Named(0),
+            None => AnswerOrder::Named(0),
         })
     }
 
@@ -371,18 +371,18 @@ impl<'r, 's, I: SearchedIndex, R: SearchedRows> Run<'r, 's, I, R> {
     /// Takes a row that is wanted. It is put at once if its place is certain.
     fn take(
         &mut self,
-        order: &mut RowOrder<R::Row>,
+        order: &mut AnswerOrder<R::Row>,
         row: R::Row,
         told: f32,
     ) -> Result<(), R::Error> {
         match order {
-            RowOrder::Named(taken) => {
+            AnswerOrder::Named(taken) => {
                 *taken += 1;
                 if *taken > self.search.span().start {
                     self.rows.put(row)?;
                 }
             }
-            RowOrder::Rescored {
+            AnswerOrder::Rescored {
                 metric,
                 nearest,
                 taken,
@@ -392,7 +392,7 @@ impl<'r, 's, I: SearchedIndex, R: SearchedRows> Run<'r, 's, I, R> {
                     *taken += 1;
                 }
             }
-            RowOrder::Reread { metric, rows } => {
+            AnswerOrder::Reread { metric, rows } => {
                 if let Some(score) = self.score(&row, *metric) {
                     rows.take(row, score, told);
                 }
@@ -401,7 +401,8 @@ impl<'r, 's, I: SearchedIndex, R: SearchedRows> Run<'r, 's, I, R> {
         Ok(())
     }
 
-    /// The similarity of a row's vector to the one that is looked for; `None` for a row without one.
+    /// The similarity of a row's vector to the one that is looked for; `None` for a row without
+    /// one.
     fn score(&self, row: &R::Row, metric: Metric) -> Option<f32> {
         let vector = &self.search.single()?.vector;
         Some(metric.score(vector, self.rows.vector(row)?))

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use bytes::Bytes;
 use futures::executor::block_on;
 use index::{Candidates, Metric};
-use store_api::{ClientError, KeyValue, Neighbours, RowPredicate};
+use store_api::{ClientError, ColumnsPredicate, KeyValue, Neighbours};
 use value::predicate::{Comparison, Predicate};
 use value::{CqlType, Value};
 
@@ -29,7 +29,7 @@ struct FakeIndex {
 }
 
 impl SearchedIndex for FakeIndex {
-    fn can_search_by(&self, predicate: &RowPredicate) -> bool {
+    fn can_search_by(&self, predicate: &ColumnsPredicate) -> bool {
         let mut columns = predicate.columns().iter();
         columns.all(|column| !self.unknown.contains(column.as_str()))
     }
@@ -231,8 +231,8 @@ const RESCORED: Candidates = Candidates {
 };
 
 /// A search for the `limit` rows nearest to 0.
-fn nearest(limit: usize, candidates: &Candidates) -> Search<'_> {
-    Search {
+fn nearest(limit: usize, candidates: &Candidates) -> RowSearch<'_> {
+    RowSearch {
         orderings: vec![VectorOrdering {
             keyspace: "ks",
             index: "i",
@@ -243,8 +243,8 @@ fn nearest(limit: usize, candidates: &Candidates) -> Search<'_> {
         predicates: Vec::new(),
         conditions: 0,
         limit,
-        cursor: Cursor::default(),
-        freshness: Freshness::default(),
+        cursor: SearchCursor::default(),
+        freshness: SearchFreshness::default(),
         returned: None,
         ranks_rows: RanksRows::Always,
     }
@@ -253,7 +253,7 @@ fn nearest(limit: usize, candidates: &Candidates) -> Search<'_> {
 /// A condition on a column of this name.
 fn condition(column: &str, is_named: bool) -> SearchPredicate {
     SearchPredicate {
-        predicate: RowPredicate::Column {
+        predicate: ColumnsPredicate::Column {
             column: column.to_owned(),
             predicate: Predicate::Compare {
                 cql_type: CqlType::Int,
@@ -277,7 +277,7 @@ fn index_of(named: &[(u8, f32)]) -> FakeIndex {
     }
 }
 
-fn carry_out(search: &Search<'_>, index: &FakeIndex, rows: &mut FakeRows) -> Result<(), String> {
+fn carry_out(search: &RowSearch<'_>, index: &FakeIndex, rows: &mut FakeRows) -> Result<(), String> {
     block_on(run(search, index, rows))
 }
 
@@ -364,8 +364,8 @@ fn an_answer_goes_on_behind_a_cursor() {
     for candidates in [PLAIN, RESCORED] {
         let (index, mut table) = (index_of(&all), FakeRows::of(&all));
         table.left_out = [3].into();
-        let search = Search {
-            cursor: Cursor { passed: 2 },
+        let search = RowSearch {
+            cursor: SearchCursor { passed: 2 },
             ..nearest(2, &candidates)
         };
         carry_out(&search, &index, &mut table).unwrap();
@@ -407,7 +407,7 @@ fn an_index_that_lacks_rows_is_made_up_for_or_warned_of() {
             is_short: true,
             ..index_of(&all[1..])
         };
-        let search = Search {
+        let search = RowSearch {
             ranks_rows,
             ..nearest(2, &PLAIN)
         };
@@ -426,7 +426,7 @@ fn conditions_that_an_index_cannot_search_by_are_left_to_the_rows() {
     index.unknown.insert("b");
     table.left_out = [0].into();
     table.takes_values = true;
-    let search = Search {
+    let search = RowSearch {
         predicates: vec![condition("a", true), condition("b", true)],
         conditions: 2,
         returned: Some(Vec::new()),
@@ -444,7 +444,7 @@ fn conditions_on_columns_that_an_index_does_not_name_are_left_out_on_refusal() {
     let (index, mut table) = (index_of(&all), FakeRows::of(&all));
     table.left_out = [0].into();
     index.first.lock().unwrap().push_back(refusal());
-    let search = Search {
+    let search = RowSearch {
         predicates: vec![condition("a", true), condition("b", false)],
         conditions: 2,
         ..nearest(1, &PLAIN)
@@ -468,7 +468,7 @@ fn values_of_the_index_stand_for_rows_where_they_can() {
         if refused {
             index.first.lock().unwrap().push_back(refusal());
         }
-        let search = Search {
+        let search = RowSearch {
             returned: Some(vec!["name".to_owned()]),
             ..nearest(2, &PLAIN)
         };
@@ -485,11 +485,11 @@ fn an_index_that_is_behind_answers_what_it_knows_or_not_at_all() {
     for may_be_stale in [true, false] {
         let (index, mut table) = (index_of(&all), FakeRows::of(&all[1..]));
         index.first.lock().unwrap().push_back(behind());
-        let search = Search {
-            freshness: Freshness {
+        let search = RowSearch {
+            freshness: SearchFreshness {
                 newest_us: Some(1),
                 may_be_stale,
-                ..Freshness::default()
+                ..SearchFreshness::default()
             },
             ..nearest(1, &PLAIN)
         };

@@ -9,7 +9,7 @@ use serde_json::Value;
 use value::predicate::{Collection, Comparison, Predicate, TuplePredicate};
 use value::{CqlType, from_key_json, to_key_json};
 
-use crate::row_predicate::RowPredicate;
+use crate::columns_predicate::ColumnsPredicate;
 use crate::types::{AnnRequest, Filter, Restriction};
 use crate::vector_search::VectorSearch;
 
@@ -39,11 +39,11 @@ pub fn request_of(search: VectorSearch) -> AnnRequest {
 }
 
 /// A condition as a restriction; `None` if there is no form for it.
-pub fn restriction(predicate: &RowPredicate) -> Option<Restriction> {
+pub fn restriction(predicate: &ColumnsPredicate) -> Option<Restriction> {
     match predicate {
-        RowPredicate::Column { column, predicate } => of_column(column, predicate),
-        RowPredicate::Tuple { columns, predicate } => of_tuple(columns, predicate),
-        RowPredicate::Token {
+        ColumnsPredicate::Column { column, predicate } => of_column(column, predicate),
+        ColumnsPredicate::Tuple { columns, predicate } => of_tuple(columns, predicate),
+        ColumnsPredicate::Token {
             columns,
             comparison,
             token,

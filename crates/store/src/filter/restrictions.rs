@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use serde_json::Value as Json;
-use store_api::RowPredicate;
+use store_api::ColumnsPredicate;
 use store_api::types::{Filter, Restriction};
 use value::predicate::{Collection, Comparison, OneOf, OneOfTuples, Predicate, TuplePredicate};
 use value::{CqlType, from_key_json};
@@ -17,7 +17,7 @@ use crate::identity::IndexIdentity;
 pub fn read(
     index: &IndexIdentity,
     filter: Option<&Filter>,
-) -> Result<Vec<RowPredicate>, Unsuitable> {
+) -> Result<Vec<ColumnsPredicate>, Unsuitable> {
     let restrictions = filter.map(|filter| filter.restrictions.as_slice());
     let restrictions = restrictions.unwrap_or_default().iter();
     restrictions
@@ -28,7 +28,7 @@ pub fn read(
 fn predicate_of(
     index: &IndexIdentity,
     restriction: &Restriction,
-) -> Result<RowPredicate, Unsuitable> {
+) -> Result<ColumnsPredicate, Unsuitable> {
     use Comparison::{Eq, Gt, GtEq, Lt, LtEq};
     match restriction {
         Restriction::Eq { lhs, rhs } => compared(index, lhs, Eq, rhs),
@@ -86,9 +86,9 @@ fn of_column(
     index: &IndexIdentity,
     name: &str,
     predicate: impl FnOnce(&Column<'_>) -> Result<Predicate, Unsuitable>,
-) -> Result<RowPredicate, Unsuitable> {
+) -> Result<ColumnsPredicate, Unsuitable> {
     let column = Column::of(index, name)?;
-    Ok(RowPredicate::Column {
+    Ok(ColumnsPredicate::Column {
         predicate: predicate(&column)?,
         column: name.to_owned(),
     })
@@ -99,7 +99,7 @@ fn compared(
     name: &str,
     comparison: Comparison,
     value: &Json,
-) -> Result<RowPredicate, Unsuitable> {
+) -> Result<ColumnsPredicate, Unsuitable> {
     of_column(index, name, |column| {
         Ok(Predicate::Compare {
             cql_type: column.cql_type.clone(),
@@ -125,7 +125,7 @@ fn compared_tuple(
     names: &[String],
     comparison: Comparison,
     values: &[Json],
-) -> Result<RowPredicate, Unsuitable> {
+) -> Result<ColumnsPredicate, Unsuitable> {
     let columns = Columns::of(index, names)?;
     let predicate = TuplePredicate::Compare {
         types: columns.types(),
@@ -135,15 +135,15 @@ fn compared_tuple(
     Ok(tuple_of(names, predicate))
 }
 
-fn tuple_of(names: &[String], predicate: TuplePredicate) -> RowPredicate {
-    RowPredicate::Tuple {
+fn tuple_of(names: &[String], predicate: TuplePredicate) -> ColumnsPredicate {
+    ColumnsPredicate::Tuple {
         columns: names.to_vec(),
         predicate,
     }
 }
 
-fn of_token(names: &[String], comparison: Comparison, token: i64) -> RowPredicate {
-    RowPredicate::Token {
+fn of_token(names: &[String], comparison: Comparison, token: i64) -> ColumnsPredicate {
+    ColumnsPredicate::Token {
         columns: names.to_vec(),
         comparison,
         token,

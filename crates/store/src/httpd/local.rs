@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use store_api::types::SearchPlan;
-use store_api::{ClientError, LocalStore, Neighbours, RowPredicate, VectorSearch};
+use store_api::{ClientError, ColumnsPredicate, LocalStore, Neighbours, VectorSearch};
 use uuid::Uuid;
 
 use super::Api;
@@ -145,7 +145,7 @@ impl Open {
             let identity = engine.identity_now(&index);
             let keeps_all = engine.keeps_all(&index);
             // A search that may be answered by another index names columns that this one lacks.
-            let is_suited = |predicate: &RowPredicate| {
+            let is_suited = |predicate: &ColumnsPredicate| {
                 let mut columns = predicate.columns().iter();
                 suits(&identity, predicate)
                     || keeps_all && !columns.all(|column| identity.keeps(column))

@@ -186,9 +186,9 @@ impl<'a> RankedRows<'a> {
         out.finish()
     }
 
-    /// The rows as a node in this process takes them, with the values of the columns of these names,
-    /// in their order. The values of all keys share one piece of memory, and so do those of a
-    /// column.
+    /// The rows as a node in this process takes them, with the values of the columns of these
+    /// names, in their order. The values of all keys share one piece of memory, and so do those of
+    /// a column.
     pub fn into_neighbours(self, names: &[String]) -> Neighbours {
         let encoded = Bytes::from(self.keys);
         let mut begin = 0;

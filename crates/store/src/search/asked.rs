@@ -1,7 +1,7 @@
 //! A search, whichever way it came.
 
 use store_api::types::AnnRequest;
-use store_api::{RowPredicate, VectorSearch};
+use store_api::{ColumnsPredicate, VectorSearch};
 
 use crate::filter::values_of;
 
@@ -11,14 +11,14 @@ pub struct Asked {
     /// The search as it came by HTTP, with its restrictions in JSON.
     pub request: AnnRequest,
     /// The conditions of a node in this process, whose values are as CQL serialises them.
-    pub predicates: Vec<RowPredicate>,
+    pub predicates: Vec<ColumnsPredicate>,
 }
 
 impl Asked {
     /// The number of values in the conditions.
     pub fn values(&self) -> usize {
         let of_request = self.request.filter.as_ref().map_or(0, values_of);
-        let of_predicates = self.predicates.iter().map(RowPredicate::values);
+        let of_predicates = self.predicates.iter().map(ColumnsPredicate::values);
         of_request + of_predicates.sum::<usize>()
     }
 }

@@ -4,7 +4,7 @@ use value::predicate::{Comparison, Predicate, TuplePredicate};
 
 /// A condition on a row that a search goes by.
 #[derive(Clone, Debug, PartialEq)]
-pub enum RowPredicate {
+pub enum ColumnsPredicate {
     /// A condition on one column.
     Column {
         /// The name of the column.
@@ -30,19 +30,21 @@ pub enum RowPredicate {
     },
 }
 
-impl RowPredicate {
+impl ColumnsPredicate {
     /// The columns that are restricted.
     pub fn columns(&self) -> &[String] {
         match self {
-            RowPredicate::Column { column, .. } => std::slice::from_ref(column),
-            RowPredicate::Tuple { columns, .. } | RowPredicate::Token { columns, .. } => columns,
+            ColumnsPredicate::Column { column, .. } => std::slice::from_ref(column),
+            ColumnsPredicate::Tuple { columns, .. } | ColumnsPredicate::Token { columns, .. } => {
+                columns
+            }
         }
     }
 
     /// Whether the columns must equal a value, or one of several.
     pub fn is_equality(&self) -> bool {
         match self {
-            RowPredicate::Column { predicate, .. } => matches!(
+            ColumnsPredicate::Column { predicate, .. } => matches!(
                 predicate,
                 Predicate::In(_)
                     | Predicate::Compare {
@@ -50,7 +52,7 @@ impl RowPredicate {
                         ..
                     }
             ),
-            RowPredicate::Tuple { predicate, .. } => matches!(
+            ColumnsPredicate::Tuple { predicate, .. } => matches!(
                 predicate,
                 TuplePredicate::In(_)
                     | TuplePredicate::Compare {
@@ -58,14 +60,14 @@ impl RowPredicate {
                         ..
                     }
             ),
-            RowPredicate::Token { .. } => false,
+            ColumnsPredicate::Token { .. } => false,
         }
     }
 
     /// The number of values that the condition names. A tuple has as many as it has elements.
     pub fn values(&self) -> usize {
         match self {
-            RowPredicate::Column { predicate, .. } => match predicate {
+            ColumnsPredicate::Column { predicate, .. } => match predicate {
                 Predicate::In(list) => list.values().len(),
                 Predicate::Entry { .. } => 2,
                 Predicate::Compare { .. }
@@ -74,11 +76,11 @@ impl RowPredicate {
                 | Predicate::Contains { .. }
                 | Predicate::ContainsKey { .. } => 1,
             },
-            RowPredicate::Tuple { predicate, .. } => match predicate {
+            ColumnsPredicate::Tuple { predicate, .. } => match predicate {
                 TuplePredicate::Compare { values, .. } => values.len(),
                 TuplePredicate::In(list) => list.tuples().iter().map(Vec::len).sum(),
             },
-            RowPredicate::Token { .. } => 1,
+            ColumnsPredicate::Token { .. } => 1,
         }
     }
 }
