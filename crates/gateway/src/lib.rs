@@ -65,10 +65,11 @@
 //! # Queries for neighbours
 //!
 //! A query with `ANN OF` on an indexed column (module `ann`) runs in a task of its own, beside the
-//! two loops, so that nothing waits behind a search. The task asks the node on the client's
-//! connection (module `inquiry`), on streams that the client does not use
-//! (`connection::own_streams`). So the cluster sees the client's own user and consistency level,
-//! and several reads are on their way at once. The answer goes to the client between two responses.
+//! two loops, so that nothing waits behind a search. The task asks the node for rows by their keys
+//! (module `key_read`) on the client's connection (module `inquiry`), on streams that the client
+//! does not use (`connection::own_streams`). So the cluster sees the client's own user and
+//! consistency level, and several reads are on their way at once. The answer goes to the client
+//! between two responses.
 //!
 //! # Protocol versions
 //!
@@ -90,6 +91,7 @@ pub mod fuzzing;
 mod gateway;
 mod inquiry;
 mod kept_answers;
+mod key_read;
 mod listener;
 mod log_clock;
 mod metrics;

@@ -1,10 +1,13 @@
 //! Checks of the clauses that a nearest-neighbour SELECT must not have beside its ordering.
 
-use cql::ast::{Select, Subject, Term};
+use cql::ast::{Projection, Select, Selector, Subject, Term};
 use cql::error::CqlError;
 use value::CqlType;
 
 use crate::bounds::wrong_dimensions;
+
+/// The aggregate functions that every cluster has.
+const AGGREGATES: [&str; 5] = ["count", "min", "max", "sum", "avg"];
 
 /// The error for a column that the table does not have.
 pub fn unknown_column(column: &str, (keyspace, table): (&str, &str)) -> CqlError {
@@ -49,6 +52,38 @@ pub fn check(select: &Select, vector_column: &str, has_aggregates: bool) -> Resu
 fn restricts(select: &Select, column: &str) -> bool {
     let mut relations = select.relations.iter();
     relations.any(|relation| matches!(&relation.subject, Subject::Column(name) if name == column))
+}
+
+/// Whether a selection calls an aggregate function that every cluster has.
+pub fn calls_aggregate(projection: &Projection) -> bool {
+    match projection {
+        Projection::All => false,
+        Projection::Items(items) => items.iter().any(|item| is_aggregate(&item.selector)),
+    }
+}
+
+fn is_aggregate(selector: &Selector) -> bool {
+    match selector {
+        Selector::CountAll => true,
+        Selector::Function(call) => {
+            let native = matches!(call.keyspace.as_deref(), None | Some("system"));
+            (native && AGGREGATES.contains(&call.name.as_str()))
+                || call.arguments.iter().any(is_aggregate)
+        }
+        Selector::Cast { selector, .. }
+        | Selector::Field { selector, .. }
+        | Selector::Element { selector, .. }
+        | Selector::Slice { selector, .. }
+        | Selector::Hint { selector, .. } => is_aggregate(selector),
+        Selector::Tuple(parts) | Selector::List(parts) | Selector::Set(parts) => {
+            parts.iter().any(is_aggregate)
+        }
+        Selector::Entries(entries) => {
+            let mut entries = entries.iter();
+            entries.any(|(key, value)| is_aggregate(key) || is_aggregate(value))
+        }
+        Selector::Column(_) | Selector::Time { .. } | Selector::Term(_) => false,
+    }
 }
 
 /// Compares the dimensions of the vector looked for with those of the column, if the vector shows

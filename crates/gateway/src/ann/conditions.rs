@@ -18,9 +18,9 @@ use schema::{Column, ColumnId, ColumnKind};
 use value::predicate::{Observed, Predicate};
 use value::token::{Partitioner, routing_key};
 
-use super::key_read::Layout;
 use super::rows::Row;
 use crate::catalog::{self, LoggedTable, Snapshot, VectorIndex};
+use crate::key_read::Layout;
 
 /// The place of a column in a row that is read.
 #[derive(Clone, Copy, Debug, PartialEq)]

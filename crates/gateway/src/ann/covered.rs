@@ -1,5 +1,7 @@
 //! Queries that an index can answer alone, as it keeps all that they need.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use cql::ast::{Projection, Select, Selector};
 use cql::wire::{ColumnSpec, Metadata};
@@ -24,7 +26,7 @@ pub(super) struct Covered {
     /// The source of each column of the answer.
     sources: Vec<Source>,
     /// The columns whose values the index service is asked for.
-    pub(super) returned: Vec<Column>,
+    returned: Vec<Column>,
 }
 
 /// The source of a value of the answer.
@@ -107,8 +109,14 @@ impl Covered {
         })
     }
 
-    /// The rows of an answer; `None` if a value is not as CQL serialises it.
-    pub(super) fn rows(&self, found: &Neighbours, limit: usize) -> Option<Vec<Row>> {
+    /// The names of the columns whose values the index service is asked for.
+    pub(super) fn names(&self) -> Vec<String> {
+        let columns = self.returned.iter();
+        columns.map(|column| column.name.clone()).collect()
+    }
+
+    /// The rows at the positions of the span; `None` if a value is not as CQL serialises it.
+    pub(super) fn rows(&self, found: &Neighbours, span: Range<usize>) -> Option<Vec<Row>> {
         let row = |(at, key): (usize, &Vec<KeyValue>)| {
             let cell = |(source, column): (&Source, &ColumnSpec)| {
                 let sent = match *source {
@@ -122,7 +130,8 @@ impl Covered {
             let cells = self.sources.iter().zip(&self.columns.columns).map(cell);
             cells.collect::<Option<Row>>()
         };
-        found.keys.iter().enumerate().take(limit).map(row).collect()
+        let keys = found.keys.iter().enumerate();
+        keys.take(span.end).skip(span.start).map(row).collect()
     }
 }
 

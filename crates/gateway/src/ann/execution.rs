@@ -1,4 +1,4 @@
-//! One execution of a nearest-neighbour query: its values, what it asks the index service and the
+//! One execution of a nearest-neighbour query: its values, the search that it is, what it asks the
 //! cluster for, and the form of its answer.
 
 use bytes::Bytes;
@@ -12,45 +12,31 @@ use query::bind::StatementClock;
 use query::condition::is_key_column;
 use query::relation::Relation;
 use query::row_filter::{self, RowFilter};
-use query::{bounds, condition, key_values, limit, refused};
-use store_api::types::{AnnRequest, Filter, Restriction};
-use store_api::{ClientError, KeyValue, Neighbours};
+use query::search::{RanksRows, RowSearch, SearchCursor, SearchPredicate, VectorOrdering};
+use query::{asks_one_replica, bounds, condition, limit, refused};
+use store_api::ClientError;
 use value::timeuuid;
 
 use super::conditions::{self, Place};
-use super::freshness::QuerySearches;
-use super::key_read::{Key, Layout};
+use super::freshness::Searches;
 use super::rows::{self, Row};
 use super::{AnnPlan, AnnStatement};
 use crate::catalog::VectorIndex;
+use crate::key_read::Layout;
 
 /// The age up to which an index counts as new, so that an index service may not know it yet. Index
 /// services look at the schema every second, and one that was away may be late. Microseconds.
 const NEW_FOR_MICROS: i64 = 30_000_000;
 
-/// The warning beside an answer that may lack rows which have had no room in the index.
-pub(super) const NO_ROOM_WARNING: &str = "The vector index has had no room for some rows of the table, so the answer may lack them: give the index \
-     service more memory or disk, or drop an index.";
-
-/// The rows that the index service has named.
-pub(super) struct Named {
-    /// The keys, nearest first.
-    pub(super) keys: Vec<Key>,
-    /// Whether the newest writes may be missing.
-    pub(super) is_stale: bool,
-    /// Whether rows may be missing that have had no room in the index.
-    pub(super) is_short: bool,
-}
-
 /// One execution of a query.
-pub(super) struct Search<'a> {
+pub(super) struct AnnExecution<'a> {
     pub(super) plan: &'a AnnPlan,
     /// The vector to search for, serialised.
-    pub(super) vector: Bytes,
+    vector: Bytes,
     /// The number of rows to return at most.
-    pub(super) limit: usize,
+    limit: usize,
     /// The conditions that a row must satisfy, all of them.
-    pub(super) filters: Vec<RowFilter<Place>>,
+    filters: Vec<RowFilter<Place>>,
     /// The values of the markers in the selection.
     pub(super) selection: Vec<BoundValue>,
     /// The parameters of the client's request, without the values.
@@ -64,6 +50,7 @@ pub(super) struct Search<'a> {
 }
 
 /// The form in which the cluster is asked for rows.
+#[derive(Clone, Copy)]
 pub(super) enum ReadBy<'a> {
     /// QUERY with the text of the statement.
     Text,
@@ -71,13 +58,13 @@ pub(super) enum ReadBy<'a> {
     Id(&'a AnnStatement),
 }
 
-impl<'a> Search<'a> {
+impl<'a> AnnExecution<'a> {
     pub(super) fn new<'n>(
         plan: &'a AnnPlan,
         mut parameters: QueryParameters,
         name: impl Fn(usize) -> Option<&'n str>,
         traced: bool,
-    ) -> Result<Search<'a>, CqlError> {
+    ) -> Result<AnnExecution<'a>, CqlError> {
         let values = std::mem::replace(&mut parameters.values, Values::Positional(Vec::new()));
         let mut values = values.in_order(plan.markers.len(), name)?;
         let clock = StatementClock::of_none();
@@ -95,7 +82,7 @@ impl<'a> Search<'a> {
         };
         let filters = row_filter::bind_all(relations, place, evaluated)?;
         values.truncate(plan.selection_markers);
-        Ok(Search {
+        Ok(AnnExecution {
             plan,
             vector,
             limit,
@@ -106,6 +93,56 @@ impl<'a> Search<'a> {
             new_columns: None,
             traced,
         })
+    }
+
+    /// The search for the rows of the answer.
+    pub(super) fn search(&self, searches: &Searches) -> RowSearch<'_> {
+        let AnnPlan {
+            index,
+            table,
+            conditions,
+            candidates,
+            options,
+            covered,
+            ..
+        } = self.plan;
+        let key = table.partition_key().iter();
+        let key: Vec<String> = key.map(|column| column.name.clone()).collect();
+        let predicates = condition::predicates(&conditions.all, &self.filters, |filter, of| {
+            Some(SearchPredicate {
+                predicate: filter.predicate(of, &key)?,
+                is_named: self.is_named(of),
+            })
+        });
+        let covered = covered.as_ref().filter(|_| {
+            // A trace would show nothing, and the index knows no other present than its own.
+            let has_own_present = self.parameters.now_in_seconds.is_some();
+            let may_read = searches.reader().is_some() && !self.traced && !has_own_present;
+            may_read && asks_one_replica(self.parameters.consistency)
+        });
+        RowSearch {
+            orderings: vec![VectorOrdering {
+                keyspace: &index.keyspace,
+                index: &index.name,
+                vector: self.vector.clone(),
+                candidates,
+                exact: options.exact,
+            }],
+            predicates,
+            conditions: self.filters.len(),
+            limit: self.limit,
+            cursor: SearchCursor::default(),
+            freshness: searches.freshness(table.id),
+            returned: covered.map(|covered| covered.names()),
+            ranks_rows: RanksRows::ForConditions,
+        }
+    }
+
+    /// Whether the index names the column of a relation, or it is of the primary key.
+    fn is_named(&self, relation: &Relation) -> bool {
+        relation
+            .first_column()
+            .is_none_or(|column| is_key_column(column.kind) || self.plan.index.names(&column.name))
     }
 
     /// The answer with these rows, of which the client gets what it selected.
@@ -125,92 +162,12 @@ impl<'a> Search<'a> {
         (context, Response::Rows(encoded))
     }
 
-    /// Whether a row satisfies WHERE.
+    /// Whether a row satisfies WHERE, and has a vector if it was read with it.
     pub(super) fn is_wanted(&self, row: &Row, layout: &Layout) -> bool {
         let partition_columns = self.plan.table.partition_key_count;
-        conditions::passes(row, layout, partition_columns, &self.filters)
-    }
-
-    /// The conditions that the index service can search by. `keeps_unnamed` says whether it keeps
-    /// columns that the index does not name.
-    fn restrictions(&self, keeps_unnamed: bool) -> Vec<Restriction> {
-        let key = self.plan.table.partition_key().iter();
-        let key: Vec<String> = key.map(|column| column.name.clone()).collect();
-        let conditions = &self.plan.conditions.all;
-        condition::restrictions(conditions, &self.filters, |filter, relation| {
-            let is_left_out = !keeps_unnamed && self.is_on_unnamed(relation);
-            (!is_left_out).then(|| filter.restriction(relation, &key))?
-        })
-    }
-
-    /// Whether a relation is on a column that the index does not name.
-    fn is_on_unnamed(&self, relation: &Relation) -> bool {
-        relation.first_column().is_some_and(|column| {
-            !is_key_column(column.kind) && !self.plan.index.names(&column.name)
-        })
-    }
-
-    /// The filter for the index service with all conditions, if it can search by each of them. The
-    /// inner `None`: there is no condition.
-    pub(super) fn whole_filter(&self) -> Option<Option<Filter>> {
-        let restrictions = self.restrictions(true);
-        let is_whole = restrictions.len() == self.filters.len();
-        is_whole.then(|| condition::search_filter(restrictions))
-    }
-
-    /// A search for the `wanted` nearest rows, without a filter.
-    pub(super) fn request_for(&self, wanted: usize) -> AnnRequest {
-        AnnRequest {
-            exact: self.plan.options.exact,
-            ..AnnRequest::new(bounds::elements(&self.vector), wanted)
-        }
-    }
-
-    /// Asks the index service. The flag tells whether the answer may lack the newest writes.
-    pub(super) async fn ask(
-        &self,
-        searches: &mut QuerySearches<'_>,
-        request: AnnRequest,
-    ) -> Result<(Neighbours, bool), ClientError> {
-        let VectorIndex { keyspace, name, .. } = &*self.plan.index;
-        let key_columns = self.plan.table.primary_key().iter();
-        let names: Vec<&str> = key_columns.map(|column| column.name.as_str()).collect();
-        let index = (keyspace.as_str(), name.as_str());
-        searches.neighbours(index, request, &names).await
-    }
-
-    /// Asks the index service for the keys of the `wanted` nearest rows, nearest first.
-    pub(super) async fn candidates(
-        &self,
-        searches: &mut QuerySearches<'_>,
-        wanted: usize,
-    ) -> Result<Named, CqlError> {
-        let request = |keeps_unnamed| AnnRequest {
-            filter: condition::search_filter(self.restrictions(keeps_unnamed)),
-            ..self.request_for(wanted)
-        };
-        let mut asked = self.ask(searches, request(searches.keeps_unnamed)).await;
-        let mut kept = self.plan.conditions.all.iter().filter(|one| one.is_kept);
-        // The service may not have noticed the column's index yet, or be building the vector index
-        // anew with it. The rows are checked in any case.
-        if matches!(asked, Err(ClientError::Status { .. }))
-            && searches.keeps_unnamed
-            && kept.any(|one| self.is_on_unnamed(&one.relation))
-        {
-            searches.keeps_unnamed = false;
-            asked = self.ask(searches, request(false)).await;
-        }
-        let (neighbours, is_stale) = asked.map_err(|error| self.search_failed(error))?;
-        let key = |key: &Vec<KeyValue>| {
-            self.key(key)
-                .ok_or_else(|| refused(ClientError::InvalidJson))
-        };
-        let keys: Result<Vec<Key>, CqlError> = neighbours.keys.iter().map(key).collect();
-        Ok(Named {
-            keys: keys?,
-            is_stale,
-            is_short: neighbours.is_short,
-        })
+        let mut vector = layout.vector.iter();
+        vector.all(|vector| row.get(*vector).is_some_and(Option::is_some))
+            && conditions::passes(row, layout, partition_columns, &self.filters)
     }
 
     /// The error for a search that failed in the index service. A service that does not know a new
@@ -238,12 +195,6 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The serialised key that an index service sent as JSON; `None` if it does not fit the table.
-    fn key(&self, sent: &[KeyValue]) -> Option<Key> {
-        let columns = self.plan.table.primary_key();
-        key_values(columns.iter().map(|column| column.cql_type.as_ref()), sent)
-    }
-
     /// The request that reads a page of all rows, from where another page ended.
     pub(super) fn page(&self, rows: u32, paging_state: Option<Bytes>) -> Request {
         Request::Query {
@@ -260,7 +211,7 @@ impl<'a> Search<'a> {
     }
 
     /// The request that reads rows with these values.
-    pub(super) fn request(&self, by: &ReadBy<'_>, values: Vec<BoundValue>) -> Request {
+    pub(super) fn request(&self, by: ReadBy<'_>, values: Vec<BoundValue>) -> Request {
         let parameters = QueryParameters {
             values: Values::Positional(values),
             skip_metadata: matches!(by, ReadBy::Id(_)),

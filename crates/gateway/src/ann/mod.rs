@@ -12,15 +12,14 @@
 //!
 //! - `plan`: decides whether a statement is such a query, and makes its plan (a value that prints);
 //! - `conditions`: the WHERE of a query, and the check of rows for it;
-//! - `key_read`: the statement that reads rows by their keys, and its values;
+
 //! - `prepared`: PREPARE, and what is remembered for EXECUTE;
-//! - `execution`: the values of one execution, and what it asks for;
-//! - `search`: carries out a query, prepared or not;
-//! - `covered`: the queries that the index can answer alone, and `without_rows`: such an answer;
-//! - `reader`: whether the client may read the table, for answers without rows;
-//! - `freshness`: waits until the index knows the newest write to the table;
-//! - `rows`: puts rows into the order of the neighbours;
-//! - `scan`: reads all rows, where the index can't name enough of them.
+//! - `execution`: the values of one execution, the search that it is, and what it asks for;
+//! - `search`: carries out a query, prepared or not. The loop is that of `query::search`;
+//! - `rows`: the rows of the cluster, and the answer that is made of them;
+//! - `covered`: the queries that the index can answer without rows;
+//! - `reader`: whether the client may read the table, for such answers;
+//! - `freshness`: the newest write to the table, which a search must know.
 //!
 //! # The connection that reads the rows
 //!
@@ -43,7 +42,7 @@
 //!
 //! The answer holds the rows as they are at this moment. A deleted row is left out, and so is a row
 //! that does not satisfy WHERE, or was read with its vector and has none. The next neighbours take
-//! their places (`query::refill`). Where WHERE names a column that the index doesn't keep, and the
+//! their places (`query::search`). Where WHERE names a column that the index doesn't keep, and the
 //! neighbours that one answer can name hold too few rows that satisfy it, all rows are read. There
 //! are no pages; a client that asks for pages gets a warning.
 
@@ -53,14 +52,11 @@ mod execution;
 #[cfg(test)]
 pub(crate) mod fixtures;
 mod freshness;
-mod key_read;
 mod plan;
 mod prepared;
 mod reader;
 mod rows;
-mod scan;
 mod search;
-mod without_rows;
 
 pub(crate) use freshness::Searches;
 pub(crate) use plan::AnnPlan;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use cql::ast::{Projection, Select, Selector, Statement};
+use cql::ast::{Select, Statement};
 use cql::error::CqlError;
 use cql::parser::{parse_statement, selection_text};
 use cql::wire::{ColumnSpec, Metadata};
@@ -16,11 +16,8 @@ use query::{
 
 use super::conditions::Conditions;
 use super::covered::Covered;
-use super::key_read::{KeyRead, Needed, TableRead};
 use crate::catalog::{LoggedTable, Snapshot, VectorIndex};
-
-/// The aggregate functions that every cluster has.
-const AGGREGATES: [&str; 5] = ["count", "min", "max", "sum", "avg"];
+use crate::key_read::{KeyRead, Needed, TableRead};
 
 /// The plan of a nearest-neighbour query that uses an index of the gateway's. It is made by one
 /// snapshot of the catalog.
@@ -124,7 +121,7 @@ impl AnnPlan {
         clauses::check(
             &select,
             ordering.column,
-            calls_aggregate(&select.projection),
+            clauses::calls_aggregate(&select.projection),
         )?;
         let selection = selection_text(text)?;
         let mut ctx = PrepareContext::new(&table.keyspace, &table.name, parsed.markers.len());
@@ -204,37 +201,6 @@ fn indexed(
     };
     let index = serving(meant.iter().copied(), select, is_kept)?.clone();
     Some((table, index))
-}
-
-fn calls_aggregate(projection: &Projection) -> bool {
-    match projection {
-        Projection::All => false,
-        Projection::Items(items) => items.iter().any(|item| is_aggregate(&item.selector)),
-    }
-}
-
-fn is_aggregate(selector: &Selector) -> bool {
-    match selector {
-        Selector::CountAll => true,
-        Selector::Function(call) => {
-            let native = matches!(call.keyspace.as_deref(), None | Some("system"));
-            (native && AGGREGATES.contains(&call.name.as_str()))
-                || call.arguments.iter().any(is_aggregate)
-        }
-        Selector::Cast { selector, .. }
-        | Selector::Field { selector, .. }
-        | Selector::Element { selector, .. }
-        | Selector::Slice { selector, .. }
-        | Selector::Hint { selector, .. } => is_aggregate(selector),
-        Selector::Tuple(parts) | Selector::List(parts) | Selector::Set(parts) => {
-            parts.iter().any(is_aggregate)
-        }
-        Selector::Entries(entries) => {
-            let mut entries = entries.iter();
-            entries.any(|(key, value)| is_aggregate(key) || is_aggregate(value))
-        }
-        Selector::Column(_) | Selector::Time { .. } | Selector::Term(_) => false,
-    }
 }
 
 #[cfg(test)]

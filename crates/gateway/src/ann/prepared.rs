@@ -6,8 +6,8 @@ use cql::wire::{Metadata, Prepared, Request, Response, ResponseContext};
 use uuid::Uuid;
 
 use super::AnnPlan;
-use super::key_read::Layout;
 use crate::inquiry::{Failure, Inquirer};
+use crate::key_read::Layout;
 
 /// A prepared nearest-neighbour query.
 #[derive(Debug)]

@@ -1,97 +1,309 @@
-//! The rows that were read by their keys, and their order, which is that of the neighbours.
+//! The rows of the cluster, read on the client's connection, and the answer that is made of them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 
 use bytes::Bytes;
-use cql::wire::{Metadata, RowsEncoder};
-use index::Metric;
-use query::Nearest;
+use cql::error::CqlError;
+use cql::wire::{DecodedRows, Metadata, Response, ResponseContext, RowsEncoder};
+use futures::stream::{self, StreamExt, TryStreamExt};
+use query::search::{SearchWarning, SearchedRows, VectorOrdering};
+use query::{Nearest, key_values};
+use store_api::{ClientError, KeyValue, Neighbours};
 
-use super::key_read::{Key, Layout};
+use super::execution::{AnnExecution, ReadBy, add_to, unreadable};
+use super::prepared::prepare_read;
+use super::reader::Reader;
+use crate::inquiry::{Failure, Inquirer};
+use crate::key_read::{Key, Layout};
+
+/// The number of reads of one query that are on their way at once.
+const READS_AT_ONCE: usize = 64;
+/// The number of rows that are read at a time where all of them are.
+const PAGE_ROWS: u32 = 1_000;
 
 /// The cells of a row as it was read; `None` for null.
 pub(super) type Row = Vec<Option<Bytes>>;
 
-/// The rows read so far, by their keys.
-#[derive(Debug, Default)]
-pub(super) struct ReadRows {
-    /// The rows by their keys. `None`: the row is deleted, WHERE leaves it out, or it was read with
-    /// its vector and has none.
-    rows: HashMap<Key, Option<Row>>,
-    /// The number of `None` in `rows`.
-    gone: usize,
+/// The columns and the layout of rows.
+#[derive(Clone)]
+struct Shape<'a> {
+    columns: Cow<'a, Metadata>,
+    layout: Cow<'a, Layout>,
 }
 
-impl ReadRows {
-    /// The keys to read next, so that the first `enough` living rows of `keys` become known. Empty
-    /// if they are known, or if all keys were read.
-    pub(super) fn unread(&self, keys: &[Key], enough: usize) -> Vec<Key> {
-        let mut alive = 0;
-        let mut unread = Vec::new();
+/// The rows of the cluster, and the answer that is made of them.
+pub(super) struct ClusterRows<'a> {
+    execution: &'a AnnExecution<'a>,
+    by: ReadBy<'a>,
+    node: &'a Inquirer,
+    /// The reader of answers without rows; `None` if there may be none.
+    reader: Option<&'a Reader>,
+    /// The warnings of the search and of all reads, and the id of one trace.
+    context: ResponseContext,
+    /// The shape of the rows that are read by keys; known once one was read.
+    shape: Option<Shape<'a>>,
+    /// The rows that were read so far, by their keys; `None` for those that are deleted.
+    read: HashMap<Key, Option<Row>>,
+    answer: Vec<Row>,
+    /// The shape of the answer's rows, if they were not read by keys.
+    answered: Option<Shape<'a>>,
+}
+
+impl<'a> ClusterRows<'a> {
+    pub(super) fn of(
+        execution: &'a AnnExecution<'a>,
+        by: ReadBy<'a>,
+        node: &'a Inquirer,
+        reader: Option<&'a Reader>,
+    ) -> ClusterRows<'a> {
+        ClusterRows {
+            execution,
+            by,
+            node,
+            reader,
+            context: ResponseContext::default(),
+            shape: None,
+            read: HashMap::new(),
+            answer: Vec::new(),
+            answered: None,
+        }
+    }
+
+    /// The answer to the client. If no row was read, the columns are not known yet, so the cluster
+    /// is asked to prepare the statement.
+    ///
+    /// # Errors
+    /// Those of the cluster.
+    pub(super) async fn into_answer(mut self) -> Result<(ResponseContext, Response), Failure> {
+        let shape = match (self.answered.take().or(self.shape.take()), self.by) {
+            (Some(shape), _) => shape,
+            (None, ReadBy::Id(_)) => self.shape_of(Metadata::default())?,
+            (None, ReadBy::Text) => {
+                let AnnExecution { plan, traced, .. } = self.execution;
+                let (said, read) = prepare_read(plan, self.node, *traced).await?;
+                add_to(&mut self.context, said);
+                self.shape_of(read.result.unwrap_or_default())?
+            }
+        };
+        let Shape { columns, layout } = &shape;
+        Ok(self
+            .execution
+            .encoded(&self.answer, columns, layout, self.context))
+    }
+
+    /// The shape of rows that are read by keys and have these columns. If the query was prepared,
+    /// it knows its own.
+    fn shape_of(&self, columns: Metadata) -> Result<Shape<'a>, CqlError> {
+        Ok(match self.by {
+            ReadBy::Id(statement) => Shape {
+                columns: Cow::Borrowed(&statement.columns),
+                layout: Cow::Borrowed(&statement.layout),
+            },
+            ReadBy::Text => Shape {
+                layout: Cow::Owned(self.execution.plan.read.layout(&columns)?),
+                columns: Cow::Owned(columns),
+            },
+        })
+    }
+
+    /// Reads the rows of some keys, and remembers them.
+    async fn ask(&mut self, keys: Vec<Key>) -> Result<(), Failure> {
+        let (execution, by, node) = (self.execution, self.by, self.node);
+        let reads = execution.plan.read.values(&keys, &execution.selection);
+        let requests = reads
+            .into_iter()
+            .map(|values| execution.request(by, values));
+        // An answer can name only one trace.
+        let untraced = self.context.tracing_id.is_none();
+        let mut answers = stream::iter(requests.enumerate())
+            .map(|(number, request)| async move {
+                let traced = execution.traced && untraced && number == 0;
+                node.ask(&request, traced).await
+            })
+            .buffered(READS_AT_ONCE);
+        let mut read = Vec::with_capacity(keys.len());
+        while let Some((said, response)) = answers.try_next().await? {
+            add_to(&mut self.context, said);
+            let rows = rows_of(response)?;
+            if self.shape.is_none() {
+                self.shape = Some(self.shape_of(rows.metadata.unwrap_or_default())?);
+            }
+            read.extend(rows.rows);
+        }
+        drop(answers);
+        if let Some(Shape { columns, layout }) = &self.shape {
+            if read.iter().any(|row| row.len() != columns.columns.len()) {
+                return Err(altered());
+            }
+            for row in read {
+                let key = layout.key.iter().map(|column| row[*column].clone());
+                if let Some(key) = key.collect::<Option<Key>>() {
+                    self.read.insert(key, Some(row));
+                }
+            }
+        }
         for key in keys {
-            // If many rows are gone, more keys are read at a time. Otherwise that would take many
-            // rounds.
-            let at_least = if unread.is_empty() { 0 } else { self.gone };
-            if alive + unread.len() >= enough && unread.len() >= at_least {
+            self.read.entry(key).or_insert(None);
+        }
+        Ok(())
+    }
+}
+
+impl SearchedRows for ClusterRows<'_> {
+    type Key = Key;
+    type Row = Row;
+    type Error = Failure;
+
+    /// The cluster is asked for many at once.
+    const KEYS_AT_ONCE: usize = usize::MAX;
+
+    fn key(&self, sent: &[KeyValue]) -> Option<Key> {
+        let columns = self.execution.plan.table.primary_key();
+        key_values(columns.iter().map(|column| column.cql_type.as_ref()), sent)
+    }
+
+    fn begin(&mut self) {
+        self.answer.clear();
+        self.answered = None;
+    }
+
+    /// The index has learned of a new vector from the change log, and does not tell of it.
+    fn open(&mut self) -> Result<bool, Failure> {
+        Ok(false)
+    }
+
+    fn known(&self, key: &Key) -> Option<bool> {
+        let row = self.read.get(key)?.as_ref();
+        Some(row.is_some_and(|row| self.is_wanted(row)))
+    }
+
+    async fn read(&mut self, keys: Vec<Key>) -> Result<Vec<Option<Row>>, Failure> {
+        let unread = keys.iter().filter(|key| !self.read.contains_key(*key));
+        let unread: Vec<Key> = unread.cloned().collect();
+        if !unread.is_empty() {
+            self.ask(unread).await?;
+        }
+        let rows = keys.iter().map(|key| self.read.get(key)?.clone());
+        Ok(rows.collect())
+    }
+
+    fn is_wanted(&self, row: &Row) -> bool {
+        let shape = self.shape.as_ref();
+        shape.is_some_and(|shape| self.execution.is_wanted(row, &shape.layout))
+    }
+
+    fn vector<'r>(&self, row: &'r Row) -> Option<&'r [u8]> {
+        let vector = self.shape.as_ref()?.layout.vector?;
+        row.get(vector)?.as_deref()
+    }
+
+    fn put(&mut self, row: Row) -> Result<(), Failure> {
+        self.answer.push(row);
+        Ok(())
+    }
+
+    /// The cluster finds its own access paths.
+    fn are_few(&self, _: bool) -> bool {
+        false
+    }
+
+    async fn rank_all(
+        &mut self,
+        ordering: &VectorOrdering<'_>,
+        span: Range<usize>,
+    ) -> Result<(), Failure> {
+        let execution = self.execution;
+        let mut nearest: Nearest<Row> = Nearest::new(span.end);
+        let mut paging_state = None;
+        let mut known = None;
+        loop {
+            let request = execution.page(PAGE_ROWS, paging_state);
+            let (said, response) = self.node.ask(&request, false).await?;
+            add_to(&mut self.context, said);
+            let page = rows_of(response)?;
+            let columns = page.metadata.unwrap_or_default();
+            if *known.get_or_insert_with(|| columns.clone()) != columns {
+                return Err(altered());
+            }
+            let layout = execution.plan.scan.layout(&columns)?;
+            let mut rows = page.rows;
+            rows.retain(|row| execution.is_wanted(row, &layout));
+            for row in rows {
+                let stored = layout.vector.and_then(|vector| row.get(vector)?.as_ref());
+                if let Some(stored) = stored {
+                    let metric = ordering.candidates.metric;
+                    nearest.push(metric.score(&ordering.vector, stored), row);
+                }
+            }
+            paging_state = page.paging_state;
+            if paging_state.is_none() {
+                self.answered = Some(Shape {
+                    columns: Cow::Owned(columns),
+                    layout: Cow::Owned(layout),
+                });
                 break;
             }
-            match self.rows.get(key) {
-                Some(row) => alive += usize::from(row.is_some()),
-                None => unread.push(key.clone()),
-            }
         }
-        unread
+        self.answer = nearest.into_best().skip(span.start).collect();
+        Ok(())
     }
 
-    /// Adds the rows that were read of `keys`, those that `is_wanted`. A key without one counts as
-    /// gone.
-    pub(super) fn add(
-        &mut self,
-        keys: &[Key],
-        rows: Vec<Row>,
-        layout: &Layout,
-        is_wanted: impl Fn(&Row) -> bool,
-    ) {
-        let mut read: HashMap<Key, Row> = HashMap::with_capacity(rows.len());
-        for row in rows {
-            let has_no_vector = layout.vector.is_some_and(|vector| row[vector].is_none());
-            if has_no_vector || !is_wanted(&row) {
-                continue;
+    async fn permit(&mut self) -> Result<(), Failure> {
+        let AnnExecution {
+            plan, parameters, ..
+        } = self.execution;
+        match self.reader {
+            Some(reader) => {
+                let consistency = parameters.consistency;
+                reader.check(&plan.table, consistency, self.node).await
             }
-            let key = layout.key.iter().map(|column| row[*column].clone());
-            if let Some(key) = key.collect::<Option<Key>>() {
-                read.insert(key, row);
-            }
-        }
-        for key in keys {
-            let row = read.remove(key);
-            self.gone += usize::from(row.is_none());
-            self.rows.insert(key.clone(), row);
+            None => Ok(()),
         }
     }
 
-    /// The first `enough` rows in the order of `keys`, nearest first.
-    pub(super) fn in_order(&self, keys: &[Key], enough: usize) -> Vec<Row> {
-        let rows = keys.iter().filter_map(|key| self.rows.get(key)?.clone());
-        rows.take(enough).collect()
+    fn put_values(&mut self, found: &Neighbours, span: Range<usize>) -> Result<bool, Failure> {
+        let (Some(covered), Some(reader)) = (&self.execution.plan.covered, self.reader) else {
+            return Ok(false);
+        };
+        let Some(rows) = covered.rows(found, span) else {
+            return Ok(false);
+        };
+        let bytes = rows.iter().flatten().flatten().map(Bytes::len).sum();
+        reader.answered(bytes, self.node)?;
+        let shown = covered.columns.columns.len();
+        self.answered = Some(Shape {
+            columns: Cow::Borrowed(&covered.columns),
+            layout: Cow::Owned(Layout::of_shown(shown)),
+        });
+        self.answer = rows;
+        Ok(true)
+    }
+
+    fn warn(&mut self, warning: SearchWarning) {
+        self.context.warnings.push(warning.text().to_owned());
+    }
+
+    fn search_failed(&self, error: ClientError) -> Failure {
+        self.execution.search_failed(error).into()
     }
 }
 
-/// The `limit` rows whose stored vectors are nearest to `vector`, nearest first.
-pub(super) fn rescored(
-    rows: Vec<Row>,
-    similarity: Metric,
-    vector: &[u8],
-    layout: &Layout,
-    limit: usize,
-) -> Vec<Row> {
-    let mut nearest = Nearest::new(limit);
-    for row in rows {
-        if let Some(stored) = layout.vector.and_then(|vector| row[vector].as_ref()) {
-            nearest.push(similarity.score(vector, stored), row);
-        }
-    }
-    nearest.into_best().collect()
+/// The rows of a response of the cluster.
+fn rows_of(response: Response) -> Result<DecodedRows, CqlError> {
+    let Response::Rows(rows) = response else {
+        return Err(CqlError::server(
+            "Cassandra answered a read with something else than rows",
+        ));
+    };
+    rows.decode().map_err(|error| unreadable(&error))
+}
+
+fn altered() -> Failure {
+    Failure::Cql(CqlError::server(
+        "the table was altered while its rows were read: try again",
+    ))
 }
 
 /// Encodes the result that the client asked for. `columns` are the columns of the rows that were
@@ -120,101 +332,23 @@ mod tests {
     use super::super::fixtures::column;
     use super::*;
 
-    const LAYOUT: Layout = Layout {
-        shown: 1,
-        key: Vec::new(),
-        vector: Some(2),
-        checked: Vec::new(),
-    };
-
-    fn layout() -> Layout {
-        Layout {
-            key: vec![1],
-            ..LAYOUT
-        }
-    }
-
-    fn row(name: &'static str, key: &'static str, vector: Option<&[u8]>) -> Row {
-        vec![
-            Some(Bytes::from_static(name.as_bytes())),
-            Some(Bytes::from_static(key.as_bytes())),
-            vector.map(Bytes::copy_from_slice),
-        ]
-    }
-
-    fn names(rows: &[Row]) -> String {
-        let cells = rows.iter().map(|row| row[0].clone().unwrap_or_default());
-        cells
-            .map(|cell| String::from_utf8(cell.to_vec()).unwrap())
-            .collect()
-    }
-
-    fn keys(keys: &[&'static str]) -> Vec<Key> {
-        let key = |key: &&'static str| vec![Bytes::from_static(key.as_bytes())];
-        keys.iter().map(key).collect()
-    }
-
-    #[test]
-    fn rows_come_in_the_order_of_the_neighbours_and_dead_ones_not_at_all() {
-        let rows = vec![
-            row("a", "1", Some(b"x")),
-            row("b", "2", None),
-            row("c", "3", Some(b"x")),
-            row("d", "9", Some(b"x")),
-        ];
-        let keys = keys(&["3", "2", "4", "1"]);
-        let mut read = ReadRows::default();
-        assert_eq!(read.unread(&keys, 2), keys[..2]);
-        read.add(&keys[..2], rows[1..3].to_vec(), &layout(), |_| true);
-        // The row of key 2 has no vector, so it is gone.
-        assert_eq!(read.unread(&keys, 2), keys[2..3]);
-        read.add(&keys[2..3], Vec::new(), &layout(), |_| true);
-        assert_eq!(read.unread(&keys, 2), keys[3..]);
-        read.add(&keys[3..], rows, &layout(), |_| true);
-        assert_eq!(names(&read.in_order(&keys, 4)), "ca");
-        assert_eq!(names(&read.in_order(&keys, 1)), "c");
-        assert!(read.unread(&keys, 4).is_empty());
-    }
-
-    #[test]
-    fn a_thousand_rows_that_are_gone_take_few_rounds() {
-        let keys: Vec<Key> = (0..1000)
-            .map(|n: u32| vec![Bytes::copy_from_slice(&n.to_be_bytes())])
-            .collect();
-        let (mut read, mut rounds) = (ReadRows::default(), 0);
-        loop {
-            let unread = read.unread(&keys, 2);
-            if unread.is_empty() {
-                break;
-            }
-            rounds += 1;
-            read.add(&unread, Vec::new(), &layout(), |_| true);
-        }
-        assert_eq!((read.gone, rounds), (1000, 10));
-    }
-
-    #[test]
-    fn candidates_are_put_in_order_by_their_vectors() {
-        let vector = |elements: [f32; 2]| elements.map(f32::to_be_bytes).concat();
-        let rows = vec![
-            row("a", "1", Some(&vector([0.0, 1.0]))),
-            row("b", "2", Some(&vector([1.0, 0.0]))),
-            row("c", "3", Some(&vector([1.0, 1.0]))),
-        ];
-        let best = rescored(rows, Metric::Cosine, &vector([2.0, 0.1]), &layout(), 2);
-        assert_eq!(names(&best), "bc");
-    }
-
     #[test]
     fn the_client_gets_the_columns_that_it_selected() {
         let columns = Metadata {
             columns: vec![column("name"), column("id"), column("v")],
         };
-        let rows = [row("a", "1", None)];
-        let encoded = encode(&rows, &columns, &layout(), false).decode().unwrap();
+        let layout = Layout {
+            shown: 1,
+            key: vec![1],
+            vector: Some(2),
+            checked: Vec::new(),
+        };
+        let text = |text: &'static str| Some(Bytes::from_static(text.as_bytes()));
+        let rows = [vec![text("a"), text("1"), None]];
+        let encoded = encode(&rows, &columns, &layout, false).decode().unwrap();
         assert_eq!(encoded.metadata.unwrap().columns, [column("name")]);
         assert_eq!(encoded.rows, [rows[0][..1].to_vec()]);
-        let bare = encode(&rows, &columns, &layout(), true).decode().unwrap();
+        let bare = encode(&rows, &columns, &layout, true).decode().unwrap();
         assert_eq!((bare.metadata, bare.rows.len()), (None, 1));
     }
 }

@@ -40,8 +40,8 @@ pub async fn run<I: SearchedIndex, R: SearchedRows>(
 }
 
 /// One search under way.
-struct SearchRun<'r, 's, I, R> {
-    search: &'r RowSearch<'s>,
+struct SearchRun<'r, I, R> {
+    search: &'r RowSearch<'r>,
     index: &'r I,
     rows: &'r mut R,
     /// The conditions that the index can search by.
@@ -71,7 +71,7 @@ struct NamedRows<K> {
     is_short: bool,
 }
 
-impl<'r, 's, I: SearchedIndex, R: SearchedRows> SearchRun<'r, 's, I, R> {
+impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
     async fn answer(mut self) -> Result<(), R::Error> {
         if self.search.single().is_some() && self.rows.are_few(self.is_whole) {
             traces::note(|| "The access path leads to few rows, so they are all ranked".to_owned());
@@ -220,7 +220,7 @@ impl<'r, 's, I: SearchedIndex, R: SearchedRows> SearchRun<'r, 's, I, R> {
     /// The rows are checked in any case.
     async fn find(
         &mut self,
-        ordering: &'r VectorOrdering<'s>,
+        ordering: &'r VectorOrdering<'r>,
         wanted: usize,
     ) -> Result<FoundRows, ClientError> {
         let question = self.question(ordering, wanted);
@@ -265,7 +265,7 @@ impl<'r, 's, I: SearchedIndex, R: SearchedRows> SearchRun<'r, 's, I, R> {
         })
     }
 
-    fn question(&self, ordering: &'r VectorOrdering<'s>, wanted: usize) -> IndexQuestion<'r> {
+    fn question(&self, ordering: &'r VectorOrdering<'r>, wanted: usize) -> IndexQuestion<'r> {
         let predicates = self.predicates.iter();
         let predicates = predicates.filter(|one| one.is_named || self.keeps_unnamed);
         IndexQuestion {

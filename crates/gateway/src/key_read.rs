@@ -34,13 +34,13 @@ use crate::catalog::LoggedTable;
 const KEYS_A_READ: usize = 100;
 
 /// A primary key: the serialised values of its columns, partition key first.
-pub(super) type Key = Vec<Bytes>;
+pub(crate) type Key = Vec<Bytes>;
 
 /// A statement that reads rows by their keys.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct KeyRead {
+pub(crate) struct KeyRead {
     /// The CQL text. Its bind markers are those of the selection, then those of the key.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// The number of columns of the partition key.
     partition_columns: usize,
     /// The number of clustering columns.
@@ -64,21 +64,21 @@ enum Places {
 
 /// The layout of the rows that are read.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
     /// The number of columns that the client asked for. They come first.
-    pub(super) shown: usize,
+    pub(crate) shown: usize,
     /// The positions of the columns of the primary key.
-    pub(super) key: Vec<usize>,
+    pub(crate) key: Vec<usize>,
     /// The position of the vector; `None` if it is not read.
-    pub(super) vector: Option<usize>,
+    pub(crate) vector: Option<usize>,
     /// The positions of the columns outside of the key that WHERE names, in the order in which they
     /// were given.
-    pub(super) checked: Vec<usize>,
+    pub(crate) checked: Vec<usize>,
 }
 
 impl Layout {
     /// The layout of rows that hold no more than what the client asked for, in this many columns.
-    pub(super) fn of_shown(shown: usize) -> Layout {
+    pub(crate) fn of_shown(shown: usize) -> Layout {
         Layout {
             shown,
             key: Vec::new(),
@@ -90,27 +90,27 @@ impl Layout {
 
 /// The columns that are read beside the primary key and those that the client selects.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Needed<'a> {
+pub(crate) struct Needed<'a> {
     /// The vector column.
-    pub(super) vector: &'a str,
+    pub(crate) vector: &'a str,
     /// Whether the vector is read as it is stored, even if it is not selected.
-    pub(super) needs_vector: bool,
+    pub(crate) needs_vector: bool,
     /// The columns outside of the key that WHERE names.
-    pub(super) checked: &'a [String],
+    pub(crate) checked: &'a [String],
 }
 
 /// A statement that reads all rows of a table, page by page.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct TableRead {
+pub(crate) struct TableRead {
     /// The CQL text, without WHERE. Its bind markers are those of the selection.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// The positions of the columns in the rows that are read.
     places: Places,
 }
 
 impl KeyRead {
     /// Makes the statement for what a client selects. `selection` is the text of `projection`.
-    pub(super) fn of(
+    pub(crate) fn of(
         selection: &str,
         projection: &Projection,
         table: &LoggedTable,
@@ -129,13 +129,13 @@ impl KeyRead {
     ///
     /// # Errors
     /// If these columns are not those that were asked for.
-    pub(super) fn layout(&self, columns: &Metadata) -> Result<Layout, CqlError> {
+    pub(crate) fn layout(&self, columns: &Metadata) -> Result<Layout, CqlError> {
         self.places.layout(columns)
     }
 
     /// The bound values of the reads that together read the rows of `keys`, one list for each read.
     /// `selection` holds the values of the selection's markers.
-    pub(super) fn values(&self, keys: &[Key], selection: &[BoundValue]) -> Vec<Vec<BoundValue>> {
+    pub(crate) fn values(&self, keys: &[Key], selection: &[BoundValue]) -> Vec<Vec<BoundValue>> {
         let with_selection = |key: Vec<Bytes>| {
             let key = key.into_iter().map(BoundValue::Value);
             selection.iter().cloned().chain(key).collect()
@@ -183,7 +183,7 @@ impl KeyRead {
 impl TableRead {
     /// Makes the statement for what a client selects. `selection` is the text of `projection`. The
     /// vector is read in any case, as rows come in no order of their own.
-    pub(super) fn of(
+    pub(crate) fn of(
         selection: &str,
         projection: &Projection,
         table: &LoggedTable,
@@ -201,7 +201,7 @@ impl TableRead {
     ///
     /// # Errors
     /// If these columns are not those that were asked for.
-    pub(super) fn layout(&self, columns: &Metadata) -> Result<Layout, CqlError> {
+    pub(crate) fn layout(&self, columns: &Metadata) -> Result<Layout, CqlError> {
         self.places.layout(columns)
     }
 }
@@ -341,8 +341,8 @@ mod tests {
     use cql::ast::Statement;
     use cql::parser::{parse_statement, selection_text};
 
-    use super::super::fixtures::{column, table};
     use super::*;
+    use crate::ann::fixtures::{column, table};
     use crate::catalog::ColumnKind;
 
     fn read(select: &str, table: &LoggedTable, needs_vector: bool) -> KeyRead {
