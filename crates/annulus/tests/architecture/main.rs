@@ -1,6 +1,6 @@
 //! The tree keeps to ARCHITECTURE.md: crates use those below them in its table and no others, and
-//! modules do not use each other in a circle. The sources keep the form that stable rustfmt does
-//! not hold.
+//! modules do not use each other in a circle. One loop asks indexes for neighbours. The sources
+//! keep the form that stable rustfmt does not hold.
 //!
 //! A circle is looked for among the children of each module: child `a`, with everything inside it,
 //! uses child `b`, and `b` uses `a` by some way. A module and its own children may use each other.
@@ -93,6 +93,36 @@ fn modules_use_each_other_one_way() {
     let gone: Vec<&Circle> = listed.difference(&found).collect();
     assert!(new.is_empty(), "new circles of modules: {new:#?}");
     assert!(gone.is_empty(), "circles.txt lists others: {gone:#?}");
+}
+
+/// Words of code that asks an index for neighbours, and for more of them.
+const ASKING: [&str; 5] = [
+    ".ann(",
+    ".ann_within(",
+    "VectorSearch",
+    "AnnRequest",
+    "Refill",
+];
+
+#[test]
+fn one_loop_asks_indexes_for_neighbours() {
+    let crates = crates();
+    let mut wrong = Vec::new();
+    for (name, searches) in [("query", 0), ("node", 1), ("gateway", 1)] {
+        let modules = modules::of_crate(&crates[name].join("src"));
+        for (module, code) in &modules {
+            let first = module.first().map(String::as_str);
+            let is_loop = name == "query" && first == Some("search");
+            let words = ASKING.iter().filter(|word| code.contains(**word));
+            let words = words.filter(|_| !is_loop);
+            wrong.extend(words.map(|word| format!("{name}::{}: {word}", module.join("::"))));
+        }
+        let run = modules
+            .values()
+            .map(|code| code.matches("search::run(").count());
+        assert_eq!(run.sum::<usize>(), searches, "calls of the loop in {name}");
+    }
+    assert!(wrong.is_empty(), "outside of query::search: {wrong:#?}");
 }
 
 /// Asserts that a rule finds nothing in any source, or names file and line.
