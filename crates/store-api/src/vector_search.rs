@@ -14,7 +14,7 @@ pub struct VectorSearch {
     pub limit: NonZeroUsize,
     /// The conditions on the rows, all of which must hold.
     pub predicates: Vec<ColumnsPredicate>,
-    /// The columns whose values are answered beside the key; `None` if rows are read for them.
+    /// The columns outside of the key whose values are answered; `None` if rows are read for them.
     pub return_columns: Option<Vec<String>>,
     /// The write time, in microseconds since the epoch, up to which the answer must know all
     /// writes of the table.

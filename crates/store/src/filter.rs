@@ -16,8 +16,8 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 use columns::Condition;
-use restrictions::columns_of;
-pub use restrictions::{read, values_of};
+pub use restrictions::values_of;
+use restrictions::{columns_of, read};
 use serde_json::Value as Json;
 use store_api::ColumnsPredicate;
 use store_api::types::{AnnRequest, Filter};
@@ -249,26 +249,18 @@ fn types_of(predicate: &TuplePredicate) -> &[CqlType] {
 }
 
 impl RowFilter {
-    /// Makes a filter of the restrictions of a request; `None` if it restricts nothing.
+    /// Makes a filter of the restrictions of a request and of predicates; `None` if there are none.
     ///
     /// # Errors
     /// If the index does not keep a column, or a value is none of its column's type.
     pub fn new(
         index: &IndexIdentity,
         filter: Option<&Filter>,
+        predicates: &[ColumnsPredicate],
     ) -> Result<Option<Box<RowFilter>>, Unsuitable> {
-        RowFilter::by(index, read(index, filter)?)
-    }
-
-    /// Makes a filter of predicates; `None` if there are none.
-    ///
-    /// # Errors
-    /// If the index does not keep a column, or not as values of the type that is compared.
-    pub fn by(
-        index: &IndexIdentity,
-        predicates: Vec<ColumnsPredicate>,
-    ) -> Result<Option<Box<RowFilter>>, Unsuitable> {
-        if predicates.is_empty() {
+        let mut all = read(index, filter)?;
+        all.extend_from_slice(predicates);
+        if all.is_empty() {
             return Ok(None);
         }
         let mut made = Box::new(RowFilter {
@@ -277,7 +269,7 @@ impl RowFilter {
             checks: Vec::new(),
             partitions: vec![None; index.keys.partition.len()],
         });
-        for predicate in predicates {
+        for predicate in all {
             made.add(index, predicate)?;
         }
         Ok(Some(made))

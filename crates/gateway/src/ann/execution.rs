@@ -32,11 +32,11 @@ const NEW_FOR_MICROS: i64 = 30_000_000;
 pub(super) struct AnnExecution<'a> {
     pub(super) plan: &'a AnnPlan,
     /// The vector to search for, serialised.
-    vector: Bytes,
+    pub(super) vector: Bytes,
     /// The number of rows to return at most.
-    limit: usize,
+    pub(super) limit: usize,
     /// The conditions that a row must satisfy, all of them.
-    filters: Vec<RowFilter<Place>>,
+    pub(super) filters: Vec<RowFilter<Place>>,
     /// The values of the markers in the selection.
     pub(super) selection: Vec<BoundValue>,
     /// The parameters of the client's request, without the values.

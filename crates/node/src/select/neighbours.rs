@@ -175,7 +175,7 @@ impl NearestExecution<'_> {
         }
     }
 
-    /// Whether the values of an index may stand for rows. It knows no other present than this
+    /// Whether an index may answer by its values. It knows no other present than this
     /// machine's.
     fn may_do_without_rows(&self) -> bool {
         asks_one_replica(self.parameters.consistency)

@@ -18,12 +18,12 @@ pub struct RowSearch<'a> {
     pub conditions: usize,
     /// The number of rows to return at most.
     pub limit: usize,
-    /// The place in the order behind which the answer begins.
+    /// The place in the order from which the answer goes on.
     pub cursor: SearchCursor,
     /// The writes that the answer must know.
     pub freshness: SearchFreshness,
-    /// The columns beside the key whose values make up an answer without rows; `None` if rows are
-    /// read in any case.
+    /// The columns outside of the key whose values make up an answer without rows; `None` if rows
+    /// are read in any case.
     pub returned: Option<Vec<String>>,
     /// The cases in which all rows of the access path are ranked.
     pub ranks_rows: RanksRows,
@@ -83,7 +83,7 @@ pub enum RanksRows {
     ForConditions,
 }
 
-/// A warning beside an answer.
+/// A warning with an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchWarning {
     /// The answer may lack the newest writes.

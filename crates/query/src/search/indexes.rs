@@ -1,4 +1,4 @@
-//! The indexes that a search asks for the keys of the nearest rows.
+//! The indexes that name the keys of the nearest rows.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! One search for the nearest rows, and the one loop that carries it out.
 //!
 //! A [`RowSearch`] is a value: orderings, predicates, a limit, a cursor, what it must know of new
-//! writes, and the columns of an answer without rows. [`run`] carries it out over two traits. The
+//! writes, and the columns of an answer without rows. [`run()`] carries it out over two traits. The
 //! planners of the node and of the gateway make the value, and have an adapter each for their rows.
 //!
 //! ```text
@@ -18,8 +18,8 @@
 //!
 //! 1. If the access path leads to few rows, all of them are ranked, and no index is asked.
 //! 2. If the index can search by all of WHERE and keeps all that is selected, it answers without
-//!    rows, where the adapter has asked for `returned` columns. An answer that can't stand for the
-//!    rows is dropped, and the search goes on.
+//!    rows, where the adapter has asked for `returned` columns. An answer that lacks values is
+//!    dropped, and the search goes on.
 //! 3. The indexes are searched. Where the answer must know a new write and the index does not know
 //!    it in time, it is searched once more for what it knows. Where it refuses conditions on
 //!    columns that it does not name, it is searched once more without them.

@@ -1,7 +1,7 @@
 //! The order of the rows of an answer.
 //!
 //! An index names rows with their scores. A row that is read a moment later may have another
-//! vector, and so another score. It stands where that one belongs. If it is farther away now,
+//! vector, and so another score. It comes where that one belongs. If it is farther away now,
 //! others may be nearer that were not named, as they are farther away than all that were.
 
 use std::collections::HashMap;
@@ -70,7 +70,7 @@ impl<T> AnswerOrder<T> {
 pub struct RereadRows<T> {
     nearest: Nearest<T>,
     scores: Vec<f32>,
-    /// Whether one of the rows is farther away than the index has told.
+    /// Whether one of the rows is farther away than the index has it.
     has_receded: bool,
 }
 
@@ -84,12 +84,12 @@ impl<T> RereadRows<T> {
         }
     }
 
-    /// Takes the next row. `score` is that of its vector, and the index has `told` another one
-    /// maybe.
-    pub fn take(&mut self, row: T, score: f32, told: f32) {
-        // A zero vector has no cosine, which the index tells as the lowest score.
+    /// Takes the next row. `score` is that of its vector, and the index `named` it by
+    /// another one maybe.
+    pub fn take(&mut self, row: T, score: f32, named: f32) {
+        // A zero vector has no cosine, for which the index has the lowest score.
         let known = if score.is_nan() { 0.0 } else { score };
-        self.has_receded |= !is_within(known, told);
+        self.has_receded |= !is_within(known, named);
         self.scores.push(known);
         self.nearest.push(score, row);
     }

@@ -1,4 +1,4 @@
-//! Refilling an answer: more neighbours in place of those whose rows are gone.
+//! Refilling an answer: more neighbours in place of those whose rows are deleted.
 //!
 //! An index learns of a deletion moments after the table. So some of the keys that it names may
 //! have no row, or one without a vector, and the next neighbours take their places. The index is

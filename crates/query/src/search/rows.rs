@@ -80,13 +80,13 @@ pub trait SearchedRows: Send {
     fn permit(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
     /// Takes the values that an index has answered with, at the positions of the span, as the whole
-    /// answer. Returns false if they can't stand for the rows.
+    /// answer. Returns false if rows have to be read.
     ///
     /// # Errors
     /// As [`SearchedRows::put`].
     fn put_values(&mut self, found: &Neighbours, span: Range<usize>) -> Result<bool, Self::Error>;
 
-    /// Takes a warning beside the answer.
+    /// Takes a warning for the answer.
     fn warn(&mut self, warning: SearchWarning);
 
     /// The failure of the statement for one of the index.

@@ -14,8 +14,8 @@ use super::refill::Refill;
 use super::rows::SearchedRows;
 use crate::Nearest;
 
-/// Carries out a search: `rows` gets the rows of the answer in their order, and the warnings beside
-/// it.
+/// Carries out a search: `rows` gets the rows of the answer in their order, and the warnings
+/// with it.
 ///
 /// # Errors
 /// Failures of the index, and those of `rows`.
@@ -77,7 +77,7 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
             traces::note(|| "The access path leads to few rows, so they are all ranked".to_owned());
             return self.rank_all().await;
         }
-        if self.answer_alone().await? {
+        if self.answer_by_values().await? {
             return Ok(());
         }
         let count = self.search.span().end;
@@ -142,7 +142,7 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
     }
 
     /// Answers by what the index keeps of the rows. Returns false if rows have to be read.
-    async fn answer_alone(&mut self) -> Result<bool, R::Error> {
+    async fn answer_by_values(&mut self) -> Result<bool, R::Error> {
         let search = self.search;
         let (Some(ordering), Some(returned)) = (search.single(), &search.returned) else {
             return Ok(false);
@@ -216,7 +216,7 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
     }
 
     /// Searches one index. Some refuse conditions on columns that they do not name: the service may
-    /// not have noticed the column's own index yet, or be building the vector index anew with it.
+    /// not have noticed the column's own index yet, or be building the vector index again with it.
     /// The rows are checked in any case.
     async fn find(
         &mut self,
@@ -293,27 +293,27 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
         let span = self.search.span();
         let reach = named.back().map(|last| last.score);
         let mut order = self.order()?;
-        let (mut read, mut gone, mut left_out) = (0_usize, 0_usize, 0_usize);
+        let (mut read, mut deleted, mut left_out) = (0_usize, 0_usize, 0_usize);
         while !named.is_empty() && order.missing(span.end) > 0 {
-            let next = self.next(&named, order.missing(span.end), gone + left_out);
+            let next = self.next(&named, order.missing(span.end), deleted + left_out);
             let next = named.drain(..next).map(|one| (one.key, one.score));
-            let (keys, told): (Vec<R::Key>, Vec<f32>) = next.unzip();
+            let (keys, by_index): (Vec<R::Key>, Vec<f32>) = next.unzip();
             let rows = self.rows.read(keys).await?;
-            for (row, told) in rows.into_iter().zip(told) {
+            for (row, by_index) in rows.into_iter().zip(by_index) {
                 if order.missing(span.end) == 0 {
                     break;
                 }
                 read += 1;
                 match row {
-                    None => gone += 1,
+                    None => deleted += 1,
                     Some(row) if !self.rows.is_wanted(&row) => left_out += 1,
-                    Some(row) => self.take(&mut order, row, told)?,
+                    Some(row) => self.take(&mut order, row, by_index)?,
                 }
             }
         }
         traces::note(|| {
             format!(
-                "Read {read} rows by their keys, of which {gone} are gone; checked the others for all of WHERE"
+                "Read {read} rows by their keys, of which {deleted} are gone; checked the others for all of WHERE"
             )
         });
         let (alive, rows) = match order {
@@ -350,7 +350,7 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
     }
 
     /// The number of keys to read the rows of, so that the missing ones become known. If many rows
-    /// are gone or left out, more are read at a time, as that would take many rounds otherwise.
+    /// are deleted or left out, more are read at a time, as that would take many rounds otherwise.
     fn next(&self, named: &VecDeque<NamedKey<R::Key>>, missing: usize, lost: usize) -> usize {
         let (mut alive, mut unread, mut lost) = (0, 0, lost);
         for (at, one) in named.iter().enumerate() {
@@ -373,7 +373,7 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
         &mut self,
         order: &mut AnswerOrder<R::Row>,
         row: R::Row,
-        told: f32,
+        by_index: f32,
     ) -> Result<(), R::Error> {
         match order {
             AnswerOrder::Named(taken) => {
@@ -394,7 +394,7 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
             }
             AnswerOrder::Reread { metric, rows } => {
                 if let Some(score) = self.score(&row, *metric) {
-                    rows.take(row, score, told);
+                    rows.take(row, score, by_index);
                 }
             }
         }

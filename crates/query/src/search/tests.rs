@@ -86,7 +86,7 @@ struct FakeRows {
     are_few: bool,
     /// The number of rows that there is memory for; 0 for any.
     room: usize,
-    /// Whether values of an index may stand for rows.
+    /// Whether values of an index may be the answer.
     takes_values: bool,
     answer: Vec<u8>,
     reads: Vec<usize>,
@@ -317,7 +317,7 @@ fn rows_that_are_not_there_are_made_up_for() {
         table.left_out = [11, 13].into();
         carry_out(&nearest(4, &PLAIN), &index, &mut table).unwrap();
         assert_eq!(table.answer, [10, 12, 14, 15]);
-        // Four are gone at first, so four more are asked for each of them.
+        // Four are deleted at first, so four more are asked for each of them.
         assert_eq!(index.asked(), [(4, 0), (20, 0)]);
         let read: usize = table.reads.iter().sum();
         // The four rows of the first round are read again, unless they are remembered.
@@ -336,8 +336,8 @@ fn the_index_is_asked_until_it_has_named_all() {
 
 #[test]
 fn candidates_are_put_in_order_by_their_stored_vectors() {
-    let told = [(1, 1.0), (2, 2.0), (3, 3.0), (4, 4.0), (5, 5.0)];
-    let index = index_of(&told);
+    let named = [(1, 1.0), (2, 2.0), (3, 3.0), (4, 4.0), (5, 5.0)];
+    let index = index_of(&named);
     let mut table = FakeRows::of(&[(1, 4.0), (2, 2.0), (3, 1.0), (4, 9.0), (5, 0.0)]);
     carry_out(&nearest(2, &RESCORED), &index, &mut table).unwrap();
     assert_eq!(table.answer, [3, 2]);
@@ -345,10 +345,10 @@ fn candidates_are_put_in_order_by_their_stored_vectors() {
 }
 
 #[test]
-fn a_row_with_another_vector_stands_where_that_one_belongs() {
-    let told = [(1, 1.0), (2, 2.0), (3, 3.0), (4, 4.0)];
+fn a_row_with_another_vector_comes_where_that_one_belongs() {
+    let named = [(1, 1.0), (2, 2.0), (3, 3.0), (4, 4.0)];
     for (may_differ, expected) in [(false, [1, 2]), (true, [2, 3])] {
-        let index = index_of(&told);
+        let index = index_of(&named);
         let mut table = FakeRows {
             may_differ,
             ..FakeRows::of(&[(1, 9.0), (2, 2.0), (3, 3.0), (4, 4.0)])
@@ -359,7 +359,7 @@ fn a_row_with_another_vector_stands_where_that_one_belongs() {
 }
 
 #[test]
-fn an_answer_goes_on_behind_a_cursor() {
+fn an_answer_goes_on_from_a_cursor() {
     let all = rows(0..9);
     for candidates in [PLAIN, RESCORED] {
         let (index, mut table) = (index_of(&all), FakeRows::of(&all));
@@ -434,7 +434,7 @@ fn conditions_that_an_index_cannot_search_by_are_left_to_the_rows() {
     };
     carry_out(&search, &index, &mut table).unwrap();
     assert_eq!(table.answer, [1, 2]);
-    // The values of an index stand for no rows that it does not check.
+    // An index that does not check all of WHERE does not answer by values.
     assert_eq!(index.asked(), [(2, 1), (6, 1)]);
 }
 
@@ -460,7 +460,7 @@ fn conditions_on_columns_that_an_index_does_not_name_are_left_out_on_refusal() {
 }
 
 #[test]
-fn values_of_the_index_stand_for_rows_where_they_can() {
+fn values_of_the_index_are_the_answer_where_they_can_be() {
     let all = rows(0..9);
     for (takes_values, refused, reads) in [(true, false, 0), (false, false, 1), (true, true, 1)] {
         let (index, mut table) = (index_of(&all), FakeRows::of(&all));

@@ -30,7 +30,7 @@ pub fn request_of(search: VectorSearch) -> AnnRequest {
             restrictions,
             allow_filtering: true,
         }),
-        // An answer without values beside the key is the shorter one.
+        // An answer of keys only has the shorter form.
         return_columns: return_columns.filter(|names| !names.is_empty()),
         min_time_us,
         exact,
@@ -147,7 +147,7 @@ fn tuple(types: &[CqlType], values: &[Bytes]) -> Option<Vec<Value>> {
         .collect()
 }
 
-/// A value as JSON; `None` if it has no such form, or one that stands for other bytes, as that of a
+/// A value as JSON; `None` if it has no such form, or one that is read as other bytes, as that of a
 /// decimal may.
 fn json(cql_type: &CqlType, value: &Bytes) -> Option<Value> {
     let json = match to_key_json(cql_type, value) {

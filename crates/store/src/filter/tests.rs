@@ -73,7 +73,7 @@ fn index(rows: &[Row]) -> IndexHandle {
 
 /// The positions of the rows that a filter finds, the nearest to the origin first.
 fn found(index: &IndexHandle, limit: usize, filter: &Filter) -> Vec<u32> {
-    let filter = RowFilter::new(&index.identity, Some(filter)).unwrap();
+    let filter = RowFilter::new(&index.identity, Some(filter), &[]).unwrap();
     let found = index.vectors.search(&Search {
         filter: filter.as_deref(),
         ..Search::new(&[0.0, 0.0], limit)
@@ -369,7 +369,7 @@ fn collections_and_tokens_are_looked_into() {
             restrictions: vec![restriction],
             allow_filtering: true,
         };
-        RowFilter::new(&index.identity, Some(&filter)).unwrap_err()
+        RowFilter::new(&index.identity, Some(&filter), &[]).unwrap_err()
     };
     assert!(matches!(
         refused(contains("c", json!(1))),

@@ -16,7 +16,7 @@ use traces::Trace;
 
 use crate::compute::Compute;
 use crate::counters::Event;
-use crate::filter::{Needed, RowFilter, Unsuitable, read};
+use crate::filter::{Needed, RowFilter, Unsuitable};
 use crate::identity::{IndexIdentity, IndexName};
 use crate::indexes::{Engine, IndexHandle, RankedRows, ReturnedColumn, Routed, Search};
 use crate::options::WhenShort;
@@ -250,9 +250,7 @@ impl SearchDoor {
         check(search, identity)?;
         check_allowed(&needed, identity)?;
         let unsuitable = |error: Unsuitable| SearchError::Unsuitable(error.to_string());
-        let predicates = read(identity, search.filter.as_ref()).map_err(unsuitable)?;
-        let predicates = predicates.into_iter().chain(asked.predicates.clone());
-        let filter = RowFilter::by(identity, predicates.collect());
+        let filter = RowFilter::new(identity, search.filter.as_ref(), &asked.predicates);
         let returned = search.return_columns.as_deref();
         let returned = returned.map(|names| ReturnedColumn::all_of(identity, names));
         Ok(Question {

@@ -30,7 +30,7 @@ fn filter(index: &IndexHandle) -> Box<RowFilter> {
     let restrictions = json!([{"type": ">", "lhs": "n", "rhs": -1}]);
     let filter = json!({"restrictions": restrictions, "allow_filtering": true});
     let filter: Filter = serde_json::from_value(filter).unwrap();
-    let filter = RowFilter::new(&index.identity, Some(&filter)).unwrap();
+    let filter = RowFilter::new(&index.identity, Some(&filter), &[]).unwrap();
     filter.unwrap()
 }
 
