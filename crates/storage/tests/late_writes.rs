@@ -2,7 +2,6 @@
 
 mod support;
 
-use std::future::Future;
 use std::time::Duration;
 
 use storage::{Storage, StorageError, StorageOptions};
