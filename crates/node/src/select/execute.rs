@@ -583,13 +583,15 @@ fn warnings(plan: &Resolved) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use bytes::BytesMut;
+    use cql::error::ErrorKind;
     use proptest::prelude::*;
     use storage::{Storage, StorageOptions};
 
     use super::*;
-    use crate::query::{self, StatementPlan};
+    use crate::query::{self, Presence, StatementPlan};
     use crate::select::order::Order;
     use crate::system::SystemTables;
+    use crate::timeouts::Timeouts;
 
     const QUERIES: [&str; 8] = [
         "SELECT p, c FROM ks.t",
@@ -670,6 +672,96 @@ mod tests {
             assert!(page < 10_000, "the pages of {cql} don't end");
         }
         unreachable!()
+    }
+
+    /// Reads a page in small steps for a client.
+    async fn read_page(
+        database: &Database,
+        cql: &str,
+        page_size: Option<usize>,
+        presence: &Presence,
+    ) -> Result<Answer, CqlError> {
+        let parsed = cql::parser::parse_statement(cql).unwrap();
+        let StatementPlan::Select(plan) = query::prepare(database, None, &parsed).unwrap() else {
+            panic!("no SELECT");
+        };
+        let Order::Clustering(order) = &plan.resolved.order else {
+            panic!("no order of the disk");
+        };
+        let budget = |rows| Budget {
+            rows,
+            time: Duration::ZERO,
+        };
+        let pace = Pace {
+            inline: budget(1),
+            chunk: budget(8),
+            page_time_max: Duration::MAX,
+            internal_page: 1,
+        };
+        let parameters = Parameters {
+            page_size,
+            presence: presence.clone(),
+            ..Parameters::default()
+        };
+        execute_at(pace, database, &plan.resolved, order, parameters).await
+    }
+
+    fn rows_of(answer: Result<Answer, CqlError>) -> Rows {
+        match answer.unwrap().outcome {
+            Outcome::Rows(rows) => rows,
+            other => panic!("no rows: {other:?}"),
+        }
+    }
+
+    /// Tests with limits of no time at all, so that each step is beyond them.
+    #[tokio::test]
+    async fn a_page_has_a_limit_of_time_and_an_aggregate_one_for_each_internal_page() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut database = database(&directory.path().join("data")).await;
+        let no_time = Some(Duration::ZERO);
+        let client = Presence::of_client();
+        let (scan, of_keys) = (QUERIES[0], QUERIES[3]);
+        for (read, range) in [(no_time, None), (None, no_time)] {
+            database.timeouts = Timeouts {
+                read,
+                range,
+                write: None,
+            };
+            for (cql, limit) in [(scan, range), (of_keys, read)] {
+                let answer = read_page(&database, cql, None, &client).await;
+                match limit {
+                    Some(_) => {
+                        let error = answer.unwrap_err();
+                        let is_timeout = matches!(error.kind, ErrorKind::ReadTimeout { .. });
+                        assert!(is_timeout, "{cql}: {error}");
+                    }
+                    None => assert_eq!(rows_of(answer).paging_state, None, "{cql}"),
+                }
+                // A page that another can follow ends with the rows that it has.
+                let rows = rows_of(read_page(&database, cql, Some(1_000), &client).await);
+                assert_eq!(rows.paging_state.is_some(), limit.is_some(), "{cql}");
+                let own = read_page(&database, cql, None, &Presence::default()).await;
+                assert_eq!(rows_of(own).paging_state, None, "{cql}");
+            }
+            let count = "SELECT count(*) FROM ks.t";
+            let counted = rows_of(read_page(&database, count, None, &client).await);
+            assert_eq!(counted.body[4..], 56_i64.to_be_bytes());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_read_ends_with_its_client() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = database(&directory.path().join("data")).await;
+        let client = Presence::of_client();
+        let count = "SELECT count(*) FROM ks.t";
+        assert_eq!(
+            rows_of(read_page(&database, count, None, &client).await).count,
+            1
+        );
+        client.end();
+        let ended = read_page(&database, count, None, &client).await;
+        assert!(ended.is_err_and(|error| error.message.contains("hung up")));
     }
 
     /// Tests that the rows are the same at every pace, even if every page ends after one step.
