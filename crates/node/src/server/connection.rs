@@ -4,9 +4,9 @@
 //! statement becomes a task of its own, and answers go out in the order in which they are done. The
 //! connection does not know the meaning of statements; the [`Service`] does.
 //!
-//! A client that closes its side, fails, or takes no more answers has hung up, which the service is
-//! told ([`Service::hung_up`]). Requests in flight still get answers, but those of long reads are
-//! errors. Where the server itself ends connections, reads go on to their end.
+//! A client that closes its side, fails, or takes no more answers has hung up, and the service
+//! learns of it ([`Service::hung_up`]). Requests in flight still get answers, but those of long
+//! reads are errors. Where the server itself ends connections, reads go on to their end.
 
 use std::io;
 use std::sync::Arc;
