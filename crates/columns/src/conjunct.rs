@@ -79,9 +79,13 @@ impl<'a> Conjunct<'a> {
             return Conjunct::new(candidates, check);
         }
         let members = match predicate {
-            Predicate::In { cql_type, values } => {
-                let tuples = values.iter().map(|value| vec![&value[..]]).collect();
-                Members::new(from_ref(number), from_ref(cql_type), tuples)
+            Predicate::In(list) => {
+                let tuples = list.values().iter().map(|value| vec![&value[..]]);
+                Members::new(
+                    from_ref(number),
+                    from_ref(list.cql_type()),
+                    tuples.collect(),
+                )
             }
             _ => None,
         };
@@ -110,7 +114,8 @@ impl<'a> Conjunct<'a> {
                 (candidates, None)
             }
             // Every column must have one of its values.
-            TuplePredicate::In { types, tuples } => {
+            TuplePredicate::In(list) => {
+                let (types, tuples) = (list.types(), list.tuples());
                 let candidates = types.iter().enumerate().filter_map(|(position, cql_type)| {
                     let values = tuples.iter().map(|tuple| tuple.get(position));
                     let values = values.map(|value| value.map(|value| &value[..]));
@@ -201,9 +206,9 @@ fn lookup<'a>(column: &'a Column, predicate: &Predicate) -> Option<Candidates<'a
                 Candidates::All(_) | Candidates::Without(..) => None,
             }
         }
-        Predicate::In { cql_type, values } => {
-            let values = values.iter().map(|value| &value[..]).collect::<Vec<_>>();
-            having_equal(column, cql_type, values)
+        Predicate::In(list) => {
+            let values = list.values().iter().map(|value| &value[..]);
+            having_equal(column, list.cql_type(), values.collect())
         }
         Predicate::Contains { collection, value } => {
             let (Collection::List(cql_type)

@@ -7,7 +7,9 @@ use columns::{Columns, Condition};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use value::predicate::{Collection, Comparison, Observed, Predicate, TuplePredicate};
+use value::predicate::{
+    Collection, Comparison, Observed, OneOf, OneOfTuples, Predicate, TuplePredicate,
+};
 use value::{CqlType, Value, join_elements, join_entries, validate};
 
 /// Number of ids, more than a page of a set has room to list.
@@ -168,7 +170,7 @@ fn predicate(cql_type: CqlType) -> BoxedStrategy<Predicate> {
     let not_equal = of().prop_map(|(cql_type, value)| Predicate::NotEqual { cql_type, value });
     let member = prop_oneof![9 => value(&cql_type), 1 => Just(Bytes::from_static(b"\0\0\0"))];
     let is_in = (Just(cql_type.clone()), vec(member, 0..8))
-        .prop_map(|(cql_type, values)| Predicate::In { cql_type, values });
+        .prop_map(|(cql_type, values)| Predicate::In(OneOf::new(cql_type, values)));
     let whole = prop_oneof![compare, not_equal, is_in];
     let contains = |collection: Collection, element: &CqlType| {
         let value = value(element);
@@ -223,10 +225,8 @@ fn tuple_condition() -> impl Strategy<Value = Condition> {
             }
         });
         let types = types.clone();
-        let is_in = vec(values(), 0..6).prop_map(move |tuples| TuplePredicate::In {
-            types: types.clone(),
-            tuples,
-        });
+        let is_in = vec(values(), 0..6)
+            .prop_map(move |tuples| TuplePredicate::In(OneOfTuples::new(types.clone(), tuples)));
         prop_oneof![compare, is_in].prop_map(move |predicate| Condition::Tuple {
             columns: columns.clone(),
             predicate,
@@ -266,11 +266,10 @@ fn is_counted(condition: &Condition) -> bool {
     let Condition::Column { column, predicate } = condition else {
         return false;
     };
-    let (Predicate::Compare { cql_type, .. }
-    | Predicate::NotEqual { cql_type, .. }
-    | Predicate::In { cql_type, .. }) = predicate
-    else {
-        return false;
+    let cql_type = match predicate {
+        Predicate::Compare { cql_type, .. } | Predicate::NotEqual { cql_type, .. } => cql_type,
+        Predicate::In(list) => list.cql_type(),
+        _ => return false,
     };
     let of_column = &types()[*column];
     cql_type == of_column && !of_column.is_collection()

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use columns::{Columns, Condition};
-use value::predicate::{Collection, Comparison, Predicate};
+use value::predicate::{Collection, Comparison, OneOf, Predicate};
 use value::{CqlType, join_entries};
 
 const ROWS: u32 = 100_000;
@@ -174,10 +174,8 @@ fn questions() -> Vec<(&'static str, Vec<Condition>)> {
         collection: Collection::MapValues(CqlType::Text),
         value: text(0, 50),
     });
-    let is_in = Predicate::In {
-        cql_type: CqlType::Text,
-        values: (0..100_000).map(|id| unique(id * 3)).collect(),
-    };
+    let listed = (0..100_000).map(|id| unique(id * 3)).collect();
+    let is_in = Predicate::In(OneOf::new(CqlType::Text, listed));
     let is_in = Condition::Column {
         column: 2,
         predicate: is_in,

@@ -138,6 +138,7 @@ mod tests {
             system: SystemTables::new(),
             stores: store_api::Stores::disabled(),
             access: Access::by_login(),
+            timeouts: Default::default(),
         })
     }
 

@@ -37,8 +37,9 @@ pub fn restriction(column: &str, predicate: &Predicate) -> Option<Restriction> {
                 Comparison::GtEq => Restriction::Ge { lhs, rhs },
             }
         }
-        Predicate::In { cql_type, values } => {
-            let values = values.iter().map(|value| json(cql_type, value));
+        Predicate::In(list) => {
+            let values = list.values().iter();
+            let values = values.map(|value| json(list.cql_type(), value));
             let rhs = values.collect::<Option<_>>()?;
             Restriction::In { lhs, rhs }
         }
@@ -86,8 +87,9 @@ pub fn tuple_restriction(columns: &[String], predicate: &TuplePredicate) -> Opti
                 Comparison::GtEq => Restriction::GeTuple { lhs, rhs },
             }
         }
-        TuplePredicate::In { types, tuples } => {
-            let tuples = tuples.iter().map(|values| tuple(types, values));
+        TuplePredicate::In(list) => {
+            let tuples = list.tuples().iter();
+            let tuples = tuples.map(|values| tuple(list.types(), values));
             let rhs = tuples.collect::<Option<_>>()?;
             Restriction::InTuple { lhs, rhs }
         }
@@ -140,6 +142,7 @@ fn not_finite(cql_type: &CqlType, value: &Bytes) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use value::predicate::OneOf;
 
     use super::*;
 
@@ -245,8 +248,8 @@ mod tests {
                 value: value.clone(),
             };
             assert_eq!(restriction("c", &one), None);
-            let values = vec![value];
-            assert_eq!(restriction("c", &Predicate::In { cql_type, values }), None);
+            let is_in = Predicate::In(OneOf::new(cql_type, vec![value]));
+            assert_eq!(restriction("c", &is_in), None);
         }
     }
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use cql::error::CqlError;
 use schema::Column;
 use store_api::types::Restriction;
-use value::predicate::{Collection, Comparison, Predicate, TuplePredicate};
+use value::predicate::{Collection, Comparison, OneOf, OneOfTuples, Predicate, TuplePredicate};
 use value::{CqlType, LikePattern};
 
 use crate::bind::{Bound, PreparedTerm};
@@ -105,14 +105,12 @@ fn bind_test(column: &Column, test: &Test, values: Values<'_>) -> Result<Predica
             comparison: *comparison,
             value: operand(values, term, column)?,
         },
-        Test::In(list) => Predicate::In {
-            cql_type: column.cql_type.clone(),
-            values: list
-                .evaluate(values.bound, values.clock)?
-                .into_iter()
-                .map(|bound| present(bound, column))
-                .collect::<Result<_, _>>()?,
-        },
+        Test::In(list) => {
+            let listed = list.evaluate(values.bound, values.clock)?.into_iter();
+            let listed = listed.map(|bound| present(bound, column));
+            let listed = listed.collect::<Result<_, _>>()?;
+            Predicate::In(OneOf::new(column.cql_type.clone(), listed))
+        }
         Test::Like(term) => {
             let pattern = operand(values, term, column)?;
             let pattern = LikePattern::new(&pattern);
@@ -148,10 +146,10 @@ fn bind_tuple_test(
             comparison: *comparison,
             values: values.tuple(term, columns)?,
         },
-        TupleTest::In(list) => TuplePredicate::In {
-            types,
-            tuples: values.tuples(list, columns)?,
-        },
+        TupleTest::In(list) => {
+            let tuples = values.tuples(list, columns)?;
+            TuplePredicate::In(OneOfTuples::new(types, tuples))
+        }
     })
 }
 

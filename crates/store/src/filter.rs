@@ -16,7 +16,9 @@ use bytes::Bytes;
 use columns::Condition;
 use serde_json::Value as Json;
 use store_api::types::{AnnRequest, Filter, Restriction};
-use value::predicate::{Collection, Comparison, Observed, Predicate, TuplePredicate};
+use value::predicate::{
+    Collection, Comparison, Observed, OneOf, OneOfTuples, Predicate, TuplePredicate,
+};
 use value::{CqlType, clustering_form, from_key_json};
 
 use crate::identity::{IndexIdentity, Place};
@@ -260,10 +262,8 @@ impl RowFilter {
             Restriction::InTuple { lhs, rhs } => {
                 let columns = Columns::of(index, lhs)?;
                 let tuples = rhs.iter().map(|tuple| columns.values(tuple));
-                let predicate = TuplePredicate::In {
-                    types: columns.types(),
-                    tuples: tuples.collect::<Result<_, _>>()?,
-                };
+                let tuples = tuples.collect::<Result<_, _>>()?;
+                let predicate = TuplePredicate::In(OneOfTuples::new(columns.types(), tuples));
                 self.put_tuple(columns.places(), predicate);
                 Ok(())
             }
@@ -356,10 +356,7 @@ impl RowFilter {
         match column.place {
             Place::Filter(at) => self.conditions.push(Condition::Column {
                 column: at,
-                predicate: Predicate::In {
-                    cql_type: column.cql_type.clone(),
-                    values,
-                },
+                predicate: Predicate::In(OneOf::new(column.cql_type.clone(), values)),
             }),
             Place::Key(at) if at < self.partitions.len() => {
                 let values: HashSet<Bytes> = values.into_iter().collect();

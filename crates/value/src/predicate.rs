@@ -8,9 +8,13 @@
 //! for different from every value, so it has to ask for null itself. A collection whose bytes are
 //! malformed holds nothing.
 
+mod one_of;
+
 use std::cmp::Ordering;
 
 use bytes::Bytes;
+use one_of::tuple_order;
+pub use one_of::{OneOf, OneOfTuples};
 
 use crate::elements::{Elements, Entries};
 use crate::{CqlType, LikePattern, ValueError, compare};
@@ -51,12 +55,7 @@ pub enum Predicate {
         value: Bytes,
     },
     /// `column IN (...)`.
-    In {
-        /// The type of the column.
-        cql_type: CqlType,
-        /// The values of which the column must have one.
-        values: Vec<Bytes>,
-    },
+    In(OneOf),
     /// `column LIKE pattern`, of a text.
     Like(LikePattern),
     /// `column CONTAINS value`: the value is an element of a list or set, or a value of a map.
@@ -111,12 +110,7 @@ pub enum TuplePredicate {
         values: Vec<Bytes>,
     },
     /// `(a, b) IN ((1, 2), (3, 4))`.
-    In {
-        /// The types of the columns.
-        types: Vec<CqlType>,
-        /// The tuples of which the columns must make up one.
-        tuples: Vec<Vec<Bytes>>,
-    },
+    In(OneOfTuples),
 }
 
 /// The value of a column, as a predicate looks at it.
@@ -182,11 +176,7 @@ impl Predicate {
             Predicate::NotEqual { cql_type, value } => column
                 .value()
                 .is_some_and(|got| compare(cql_type, got, value).is_ne()),
-            Predicate::In { cql_type, values } => column.value().is_some_and(|got| {
-                values
-                    .iter()
-                    .any(|value| compare(cql_type, got, value).is_eq())
-            }),
+            Predicate::In(list) => column.value().is_some_and(|got| list.contains(got)),
             Predicate::Like(pattern) => column.value().is_some_and(|text| pattern.matches(text)),
             Predicate::Contains { collection, value } => collection.contains(column, value),
             Predicate::ContainsKey { key_type, key } => {
@@ -215,27 +205,9 @@ impl TuplePredicate {
                 comparison,
                 values,
             } => tuple_order(types, &column, values).is_some_and(|order| comparison.accepts(order)),
-            TuplePredicate::In { types, tuples } => tuples
-                .iter()
-                .any(|values| tuple_order(types, &column, values) == Some(Ordering::Equal)),
+            TuplePredicate::In(list) => list.contains(column),
         }
     }
-}
-
-/// The order of columns relative to values, compared one after the other; `None` if a compared
-/// column is null.
-fn tuple_order<'v>(
-    types: &[CqlType],
-    column: &impl Fn(usize) -> Option<&'v [u8]>,
-    values: &[Bytes],
-) -> Option<Ordering> {
-    for (position, (cql_type, value)) in types.iter().zip(values).enumerate() {
-        let order = compare(cql_type, column(position)?, value);
-        if order.is_ne() {
-            return Some(order);
-        }
-    }
-    Some(Ordering::Equal)
 }
 
 impl<'v, E> Observed<'v, E> {

@@ -104,6 +104,14 @@ impl Collector {
         }
     }
 
+    /// Whether rows are taken together, so that many of them are read for one of the answer.
+    pub(super) fn takes_together(&self) -> bool {
+        match &self.output {
+            Output::Aggregate { .. } | Output::Groups(_) => true,
+            Output::Page(_) | Output::Ranking(_) => false,
+        }
+    }
+
     /// Whether the page may end before all rows are found, as another page can follow.
     pub(super) fn is_paged(&self) -> bool {
         match &self.output {

@@ -40,6 +40,7 @@ pub(crate) mod page;
 mod paging;
 mod partitions;
 mod parts;
+mod patience;
 pub(crate) mod place;
 mod plan;
 mod positions;
@@ -155,7 +156,12 @@ async fn read(
     match &plan.order {
         Order::Clustering(order) => execute::execute(database, plan, order, parameters).await,
         Order::Nearest(nearest) => {
-            Box::pin(neighbours::execute(database, plan, nearest, parameters)).await
+            let searching = async {
+                let presence = parameters.presence.clone();
+                let found = neighbours::execute(database, plan, nearest, parameters);
+                presence.during(found).await
+            };
+            Box::pin(searching).await
         }
     }
 }

@@ -3,6 +3,10 @@
 //! The reader takes frames off the socket in order, and handles the handshake itself. Each
 //! statement becomes a task of its own, and answers go out in the order in which they are done. The
 //! connection does not know the meaning of statements; the [`Service`] does.
+//!
+//! A client that closes its side, fails, or takes no more answers has hung up, and the service
+//! learns of it ([`Service::hung_up`]). Requests in flight still get answers, but those of long
+//! reads are errors. Where the server itself ends connections, reads go on to their end.
 
 use std::io;
 use std::sync::Arc;
@@ -117,8 +121,10 @@ pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>)
         following_schema: false,
         shared: shared.clone(),
     };
+    let session = connection.session.clone();
     let writing = {
         let shared = shared.clone();
+        let session = session.clone();
         let closing = closing.clone();
         async move {
             let stall = shared.options.connection.stall_timeout;
@@ -127,9 +133,10 @@ pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>)
                 result = writer.run(writer_half, stall, &shared.counters) => {
                     if let Err(error) = result {
                         tracing::debug!(%error, "a client takes no more answers");
+                        shared.service.hung_up(&session);
                     }
                 }
-                () = kill => {}
+                () = kill => shared.service.hung_up(&session),
             }
             closing.cancel();
         }
@@ -137,6 +144,9 @@ pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>)
     let writing = tokio::spawn(writing);
     let (end, mut reader) = connection.read(reader).await;
     closing.cancel();
+    if matches!(end, End::Eof | End::Failed(_)) {
+        shared.service.hung_up(&session);
+    }
     // The writer ends when the requests in flight are answered.
     let _ = writing.await;
     match end {

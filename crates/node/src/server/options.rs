@@ -11,6 +11,7 @@ use rustls::ServerConfig;
 use crate::audit::AuditLog;
 use crate::guardrails::Guardrails;
 use crate::system::Setting;
+use crate::timeouts::Timeouts;
 
 /// The options of a node.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct NodeOptions {
     pub guardrails: Arc<Guardrails>,
     /// The audit log. `None` for none.
     pub audit: Option<Arc<AuditLog>>,
+    /// The times that statements may take.
+    pub timeouts: Timeouts,
 }
 
 impl Default for NodeOptions {
@@ -42,6 +45,7 @@ impl Default for NodeOptions {
             settings: Vec::new(),
             guardrails: Arc::default(),
             audit: None,
+            timeouts: Timeouts::default(),
         }
     }
 }

@@ -364,6 +364,23 @@ fn values_that_cannot_be_written() {
             "The IN restrictions name 10100 keys, more than the 10000 that one statement may \
              write to",
         ),
+        (
+            "UPDATE t SET e = [1, 2, 3] WHERE k IN ? AND a IN ? AND b = 1",
+            vec![
+                ints(&(0..10_000).collect::<Vec<_>>()),
+                ints(&(0..10_000).collect::<Vec<_>>()),
+            ],
+            "The IN restrictions name 100000000 keys, more than the 10000 that one statement may \
+             write to",
+        ),
+        (
+            "UPDATE t SET e = [1, 2, 3] WHERE k IN ? AND a IN ? AND b = 1 IF EXISTS",
+            vec![
+                ints(&(0..10_000).collect::<Vec<_>>()),
+                ints(&(0..10_000).collect::<Vec<_>>()),
+            ],
+            "IN on the partition key is not supported with conditional updates",
+        ),
     ] {
         assert_eq!(f.refused(cql, &values), message, "{cql}");
     }

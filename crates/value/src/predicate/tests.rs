@@ -216,10 +216,7 @@ fn not_equal_holds_for_all_other_values_of_each_type() {
 fn in_holds_for_the_values_of_its_list_for_each_type() {
     for (cql_type, values) in ascending() {
         let [low, middle, high] = values;
-        let predicate = |values| Predicate::In {
-            cql_type: cql_type.clone(),
-            values,
-        };
+        let predicate = |values| Predicate::In(OneOf::new(cql_type.clone(), values));
         let both = predicate(vec![high.clone(), low.clone()]);
         let passing = [&low, &middle, &high].map(|got| both.holds(whole(got)));
         assert_eq!(passing, [true, false, true], "{cql_type}");
@@ -238,10 +235,7 @@ fn values_that_differ_in_bytes_alone_are_equal() {
         value: one.clone(),
     };
     assert!(!is_other.holds(whole(&one_point_zero)));
-    let is_in = Predicate::In {
-        cql_type: CqlType::Decimal,
-        values: vec![decimal(7, 0), one],
-    };
+    let is_in = Predicate::In(OneOf::new(CqlType::Decimal, vec![decimal(7, 0), one]));
     assert!(is_in.holds(whole(&one_point_zero)));
     let contains = Predicate::Contains {
         collection: Collection::List(CqlType::Decimal),
@@ -273,10 +267,7 @@ fn one_of_each() -> Vec<Predicate> {
         cql_type: cql_type.clone(),
         value: text("a"),
     });
-    all.push(Predicate::In {
-        cql_type,
-        values: vec![text("a")],
-    });
+    all.push(Predicate::In(OneOf::new(cql_type, vec![text("a")])));
     for collection in [Collection::List, Collection::Set, Collection::MapValues] {
         all.push(Predicate::Contains {
             collection: collection(CqlType::Text),
@@ -470,10 +461,8 @@ fn a_tuple_is_in_a_list_if_all_its_columns_are_equal() {
     let columns = [int(1), text("b")];
     let holds = |tuples: &[(i32, &str)]| {
         let tuples = tuples.iter().map(|(a, b)| vec![int(*a), text(b)]);
-        let predicate = TuplePredicate::In {
-            types: vec![CqlType::Int, CqlType::Text],
-            tuples: tuples.collect(),
-        };
+        let types = vec![CqlType::Int, CqlType::Text];
+        let predicate = TuplePredicate::In(OneOfTuples::new(types, tuples.collect()));
         predicate.holds(|at| Some(&columns[at][..]))
     };
     assert!(holds(&[(2, "b"), (1, "b")]));
@@ -492,10 +481,9 @@ fn a_null_column_satisfies_no_tuple_unless_a_column_before_it_decides() {
     };
     assert!(greater_than(0).holds(|at| columns[at]));
     assert!(!greater_than(1).holds(|at| columns[at]));
-    let is_in = TuplePredicate::In {
-        types: vec![CqlType::Int, CqlType::Int],
-        tuples: vec![vec![int(1), int(0)]],
-    };
+    let types = vec![CqlType::Int, CqlType::Int];
+    let tuples = vec![vec![int(1), int(0)]];
+    let is_in = TuplePredicate::In(OneOfTuples::new(types, tuples));
     assert!(!is_in.holds(|at| columns[at]));
 }
 

@@ -12,7 +12,7 @@ use cql::error::CqlError;
 use query::bind::{Bound, PreparedInList, PreparedTerm, StatementClock};
 use storage::mutation::{RowPredicate, RowTest};
 use storage::read::{LiveCell, Row};
-use value::predicate::{Collection, Comparison, ContainsAll};
+use value::predicate::{Collection, Comparison, ContainsAll, OneOf};
 use value::{CqlType, LikePattern, UserType, compare, split_elements, split_entries};
 
 use super::{ColumnCondition, Part, Predicates, RowTests, Test};
@@ -161,7 +161,11 @@ enum BoundTest {
     Equal(CqlType, Option<Bytes>),
     NotEqual(CqlType, Option<Bytes>),
     Order(CqlType, Comparison, Bytes),
-    In(CqlType, Vec<Option<Bytes>>),
+    In {
+        values: OneOf,
+        /// Whether null is one of the values, too.
+        has_null: bool,
+    },
     Like(LikePattern),
     Contains(Collection, Bytes),
     ContainsKey(CqlType, Bytes),
@@ -196,10 +200,10 @@ impl BoundTest {
                 got.is_some_and(|got| comparison.accepts(compare(cql_type, &got, value)))
             }
             BoundTest::Like(pattern) => got.is_some_and(|text| pattern.matches(&text)),
-            BoundTest::In(cql_type, values) => {
-                let mut values = values.iter();
-                values.any(|value| is_equal(cql_type, got.as_ref(), value.as_ref()))
-            }
+            BoundTest::In { values, has_null } => match got {
+                Some(got) => values.contains(&got),
+                None => *has_null,
+            },
             BoundTest::Contains(..) | BoundTest::ContainsKey(..) => false,
         }
     }
@@ -357,15 +361,21 @@ impl Binding<'_> {
 
     fn one_of(self, list: &PreparedInList, cql_type: CqlType) -> Result<BoundTest, CqlError> {
         let mut values = Vec::new();
+        let mut has_null = false;
         for bound in list.evaluate_with_nulls(self.values, self.clock)? {
-            match bound {
-                Bound::Value(bytes) => values.push(comparable(&cql_type, bytes)),
-                Bound::Null => values.push(None),
+            let value = match bound {
+                Bound::Value(bytes) => comparable(&cql_type, bytes),
+                Bound::Null => None,
                 // As in Cassandra, the list is one shorter.
-                Bound::Unset => {}
-            }
+                Bound::Unset => continue,
+            };
+            has_null |= value.is_none();
+            values.extend(value);
         }
-        Ok(BoundTest::In(cql_type, values))
+        Ok(BoundTest::In {
+            values: OneOf::new(cql_type, values),
+            has_null,
+        })
     }
 
     /// The value to compare with.
