@@ -172,7 +172,8 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_SEARCH_THREADS", value_name = "N")]
     pub search_threads: Option<usize>,
 
-    /// Weight of searches against --ingest-share, where both want the processors [default: 1]
+    /// Weight of searches and of reads, each, against --ingest-share, where both want processors
+    /// [default: 1]
     #[arg(long, env = "ANNULUS_SEARCH_SHARE", value_name = "N")]
     pub search_share: Option<u32>,
 
