@@ -1,5 +1,6 @@
 //! Execution of plans along their access paths: point reads on the async thread, larger reads in
-//! steps on threads that may block.
+//! steps on threads that may block, each in a turn. A point read that meets a large record goes on
+//! there, too. Between two steps a read holds no large rows.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use query::values::Values;
 use schema::{ColumnKind, Table};
 use storage::read::{ClusteringBound, ClusteringSlice};
 use tokio::time::Instant;
+use turns::Turns;
 use value::token::routing_key;
 
 use super::access::{IndexUse, PartitionAccess};
@@ -57,10 +59,12 @@ const PACE: Pace = Pace {
     inline: Budget {
         rows: 64,
         time: Duration::from_micros(500),
+        takes_large: false,
     },
     chunk: Budget {
         rows: 1 << 14,
         time: Duration::from_millis(20),
+        takes_large: true,
     },
     page_time_max: Duration::from_secs(4),
 };
@@ -132,12 +136,12 @@ async fn execute_at(
         (cursor, progress.map_err(|error| guard.noted(error))?)
     };
     if progress == Progress::Unfinished {
-        let ran = run_blocking(cursor, pace).await;
+        let ran = run_blocking(database.storage.turns(), cursor, pace).await;
         cursor = ran.map_err(|error| guard.noted(error))?;
     }
     let read = cursor.read();
     let finished = match cursor.sorts() {
-        true => on_blocking_thread(move || cursor.finish()).await?,
+        true => on_blocking_thread(database.storage.turns(), move || cursor.finish()).await?,
         false => cursor.finish(),
     };
     let (page, state) = finished?;
@@ -203,7 +207,8 @@ pub(super) async fn collect_all(
     let question = question(&plan, &ClusteringOrder::default(), slices);
     let rows = Sequence::new(reader, question, partitions, 0, None);
     let cursor = Box::new(Cursor::new(Source::Sequence(rows), collector));
-    let (page, _) = run_blocking(cursor, PACE).await?.finish()?;
+    let cursor = run_blocking(database.storage.turns(), cursor, PACE).await?;
+    let (page, _) = cursor.finish()?;
     Ok(page)
 }
 
@@ -224,14 +229,22 @@ fn reads(
     )
 }
 
-async fn run_blocking(mut cursor: Box<Cursor>, pace: Pace) -> Result<Box<Cursor>, CqlError> {
+async fn run_blocking(
+    turns: &Turns,
+    mut cursor: Box<Cursor>,
+    pace: Pace,
+) -> Result<Box<Cursor>, CqlError> {
     let started = Instant::now();
+    // It may have to wait for a turn.
+    cursor.let_go()?;
     loop {
         let step = move || {
             let progress = cursor.step(pace.chunk);
+            let let_go = cursor.let_go();
+            let progress = progress.and_then(|progress| let_go.map(|()| progress));
             (cursor, progress)
         };
-        let (back, progress) = on_blocking_thread(step).await?;
+        let (back, progress) = on_blocking_thread(turns, step).await?;
         cursor = back;
         if progress? == Progress::Finished
             || started.elapsed() > pace.page_time_max && cursor.end_page_early()
@@ -377,7 +390,8 @@ fn cursor(
                 Source::Sequence(Sequence::new(reader, question, keys, 0, None))
             } else {
                 returned_by_slot = vec![0; keys.len()];
-                Source::Merge(Merge::new(reader, question, keys, order))
+                let memory = &parameters.memory;
+                Source::Merge(Merge::new(reader, question, keys, order, memory))
             }
         }
         partitions => source(
@@ -405,6 +419,7 @@ fn cursor(
         filters,
         output,
         memory: parameters.memory.clone(),
+        held: parameters.memory.charge(),
         returned_by_slot,
         per_partition_max: if plan.distinct {
             Some(1)
@@ -667,15 +682,16 @@ mod tests {
             query in 0..QUERIES.len(),
             inline in 0..9_usize,
             chunk in 1..9_usize,
+            takes_large: bool,
             ends_early: bool,
             page_size in proptest::option::of(1..40_usize),
         )| {
             // Merged partitions are not paged.
             let page_size = page_size.filter(|_| query != 4);
-            let budget = |rows| Budget { rows, time: Duration::ZERO };
+            let budget = |rows, takes_large| Budget { rows, time: Duration::ZERO, takes_large };
             let pace = Pace {
-                inline: budget(inline),
-                chunk: budget(chunk),
+                inline: budget(inline, takes_large),
+                chunk: budget(chunk, true),
                 page_time_max: if ends_early { Duration::ZERO } else { Duration::MAX },
             };
             let (body, pages) = runtime.block_on(read(&database, QUERIES[query], pace, page_size));
