@@ -618,7 +618,11 @@ impl World {
                     next = stream.advance(usize::MAX);
                 }
                 match next.expect("the read succeeds") {
-                    Next::Row(row) => rows.push(row),
+                    Next::Row(mut row) => {
+                        // A copy in other memory is the same row.
+                        row.detach();
+                        rows.push(row);
+                    }
                     Next::Nothing => break,
                     Next::Large => panic!("no record is larger"),
                 }
