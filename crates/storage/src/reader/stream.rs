@@ -52,8 +52,8 @@ struct PartitionRead {
     tombstones: u64,
     /// The range that is read.
     open: Option<OpenRange>,
-    /// The row of a point that is not decoded yet, as it is large: its suffix and its record.
-    put_off: Option<(Vec<u8>, Bytes)>,
+    /// The key and the record of a point, not decoded yet.
+    put_off: Option<(Bytes, Bytes)>,
     found_rows: bool,
 }
 
@@ -238,13 +238,12 @@ impl PartitionRead {
                 }
                 continue;
             }
-            if let Some((suffix, value)) = self.put_off.take() {
+            if let Some((key, value)) = self.put_off.take() {
                 if value.len() > bounds.record_bytes {
-                    self.put_off = Some((suffix, value));
+                    self.put_off = Some((key, value));
                     return Ok(Next::Large);
                 }
-                let key = key::bound(&self.plan.partition, ROW, &suffix);
-                if let Some(row) = self.row(context, key.into(), value, bounds)? {
+                if let Some(row) = self.row(context, key, value, bounds)? {
                     return Ok(Next::Row(row));
                 }
                 continue;
@@ -252,7 +251,8 @@ impl PartitionRead {
             match self.plan.ranges.pop_front() {
                 Some(RowRange::Point(suffix)) => {
                     let key = key::bound(&self.plan.partition, ROW, &suffix);
-                    self.put_off = context.stored(&key)?.map(|value| (suffix, value));
+                    let stored = context.stored(&key)?;
+                    self.put_off = stored.map(|value| (key.into(), value));
                 }
                 Some(RowRange::Range(range)) => self.open = Some(self.open(context, range)?),
                 None if self.plan.static_only && !self.found_rows => {
@@ -316,7 +316,8 @@ impl PartitionRead {
     }
 
     fn let_go(&mut self) {
-        if let Some((suffix, _)) = self.put_off.take() {
+        if let Some((key, _)) = self.put_off.take() {
+            let suffix = key[self.plan.partition.len() + 1..].to_vec();
             self.plan.ranges.push_front(RowRange::Point(suffix));
         }
         if let Some(open) = self.open.take()
