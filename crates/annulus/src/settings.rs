@@ -168,7 +168,7 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_SNAPSHOT_INTERVAL", value_name = "DURATION")]
     pub snapshot_interval: Option<Span>,
 
-    /// Searches and reads of rows done at a time, each, and threads that build indexes [default: the
+    /// Searches done at a time, as many reads of rows, and threads that build indexes [default: the
     /// number of cores]
     #[arg(long, env = "ANNULUS_SEARCH_THREADS", value_name = "N")]
     pub search_threads: Option<usize>,

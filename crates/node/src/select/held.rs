@@ -1,8 +1,8 @@
 //! Rows that a query holds from one step to the next.
 //!
 //! A step reads rows in a turn ([`turns::Class::Read`]), and the number of turns bounds what is in
-//! memory of all steps. What a query holds between two steps is no part of that. So it is charged to
-//! the client's memory, as the answer is, and holds no blocks of the disk.
+//! memory of all steps. What a query holds between two steps is no part of that. So it is charged
+//! to the client's memory, as the answer is, and holds no blocks of the disk.
 
 use bytes::Bytes;
 use client_memory::Charge;

@@ -15,8 +15,8 @@
 //!    filters and counts the rows, takes those of a `group` together, and makes a `page` of them.
 //!
 //! All but small reads are done on `blocking` threads, a slice at a time and each in a turn
-//! ([`turns`]). A query holds rows as they were read only while it has a turn; what it has `held` from
-//! one slice to the next is charged to the client's memory.
+//! ([`turns`]). A query holds rows as they were read only while it has a turn; what it has `held`
+//! from one slice to the next is charged to the client's memory.
 
 mod access;
 mod aggregate;

@@ -17,8 +17,8 @@
 //! vectors. The same is done from the start where the access path names few rows, and where the
 //! index has had no room for some rows of the table.
 //!
-//! Rows are read in turns (`blocking`), and those that were read and not used yet are charged to the
-//! client's memory.
+//! Rows are read in turns (`blocking`), and those that were read and not used yet are charged to
+//! the client's memory.
 //!
 //! If the index keeps all that WHERE and the selection need, the index service in the same process
 //! answers alone at the consistency of one replica (`covered_page`). It knows every
