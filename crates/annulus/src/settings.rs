@@ -185,11 +185,13 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_SNAPSHOT_INTERVAL", value_name = "DURATION")]
     pub snapshot_interval: Option<Span>,
 
-    /// Searches computed at a time, and threads that build indexes [default: the number of cores]
+    /// Searches done at a time, as many reads of rows, and threads that build indexes [default: the
+    /// number of cores]
     #[arg(long, env = "ANNULUS_SEARCH_THREADS", value_name = "N")]
     pub search_threads: Option<usize>,
 
-    /// Weight of searches against --ingest-share, where both want the processors [default: 1]
+    /// Weight of searches and of reads, each, against --ingest-share, where both want processors
+    /// [default: 1]
     #[arg(long, env = "ANNULUS_SEARCH_SHARE", value_name = "N")]
     pub search_share: Option<u32>,
 

@@ -1,5 +1,6 @@
 //! Execution of plans along their access paths: point reads on the async thread, larger reads in
-//! steps on threads that may block.
+//! steps on threads that may block, each in a turn. A point read that meets a large record goes on
+//! there, too. Between two steps a read holds no large rows.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use query::values::Values;
 use schema::{ColumnKind, Table};
 use storage::read::{ClusteringBound, ClusteringSlice};
 use tokio::time::Instant;
+use turns::Turns;
 use value::token::routing_key;
 
 use super::access::{IndexUse, PartitionAccess};
@@ -60,10 +62,12 @@ const PACE: Pace = Pace {
     inline: Budget {
         rows: 64,
         time: Duration::from_micros(500),
+        takes_large: false,
     },
     chunk: Budget {
         rows: 1 << 14,
         time: Duration::from_millis(20),
+        takes_large: true,
     },
     page_time_max: Duration::from_secs(4),
     internal_page: 10_000,
@@ -138,29 +142,35 @@ async fn execute_at(
     };
     if progress == Progress::Unfinished {
         let patience = Patience::new(plan, &parameters, limit);
-        let ran = Box::pin(run_blocking(cursor, pace, patience)).await;
+        let turns = database.storage.turns();
+        let ran = Box::pin(run_blocking(turns, cursor, pace, patience)).await;
         cursor = ran.map_err(|error| guard.noted(error))?;
     }
     let read = cursor.read();
     let finished = match cursor.sorts() {
-        true => on_blocking_thread(move || cursor.finish()).await?,
+        true => on_blocking_thread(database.storage.turns(), move || cursor.finish()).await?,
         false => cursor.finish(),
     };
     let (page, state) = finished?;
-    let count = page.count;
-    let (body, charge) = page.into_body();
-    guard.check_read(read, body.len(), &mut warnings)?;
-    traces::note(|| format!("Returning {count} rows of {} bytes", body.len()));
+    let rows = rows(plan, page, state);
+    guard.check_read(read, rows.body.len(), &mut warnings)?;
     Ok(Answer {
-        outcome: Outcome::Rows(Rows {
-            columns: plan.projection.columns.clone(),
-            body,
-            count,
-            charge: Some(charge),
-            paging_state: state.map(|state| state.encode(table.id)),
-        }),
+        outcome: Outcome::Rows(rows),
         warnings,
     })
+}
+
+fn rows(plan: &Resolved, page: Page, state: Option<PagingState>) -> Rows {
+    let count = page.count;
+    let (body, charge) = page.into_body();
+    traces::note(|| format!("Returning {count} rows of {} bytes", body.len()));
+    Rows {
+        columns: plan.projection.columns.clone(),
+        body,
+        count,
+        charge: Some(charge),
+        paging_state: state.map(|state| state.encode(plan.selected.table.id)),
+    }
 }
 
 /// Tells a trace of the access path, and of the partitions and slices that it leads to.
@@ -217,7 +227,8 @@ pub(super) async fn collect_all(
     let patience = Patience::new(&plan, parameters, limit);
     let rows = Sequence::new(reader, question, partitions, 0, None);
     let cursor = Box::new(Cursor::new(Source::Sequence(rows), collector));
-    let (page, _) = run_blocking(cursor, PACE, patience).await?.finish()?;
+    let cursor = run_blocking(database.storage.turns(), cursor, PACE, patience).await?;
+    let (page, _) = cursor.finish()?;
     Ok(page)
 }
 
@@ -240,6 +251,7 @@ fn reads(
 }
 
 async fn run_blocking(
+    turns: &Turns,
     mut cursor: Box<Cursor>,
     pace: Pace,
     mut patience: Patience<'_>,
@@ -248,12 +260,16 @@ async fn run_blocking(
     let page_time = patience.page_time(pace.page_time_max);
     let takes_together = cursor.collector.takes_together();
     let internal_page = takes_together.then_some(pace.internal_page);
+    // It may have to wait for a turn.
+    cursor.let_go()?;
     loop {
         let step = move || {
             let progress = cursor.step(pace.chunk);
+            let let_go = cursor.let_go();
+            let progress = progress.and_then(|progress| let_go.map(|()| progress));
             (cursor, progress)
         };
-        let (back, progress) = on_blocking_thread(step).await?;
+        let (back, progress) = on_blocking_thread(turns, step).await?;
         cursor = back;
         if progress? == Progress::Finished
             || started.elapsed() > page_time && cursor.end_page_early()
@@ -400,7 +416,8 @@ fn cursor(
                 Source::Sequence(Sequence::new(reader, question, keys, 0, None))
             } else {
                 returned_by_slot = vec![0; keys.len()];
-                Source::Merge(Merge::new(reader, question, keys, order))
+                let memory = &parameters.memory;
+                Source::Merge(Merge::new(reader, question, keys, order, memory))
             }
         }
         partitions => source(
@@ -428,6 +445,7 @@ fn cursor(
         filters,
         output,
         memory: parameters.memory.clone(),
+        held: parameters.memory.charge(),
         returned_by_slot,
         per_partition_max: if plan.distinct {
             Some(1)
@@ -783,15 +801,16 @@ mod tests {
             query in 0..QUERIES.len(),
             inline in 0..9_usize,
             chunk in 1..9_usize,
+            takes_large: bool,
             ends_early: bool,
             page_size in proptest::option::of(1..40_usize),
         )| {
             // Merged partitions are not paged.
             let page_size = page_size.filter(|_| query != 4);
-            let budget = |rows| Budget { rows, time: Duration::ZERO };
+            let budget = |rows, takes_large| Budget { rows, time: Duration::ZERO, takes_large };
             let pace = Pace {
-                inline: budget(inline),
-                chunk: budget(chunk),
+                inline: budget(inline, takes_large),
+                chunk: budget(chunk, true),
                 page_time_max: if ends_early { Duration::ZERO } else { Duration::MAX },
                 internal_page: 3,
             };

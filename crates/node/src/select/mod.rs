@@ -13,6 +13,10 @@
 //!    serve relations, the `indexed` rows are those at the `positions` of their entries. By
 //!    similarity, `neighbours` asks the index service for their keys. Either way a `collector`
 //!    filters and counts the rows, takes those of a `group` together, and makes a `page` of them.
+//!
+//! All but small reads are done on `blocking` threads, a slice at a time and each in a turn
+//! ([`turns`]). A query holds rows as they were read only while it has a turn; what it has `held`
+//! from one slice to the next is charged to the client's memory.
 
 mod access;
 mod aggregate;
@@ -28,6 +32,7 @@ mod filter;
 mod group;
 mod group_order;
 mod guarded;
+mod held;
 mod indexed;
 mod log;
 mod lookup;

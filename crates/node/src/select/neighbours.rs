@@ -17,6 +17,9 @@
 //! vectors. The same is done from the start where the access path names few rows, and where the
 //! index has had no room for some rows of the table.
 //!
+//! Rows are read in turns (`blocking`), and those that were read and not used yet are charged to
+//! the client's memory.
+//!
 //! If the index keeps all that WHERE and the selection need, the index service in the same process
 //! answers alone at the consistency of one replica (`covered_page`). It knows every
 //! acknowledged write, so its values are those of the rows.
@@ -25,6 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use client_memory::{Account, Charge};
 use cql::error::CqlError;
 use futures::stream::{self, StreamExt};
 use index::Metric;
@@ -33,10 +37,11 @@ use query::refill::Refill;
 use query::values::Values;
 use query::{Nearest, asks_one_replica, bounds, condition, key_values, limit, refused};
 use schema::{Column, ColumnKind};
-use storage::read::{Cell, LiveCell, Partition, Position, Row, View};
+use storage::read::{Cell, LiveCell, Next, Partition, Position, Row, View};
 use store_api::types::{self, AnnRequest, Restriction};
 use store_api::{ClientError, KeyValue, Neighbours};
 use tokio::time::Instant;
+use turns::Turns;
 use value::token::routing_key;
 
 use super::access::PartitionAccess;
@@ -44,6 +49,7 @@ use super::blocking::on_blocking_thread;
 use super::collector::{Collector, Output, Progress, Ranking};
 use super::execute::collect_all;
 use super::filter::{self, Filter};
+use super::held::{LARGE_BYTES, charge_rows};
 use super::nearest::NearestOrder;
 use super::page::Page;
 use super::paging::PagingState;
@@ -59,6 +65,8 @@ use crate::parameters::Parameters;
 const INLINE_TIME: Duration = Duration::from_millis(1);
 /// The number of rows that are read in one visit to a blocking thread.
 const CHUNK_ROWS: usize = 64;
+/// The bytes of rows after which a visit to a blocking thread ends. The rest takes another visit.
+const CHUNK_BYTES: usize = 1 << 20;
 /// The most visits at the same time for one query.
 const CHUNKS_AT_ONCE: usize = 4;
 
@@ -329,6 +337,12 @@ impl Search<'_> {
         let is_told_exactly = self.order.candidates.is_exact && self.database.stores.are_local();
         // To compare the vectors takes longer than to read rows.
         let mut ranks = (is_told_exactly && has_changed).then(|| Ranks::new(self.limit));
+        let reading = Reading {
+            view,
+            turns: storage.turns().clone(),
+            memory: self.parameters.memory.clone(),
+            holds_rows: ranks.is_some() || self.order.candidates.rescoring.is_some(),
+        };
         let mut take = |row: Row, told: f32| {
             // A row without a vector is no neighbour any more.
             let Some(vector) = self.order.place.value(&row) else {
@@ -351,7 +365,7 @@ impl Search<'_> {
                 take(row, told)
             })
         };
-        each_row(&view, named, &mut counted).await?;
+        let _held = each_row(reading, named, &mut counted).await?;
         traces::note(|| {
             let gone = read - checked;
             format!(
@@ -398,6 +412,7 @@ impl Search<'_> {
             filters: self.filters.clone(),
             output,
             memory: self.parameters.memory.clone(),
+            held: self.parameters.memory.charge(),
             returned_by_slot: Vec::new(),
             per_partition_max: None,
             partitions: None,
@@ -467,48 +482,116 @@ fn covered_row<'a>(
     })
 }
 
+/// The means to read rows.
+#[derive(Clone)]
+struct Reading {
+    view: View,
+    turns: Turns,
+    memory: Account,
+    /// Whether those who take the rows hold them to the end.
+    holds_rows: bool,
+}
+
+/// The rows of some of those that were named, in their order.
+struct Chunk {
+    rows: Vec<(Option<Row>, f32)>,
+    /// Those that were not read any more, as the rows before them are large.
+    rest: Vec<Named>,
+    /// The memory that the rows are charged for.
+    charge: Charge,
+}
+
 /// Reads the rows that were named, and gives them to `take` in their order, each with its score,
-/// until it has enough. A row that is gone is `None`.
+/// until it has enough. A row that is gone is `None`. Returns the charges of the rows that are
+/// still held.
 async fn each_row(
-    view: &View,
+    reading: Reading,
     named: Vec<Named>,
     take: &mut (dyn FnMut(Option<Row>, f32) -> Result<Progress, CqlError> + Send),
-) -> Result<(), CqlError> {
+) -> Result<Vec<Charge>, CqlError> {
+    let mut charges = Vec::new();
     let mut named = named.into_iter();
     let started = Instant::now();
+    let mut first = None;
     while started.elapsed() < INLINE_TIME {
         let Some(Named { key, score }) = named.next() else {
-            return Ok(());
+            return Ok(charges);
         };
-        if take(read_row(view, key)?, score)? == Progress::Finished {
-            return Ok(());
+        let row = match read_row(&reading.view, &key, LARGE_BYTES)? {
+            Next::Row(row) => Some(row),
+            Next::Nothing => None,
+            Next::Large => {
+                first = Some(Named { key, score });
+                break;
+            }
+        };
+        if take(row, score)? == Progress::Finished {
+            return Ok(charges);
         }
     }
+    let mut named = first.into_iter().chain(named);
     let chunks = std::iter::from_fn(|| {
         let chunk: Vec<Named> = named.by_ref().take(CHUNK_ROWS).collect();
         (!chunk.is_empty()).then_some(chunk)
     });
     let mut rows = stream::iter(chunks)
-        .map(|chunk| {
-            let view = view.clone();
-            on_blocking_thread(move || {
-                let rows = chunk
-                    .into_iter()
-                    .map(|Named { key, score }| Ok((read_row(&view, key)?, score)));
-                rows.collect::<Result<Vec<(Option<Row>, f32)>, CqlError>>()
-            })
-        })
+        .map(|chunk| read_chunk(&reading, chunk))
         .buffered(CHUNKS_AT_ONCE);
     while let Some(chunk) = rows.next().await {
-        for (row, score) in chunk?? {
-            if take(row, score)? == Progress::Finished {
-                return Ok(());
+        let mut chunk = chunk?;
+        loop {
+            let charge = chunk.charge;
+            if reading.holds_rows {
+                charges.push(charge);
             }
+            for (row, score) in chunk.rows {
+                if take(row, score)? == Progress::Finished {
+                    return Ok(charges);
+                }
+            }
+            if chunk.rest.is_empty() {
+                break;
+            }
+            chunk = read_chunk(&reading, chunk.rest).await?;
         }
     }
-    Ok(())
+    Ok(charges)
 }
 
-fn read_row(view: &View, (partition, clustering): Key) -> Result<Option<Row>, CqlError> {
-    view.row(partition, &clustering).map_err(storage_error)
+/// Reads rows on a blocking thread, in a turn.
+async fn read_chunk(reading: &Reading, named: Vec<Named>) -> Result<Chunk, CqlError> {
+    let Reading {
+        view,
+        turns,
+        memory,
+        ..
+    } = reading.clone();
+    let work = move || -> Result<Chunk, CqlError> {
+        let mut named = named.into_iter();
+        let mut charge = memory.charge();
+        let (mut rows, mut bytes) = (Vec::new(), 0);
+        while bytes < CHUNK_BYTES
+            && let Some(Named { key, score }) = named.next()
+        {
+            let row = match read_row(&view, &key, usize::MAX)? {
+                Next::Row(row) => Some(row),
+                Next::Nothing | Next::Large => None,
+            };
+            bytes += row.as_ref().map_or(0, Row::memory_bytes);
+            rows.push((row, score));
+        }
+        charge_rows(&mut charge, bytes)?;
+        let rest = named.collect();
+        Ok(Chunk { rows, rest, charge })
+    };
+    on_blocking_thread(&turns, work).await?
+}
+
+fn read_row(
+    view: &View,
+    (partition, clustering): &Key,
+    record_bytes_max: usize,
+) -> Result<Next, CqlError> {
+    let looked_up = view.row_within(partition, clustering, record_bytes_max);
+    looked_up.map_err(storage_error)
 }
