@@ -57,7 +57,8 @@ pub struct ListenerOptions {
     pub name: &'static str,
     /// The address to listen on. With port 0 the system chooses a free port.
     pub address: SocketAddr,
-    /// The most connections open at once. Further ones are closed as they come.
+    /// The most connections open at once. Beyond it the longest silent one that has not begun gives
+    /// way, and if all have begun, further ones are closed as they come.
     pub connections_max: usize,
     /// The most requests that are worked on at once. Further ones are answered Overloaded.
     pub requests_max: usize,
