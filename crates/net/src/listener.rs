@@ -113,9 +113,9 @@ impl Listener {
     }
 
     /// Accepts connections until `stop`, with the options of [`prepare`], and gives each to `serve`
-    /// with its place. At a limit a connection that has not begun gives way ([`Strangers`]), so
-    /// `serve` has to end one that is [sent away], and tell when it was [let in]. If all have begun,
-    /// the new connection is closed, and `refused` is told.
+    /// with its place. At a limit a connection that has not begun gives way ([`Strangers`]). So
+    /// `serve` has to end one that is [sent away], and to tell when one is [let in]. If all have
+    /// begun, the new connection is closed, and `refused` is called.
     ///
     /// [sent away]: Guest::sent_away
     /// [let in]: Guest::let_in
