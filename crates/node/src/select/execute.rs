@@ -706,13 +706,14 @@ mod tests {
         let Order::Clustering(order) = &plan.resolved.order else {
             panic!("no order of the disk");
         };
-        let budget = |rows| Budget {
+        let budget = |rows, takes_large| Budget {
             rows,
             time: Duration::ZERO,
+            takes_large,
         };
         let pace = Pace {
-            inline: budget(1),
-            chunk: budget(8),
+            inline: budget(1, false),
+            chunk: budget(8, true),
             page_time_max: Duration::MAX,
             internal_page: 1,
         };

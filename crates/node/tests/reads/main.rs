@@ -61,6 +61,7 @@ fn open(directory: &Path) -> Arc<Database> {
         system: SystemTables::new(),
         stores: Stores::disabled(),
         access: Default::default(),
+        timeouts: Default::default(),
     })
 }
 
