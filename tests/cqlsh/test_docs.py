@@ -21,7 +21,8 @@ LOCAL = re.compile(r"(localhost|127\.0\.0\.1):6080")
 # The answers that a reader sees, in their order.
 ANSWERS = {
     README: ["tea", "cocoa", "spade", r"\['tea', 'cocoa'\]", "products_v", "SERVING", r'"primary_keys":\{"id":\[1,2\]\}'],
-    "docs/search.md": [r"3 \| *spade", r'"id":\[3\]', r"3 \| *spade", r'"id":\[3,2,1\]'],
+    "docs/http.md": [r'"id":\[1,2\]', r'"id":\[3\]', r'"colour":\["red"\]', "SERVING", '"kind":"repair"', r'"id":\[1\]'],
+    "docs/search.md": [r"3 \| *spade", r"3 \| *spade"],
     "docs/indexes.md": ["tea", r"1 \| *Mellow"],
     "docs/tables.md": [],
     "docs/gateway.md": ["spade"],
