@@ -52,6 +52,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use absence::Absences;
 use bytes::Bytes;
+use columns::IdSet;
 use expiry::Expiries;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -253,7 +254,7 @@ pub struct Items {
     /// Counts the changes that a snapshot would have to contain.
     revision: u64,
     /// The ids that have changed since a snapshot was begun.
-    touched: Option<ann::IdSet>,
+    touched: Option<IdSet>,
 }
 
 impl Items {
@@ -486,7 +487,7 @@ impl Items {
             + self.expiries.memory_bytes()
             + self.waiting.memory_bytes()
             + self.unread.memory_bytes()
-            + self.touched.as_ref().map_or(0, ann::IdSet::memory_bytes)
+            + self.touched.as_ref().map_or(0, IdSet::memory_bytes)
     }
 
     /// Notes that an id gets, loses or changes its vector.
