@@ -162,9 +162,6 @@ pub struct Hashing {
     seed: u64,
 }
 
-/// The number of elements of a vector that are hashed at a time.
-const HASHED_AT_A_TIME: usize = 256;
-
 impl Hashing {
     /// The hash function of an earlier process, by its [seed](Hashing::seed).
     pub fn of_seed(seed: u64) -> Hashing {
@@ -183,9 +180,9 @@ impl Hashing {
     }
 
     fn of_value(&self, value: &Observed) -> u64 {
-        match value {
-            Observed::Vector(vector) => self.of_vector(vector),
-        }
+        let mut state = Xxh3::with_seed(self.seed);
+        value.add_to_hash(&mut state);
+        state.digest()
     }
 
     /// The hash of values of filter columns; 0 if there are no such columns.
@@ -213,20 +210,6 @@ impl Hashing {
         let filters = keys.filters();
         let columns = 0..filters.types().len();
         self.of_filters(columns.map(|column| filters.value(column, id)))
-    }
-
-    fn of_vector(&self, vector: &[f32]) -> u64 {
-        let mut state = Xxh3::with_seed(self.seed);
-        // Elements are hashed in blocks, as one by one takes many times as long.
-        let mut bytes = [0_u8; 4 * HASHED_AT_A_TIME];
-        for elements in vector.chunks(HASHED_AT_A_TIME) {
-            let words = bytes.as_chunks_mut::<4>().0.iter_mut();
-            words
-                .zip(elements)
-                .for_each(|(word, element)| *word = element.to_le_bytes());
-            state.update(&bytes[..4 * elements.len()]);
-        }
-        state.digest()
     }
 }
 
