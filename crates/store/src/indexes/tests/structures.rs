@@ -1,5 +1,7 @@
 //! A structure of another class than vectors, by the code that all classes share.
 
+use std::sync::Arc;
+
 use super::{identity, in_memory};
 use crate::identity::StructureOptions;
 use crate::indexes::{
@@ -14,7 +16,7 @@ use crate::observed::Observed;
 fn index(texts: &[&str]) -> IndexContent {
     let keys = identity("idx").keys;
     let index = IndexContent::new(&StructureOptions::Tokens, keys.clone(), &in_memory()).unwrap();
-    for (id, text) in (0..).zip(texts) {
+    for (id, text) in (0u32..).zip(texts) {
         let key = keys.encode([id.to_string().as_bytes()]);
         index.keys_mut().insert(id, key);
         let value = index.prepare(&text_of(text)).unwrap();
@@ -51,7 +53,7 @@ fn fresh_changes_stand_before_what_the_structure_has() {
     let value = |text| Some(index.prepare(&text_of(text)).unwrap());
     let changes = [(0, value("green")), (1, None)];
     let changes = changes.map(|(id, value)| FreshChange { id, value });
-    let blocks = vec![Block::new(changes.into()).into()];
+    let blocks = vec![Arc::new(Block::new(Vec::from(changes)))];
     index.publish(Blocks { first: 0, blocks }, &[]);
     assert_eq!(index.fresh_changes(), 2);
     assert!(index.fresh_bytes() > 0);
