@@ -248,8 +248,8 @@ impl ObservedColumn {
 }
 
 impl ReadCell {
-    /// Joins the content of an index's columns, of which the first is the indexed one. Each of the next
-    /// `required` ones must have a value, or there is nothing to index.
+    /// Joins the content of an index's columns, of which the first is the indexed one. Each of the
+    /// next `required` ones must have a value, or there is nothing to index.
     pub fn joined(mut columns: impl Iterator<Item = ColumnCell>, required: usize) -> ReadCell {
         let mut cell = match columns.next() {
             Some(ColumnCell::Value(cell)) => cell,
