@@ -60,7 +60,7 @@ pub mod user_types;
 pub mod values;
 
 pub use ann_options::AnnOptions;
-pub use choice::{VectorIndex, serving};
+pub use choice::{SearchedIndex, serving};
 pub use columns_id::columns_id;
 pub use covering::{asks_one_replica, covered};
 pub use nearest::Nearest;

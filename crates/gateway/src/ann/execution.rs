@@ -7,7 +7,7 @@ use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
     BoundValue, Metadata, QueryParameters, Request, Response, ResponseContext, Values,
 };
-use query::VectorIndex as _;
+use query::SearchedIndex as _;
 use query::bind::StatementClock;
 use query::condition::is_key_column;
 use query::relation::Relation;
@@ -22,7 +22,7 @@ use super::freshness::QuerySearches;
 use super::key_read::{Key, Layout};
 use super::rows::{self, Row};
 use super::{AnnPlan, AnnStatement};
-use crate::catalog::VectorIndex;
+use crate::catalog::DefinedIndex;
 
 /// The age up to which an index counts as new, so that an index service may not know it yet. Index
 /// services look at the schema every second, and one that was away may be late. Microseconds.
@@ -172,7 +172,7 @@ impl<'a> Search<'a> {
         searches: &mut QuerySearches<'_>,
         request: AnnRequest,
     ) -> Result<(Neighbours, bool), ClientError> {
-        let VectorIndex { keyspace, name, .. } = &*self.plan.index;
+        let DefinedIndex { keyspace, name, .. } = &*self.plan.index;
         let key_columns = self.plan.table.primary_key().iter();
         let names: Vec<&str> = key_columns.map(|column| column.name.as_str()).collect();
         let index = (keyspace.as_str(), name.as_str());
@@ -217,7 +217,7 @@ impl<'a> Search<'a> {
     /// index will know it soon, and one that lacks the newest writes will have them; upon these
     /// errors drivers ask another gateway, or again.
     pub(super) fn search_failed(&self, error: ClientError) -> CqlError {
-        let VectorIndex { name, version, .. } = &*self.plan.index;
+        let DefinedIndex { name, version, .. } = &*self.plan.index;
         if let ClientError::Behind { .. } = error {
             return CqlError::new(
                 ErrorKind::Overloaded,
