@@ -1,7 +1,7 @@
 """Tests a gateway before a Cassandra with users: a client may do through the gateway what it may do
 without one, and nothing more.
 
-The grants here are those that docs/gateway-security.md names, and no others.
+The grants here are those that docs/gateway.md names, and no others.
 """
 
 import pytest

@@ -1,6 +1,7 @@
 """Tests ORDER BY ... ANN OF: its forms, its errors, and rows that it must not return."""
 
 import json
+import math
 
 import pytest
 from cassandra import InvalidRequest
@@ -131,6 +132,62 @@ def test_bound_misuse_gets_its_error(table):
     ]:
         with pytest.raises(InvalidRequest, match=text):
             table.execute(query, (vector, limit))
+
+
+@pytest.mark.embedded("the HTTP API of one process with its database")
+def test_a_vector_of_zeros_comes_last_by_cosine(server, session):
+    session.execute("CREATE TABLE t (k int PRIMARY KEY, c int, v vector<float, 2>)")
+    session.execute("CREATE CUSTOM INDEX i ON t (v, c) USING 'vector_index'")
+    insert = session.prepare("INSERT INTO t (k, c, v) VALUES (?, ?, ?)")
+    for k, v in enumerate([[0, 0], [1, 0], [-1, 0], [0, 1]]):
+        session.execute(insert, (k, k % 2, v))
+    server.wait_for_index(session.keyspace, "i", 4)
+
+    def found(where):
+        return [row.k for row in session.execute(f"SELECT k FROM t {where} ORDER BY v ANN OF [1, 0] LIMIT 4")]
+
+    # Also behind the opposite vector, whatever names the rows.
+    assert found("") == [1, 3, 2, 0]
+    assert found("WHERE c = 0") == [2, 0]
+    assert found("WHERE k IN (0, 2, 3)") == [3, 2, 0]
+    rows = list(session.execute("SELECT k, similarity_cosine(v, [1, 0]) AS s FROM t ORDER BY v ANN OF [1, 0] LIMIT 4"))
+    assert [row.s for row in rows[:3]] == pytest.approx([1, 0.5, 0], abs=1e-6) and math.isnan(rows[3].s)
+
+    def answer(**search):
+        status, text = server.http(f"/api/v1/indexes/{session.keyspace}/i/ann", {"limit": 4, **search})
+        assert status == 200, text
+        answer = json.loads(text)
+        scored = zip(answer["primary_keys"]["k"], answer["distances"], answer["similarity_scores"])
+        return [(k, round(distance, 6), round(score, 6)) for k, distance, score in scored]
+
+    for exact in (False, True):
+        assert answer(vector=[1, 0], exact=exact) == [(1, 0, 1), (3, 1, 0.5), (2, 2, 0), (0, 2, 0)]
+    restrictions = [{"type": "==", "lhs": "c", "rhs": 0}]
+    filtered = answer(vector=[1, 0], filter={"restrictions": restrictions, "allow_filtering": True})
+    assert filtered == [(2, 2, 0), (0, 2, 0)]
+    # A query without a direction is at the distance 0 from such a row alone.
+    assert [found[:2] for found in sorted(answer(vector=[0, 0]))] == [(0, 0), (1, 1), (2, 1), (3, 1)]
+
+
+@pytest.mark.embedded("a gateway writes the row and leaves it out of the index")
+@pytest.mark.parametrize("metric", ["euclidean", "dot_product"])
+def test_components_above_1e19_are_refused_with_the_bound(server, session, metric):
+    session.execute("CREATE TABLE t (k int PRIMARY KEY, v vector<float, 2>)")
+    session.execute(f"CREATE CUSTOM INDEX i ON t (v) USING 'vector_index' WITH OPTIONS = {{'similarity_function': '{metric}'}}")
+    session.execute("INSERT INTO t (k, v) VALUES (1, [1, 0])")
+    server.wait_for_index(session.keyspace, "i", 1)
+    insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
+    for statement, values in [
+        ("INSERT INTO t (k, v) VALUES (2, [2e19, 0])", None),
+        ("UPDATE t SET v = [0, -2e19] WHERE k = 1", None),
+        (insert, (2, [2e19, 0])),
+        ("SELECT k FROM t ORDER BY v ANN OF [2e19, 0] LIMIT 1", None),
+    ]:
+        with pytest.raises(InvalidRequest, match="up to a length of 1e18"):
+            session.execute(statement, values)
+    status, text = server.http(f"/api/v1/indexes/{session.keyspace}/i/ann", {"vector": [2e19, 0]})
+    assert status == 400 and "up to a length of 1e18" in text
+    assert [(row.k, list(row.v)) for row in session.execute("SELECT k, v FROM t")] == [(1, [1, 0])]
 
 
 @pytest.mark.parametrize("columns", [pytest.param("k", marks=VECTOR_UNREAD), "k, v"])

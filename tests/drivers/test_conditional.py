@@ -27,6 +27,21 @@ def test_prepared(table):
     assert table.execute(insert, (1, 2, 7)).was_applied
 
 
+def test_a_bound_list_may_hold_null(session):
+    session.execute("CREATE TABLE job (id int PRIMARY KEY, prio int, m map<text, int>)")
+    session.execute("INSERT INTO job (id, m) VALUES (1, {'b': 7})")
+    update = session.prepare("UPDATE job SET prio = ? WHERE id = 1 IF prio IN ?")
+    # Of a null in a list drivers send the length 0 or -1, by their version.
+    assert not session.execute(update, (4, [9])).was_applied
+    assert session.execute(update, (5, [None, 9])).was_applied
+    assert not session.execute(update, (6, [None, 9])).was_applied
+    assert session.execute(update, (6, [None, 5])).was_applied
+    element = session.prepare("UPDATE job SET prio = 7 WHERE id = 1 IF m[?] IN ?")
+    assert session.execute(element, ("a", [None, 9])).was_applied
+    assert not session.execute(element, ("b", [None, 9])).was_applied
+    assert session.execute(element, ("b", [None, 7])).was_applied
+
+
 def test_of_many_at_once_one_is_applied(table):
     insert = table.prepare("INSERT INTO t (p, c, a) VALUES (1, ?, ?) IF NOT EXISTS")
     for c in range(5):

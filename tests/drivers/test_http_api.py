@@ -8,7 +8,8 @@ import select
 import uuid
 
 import pytest
-from server import eventually
+from conftest import connect
+from server import Server, eventually
 
 pytestmark = pytest.mark.embedded("the HTTP API of one process with its database")
 
@@ -259,6 +260,40 @@ def test_the_zero_vector_is_as_far_from_everything(server, index):
     answer = json.loads(text)
     assert status == 200
     assert answer["distances"] == [1, 1, 1] and answer["similarity_scores"] == [0.5, 0.5, 0.5]
+
+
+def test_the_counters_of_internals_count_the_events_of_the_whole_service(tmp_path):
+    with Server(tmp_path / "data", "--internals") as server:
+        cluster = connect(server)
+        session = cluster.connect()
+        session.execute("CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+        session.execute("CREATE TABLE ks.t (k int PRIMARY KEY, v vector<float, 2>)")
+        session.execute("CREATE CUSTOM INDEX i ON ks.t (v) USING 'vector_index'")
+        server.wait_for_index("ks", "i", 0)
+
+        def counters():
+            return json.loads(raw(server, "GET", "/api/internals/counters")[2])
+
+        assert counters() == {}
+        for name in ("searches", "rows_read", "whatever"):
+            assert raw(server, "PUT", f"/api/internals/counters/{name}")[0] == 200
+        assert counters() == {"rows_read": 0, "searches": 0, "whatever": 0}
+        for k in range(3):
+            session.execute("INSERT INTO ks.t (k, v) VALUES (%s, [1, %s])", (k, k))
+        server.wait_for_index("ks", "i", 3)
+        assert counters()["rows_read"] >= 3 and counters()["searches"] == 0
+        assert ann(server, "/api/v1/indexes/ks/i", {"vector": [1, 0]})[0] == 200
+        assert counters()["searches"] == 1
+        assert session.execute("SELECT k FROM ks.t ORDER BY v ANN OF [1, 0] LIMIT 1").one().k == 0
+        assert counters()["searches"] == 2 and counters()["whatever"] == 0
+        assert raw(server, "GET", "/api/internals/session-counters")[0] == 200
+        assert raw(server, "DELETE", "/api/internals/counters")[0] == 200
+        assert counters() == {}
+        cluster.shutdown()
+
+
+def test_without_internals_there_are_no_counters(server):
+    assert raw(server, "GET", "/api/internals/counters")[0] == 404
 
 
 def test_the_api_describes_itself(server):

@@ -20,7 +20,7 @@ const BATCH: usize = 16;
 /// A walk for a hard query keeps up to this many times the candidates of an average one. A larger
 /// factor makes the slowest searches longer. With 2 here, and 0.75 of a spread for
 /// [reach](crate::graph), as much was found in as many steps in the mean, and searches of the 99th
-/// percentile took a third more (docs/benchmarks/slow-searches.md).
+/// percentile took a third more (docs/benchmarks/engine.md).
 const HARD: f64 = 1.25;
 
 /// A filtered scan of codes keeps this many times as many slots as are measured at first.

@@ -264,6 +264,7 @@ impl Servers {
                 settings: settings.shown.clone(),
                 guardrails: settings.guardrails.clone(),
                 audit: audit.clone(),
+                timeouts: settings.timeouts,
             },
         )
         .await

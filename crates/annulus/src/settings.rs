@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use net::tls::TlsOptions;
+use node::Timeouts;
 use node::audit::AuditOptions;
 use node::guardrails::Guardrails;
 use serde::Deserialize;
@@ -154,6 +155,22 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_MAX_REQUESTS", value_name = "N")]
     pub max_requests: Option<usize>,
 
+    /// Time that a page of a SELECT that names its partitions may take. Beyond it the client gets
+    /// the rows so far if it can ask for more, else a timeout; USING TIMEOUT goes before it
+    /// [default: 5s]
+    #[arg(long, env = "ANNULUS_READ_REQUEST_TIMEOUT", value_name = "DURATION")]
+    pub read_request_timeout: Option<Span>,
+
+    /// Time that a page of any other SELECT may take; an aggregate has it for each 10,000 rows
+    /// [default: 10s]
+    #[arg(long, env = "ANNULUS_RANGE_REQUEST_TIMEOUT", value_name = "DURATION")]
+    pub range_request_timeout: Option<Span>,
+
+    /// Time that a write may wait until it begins. Beyond it the client gets a timeout, and nothing
+    /// is written; USING TIMEOUT goes before it [default: 2s]
+    #[arg(long, env = "ANNULUS_WRITE_REQUEST_TIMEOUT", value_name = "DURATION")]
+    pub write_request_timeout: Option<Span>,
+
     /// Place of the full vectors of indexes [default: file]
     #[arg(long, env = "ANNULUS_INDEX_VECTORS", value_name = "WHERE")]
     pub index_vectors: Option<IndexVectors>,
@@ -168,11 +185,13 @@ pub struct Settings {
     #[arg(long, env = "ANNULUS_SNAPSHOT_INTERVAL", value_name = "DURATION")]
     pub snapshot_interval: Option<Span>,
 
-    /// Searches computed at a time, and threads that build indexes [default: the number of cores]
+    /// Searches done at a time, as many reads of rows, and threads that build indexes [default: the
+    /// number of cores]
     #[arg(long, env = "ANNULUS_SEARCH_THREADS", value_name = "N")]
     pub search_threads: Option<usize>,
 
-    /// Weight of searches against --ingest-share, where both want the processors [default: 1]
+    /// Weight of searches and of reads, each, against --ingest-share, where both want processors
+    /// [default: 1]
     #[arg(long, env = "ANNULUS_SEARCH_SHARE", value_name = "N")]
     pub search_share: Option<u32>,
 
@@ -319,6 +338,7 @@ pub struct Resolved {
     pub resident_bytes: u64,
     pub max_frame_bytes: usize,
     pub max_requests: usize,
+    pub timeouts: Timeouts,
     pub index_vectors: Placement,
     pub index_dir: PathBuf,
     pub snapshots: SnapshotOptions,
@@ -372,6 +392,9 @@ impl Settings {
                 .or(other.in_memory_storage_size_mb),
             max_frame_mib: self.max_frame_mib.or(other.max_frame_mib),
             max_requests: self.max_requests.or(other.max_requests),
+            read_request_timeout: self.read_request_timeout.or(other.read_request_timeout),
+            range_request_timeout: self.range_request_timeout.or(other.range_request_timeout),
+            write_request_timeout: self.write_request_timeout.or(other.write_request_timeout),
             index_vectors: self.index_vectors.or(other.index_vectors),
             index_dir: self.index_dir.or(other.index_dir),
             snapshot_interval: self.snapshot_interval.or(other.snapshot_interval),
@@ -436,6 +459,11 @@ impl Settings {
                 self.max_frame_mib.unwrap_or(256) as usize,
             )? << 20,
             max_requests: at_least_one("max-requests", self.max_requests.unwrap_or(32_768))?,
+            timeouts: timeouts(
+                self.read_request_timeout,
+                self.range_request_timeout,
+                self.write_request_timeout,
+            )?,
             snapshots: snapshots(self.snapshot_interval)?,
             inline_searches_within: self
                 .inline_searches_us
@@ -515,6 +543,23 @@ fn durability(
         DurabilityName::Buffered => Durability::Buffered {
             sync_interval: Duration::from_millis(sync_interval_ms),
         },
+    })
+}
+
+/// The times that statements may take.
+///
+/// # Errors
+/// If one of them is out of the bounds of timeouts.
+fn timeouts(
+    read: Option<Span>,
+    range: Option<Span>,
+    write: Option<Span>,
+) -> Result<Timeouts, Failure> {
+    let default = Timeouts::default();
+    Ok(Timeouts {
+        read: bounded("read-request-timeout", read)?.or(default.read),
+        range: bounded("range-request-timeout", range)?.or(default.range),
+        write: bounded("write-request-timeout", write)?.or(default.write),
     })
 }
 
@@ -730,6 +775,31 @@ mod tests {
         }
         let default = Settings::default().resolve().unwrap();
         assert_eq!(default.datacenter, "datacenter1");
+    }
+
+    #[test]
+    fn statements_have_limits_of_time_that_can_be_set() {
+        let timeouts = |text: &str| {
+            let settings: Settings = toml::from_str(text).unwrap();
+            settings.resolve().map(|resolved| resolved.timeouts)
+        };
+        let seconds = |count| Some(Duration::from_secs(count));
+        let default = Timeouts {
+            read: seconds(5),
+            range: seconds(10),
+            write: seconds(2),
+        };
+        assert_eq!(timeouts("").unwrap(), default);
+        let range = timeouts("range-request-timeout = \"1m\"").unwrap();
+        assert_eq!(
+            range,
+            Timeouts {
+                range: seconds(60),
+                ..default
+            }
+        );
+        let error = timeouts("write-request-timeout = \"0s\"").unwrap_err();
+        assert!(error.to_string().contains("write-request-timeout"));
     }
 
     #[test]

@@ -93,6 +93,12 @@ impl List<'_> {
             resolved.max_frame_bytes >> 20
         );
         show!(self, max_requests, "integer", resolved.max_requests);
+        let timeouts = resolved.timeouts;
+        show!(self, read_request_timeout, "duration", span(timeouts.read));
+        let range = span(timeouts.range);
+        show!(self, range_request_timeout, "duration", range);
+        let write = span(timeouts.write);
+        show!(self, write_request_timeout, "duration", write);
         show!(self, internals, "boolean", resolved.internals);
         show!(self, log, "text", resolved.log);
         show!(self, log_format, "text", word(resolved.log_format));

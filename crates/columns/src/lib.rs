@@ -66,6 +66,7 @@ mod order;
 mod posting;
 mod strings;
 
+pub use ann::IdSet;
 pub use columns::Columns;
 pub use condition::Condition;
 pub use conjunction::Conjunction;

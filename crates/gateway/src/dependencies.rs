@@ -20,7 +20,7 @@ use std::sync::Arc;
 use cql::ast::{Statement, TableName};
 use cql::parser::{Changed, changed, parse_statement};
 
-use crate::catalog::{LoggedTable, Snapshot, VectorIndex};
+use crate::catalog::{DefinedIndex, LoggedTable, Snapshot};
 use crate::recognise::{Verb, may_order_by_ann};
 
 /// The facts that a prepared statement depends on.
@@ -47,7 +47,7 @@ struct KnownTable {
     /// The table as its writes are logged; `None` if they are not.
     logged: Option<Arc<LoggedTable>>,
     /// The table's usable indexes; `None` if the statement does not depend on them.
-    indexes: Option<Vec<Arc<VectorIndex>>>,
+    indexes: Option<Vec<Arc<DefinedIndex>>>,
 }
 
 impl Dependencies {
@@ -263,7 +263,7 @@ mod tests {
         let text = "SELECT name FROM films ORDER BY v ANN OF ? LIMIT 3";
         let indexes = fixtures::snapshot().all_indexes().to_vec();
         let films = || Arc::new(fixtures::table(&["id"], &[]));
-        let with = |indexes: &[Arc<VectorIndex>], tables: Vec<Arc<LoggedTable>>| {
+        let with = |indexes: &[Arc<DefinedIndex>], tables: Vec<Arc<LoggedTable>>| {
             Snapshot::new(tables, indexes.to_vec())
         };
         let all = || with(&indexes, vec![films()]);

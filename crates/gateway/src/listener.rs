@@ -1,20 +1,27 @@
-//! The listener: accepts connections of clients and limits their number.
+//! The listener: accepts connections of clients and limits their number. Those that the node has
+//! not let in give way to new ones.
 
+use std::pin::pin;
 use std::sync::Arc;
 
-use net::listener::Listener;
+use client_memory::FLOOR_BYTES;
+use net::listener::{Limits, Listener, Place};
 
 use crate::connection;
 use crate::shared::Shared;
 
 /// Accepts connections until the gateway stops.
 pub(crate) async fn accept(listener: Listener, shared: Arc<Shared>) {
-    let serve = |client, place| {
+    let serve = |client, place: Place| {
         let shared = shared.clone();
         let reactors = shared.options.reactors.clone();
         let tracked = shared.tasks.token();
         let served = reactors.serve(client, move |client| async move {
-            connection::serve(client, shared).await;
+            {
+                let guest = place.guest();
+                let serving = pin!(connection::serve(client, shared, guest.clone()));
+                guest.run(serving).await;
+            }
             drop((place, tracked));
         });
         if let Err(error) = served {
@@ -22,7 +29,11 @@ pub(crate) async fn accept(listener: Listener, shared: Arc<Shared>) {
         }
     };
     let stop = shared.stop.clone();
-    let connections_max = shared.options.connections_max;
-    let accepting = listener.accept_up_to(connections_max, stop, || (), serve);
+    let limits = Limits {
+        connections: shared.options.connections_max,
+        // They take half of the memory at most.
+        strangers: shared.options.memory.bytes_max() / 2 / FLOOR_BYTES,
+    };
+    let accepting = listener.accept_up_to(limits, stop, || (), serve);
     accepting.await;
 }

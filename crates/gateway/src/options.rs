@@ -66,7 +66,8 @@ pub struct GatewayOptions {
     /// The storage of the definitions of vector indexes. `None`: the gateway passes everything
     /// through and defines no index.
     pub catalog: Option<CatalogOptions>,
-    /// Client connections that are open at once; more are closed as they come.
+    /// Client connections that are open at once. Beyond it the longest silent one that the node has
+    /// not let in gives way, and if all are let in, more are closed as they come.
     pub connections_max: usize,
     /// Bytes of a request's body, compressed or not; larger requests are refused.
     pub frame_body_max: usize,

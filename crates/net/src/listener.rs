@@ -2,8 +2,9 @@
 //! failures.
 //!
 //! Every server of this house listens by this module. It owns the steps up to a connection that may
-//! be served. What the server does beyond its limit of connections differs: a CQL server refuses
-//! ([`Listener::accept_up_to`]), and an HTTP server makes room or waits ([`Listener::accept`]).
+//! be served. What the server does beyond its limit of connections differs: at a CQL server one
+//! that has not begun gives way, and if all have, the new one is refused
+//! ([`Listener::accept_up_to`]). An HTTP server makes room or waits ([`Listener::accept`]).
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,13 +13,18 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::sockets::prepare;
+use crate::strangers::{Guest, Strangers};
 
 /// The pause after a failed accept. Mostly there are no file descriptors left, and some connection
 /// has to end first.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The time that a connection has to give way, before another does, too.
+const ROOM_WITHIN: Duration = Duration::from_millis(100);
 
 /// The error of an address that could not be listened on.
 #[derive(Debug, thiserror::Error)]
@@ -37,9 +43,35 @@ pub struct Listener {
     address: SocketAddr,
 }
 
+/// The numbers of connections that a listener may have at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The most connections.
+    pub connections: usize,
+    /// The most of them that have not begun.
+    pub strangers: usize,
+}
+
 /// The place of a connection among those that a listener may have. It is free again when this value
 /// is dropped.
-pub type Place = OwnedSemaphorePermit;
+#[derive(Debug)]
+pub struct Place {
+    guest: Guest,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Place {
+    /// The connection that has the place.
+    pub fn guest(&self) -> &Guest {
+        &self.guest
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.guest.let_in();
+    }
+}
 
 impl Listener {
     /// Begins to listen. Clients can connect from now on, and are served once they are accepted.
@@ -64,9 +96,14 @@ impl Listener {
 
     /// The next connection. A failed accept is logged and tried again after a pause.
     pub async fn accept(&self) -> TcpStream {
+        self.accept_from().await.0
+    }
+
+    /// The next connection, and the address of its client.
+    async fn accept_from(&self) -> (TcpStream, SocketAddr) {
         loop {
             match self.socket.accept().await {
-                Ok((stream, _)) => return stream,
+                Ok(accepted) => return accepted,
                 Err(error) => {
                     tracing::warn!(%error, listener = %self.address, "cannot accept a connection");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -76,19 +113,26 @@ impl Listener {
     }
 
     /// Accepts connections until `stop`, with the options of [`prepare`], and gives each to `serve`
-    /// with its place. A connection beyond `connections_max` is closed, and `refused` is told.
+    /// with its place. At a limit a connection that has not begun gives way ([`Strangers`]). So
+    /// `serve` has to end one that is [sent away], and to tell when one is [let in]. If all have
+    /// begun, the new connection is closed, and `refused` is called.
+    ///
+    /// [sent away]: Guest::sent_away
+    /// [let in]: Guest::let_in
     pub async fn accept_up_to(
         self,
-        connections_max: usize,
+        limits: Limits,
         stop: CancellationToken,
         refused: impl Fn(),
         serve: impl Fn(TcpStream, Place),
     ) {
-        let places = Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS)));
+        let places = limits.connections.min(Semaphore::MAX_PERMITS);
+        let places = Arc::new(Semaphore::new(places));
+        let strangers = Strangers::new(limits.strangers.min(limits.connections));
         let accepting = async {
             loop {
-                let stream = self.accept().await;
-                let Ok(place) = places.clone().try_acquire_owned() else {
+                let (stream, client) = self.accept_from().await;
+                let Some(permit) = find_place(&places, &strangers).await else {
                     refused();
                     tracing::warn!(
                         listener = %self.address,
@@ -97,7 +141,14 @@ impl Listener {
                     continue;
                 };
                 match prepare(&stream) {
-                    Ok(()) => serve(stream, place),
+                    Ok(()) => {
+                        let guest = strangers.enter(client.ip());
+                        let place = Place {
+                            guest,
+                            _permit: permit,
+                        };
+                        serve(stream, place);
+                    }
                     Err(error) => {
                         tracing::debug!(%error, "a connection was gone before it was served");
                     }
@@ -105,6 +156,25 @@ impl Listener {
             }
         };
         stop.run_until_cancelled(accepting).await;
+    }
+}
+
+/// A place for one more connection, if need be that of a stranger. `None` if all have begun.
+async fn find_place(
+    places: &Arc<Semaphore>,
+    strangers: &Strangers,
+) -> Option<OwnedSemaphorePermit> {
+    loop {
+        if let Ok(permit) = places.clone().try_acquire_owned() {
+            return Some(permit);
+        }
+        if !strangers.make_room() {
+            return None;
+        }
+        let freed = timeout(ROOM_WITHIN, places.clone().acquire_owned());
+        if let Ok(Ok(permit)) = freed.await {
+            return Some(permit);
+        }
     }
 }
 
@@ -126,34 +196,83 @@ mod tests {
         assert!(error.to_string().starts_with(&expected), "{error}");
     }
 
-    #[tokio::test]
-    async fn connections_beyond_the_limit_are_closed_until_a_place_is_free() {
+    /// A listener that accepts.
+    struct Accepting {
+        address: SocketAddr,
+        served: mpsc::Receiver<(TcpStream, Place)>,
+        refusals: Arc<AtomicUsize>,
+        stop: CancellationToken,
+        task: tokio::task::JoinHandle<()>,
+    }
+
+    /// Accepts up to so many connections.
+    async fn accept_up_to(connections: usize) -> Accepting {
         let listener = Listener::bind("127.0.0.1:0".parse().unwrap());
         let listener = listener.await.unwrap();
         let address = listener.address();
-        let (sender, mut served) = mpsc::channel(4);
+        let (sender, served) = mpsc::channel(16);
         let refusals = Arc::new(AtomicUsize::new(0));
         let stop = CancellationToken::new();
-        let accepting = tokio::spawn({
+        let limits = Limits {
+            connections,
+            strangers: connections,
+        };
+        let task = tokio::spawn({
             let (refusals, stop) = (refusals.clone(), stop.clone());
             async move {
                 let refused = || {
                     refusals.fetch_add(1, Ordering::Relaxed);
                 };
                 let serve = |stream, place| sender.try_send((stream, place)).unwrap();
-                listener.accept_up_to(1, stop, refused, serve).await;
+                listener.accept_up_to(limits, stop, refused, serve).await;
             }
         });
-        let _first = TcpStream::connect(address).await.unwrap();
-        let one = served.recv().await.expect("it is served");
-        let mut second = TcpStream::connect(address).await.unwrap();
+        Accepting {
+            address,
+            served,
+            refusals,
+            stop,
+            task,
+        }
+    }
+
+    #[tokio::test]
+    async fn connections_beyond_the_limit_are_closed_until_a_place_is_free() {
+        let mut accepting = accept_up_to(1).await;
+        let _first = TcpStream::connect(accepting.address).await.unwrap();
+        let one = accepting.served.recv().await.expect("it is served");
+        one.1.guest().let_in();
+        let mut second = TcpStream::connect(accepting.address).await.unwrap();
         assert_eq!(second.read(&mut [0]).await.unwrap_or(0), 0, "it is closed");
-        assert_eq!(refusals.load(Ordering::Relaxed), 1);
+        assert_eq!(accepting.refusals.load(Ordering::Relaxed), 1);
         drop(one);
-        let _third = TcpStream::connect(address).await.unwrap();
-        let _second = served.recv().await.expect("it is served");
-        stop.cancel();
-        accepting.await.unwrap();
-        assert!(TcpStream::connect(address).await.is_err());
+        let _third = TcpStream::connect(accepting.address).await.unwrap();
+        let _second = accepting.served.recv().await.expect("it is served");
+        accepting.stop.cancel();
+        accepting.task.await.unwrap();
+        assert!(TcpStream::connect(accepting.address).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn at_the_limit_the_longest_silent_gives_its_place_to_the_new_one() {
+        let mut accepting = accept_up_to(3).await;
+        let mut open = Vec::new();
+        let mut clients = Vec::new();
+        for _ in 0..3 {
+            clients.push(TcpStream::connect(accepting.address).await.unwrap());
+            open.push(accepting.served.recv().await.expect("it is served"));
+        }
+        open[0].1.guest().let_in();
+        for _ in 0..10 {
+            clients.push(TcpStream::connect(accepting.address).await.unwrap());
+            open[1].1.guest().sent_away().await;
+            drop(open.remove(1));
+            open.push(accepting.served.recv().await.expect("it is served"));
+        }
+        assert_eq!(accepting.refusals.load(Ordering::Relaxed), 0);
+        let first = timeout(Duration::ZERO, open[0].1.guest().sent_away());
+        assert!(first.await.is_err(), "it was let in");
+        accepting.stop.cancel();
+        accepting.task.await.unwrap();
     }
 }

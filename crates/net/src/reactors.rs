@@ -3,7 +3,7 @@
 //! A runtime of many threads lets whichever is idle go on with any task. For that its threads wake
 //! each other: one that finds work wakes another to look for more. A gateway's request is some tens
 //! of microseconds of work between two sockets, and waking and falling asleep again cost as much
-//! (docs/benchmarks/gateway-threads.md has the figures). Here a connection stays with one thread,
+//! (docs/benchmarks/gateway.md has the figures). Here a connection stays with one thread,
 //! with all that its requests ask for, and no other thread is woken for it. Envoy, nginx and
 //! Seastar share work in this way, too.
 //!

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use cql::error::CqlError;
+use cql::error::{CqlError, ErrorKind};
 
 use crate::access::LoggedIn;
 use crate::access::login::Credentials;
@@ -60,7 +60,15 @@ pub(crate) async fn log_in(
     };
     match begun {
         Ok(begun) if begun.is_checked() => {
-            let logged = async move { told.of_checked(begun.end().await).await };
+            let logged = async move {
+                match begun.end().await {
+                    // It gave way to others before its check.
+                    Err(error) if error.kind == ErrorKind::Overloaded => {
+                        told.of_unchecked(Err(error)).await
+                    }
+                    ended => told.of_checked(ended).await,
+                }
+            };
             let ended = tokio::spawn(logged).await;
             ended.unwrap_or_else(|error| {
                 Err(CqlError::server(format!("a login ended early: {error}")))
@@ -108,7 +116,6 @@ impl Told {
 mod tests {
     use std::path::Path;
 
-    use cql::error::ErrorKind;
     use cql::secret::Secret;
     use futures::FutureExt as _;
     use schema::{Catalog, Role};
@@ -138,6 +145,7 @@ mod tests {
             system: SystemTables::new(),
             stores: store_api::Stores::disabled(),
             access: Access::by_login(),
+            timeouts: Default::default(),
         })
     }
 

@@ -5,6 +5,7 @@ use store_api::Stores;
 
 use crate::access::Access;
 use crate::system::SystemTables;
+use crate::timeouts::Timeouts;
 
 /// The data and services that statements use.
 pub struct Database {
@@ -17,4 +18,6 @@ pub struct Database {
     pub stores: Stores,
     /// The logins of clients, and the rights of roles.
     pub access: Access,
+    /// The times that statements of clients may take.
+    pub timeouts: Timeouts,
 }

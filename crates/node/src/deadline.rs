@@ -1,7 +1,8 @@
 //! The deadline of a statement with `USING TIMEOUT`.
 //!
 //! As in ScyllaDB a statement that takes longer fails with a timeout. A write that was handed over
-//! by then may be carried out all the same.
+//! by then may be carried out all the same. Without the clause the limits of [`crate::Timeouts`]
+//! count, for a page of rows or for the wait of a write until it begins.
 
 use std::time::Duration;
 

@@ -31,6 +31,7 @@ pub fn storage_error(error: StorageError) -> CqlError {
         | StorageError::NewerFormat(_)
         | StorageError::Corrupt(_)
         | StorageError::Io(_)
+        | StorageError::Late
         | StorageError::Closed => CqlError::server(error.to_string()),
     }
 }

@@ -25,6 +25,7 @@ pub mod modify;
 pub mod node;
 mod parameters;
 mod prepared_texts;
+mod presence;
 pub mod query;
 pub mod resolve;
 pub mod roles;
@@ -33,6 +34,7 @@ pub mod select;
 pub mod server;
 pub mod slices;
 pub mod system;
+mod timeouts;
 mod unsupported;
 
 #[cfg(test)]
@@ -44,3 +46,4 @@ pub use net::listener::BindError;
 pub use node::Node;
 pub use server::{ConnectionOptions, ListenerOptions, NodeOptions};
 pub use system::DATA_CENTER;
+pub use timeouts::Timeouts;

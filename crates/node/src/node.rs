@@ -47,6 +47,7 @@ impl Node {
                 true => Access::by_login(),
                 false => Access::default(),
             },
+            timeouts: options.timeouts,
         });
         let prepared_bytes_max = options.prepared_bytes_max;
         let service = Statements::new(database, prepared_bytes_max, options.audit);

@@ -7,6 +7,7 @@ use client_memory::Account;
 pub use cql::wire::{BoundValue, Consistency};
 
 use crate::access::Actor;
+pub use crate::presence::Presence;
 
 /// The values and settings of one execution.
 #[derive(Clone, Debug, Default)]
@@ -33,4 +34,6 @@ pub struct Parameters {
     pub memory: Account,
     /// The role behind the statement.
     pub actor: Actor,
+    /// Whether the client is still connected.
+    pub presence: Presence,
 }

@@ -12,7 +12,7 @@ pub use crate::answer::{
     Answer, ChangedObject, ColumnSpec, Outcome, Rows, SchemaChange, SchemaChangeKind,
 };
 pub use crate::database::Database;
-pub use crate::parameters::{BoundValue, Parameters};
+pub use crate::parameters::{BoundValue, Parameters, Presence};
 use crate::{describe, modify, resolve, roles, schema, select, unsupported};
 
 /// A statement resolved against the catalog. A plan is valid for one version of the catalog. When

@@ -7,8 +7,8 @@ use schema::Index;
 use uuid::Uuid;
 use value::timeuuid;
 
-/// An index on a vector column, as far as the choice depends on it.
-pub trait VectorIndex {
+/// The definition of an index, as far as the choice depends on it.
+pub trait IndexDefinition {
     /// The version, a timeuuid: the newer of two indexes has the later one.
     fn version(&self) -> Uuid;
 
@@ -25,7 +25,7 @@ pub trait VectorIndex {
     }
 }
 
-impl VectorIndex for Index {
+impl IndexDefinition for Index {
     fn version(&self) -> Uuid {
         self.version
     }
@@ -42,7 +42,7 @@ impl VectorIndex for Index {
 /// The index that serves a query, of those on its column: the newest that keeps all columns of
 /// WHERE and whose own key, if it has one, WHERE names; failing these the newest that has no key of
 /// its own. `is_kept` tells whether an index keeps the values of a column.
-pub fn serving<'i, I: VectorIndex + 'i>(
+pub fn serving<'i, I: IndexDefinition + 'i>(
     indexes: impl Iterator<Item = &'i Arc<I>> + Clone,
     select: &Select,
     is_kept: impl Fn(&I, &str) -> bool,
@@ -68,7 +68,7 @@ pub fn serving<'i, I: VectorIndex + 'i>(
 }
 
 /// The newest of the indexes, by their versions. It was made to replace the others.
-fn newest<'i, I: VectorIndex + 'i>(
+fn newest<'i, I: IndexDefinition + 'i>(
     indexes: impl Iterator<Item = &'i Arc<I>>,
 ) -> Option<&'i Arc<I>> {
     indexes.max_by_key(|index| {

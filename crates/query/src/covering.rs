@@ -7,7 +7,7 @@ use index::target::is_scalar;
 use schema::{Column, ColumnKind};
 use value::CqlType;
 
-use crate::VectorIndex;
+use crate::IndexDefinition;
 use crate::condition::{Condition, is_key_column};
 
 /// Whether a query asks no more than one replica, so that an index may answer in its place.
@@ -24,7 +24,7 @@ pub fn asks_one_replica(consistency: Consistency) -> bool {
 /// index of their own are not either: while it is built anew with such a column, the present one
 /// answers without it, and the rows are checked.
 pub fn covered(
-    index: &impl VectorIndex,
+    index: &impl IndexDefinition,
     candidates: &Candidates,
     conditions: &[Condition],
     read: &[Column],

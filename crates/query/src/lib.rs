@@ -58,7 +58,7 @@ pub mod user_types;
 pub mod values;
 
 pub use ann_options::AnnOptions;
-pub use choice::{VectorIndex, serving};
+pub use choice::{IndexDefinition, serving};
 pub use columns_id::columns_id;
 pub use covering::{asks_one_replica, covered};
 pub use nearest::Nearest;

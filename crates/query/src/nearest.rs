@@ -29,6 +29,11 @@ impl<T> Nearest<T> {
         }
     }
 
+    /// The items that are in memory, in no order.
+    pub fn items_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.scored.iter_mut().map(|(_, _, item)| item)
+    }
+
     fn cut(&mut self) {
         self.scored
             .sort_unstable_by(|a, b| by_score(a.0, b.0).then(a.1.cmp(&b.1)));

@@ -9,8 +9,8 @@ use value::split_elements;
 use crate::bind::{Bound, PreparedTerm, StatementClock};
 use crate::relation::{Relation, RelationKind, Test, TupleList, TupleTerm, TupleTest};
 
-/// The most partitions, and the most slices of a partition, that a query may name: it holds a key
-/// for each of them in memory. INs on several columns multiply.
+/// The most partitions, and the most slices of all partitions together, that a query may name: it
+/// reads each of them by its key. INs on several columns multiply.
 const COMBINATIONS_MAX: usize = 10_000;
 
 /// The inputs of an execution that terms are evaluated with.
@@ -193,18 +193,27 @@ fn tuple_fields(bytes: &Bytes, columns: &[Column]) -> Result<Vec<Bytes>, CqlErro
     Ok(fields)
 }
 
-fn multiply(
-    prefixes: &mut Vec<Vec<Bytes>>,
-    alternatives: &[Vec<Bytes>],
-    what: &str,
-) -> Result<(), CqlError> {
-    let combinations = prefixes.len().saturating_mul(alternatives.len());
+/// Checks the number of combinations that the INs of a query make, before they are made. `what` is
+/// the word for them.
+///
+/// # Errors
+/// If there are too many.
+pub fn check_combinations(combinations: usize, what: &str) -> Result<(), CqlError> {
     if combinations > COMBINATIONS_MAX {
         return Err(CqlError::invalid(format!(
             "The IN restrictions name {combinations} {what}, which is more than the {COMBINATIONS_MAX} allowed; \
              ask for fewer in one query"
         )));
     }
+    Ok(())
+}
+
+fn multiply(
+    prefixes: &mut Vec<Vec<Bytes>>,
+    alternatives: &[Vec<Bytes>],
+    what: &str,
+) -> Result<(), CqlError> {
+    check_combinations(prefixes.len().saturating_mul(alternatives.len()), what)?;
     *prefixes = prefixes
         .iter()
         .flat_map(|prefix| {

@@ -147,6 +147,9 @@ pub enum StorageError {
     /// A file can't be read or made.
     #[error("{0}")]
     Io(String),
+    /// The write did not begin within its limit of time, and is not carried out.
+    #[error("the write has waited for too long, and was not carried out")]
+    Late,
     /// The storage is shutting down.
     #[error("storage is closed")]
     Closed,

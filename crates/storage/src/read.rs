@@ -143,6 +143,17 @@ pub struct Row {
     pub position: Position,
 }
 
+/// The outcome of a step of a read.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// A live row.
+    Row(Row),
+    /// A record comes next that is longer than the step may decode.
+    Large,
+    /// There is no row, or no further one.
+    Nothing,
+}
+
 /// The live value of a column in a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
@@ -182,6 +193,103 @@ impl Row {
     pub fn static_cell(&self, column: ColumnId) -> Option<&Cell> {
         find(&self.partition.static_cells, column)
     }
+
+    /// Drops the cells of all columns but the wanted ones.
+    pub fn retain_cells(&mut self, is_wanted: impl Fn(ColumnId) -> bool) {
+        self.cells.retain(|(column, _)| is_wanted(*column));
+        let statics = &self.partition.static_cells;
+        if !statics.iter().all(|(column, _)| is_wanted(*column)) {
+            let statics = statics.iter().filter(|(column, _)| is_wanted(*column));
+            self.partition = Arc::new(Partition {
+                token: self.partition.token,
+                key: self.partition.key.clone(),
+                static_cells: statics.cloned().collect(),
+            });
+        }
+    }
+
+    /// Bytes of memory that the row takes about, with those of its partition.
+    pub fn memory_bytes(&self) -> usize {
+        let of_cells = |cells: &[(ColumnId, Cell)]| -> usize {
+            cells.iter().map(|(_, cell)| cell.memory_bytes()).sum()
+        };
+        let keys = self.partition.key.iter();
+        let keys = keys.chain(self.clustering.iter().flatten());
+        let keys: usize = keys.map(|value| value.len() + size_of::<Bytes>()).sum();
+        size_of::<Row>()
+            + size_of::<Partition>()
+            + self.position.0.len()
+            + keys
+            + of_cells(&self.cells)
+            + of_cells(&self.partition.static_cells)
+    }
+
+    /// Copies the row's bytes. Those that a read returns are parts of blocks of the disk, which may
+    /// be much larger and stay in memory for as long as one of their parts is held.
+    pub fn detach(&mut self) {
+        let keys = |values: &[Bytes]| -> Vec<Bytes> { values.iter().map(copied).collect() };
+        let cells = |cells: &[(ColumnId, Cell)]| -> Vec<(ColumnId, Cell)> {
+            let cells = cells.iter();
+            cells
+                .map(|(column, cell)| (*column, cell.copied()))
+                .collect()
+        };
+        self.partition = Arc::new(Partition {
+            token: self.partition.token,
+            key: keys(&self.partition.key),
+            static_cells: cells(&self.partition.static_cells),
+        });
+        self.clustering = self.clustering.as_deref().map(keys);
+        self.cells = cells(&self.cells);
+        self.position = self.position.copied();
+    }
+}
+
+impl Position {
+    /// A copy in memory of its own. The position of a row that was read is part of a block of the
+    /// disk.
+    #[must_use]
+    pub fn copied(&self) -> Position {
+        Position(copied(&self.0))
+    }
+}
+
+impl Cell {
+    fn memory_bytes(&self) -> usize {
+        match self {
+            Cell::Simple(cell) => size_of::<(ColumnId, Cell)>() + cell.value.len(),
+            Cell::Elements(elements) => {
+                let each = size_of::<(Bytes, LiveCell)>();
+                let elements = elements.iter();
+                let elements = elements.map(|(path, cell)| each + path.len() + cell.value.len());
+                size_of::<(ColumnId, Cell)>() + elements.sum::<usize>()
+            }
+        }
+    }
+
+    fn copied(&self) -> Cell {
+        match self {
+            Cell::Simple(cell) => Cell::Simple(cell.copied()),
+            Cell::Elements(elements) => {
+                let elements = elements.iter();
+                let elements = elements.map(|(path, cell)| (copied(path), cell.copied()));
+                Cell::Elements(elements.collect())
+            }
+        }
+    }
+}
+
+impl LiveCell {
+    fn copied(&self) -> LiveCell {
+        LiveCell {
+            value: copied(&self.value),
+            ..*self
+        }
+    }
+}
+
+fn copied(bytes: &Bytes) -> Bytes {
+    Bytes::copy_from_slice(bytes)
 }
 
 fn find(cells: &[(ColumnId, Cell)], column: ColumnId) -> Option<&Cell> {

@@ -18,7 +18,8 @@ use uuid::Uuid;
 use crate::cdc::{LogEnd, LogSettled};
 use crate::clock::{Clock, ServerClock, SystemClock};
 use crate::commit::{
-    self, Bounds, Committer, Edited, Mended, Mending, Request, SchemaChange, Unfinished,
+    self, Beginning, Bounds, Committer, Edited, Mended, Mending, PendingWrite, Request,
+    SchemaChange, Unfinished,
 };
 use crate::engine::{Directory, Engine, EngineOptions, Examiners, SpaceId, SpaceOptions};
 use crate::forget::Forgetting;
@@ -333,6 +334,36 @@ impl Storage {
         write: Write,
         told_s: Option<i64>,
     ) -> Result<WriteOutcome, StorageError> {
+        self.carry_out(write, told_s, None).await
+    }
+
+    /// As [`Storage::write_at`], with a limit of the time until the committer begins. A write that
+    /// has not begun by then fails with [`StorageError::Late`] and is not carried out. One that has
+    /// begun is answered when it is done.
+    ///
+    /// Needs a runtime with a timer.
+    pub async fn write_within(
+        &self,
+        limit: Duration,
+        write: Write,
+        told_s: Option<i64>,
+    ) -> Result<WriteOutcome, StorageError> {
+        let beginning = Beginning::default();
+        // In an allocation of its own, as requests with such writes hold it for long.
+        let mut carried_out = Box::pin(self.carry_out(write, told_s, Some(beginning.clone())));
+        match tokio::time::timeout(limit, &mut carried_out).await {
+            Ok(outcome) => outcome,
+            Err(_) if beginning.give_up() => Err(StorageError::Late),
+            Err(_) => carried_out.await,
+        }
+    }
+
+    async fn carry_out(
+        &self,
+        write: Write,
+        told_s: Option<i64>,
+        beginning: Option<Beginning>,
+    ) -> Result<WriteOutcome, StorageError> {
         let bytes = write.size();
         let max = self.inner.max_write_bytes;
         if bytes > max {
@@ -350,14 +381,14 @@ impl Storage {
             .await
             .map_err(|_| StorageError::Closed)?;
         let (reply, answer) = oneshot::channel();
-        self.ask(Request::Write {
+        let write = PendingWrite {
             write,
             told_s,
-            bytes,
+            beginning,
             reply,
             permit,
-        })
-        .await?;
+        };
+        self.ask(Request::Write { write, bytes }).await?;
         answer.await.unwrap_or(Err(StorageError::Closed))
     }
 

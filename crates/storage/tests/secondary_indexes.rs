@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use schema::{IndexedPart, SecondaryIndex, Table};
 use storage::mutation::Change;
-use storage::read::{IndexRequest, IndexedValues};
+use storage::read::{IndexRequest, IndexedValues, Next};
 use storage::{Storage, StorageError};
 use support::*;
 use uuid::Uuid;
@@ -131,8 +131,12 @@ fn a_build_goes_on_after_a_restart_and_takes_in_what_is_written_meanwhile() {
         from: None,
     };
     let position = view.positions(&request).unwrap().next().unwrap().unwrap();
-    let row = view.row_at(&position).unwrap().0.unwrap();
+    let (next, _) = view.row_at(&position, usize::MAX).unwrap();
+    let Next::Row(row) = next else {
+        panic!("{next:?}");
+    };
     assert_eq!(shown(&row), (0, Some(13), Some("new".to_owned())));
+    assert_eq!(view.row_at(&position, 3).unwrap(), (Next::Large, 0));
 }
 
 #[test]

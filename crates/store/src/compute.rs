@@ -3,7 +3,7 @@
 //!
 //! Handing a search over to another thread and its answer back costs two wake-ups. On a busy server
 //! that is about a fifth of the processor time of a search of 20,000 x 1,536 for ten rows
-//! (docs/benchmarks/serving-profile.md). So a search for few rows is computed on the thread that
+//! (docs/benchmarks/serving.md). So a search for few rows is computed on the thread that
 //! took it in, as long as recent searches took no longer than [`INLINE_WITHIN`]; sockets wait for
 //! no more than that. If a large limit, a disk or a scan makes searches slow, they go to threads of
 //! their own again.

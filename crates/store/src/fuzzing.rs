@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use columns::IdSet;
 use store_api::types::AnnRequest;
 use value::CqlType;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
@@ -80,7 +81,7 @@ pub fn rows(bytes: &[u8]) {
 }
 
 fn read_rows(path: &Path, schema: &KeySchema) {
-    let mut held = ann::IdSet::default();
+    let mut held = IdSet::default();
     HELD_IDS.for_each(|id| {
         held.insert(id);
     });

@@ -74,6 +74,76 @@ pub struct FilterColumn {
     pub is_static: bool,
 }
 
+/// The options of an index in effect, by the class of its structure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StructureOptions {
+    /// An index on vectors.
+    Vector(VectorOptions),
+    /// An index on the exact tokens of texts, which has no options.
+    #[cfg(test)]
+    Tokens,
+}
+
+/// The class of an index's structure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StructureClass {
+    /// Vectors.
+    Vector,
+    /// Exact tokens of texts.
+    #[cfg(test)]
+    Tokens,
+}
+
+impl StructureOptions {
+    /// The class of the structure.
+    pub fn class(&self) -> StructureClass {
+        match self {
+            StructureOptions::Vector(_) => StructureClass::Vector,
+            #[cfg(test)]
+            StructureOptions::Tokens => StructureClass::Tokens,
+        }
+    }
+
+    /// The type of the indexed column's values, as an answer returns them.
+    pub fn column_type(&self) -> CqlType {
+        match self {
+            StructureOptions::Vector(options) => CqlType::Vector {
+                element: Box::new(CqlType::Float),
+                dimensions: u16::try_from(options.dimensions).unwrap_or(u16::MAX),
+            },
+            #[cfg(test)]
+            StructureOptions::Tokens => CqlType::Text,
+        }
+    }
+
+    /// The options in the HTTP API.
+    fn told(&self) -> IndexOptions {
+        match self {
+            StructureOptions::Vector(options) => IndexOptions::Vector {
+                dimensions: options.dimensions,
+                maximum_node_connections: options.maximum_node_connections,
+                construction_beam_width: options.construction_beam_width,
+                search_beam_width: options.search_beam_width_told(),
+                similarity_function: options.similarity,
+                quantization: options.quantization,
+            },
+            #[cfg(test)]
+            StructureOptions::Tokens => unreachable!("no request describes an index of tokens"),
+        }
+    }
+}
+
+#[cfg(test)]
+impl StructureOptions {
+    /// The options of an index on vectors.
+    pub fn vector(&mut self) -> &mut VectorOptions {
+        match self {
+            StructureOptions::Vector(options) => options,
+            StructureOptions::Tokens => panic!("an index on tokens"),
+        }
+    }
+}
+
 /// The identity of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexIdentity {
@@ -93,7 +163,7 @@ pub struct IndexIdentity {
     /// key, then those by which the user wants to filter, each in the user's order.
     pub filter_columns: Vec<FilterColumn>,
     /// The options in effect.
-    pub options: VectorOptions,
+    pub options: StructureOptions,
     /// The version that each CREATE INDEX makes anew.
     pub version: Option<Uuid>,
     /// The table's primary key.
@@ -156,13 +226,6 @@ impl IndexIdentity {
 
     /// The options of the index in the HTTP API.
     pub fn options_told(&self) -> IndexOptions {
-        IndexOptions::Vector {
-            dimensions: self.options.dimensions,
-            maximum_node_connections: self.options.maximum_node_connections,
-            construction_beam_width: self.options.construction_beam_width,
-            search_beam_width: self.options.search_beam_width_told(),
-            similarity_function: self.options.similarity,
-            quantization: self.options.quantization,
-        }
+        self.options.told()
     }
 }

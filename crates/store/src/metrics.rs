@@ -32,14 +32,22 @@ const PLAN: &[&str] = &["keyspace", "index_name", "plan"];
 const K: &[&str] = &["keyspace", "index_name", "k"];
 const READER: &[&str] = &["keyspace", "index_name", "reader"];
 
-/// The parts of an index that have to stay in memory: the values of the label `component`.
+/// The parts of an index that have to stay in memory: the values of the label `component`. The last
+/// three are of all indexes, the others of the structure.
 const MEMORY_COMPONENTS: [&str; 7] = [
+    // The codes of vectors, and the links between them.
     "graph",
+    // The table of the ids in the structure.
     "ids",
+    // Full vectors that are kept in memory.
     "vectors",
+    // Working memory of searches and changes.
     "workspaces",
+    // Changes that searches see and the structure does not have yet.
     "fresh",
+    // The rows' primary keys.
     "keys",
+    // The data that decides which reading of a row stands.
     "rows",
 ];
 
@@ -137,25 +145,25 @@ pub struct IndexMetrics {
     pub snapshots: SnapshotMetrics,
 }
 
-/// The bytes that an index takes. All of them but `mapped` have to stay in memory.
+/// The bytes that an index takes.
 #[derive(Clone)]
 pub struct MemoryMetrics {
-    /// The codes of vectors, and the links between them.
-    pub graph: IntGauge,
-    /// The table of the ids in the index.
-    pub ids: IntGauge,
-    /// Full vectors that are kept in memory.
-    pub vectors: IntGauge,
-    /// Working memory of searches and changes.
-    pub workspaces: IntGauge,
-    /// Changes that searches see and the graph does not have yet.
-    pub fresh: IntGauge,
-    /// The rows' primary keys.
-    pub keys: IntGauge,
-    /// The data that decides which reading of a row stands.
-    pub rows: IntGauge,
+    /// The bytes that have to stay in memory, in the order of the components.
+    pinned: [IntGauge; MEMORY_COMPONENTS.len()],
     /// Full vectors in a mapped file, whose pages the system may take back.
     pub mapped: IntGauge,
+}
+
+impl MemoryMetrics {
+    /// Sets the bytes of one of the components that have to stay in memory.
+    pub fn set(&self, component: &str, bytes: usize) {
+        let mut gauges = MEMORY_COMPONENTS.iter().zip(&self.pinned);
+        let gauge = gauges.find(|(name, _)| **name == component);
+        debug_assert!(gauge.is_some(), "{component} is no component");
+        if let Some((_, gauge)) = gauge {
+            gauge.set(bytes as i64);
+        }
+    }
 }
 
 /// The recall of an index for one number of rows.
@@ -398,7 +406,6 @@ impl Metrics {
             self.index_memory
                 .with_label_values(&[labels[0], labels[1], component])
         };
-        let [graph, ids, vectors, workspaces, fresh, keys, rows] = MEMORY_COMPONENTS.map(memory);
         let searches = SearchPlan::ALL.map(|plan| {
             self.searches
                 .with_label_values(&[labels[0], labels[1], plan.name()])
@@ -417,13 +424,7 @@ impl Metrics {
             short: self.searches_short.with_label_values(&labels),
             size: self.index_size.with_label_values(&labels),
             memory: MemoryMetrics {
-                graph,
-                ids,
-                vectors,
-                workspaces,
-                fresh,
-                keys,
-                rows,
+                pinned: MEMORY_COMPONENTS.map(memory),
                 mapped: self.index_mapped.with_label_values(&labels),
             },
             inserted: modified("insert"),

@@ -3,12 +3,17 @@
 //!
 //! Scans, re-reads and the state of rows ([`crate::items`]) hand these values on without a look at
 //! them. Only the column, which decodes a value, and the index, which takes it in, know its form.
+//! A structure of another class adds its form and its value here, beside those of vectors.
+
+mod vector;
 
 use bytes::Bytes;
 use index::Metric;
 use value::CqlType;
+use xxhash_rust::xxh3::Xxh3;
 
-use crate::identity::IndexIdentity;
+use crate::identity::{IndexIdentity, StructureOptions};
+pub use vector::first_not_finite;
 
 /// About the bytes of a value that is filtered by.
 const FILTER_BYTES: usize = 16;
@@ -18,6 +23,9 @@ const FILTER_BYTES: usize = 16;
 pub enum Observed {
     /// A vector, with as many finite elements as the index has dimensions.
     Vector(Vec<f32>),
+    /// A text.
+    #[cfg(test)]
+    Text(String),
 }
 
 /// The form of the values of a column.
@@ -30,6 +38,9 @@ pub enum Form {
         /// The metric, which bounds the lengths of vectors.
         metric: Metric,
     },
+    /// Texts.
+    #[cfg(test)]
+    Text,
     /// Values to filter by.
     Filter(CqlType),
 }
@@ -134,12 +145,46 @@ pub enum Unusable {
     },
 }
 
+impl Observed {
+    /// About the bytes that an index takes for the value, whose structure may keep it in memory.
+    pub fn index_bytes(&self) -> u64 {
+        match self {
+            Observed::Vector(vector) => 2 * size_of_val(vector.as_slice()) as u64,
+            #[cfg(test)]
+            Observed::Text(text) => 2 * text.len() as u64,
+        }
+    }
+
+    /// Adds the value to a hash.
+    pub fn add_to_hash(&self, state: &mut Xxh3) {
+        match self {
+            Observed::Vector(vector) => vector::add_to_hash(vector, state),
+            #[cfg(test)]
+            Observed::Text(text) => state.update(text.as_bytes()),
+        }
+    }
+}
+
 impl Form {
+    /// The form of the values that an index of these options takes in.
+    fn of(options: &StructureOptions) -> Form {
+        match options {
+            StructureOptions::Vector(options) => Form::Vector {
+                dimensions: options.dimensions,
+                metric: options.similarity,
+            },
+            #[cfg(test)]
+            StructureOptions::Tokens => Form::Text,
+        }
+    }
+
     /// The bytes of a value as the database serialises it, or about as many.
     pub fn value_bytes(&self) -> usize {
         match self {
             Form::Vector { dimensions, .. } => dimensions * size_of::<f32>(),
             Form::Filter(_) => FILTER_BYTES,
+            #[cfg(test)]
+            Form::Text => FILTER_BYTES,
         }
     }
 
@@ -147,6 +192,8 @@ impl Form {
     pub fn is_multi_cell(&self) -> bool {
         match self {
             Form::Vector { .. } => false,
+            #[cfg(test)]
+            Form::Text => false,
             Form::Filter(cql_type) => cql_type.is_multi_cell(),
         }
     }
@@ -158,48 +205,51 @@ impl Form {
             written_us,
             expires_s,
         } = cell;
-        match self {
+        let observed = match self {
             Form::Vector { metric, .. } => {
-                match decode_vector(*metric, self.value_bytes(), value) {
-                    Ok(vector) => ColumnCell::Value(Cell {
-                        value: Observed::Vector(vector),
-                        filters: Vec::new(),
-                        written_us,
-                        expires_s,
-                        filters_change_s: None,
-                    }),
-                    Err(unusable) => ColumnCell::Unusable(unusable),
-                }
+                let vector = vector::decode(*metric, self.value_bytes(), value);
+                vector.map(Observed::Vector)
             }
-            Form::Filter(_) => ColumnCell::Filter {
-                value: Bytes::copy_from_slice(value),
+            #[cfg(test)]
+            Form::Text => Ok(Observed::Text(String::from_utf8_lossy(value).into_owned())),
+            Form::Filter(_) => {
+                return ColumnCell::Filter {
+                    value: Bytes::copy_from_slice(value),
+                    expires_s,
+                };
+            }
+        };
+        match observed {
+            Ok(value) => ColumnCell::Value(Cell {
+                value,
+                filters: Vec::new(),
+                written_us,
                 expires_s,
-            },
+                filters_change_s: None,
+            }),
+            Err(unusable) => ColumnCell::Unusable(unusable),
         }
     }
 }
 
 impl ObservedColumn {
-    /// The columns that an index observes: that of its vectors, and its filter columns.
+    /// The columns that an index observes: the one that it is on, and its filter columns.
     pub fn all_of(index: &IndexIdentity) -> Vec<ObservedColumn> {
-        let vectors = ObservedColumn {
+        let indexed = ObservedColumn {
             name: index.column.clone(),
-            form: Form::Vector {
-                dimensions: index.options.dimensions,
-                metric: index.options.similarity,
-            },
+            form: Form::of(&index.options),
         };
         let filters = index.filter_columns.iter().map(|column| ObservedColumn {
             name: column.name.clone(),
             form: Form::Filter(column.cql_type.clone()),
         });
-        std::iter::once(vectors).chain(filters).collect()
+        std::iter::once(indexed).chain(filters).collect()
     }
 }
 
 impl ReadCell {
-    /// Joins the content of an index's columns, of which the first has the vector. Each of the next
-    /// `required` ones must have a value, or there is nothing to index.
+    /// Joins the content of an index's columns, of which the first is the indexed one. Each of the
+    /// next `required` ones must have a value, or there is nothing to index.
     pub fn joined(mut columns: impl Iterator<Item = ColumnCell>, required: usize) -> ReadCell {
         let mut cell = match columns.next() {
             Some(ColumnCell::Value(cell)) => cell,
@@ -221,29 +271,6 @@ impl ReadCell {
         }
         ReadCell::Value(cell)
     }
-}
-
-fn decode_vector(
-    metric: Metric,
-    expected_bytes: usize,
-    bytes: &[u8],
-) -> Result<Vec<f32>, Unusable> {
-    if bytes.len() != expected_bytes {
-        return Err(Unusable::Length {
-            expected_bytes,
-            actual_bytes: bytes.len(),
-        });
-    }
-    let (elements, _) = bytes.as_chunks();
-    let vector: Vec<f32> = elements
-        .iter()
-        .map(|element| f32::from_be_bytes(*element))
-        .collect();
-    if let Some(position) = ann::first_not_finite(&vector) {
-        return Err(Unusable::NotFinite { position });
-    }
-    let checked = metric.check_length(vector.iter().copied());
-    checked.map_err(|_| Unusable::TooLong).map(|()| vector)
 }
 
 #[cfg(test)]

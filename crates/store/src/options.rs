@@ -18,7 +18,6 @@ use turns::Turns;
 
 use crate::compute::INLINE_WITHIN;
 
-pub use ann::Placement;
 pub use database::{Credentials, DatabaseOptions, Preferred};
 pub use listener::{ListenerOptions, UnknownKeys};
 pub use repair::{RepairOptions, RepairSchedule};
@@ -142,8 +141,18 @@ pub enum WhenShort {
     Error,
 }
 
-/// The place of full vectors, from which answers are measured. The graphs of indexes, with compact
-/// codes of the vectors, are in memory in any case.
+/// The place of full vectors, from which answers are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// Nameless files that are mapped into memory. Their pages stay in memory while there is room,
+    /// and the system may take them back at any time.
+    File,
+    /// Memory that the system can only swap out.
+    Memory,
+}
+
+/// The place of indexes. The graphs of vectors, with compact codes of these, are in memory in any
+/// case.
 #[derive(Clone, Debug)]
 pub struct IndexesOptions {
     /// The directory for the files of indexes, created if it is missing. Files in use have no

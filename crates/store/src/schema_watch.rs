@@ -173,7 +173,7 @@ impl SchemaWatch {
                     true => Beginning::Reconciled { rows },
                     false => Beginning::Resumed { rows, saved },
                 };
-                let index = IndexHandle::with(identity.clone(), opened.vectors, metrics);
+                let index = IndexHandle::with(identity.clone(), opened.content, metrics);
                 (index, beginning)
             }
             Opened::Nothing => {
@@ -432,7 +432,7 @@ mod tests {
             |index| index.truncated_ms = Some(1),
             |index| index.table.id = uuid::Uuid::from_u128(7),
             |index| index.version = None,
-            |index| index.options.search_beam_width = Some(65),
+            |index| index.options.vector().search_beam_width = Some(65),
             |index| index.range.end = 0,
         ];
         for edit in edits {

@@ -71,10 +71,10 @@ impl Tender {
         let before = self.index.tending.wakings();
         let mut pieces = 0;
         loop {
-            let vectors = self.index.vectors.clone();
+            let content = self.index.content.clone();
             let calls = self.compute.background(move || {
                 let calls = 0..CALLS_OF_A_PIECE;
-                calls.take_while(|_| vectors.tend()).count()
+                calls.take_while(|_| content.tend()).count()
             });
             let calls = calls.await?;
             *has_worked |= calls > 0;
@@ -107,8 +107,8 @@ mod tests {
     /// An index of so many vectors, whose codes are none of their own, with its task.
     fn start(turns: &Turns, vectors: u32) -> Arc<IndexHandle> {
         let mut identity = identity("idx");
-        identity.options.dimensions = 65;
-        identity.options.quantization = Quantization::Bf16;
+        identity.options.vector().dimensions = 65;
+        identity.options.vector().quantization = Quantization::Bf16;
         let metrics = Metrics::new().index(&identity.name);
         let index = Arc::new(IndexHandle::new(identity, &in_memory(), metrics).unwrap());
         let mut state = 1u64;
@@ -120,7 +120,7 @@ mod tests {
         };
         for id in 0..vectors {
             let vector: Vec<f32> = (0..65).map(|_| element()).collect();
-            insert(&index.vectors, id, &vector);
+            insert(&index.content, id, &vector);
         }
         let tender = Tender {
             index: index.clone(),
@@ -132,7 +132,7 @@ mod tests {
 
     fn remove(index: &IndexHandle, ids: std::ops::Range<u32>) {
         for id in ids {
-            let removed = index.vectors.change(id, Operation::Remove, None);
+            let removed = index.content.change(id, Operation::Remove, None);
             assert_eq!(removed, Ok(()));
         }
     }
@@ -156,7 +156,7 @@ mod tests {
         let began = Instant::now();
         ended(&index).await;
         assert!(began.elapsed() >= QUIET, "changes come first");
-        assert_eq!((index.tending.rounds(), index.vectors.tend()), (1, false));
+        assert_eq!((index.tending.rounds(), index.content.tend()), (1, false));
         assert!(turns.counts(Class::Background).given > 0);
         assert!(!index.status(Duration::ZERO).tending);
         // Without changes nothing is done.

@@ -5,6 +5,10 @@
 pub enum Class {
     /// Searches, for which a client waits.
     Query,
+    /// Reads of rows for clients, a slice of one at a time. A read holds rows while it has a turn,
+    /// and lets the large ones go before it gives the turn back. So the limit of the class bounds
+    /// the rows that are in memory for reads, too.
+    Read,
     /// The committer's batches, for which clients wait, too.
     Write,
     /// Changes of an index that follow writes or a scan.
@@ -16,12 +20,19 @@ pub enum Class {
 
 impl Class {
     /// All classes.
-    pub const ALL: [Class; 4] = [Class::Query, Class::Write, Class::Ingest, Class::Background];
+    pub const ALL: [Class; 5] = [
+        Class::Query,
+        Class::Read,
+        Class::Write,
+        Class::Ingest,
+        Class::Background,
+    ];
 
     /// The name of the class in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Class::Query => "query",
+            Class::Read => "read",
             Class::Write => "write",
             Class::Ingest => "ingest",
             Class::Background => "background",
@@ -32,7 +43,7 @@ impl Class {
 /// The weights of the two sides that compete for the processors. Only their ratio matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shares {
-    /// The weight of [`Class::Query`], at least 1.
+    /// The weight of [`Class::Query`] and of [`Class::Read`] each, at least 1.
     pub search: u32,
     /// The weight of [`Class::Write`] and of [`Class::Ingest`] each, at least 1. A class that has
     /// nothing to do leaves its part to the others.
@@ -66,6 +77,8 @@ pub struct TurnsOptions {
     pub at_once_max: Option<usize>,
     /// The limit and share of [`Class::Query`].
     pub query: ClassOptions,
+    /// The limit and share of [`Class::Read`].
+    pub read: ClassOptions,
     /// The limit and share of [`Class::Write`].
     pub write: ClassOptions,
     /// The limit and share of [`Class::Ingest`].
@@ -75,8 +88,8 @@ pub struct TurnsOptions {
 }
 
 impl TurnsOptions {
-    /// At most `threads` searches and as many pieces of builds run at once; 0 stands for the number
-    /// of cores. The operating system shares the cores between the classes.
+    /// At most `threads` searches, as many reads and as many pieces of builds run at once; 0 stands
+    /// for the number of cores. The operating system shares the cores between the classes.
     pub fn of_threads(threads: usize) -> TurnsOptions {
         let threads = match threads {
             0 => cores(),
@@ -89,6 +102,7 @@ impl TurnsOptions {
         TurnsOptions {
             at_once_max: None,
             query: limited(Some(threads)),
+            read: limited(Some(threads)),
             // A storage has one committer.
             write: limited(Some(1)),
             ingest: limited(Some(threads)),
@@ -113,6 +127,7 @@ impl TurnsOptions {
         TurnsOptions {
             at_once_max: Some(at_once_max),
             query: weighed(options.query, search.saturating_mul(4)),
+            read: weighed(options.read, search.saturating_mul(4)),
             write: weighed(options.write, ingest.saturating_mul(4)),
             ingest: weighed(options.ingest, ingest.saturating_mul(4)),
             background: ClassOptions {
@@ -126,6 +141,7 @@ impl TurnsOptions {
     pub fn of(&self, class: Class) -> ClassOptions {
         match class {
             Class::Query => self.query,
+            Class::Read => self.read,
             Class::Write => self.write,
             Class::Ingest => self.ingest,
             Class::Background => self.background,

@@ -25,6 +25,9 @@
 //! sockets busy, so that writes wait behind all of them. [`TurnsOptions::of_threads`] limits each
 //! class by itself, for a part that runs alone.
 //!
+//! **Reads.** A turn of [`Class::Read`] bounds memory as well as processors: who reads rows for a
+//! client holds the large ones only in a turn.
+//!
 //! Some bounds are no turns, and stay where they are: the number of searches that may wait and for
 //! how long (they bound latency), the bytes of writes that wait for the committer and the token
 //! ranges that a scan has open (they bound memory and the load on a database), and one snapshot at

@@ -179,6 +179,7 @@ async fn the_time_until_a_caller_comes_back_is_not_charged() {
 fn limits_tell_how_far_work_is_worth_splitting() {
     let turns = Turns::of_threads(3);
     assert_eq!(turns.at_once(Class::Ingest), 3);
+    assert_eq!(turns.at_once(Class::Read), 3);
     assert_eq!(turns.at_once(Class::Write), 1);
     assert_eq!(turns.at_once(Class::Background), class::cores());
     assert_eq!(one().at_once(Class::Ingest), 1);
@@ -224,4 +225,25 @@ async fn many_searches_leave_ingest_its_share_and_the_other_way_round() {
         assert!(search >= least_search, "{search} {ingest}");
         assert!(ingest >= least_ingest, "{search} {ingest}");
     }
+}
+
+#[test]
+fn reads_weigh_as_much_as_searches() {
+    let shares = Shares {
+        search: 3,
+        ingest: 2,
+    };
+    let options = TurnsOptions::of_shares(2, shares);
+    assert_eq!(options.of(Class::Read), options.of(Class::Query));
+    assert_eq!(options.of(Class::Read).share, 12);
+    assert_eq!(options.of(Class::Write).share, 8);
+}
+
+#[test]
+fn each_class_has_its_own_place_and_name() {
+    for (at, class) in Class::ALL.into_iter().enumerate() {
+        assert_eq!(class as usize, at);
+    }
+    let names = Class::ALL.map(Class::name);
+    assert_eq!(names, ["query", "read", "write", "ingest", "background"]);
 }

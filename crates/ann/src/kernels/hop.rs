@@ -108,7 +108,7 @@ const FIRST_LEVEL: bool = true;
 
 /// Prefetching goes into the second-level cache, which waits for more: the codes of a hop are some
 /// hundred lines. On the EPYC a search takes 0.5 to 0.9 of the time where codes come from memory,
-/// and as long where they are in a cache (`docs/benchmarks/cache.md`).
+/// and as long where they are in a cache (`docs/benchmarks/engine.md`).
 const SECOND_LEVEL: bool = false;
 
 /// Prefetches a cache line, without waiting for it. Any address will do: it is a hint, not a read.

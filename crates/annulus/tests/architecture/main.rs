@@ -1,12 +1,13 @@
 //! The tree keeps to ARCHITECTURE.md: crates use those below them in its table and no others, and
 //! modules do not use each other in a circle. One loop asks indexes for neighbours. The sources
-//! keep the form that stable rustfmt does not hold.
+//! keep the form that stable rustfmt does not hold. A class of index is named where it belongs.
 //!
 //! A circle is looked for among the children of each module: child `a`, with everything inside it,
 //! uses child `b`, and `b` uses `a` by some way. A module and its own children may use each other.
 //! Unit tests are not looked at. `circles.txt` lists the circles that remain.
 
 mod circles;
+mod classes;
 mod modules;
 mod sources;
 mod uses;
@@ -19,6 +20,27 @@ use circles::Circle;
 
 /// Tests of these crates use crates above them, as ARCHITECTURE.md says.
 const TESTED_FROM_ABOVE: [&str; 2] = ["store", "embedded"];
+
+/// Items that are of one class of index.
+const OF_ONE_CLASS: [&str; 7] = [
+    "CLASS",
+    "VectorIndex",
+    "VectorOptions",
+    "is_sai_class",
+    "is_vector_class",
+    "is_vector_index",
+    "sai_column",
+];
+
+/// Modules that plan a statement about indexes, or the answer of one that describes them.
+const PLANNERS: [&str; 6] = [
+    "gateway::catalog::base_table",
+    "gateway::catalog::define",
+    "gateway::catalog::statement",
+    "gateway::overlay::describe",
+    "gateway::overlay::indexes",
+    "node::schema::index",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -123,6 +145,54 @@ fn one_loop_asks_indexes_for_neighbours() {
         assert_eq!(run.sum::<usize>(), searches, "calls of the loop in {name}");
     }
     assert!(wrong.is_empty(), "outside of query::search: {wrong:#?}");
+}
+
+/// The modules of a crate whose code satisfies a rule, each from the name of the crate on.
+fn modules_where(name: &str, holds: impl Fn(&str) -> bool) -> BTreeSet<String> {
+    let modules = modules::of_crate(&crates()[name].join("src"));
+    let found = modules.iter().filter(|(_, code)| holds(code));
+    let path = |module: &[String]| {
+        let words = module.iter().map(String::as_str);
+        let words: Vec<&str> = std::iter::once(name).chain(words).collect();
+        words.join("::")
+    };
+    found.map(|(module, _)| path(module)).collect()
+}
+
+#[test]
+fn the_store_names_vectors_in_their_structure_alone() {
+    let mut found = modules_where("store", |code| {
+        classes::names_crate(code, "ann") || classes::names_item(code, &["VectorIndex"])
+    });
+    assert!(found.contains("store::indexes::vector"), "{found:#?}");
+    found.retain(|module| !module.starts_with("store::indexes::vector"));
+    // It lists the classes.
+    found.remove("store::indexes::structure");
+    assert!(found.is_empty(), "an index class outside: {found:#?}");
+}
+
+#[test]
+fn a_class_of_index_is_named_where_a_statement_is_planned() {
+    let names = |code: &str| classes::names_item(code, &OF_ONE_CLASS);
+    let mut found = modules_where("gateway", names);
+    found.extend(modules_where("node", names));
+    let listed = BTreeSet::from(PLANNERS.map(str::to_owned));
+    assert_eq!(found, listed, "modules that name a class, and PLANNERS");
+}
+
+#[test]
+fn a_named_class_is_seen() {
+    assert!(classes::names_crate("use ann::{IdSet};", "ann"));
+    assert!(classes::names_crate("f(&ann::Error)", "ann"));
+    assert!(!classes::names_crate(
+        "super::ann::answer(), ann: u8",
+        "ann"
+    ));
+    assert!(classes::names_item(
+        "Box<vector::VectorIndex>",
+        &["VectorIndex"]
+    ));
+    assert!(!classes::names_item("VectorIndexes", &["VectorIndex"]));
 }
 
 /// Asserts that a rule finds nothing in any source, or names file and line.

@@ -340,6 +340,7 @@ impl World {
             system: SystemTables::new(),
             stores: Stores::Local(local.clone()),
             access: Default::default(),
+            timeouts: Default::default(),
         };
         Ok(Process {
             storage,

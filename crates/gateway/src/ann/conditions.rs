@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cql::ast::{Relation as Written, Select, Subject};
 use cql::error::CqlError;
-use query::VectorIndex as _;
+use query::IndexDefinition as _;
 use query::bind::PrepareContext;
 use query::condition::{Condition, Support, conditions};
 use query::functions::TokenKey;
@@ -19,7 +19,7 @@ use value::predicate::{Observed, Predicate};
 use value::token::{Partitioner, routing_key};
 
 use super::rows::Row;
-use crate::catalog::{self, LoggedTable, Snapshot, VectorIndex};
+use crate::catalog::{self, DefinedIndex, LoggedTable, Snapshot};
 use crate::key_read::Layout;
 
 /// The place of a column in a row that is read.
@@ -48,7 +48,7 @@ impl Conditions {
     pub(super) fn of(
         select: &Select,
         table: &LoggedTable,
-        index: &Arc<VectorIndex>,
+        index: &Arc<DefinedIndex>,
         snapshot: &Snapshot,
         ctx: &mut PrepareContext,
     ) -> Result<Conditions, CqlError> {

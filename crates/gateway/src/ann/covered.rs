@@ -15,7 +15,7 @@ use value::{CqlType, validate};
 
 use super::conditions::{Conditions, known_columns};
 use super::rows::Row;
-use crate::catalog::{LoggedTable, VectorIndex};
+use crate::catalog::{DefinedIndex, LoggedTable};
 
 /// The answer of a query by what the index keeps: the columns that the client selects, and where
 /// their values come from.
@@ -46,7 +46,7 @@ impl Covered {
     pub(super) fn of(
         select: &Select,
         table: &LoggedTable,
-        index: &VectorIndex,
+        index: &DefinedIndex,
         candidates: &Candidates,
         conditions: &Conditions,
     ) -> Option<Covered> {

@@ -7,7 +7,7 @@ use cql::error::{CqlError, ErrorKind};
 use cql::wire::{
     BoundValue, Metadata, QueryParameters, Request, Response, ResponseContext, Values,
 };
-use query::VectorIndex as _;
+use query::IndexDefinition as _;
 use query::bind::StatementClock;
 use query::condition::is_key_column;
 use query::relation::Relation;
@@ -21,7 +21,7 @@ use super::conditions::{self, Place};
 use super::freshness::Searches;
 use super::rows::{self, Row};
 use super::{AnnPlan, AnnStatement};
-use crate::catalog::VectorIndex;
+use crate::catalog::DefinedIndex;
 use crate::key_read::Layout;
 
 /// The age up to which an index counts as new, so that an index service may not know it yet. Index
@@ -174,7 +174,7 @@ impl<'a> AnnExecution<'a> {
     /// index will know it soon, and one that lacks the newest writes will have them; upon these
     /// errors drivers ask another gateway, or again.
     pub(super) fn search_failed(&self, error: ClientError) -> CqlError {
-        let VectorIndex { name, version, .. } = &*self.plan.index;
+        let DefinedIndex { name, version, .. } = &*self.plan.index;
         if let ClientError::Behind { .. } = error {
             return CqlError::new(
                 ErrorKind::Overloaded,

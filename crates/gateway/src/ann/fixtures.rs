@@ -8,7 +8,9 @@ use index::target::StoredTarget;
 use uuid::Uuid;
 use value::{CqlType, timeuuid};
 
-use crate::catalog::{Column, ColumnKind, Generation, LoggedTable, Snapshot, Streams, VectorIndex};
+use crate::catalog::{
+    Column, ColumnKind, DefinedIndex, Generation, LoggedTable, Snapshot, Streams,
+};
 
 /// The table `shop.films` with these key columns, all of them texts.
 pub(crate) fn table(partition: &[&str], clustering: &[&str]) -> LoggedTable {
@@ -63,21 +65,21 @@ pub(crate) fn snapshot() -> Snapshot {
 /// A snapshot with one table and these indexes.
 pub(crate) fn snapshot_of(
     table: LoggedTable,
-    indexes: impl IntoIterator<Item = VectorIndex>,
+    indexes: impl IntoIterator<Item = DefinedIndex>,
 ) -> Snapshot {
     Snapshot::new([Arc::new(table)], indexes.into_iter().map(Arc::new))
 }
 
 /// An index on `v` that keeps the values of these columns beside the vectors.
-pub(crate) fn keeping(table: &LoggedTable, columns: &[&str]) -> VectorIndex {
+pub(crate) fn keeping(table: &LoggedTable, columns: &[&str]) -> DefinedIndex {
     let mut index = index(table, "keeping", 1_000);
     let columns = columns.iter().map(|column| (*column).to_owned());
     index.target.filter_columns = columns.collect();
     index
 }
 
-fn index(table: &LoggedTable, name: &str, micros: i64) -> VectorIndex {
-    VectorIndex {
+fn index(table: &LoggedTable, name: &str, micros: i64) -> DefinedIndex {
+    DefinedIndex {
         keyspace: table.keyspace.clone(),
         table: table.name.clone(),
         name: name.to_owned(),

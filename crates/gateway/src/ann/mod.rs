@@ -12,7 +12,6 @@
 //!
 //! - `plan`: decides whether a statement is such a query, and makes its plan (a value that prints);
 //! - `conditions`: the WHERE of a query, and the check of rows for it;
-
 //! - `prepared`: PREPARE, and what is remembered for EXECUTE;
 //! - `execution`: the values of one execution, the search that it is, and what it asks for;
 //! - `search`: carries out a query, prepared or not. The loop is that of `query::search`;

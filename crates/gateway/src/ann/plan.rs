@@ -8,7 +8,7 @@ use cql::error::CqlError;
 use cql::parser::{parse_statement, selection_text};
 use cql::wire::{ColumnSpec, Metadata};
 use index::Candidates;
-use query::VectorIndex as _;
+use query::IndexDefinition as _;
 use query::bind::{PrepareContext, PreparedTerm};
 use query::{
     AnnOptions, Ordering, SearchVector, bounds, clauses, limit, serving, similarity_columns,
@@ -16,7 +16,7 @@ use query::{
 
 use super::conditions::Conditions;
 use super::covered::Covered;
-use crate::catalog::{LoggedTable, Snapshot, VectorIndex};
+use crate::catalog::{DefinedIndex, LoggedTable, Snapshot};
 use crate::key_read::{KeyRead, Needed, TableRead};
 
 /// The plan of a nearest-neighbour query that uses an index of the gateway's. It is made by one
@@ -24,7 +24,7 @@ use crate::key_read::{KeyRead, Needed, TableRead};
 #[derive(Debug)]
 pub(crate) struct AnnPlan {
     /// The index that is searched.
-    pub(super) index: Arc<VectorIndex>,
+    pub(super) index: Arc<DefinedIndex>,
     /// The table whose rows are read.
     pub(super) table: Arc<LoggedTable>,
     /// The vector to search for.
@@ -53,7 +53,7 @@ pub(crate) struct AnnPlan {
 
 impl fmt::Display for AnnPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let VectorIndex { name, target, .. } = &*self.index;
+        let DefinedIndex { name, target, .. } = &*self.index;
         let column = &target.column;
         let exact = if self.options.exact { " exactly" } else { "" };
         writeln!(f, "nearest {column} by index {name}{exact}")?;
@@ -187,15 +187,15 @@ fn indexed(
     select: &Select,
     keyspace: Option<&str>,
     snapshot: &Snapshot,
-) -> Option<(Arc<LoggedTable>, Arc<VectorIndex>)> {
+) -> Option<(Arc<LoggedTable>, Arc<DefinedIndex>)> {
     let keyspace = select.table.keyspace.as_deref().or(keyspace)?;
     let name = select.table.name.as_str();
-    let is_meant = |index: &&Arc<VectorIndex>| {
+    let is_meant = |index: &&Arc<DefinedIndex>| {
         similarity_columns(&select.order_by).any(|column| column == index.target.column)
     };
     let meant: Vec<_> = snapshot.indexes(keyspace, name).filter(is_meant).collect();
     let table = snapshot.logged_table(keyspace, name)?;
-    let is_kept = |index: &VectorIndex, name: &str| {
+    let is_kept = |index: &DefinedIndex, name: &str| {
         let mut key = table.primary_key().iter();
         key.any(|column| column.name == name) || index.names(name) || table.is_kept_unnamed(name)
     };

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use cql::error::CqlError;
 use cql::wire::{DecodedRows, Metadata, Response, ResponseContext, RowsEncoder};
 use futures::stream::{self, StreamExt, TryStreamExt};
-use query::search::{SearchWarning, SearchedRows, VectorOrdering};
+use query::search::{ReadRows, SearchWarning, SearchedRows, VectorOrdering};
 use query::{Nearest, key_values};
 use store_api::{ClientError, KeyValue, Neighbours};
 
@@ -179,14 +179,17 @@ impl SearchedRows for ClusterRows<'_> {
         Some(row.is_some_and(|row| self.is_wanted(row)))
     }
 
-    async fn read(&mut self, keys: Vec<Key>) -> Result<Vec<Option<Row>>, Failure> {
+    async fn read(&mut self, keys: Vec<Key>) -> Result<ReadRows<Key, Row>, Failure> {
         let unread = keys.iter().filter(|key| !self.read.contains_key(*key));
         let unread: Vec<Key> = unread.cloned().collect();
         if !unread.is_empty() {
             self.ask(unread).await?;
         }
         let rows = keys.iter().map(|key| self.read.get(key)?.clone());
-        Ok(rows.collect())
+        Ok(ReadRows {
+            rows: rows.collect(),
+            unread: Vec::new(),
+        })
     }
 
     fn is_wanted(&self, row: &Row) -> bool {

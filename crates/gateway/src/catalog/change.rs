@@ -9,27 +9,27 @@ use uuid::Uuid;
 
 use super::cluster::{Cluster, ClusterError};
 use super::definition::{Definitions, State};
-use super::index::VectorIndex;
+use super::index::DefinedIndex;
 use super::tables::SCOPE;
 
 /// A change of one definition.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
     /// Creates an index.
-    Create(Arc<VectorIndex>),
+    Create(Arc<DefinedIndex>),
     /// Gives an index another state.
-    Turn(Arc<VectorIndex>, State),
+    Turn(Arc<DefinedIndex>, State),
     /// Adds a note: a TRUNCATE of the index's table begins.
-    Note(Arc<VectorIndex>, Uuid),
+    Note(Arc<DefinedIndex>, Uuid),
     /// Removes a note, as its TRUNCATE did nothing.
-    Forget(Arc<VectorIndex>, Uuid),
+    Forget(Arc<DefinedIndex>, Uuid),
     /// Gives an index another version and removes these notes, as its table was truncated under
     /// them.
-    Renew(Arc<VectorIndex>, Uuid, Vec<Uuid>),
+    Renew(Arc<DefinedIndex>, Uuid, Vec<Uuid>),
     /// Creates an index again from the beginning, under another version.
-    Restart(Arc<VectorIndex>, Uuid),
+    Restart(Arc<DefinedIndex>, Uuid),
     /// Removes the definition of an index.
-    Remove(Arc<VectorIndex>),
+    Remove(Arc<DefinedIndex>),
 }
 
 impl Definitions {
@@ -98,7 +98,7 @@ async fn create(
     cluster: &Cluster,
     raise: &str,
     (next, known): (i64, Option<i64>),
-    index: &VectorIndex,
+    index: &DefinedIndex,
 ) -> Result<bool, ClusterError> {
     let keyspace = quoted(&cluster.keyspace);
     let text = format!(

@@ -3,7 +3,7 @@
 use super::cluster::ClusterError;
 use super::definition::State;
 use super::follower::Round;
-use super::index::VectorIndex;
+use super::index::DefinedIndex;
 
 /// The outcome of the creation of an index.
 #[derive(Debug, PartialEq)]
@@ -19,7 +19,7 @@ pub(super) enum Creation {
 /// The outcome of the creation of an index that was defined in the revision `created_at`, by the
 /// finding of a round; `None` if the creation goes on. The index may have another version by then.
 pub(super) fn end_of_creation(
-    index: &VectorIndex,
+    index: &DefinedIndex,
     created_at: i64,
     round: &Round,
 ) -> Option<Creation> {

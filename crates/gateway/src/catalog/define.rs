@@ -17,7 +17,7 @@ use super::cluster::{Cluster, ClusterError};
 use super::creation::{Creation, end_of_creation};
 use super::definition::{Definition, Definitions, State};
 use super::follower::{Round, table_updated};
-use super::index::VectorIndex;
+use super::index::DefinedIndex;
 use super::indexable::indexable;
 use super::one_version::of_one_version;
 use super::statement::IndexStatement;
@@ -38,7 +38,7 @@ pub(crate) struct Outcome {
     /// The warning that goes with the response.
     pub(crate) warning: Option<String>,
     /// The new index, if it is usable. Index services are about to find it.
-    pub(crate) created: Option<Arc<VectorIndex>>,
+    pub(crate) created: Option<Arc<DefinedIndex>>,
 }
 
 impl Catalog {
@@ -130,7 +130,7 @@ impl Catalog {
                 return Ok(Outcome::nothing());
             };
             grants::check(cluster, keyspace, &table.name).await?;
-            let index = Arc::new(VectorIndex {
+            let index = Arc::new(DefinedIndex {
                 keyspace: keyspace.to_owned(),
                 table: table.name.clone(),
                 name,
@@ -155,7 +155,7 @@ impl Catalog {
     async fn wait_until_usable(
         &self,
         cluster: &Cluster,
-        index: Arc<VectorIndex>,
+        index: Arc<DefinedIndex>,
         created_at: i64,
         deadline: Instant,
     ) -> Result<Outcome, CqlError> {
@@ -189,7 +189,7 @@ impl Catalog {
     }
 
     /// Drops a new index whose log cannot be made.
-    async fn take_back(&self, cluster: &Cluster, index: &VectorIndex) -> Result<(), CqlError> {
+    async fn take_back(&self, cluster: &Cluster, index: &DefinedIndex) -> Result<(), CqlError> {
         for _ in 0..TRIES_MAX {
             let definitions = Definitions::read(cluster).await?;
             let row = definitions.find(&index.keyspace, &index.name);
@@ -323,7 +323,7 @@ impl Outcome {
         }
     }
 
-    fn updated(index: &VectorIndex) -> Outcome {
+    fn updated(index: &DefinedIndex) -> Outcome {
         Outcome {
             response: Response::SchemaChange(table_updated(&index.keyspace, &index.table)),
             warning: None,
@@ -400,7 +400,7 @@ mod tests {
             columns.map(|(name, kind, of)| (name.to_owned(), kind.to_owned(), 0, of.to_owned()));
         let table = BaseTable::new("k", "t", Uuid::from_u128(2), columns.to_vec());
         let local = Definition {
-            index: Arc::new(VectorIndex {
+            index: Arc::new(DefinedIndex {
                 name: "by_c".to_owned(),
                 target: StoredTarget::decode(r#"{"tc":"v","pk":["c"]}"#),
                 ..fixtures::index()

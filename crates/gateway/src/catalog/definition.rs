@@ -41,7 +41,7 @@ use uuid::Uuid;
 
 use super::base_table::BaseTable;
 use super::cluster::{Cluster, ClusterError};
-use super::index::VectorIndex;
+use super::index::DefinedIndex;
 use super::tables::SCOPE;
 
 /// The state of an index, between its creation and its removal.
@@ -84,7 +84,7 @@ impl State {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Definition {
     /// The index that is defined.
-    pub(super) index: Arc<VectorIndex>,
+    pub(super) index: Arc<DefinedIndex>,
     /// The state of the index.
     pub(super) state: State,
     /// The revision of its last change.
@@ -202,7 +202,7 @@ fn definition(row: Row) -> Option<Definition> {
         |target| StoredTarget::decode(&target),
     );
     Some(Definition {
-        index: Arc::new(VectorIndex {
+        index: Arc::new(DefinedIndex {
             keyspace: keyspace?,
             table: table?,
             name: name?,
@@ -254,7 +254,7 @@ mod tests {
         let table = BaseTable::new("k", "t", Uuid::from_u128(2), Vec::new());
         let is_left = |name: &str, id: u128, state: State| {
             let row = Definition {
-                index: Arc::new(VectorIndex {
+                index: Arc::new(DefinedIndex {
                     table: name.to_owned(),
                     table_id: Uuid::from_u128(id),
                     ..index()

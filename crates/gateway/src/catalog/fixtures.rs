@@ -6,11 +6,11 @@ use index::target::StoredTarget;
 use uuid::Uuid;
 
 use super::definition::{Definition, State};
-use super::index::VectorIndex;
+use super::index::DefinedIndex;
 
 /// The index `k.i` on the column `v` of `k.t`.
-pub(super) fn index() -> VectorIndex {
-    VectorIndex {
+pub(super) fn index() -> DefinedIndex {
+    DefinedIndex {
         keyspace: "k".to_owned(),
         table: "t".to_owned(),
         name: "i".to_owned(),

@@ -11,7 +11,7 @@ use cql::error::CqlError;
 use cql::quote::quoted;
 
 use super::cluster::{Cluster, ClusterError};
-use super::index::VectorIndex;
+use super::index::DefinedIndex;
 use super::log_table;
 
 /// The part of Cassandra's error where permissions are not checked. A GRANT has no effect then.
@@ -37,7 +37,7 @@ pub(super) async fn check(cluster: &Cluster, keyspace: &str, table: &str) -> Res
 
 /// Grants MODIFY on the log of an index's table to each role that has it by a grant on the table.
 /// It can be repeated without harm.
-pub(super) async fn give(cluster: &Cluster, index: &VectorIndex) -> Result<(), ClusterError> {
+pub(super) async fn give(cluster: &Cluster, index: &DefinedIndex) -> Result<(), ClusterError> {
     let keyspace = quoted(&index.keyspace);
     let log = quoted(&log_table::name_of(&index.table));
     for role in writers(cluster, &index.keyspace, &index.table).await? {

@@ -1,13 +1,13 @@
-//! A vector index.
+//! An index that this gateway's catalog defines.
 
 use std::collections::BTreeMap;
 
 use index::target::StoredTarget;
 use uuid::Uuid;
 
-/// The definition of a vector index.
+/// The definition of an index that an index service builds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct VectorIndex {
+pub(crate) struct DefinedIndex {
     /// The keyspace of the table and of the index.
     pub(crate) keyspace: String,
     /// The indexed table.
@@ -25,7 +25,7 @@ pub(crate) struct VectorIndex {
     pub(crate) table_id: Uuid,
 }
 
-impl query::VectorIndex for VectorIndex {
+impl query::IndexDefinition for DefinedIndex {
     fn version(&self) -> Uuid {
         self.version
     }

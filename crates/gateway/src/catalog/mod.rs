@@ -72,7 +72,7 @@ use crate::log_clock::LogClock;
 pub(crate) use activity::Entered;
 pub(crate) use clocks::Clocks;
 pub(crate) use cluster::Cluster;
-pub(crate) use index::VectorIndex;
+pub(crate) use index::DefinedIndex;
 pub use options::CatalogOptions;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use statement::{IndexStatement, probe};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::base_table::BaseTable;
 use super::cluster::{Cluster, ClusterError};
 use super::definition::{Definition, Definitions, State};
-use super::index::VectorIndex;
+use super::index::DefinedIndex;
 use super::log_table;
 use super::snapshot::Snapshot;
 use super::streams::Streams;
@@ -70,8 +70,8 @@ pub(super) async fn reconcile(
 #[derive(Default)]
 struct Reconciling {
     logged: Vec<Arc<LoggedTable>>,
-    usable: Vec<Arc<VectorIndex>>,
-    coming: Vec<Arc<VectorIndex>>,
+    usable: Vec<Arc<DefinedIndex>>,
+    coming: Vec<Arc<DefinedIndex>>,
     /// The findings so far, without the snapshot.
     reconciled: Reconciled,
 }
@@ -170,7 +170,7 @@ mod tests {
     fn an_index_of_which_any_column_is_gone_is_an_orphan() {
         let of_target = |target: &str| {
             let definition = Definition {
-                index: Arc::new(VectorIndex {
+                index: Arc::new(DefinedIndex {
                     target: StoredTarget::decode(target),
                     ..index()
                 }),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::index::VectorIndex;
+use super::index::DefinedIndex;
 use super::table::LoggedTable;
 
 /// The indexes and logged tables at one moment. It is never changed once it is made.
@@ -14,9 +14,9 @@ pub(crate) struct Snapshot {
     /// The logged tables by keyspace, then by table.
     logged: HashMap<String, HashMap<String, Arc<LoggedTable>>>,
     /// The usable indexes, in the order of their keyspaces and names.
-    indexes: Vec<Arc<VectorIndex>>,
+    indexes: Vec<Arc<DefinedIndex>>,
     /// The indexes that are defined, but not usable yet.
-    coming: Vec<Arc<VectorIndex>>,
+    coming: Vec<Arc<DefinedIndex>>,
     /// Whether other gateways may act without this one, which could not hold its lease.
     lapsed: bool,
 }
@@ -25,7 +25,7 @@ impl Snapshot {
     /// A snapshot of these logged tables and usable indexes.
     pub(crate) fn new(
         logged_tables: impl IntoIterator<Item = Arc<LoggedTable>>,
-        indexes: impl IntoIterator<Item = Arc<VectorIndex>>,
+        indexes: impl IntoIterator<Item = Arc<DefinedIndex>>,
     ) -> Snapshot {
         let mut logged: HashMap<String, HashMap<String, Arc<LoggedTable>>> = HashMap::new();
         for table in logged_tables {
@@ -46,7 +46,7 @@ impl Snapshot {
     }
 
     /// Returns the snapshot with these indexes as those that are defined, but not usable yet.
-    pub(crate) fn with_coming(self, coming: Vec<Arc<VectorIndex>>) -> Snapshot {
+    pub(crate) fn with_coming(self, coming: Vec<Arc<DefinedIndex>>) -> Snapshot {
         Snapshot { coming, ..self }
     }
 
@@ -108,21 +108,21 @@ impl Snapshot {
         &'a self,
         keyspace: &'a str,
         table: &'a str,
-    ) -> impl Iterator<Item = &'a Arc<VectorIndex>> {
+    ) -> impl Iterator<Item = &'a Arc<DefinedIndex>> {
         self.all_indexes()
             .iter()
             .filter(move |index| index.keyspace == keyspace && index.table == table)
     }
 
     /// The usable index of this name.
-    pub(crate) fn index(&self, keyspace: &str, name: &str) -> Option<&Arc<VectorIndex>> {
+    pub(crate) fn index(&self, keyspace: &str, name: &str) -> Option<&Arc<DefinedIndex>> {
         self.indexes
             .iter()
             .find(|index| index.keyspace == keyspace && index.name == name)
     }
 
     /// The index of this name, usable or not.
-    pub(crate) fn defined(&self, keyspace: &str, name: &str) -> Option<&Arc<VectorIndex>> {
+    pub(crate) fn defined(&self, keyspace: &str, name: &str) -> Option<&Arc<DefinedIndex>> {
         self.index(keyspace, name).or_else(|| {
             self.coming
                 .iter()
@@ -134,7 +134,7 @@ impl Snapshot {
     pub(crate) fn defined_in<'a>(
         &'a self,
         keyspace: &'a str,
-    ) -> impl Iterator<Item = &'a Arc<VectorIndex>> {
+    ) -> impl Iterator<Item = &'a Arc<DefinedIndex>> {
         let defined = self.indexes.iter().chain(&self.coming);
         defined.filter(move |index| index.keyspace == keyspace)
     }
@@ -144,13 +144,13 @@ impl Snapshot {
         &'a self,
         keyspace: &'a str,
         table: &'a str,
-    ) -> impl Iterator<Item = &'a Arc<VectorIndex>> {
+    ) -> impl Iterator<Item = &'a Arc<DefinedIndex>> {
         let defined = self.indexes.iter().chain(&self.coming);
         defined.filter(move |index| index.keyspace == keyspace && index.table == table)
     }
 
     /// All usable indexes, in the order of their keyspaces and names.
-    pub(crate) fn all_indexes(&self) -> &[Arc<VectorIndex>] {
+    pub(crate) fn all_indexes(&self) -> &[Arc<DefinedIndex>] {
         &self.indexes
     }
 }

@@ -117,14 +117,14 @@ fn no_keyspace() -> CqlError {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::VectorIndex;
+    use super::super::DefinedIndex;
     use super::super::fixtures::index;
     use super::*;
 
     fn snapshot() -> Snapshot {
         Snapshot::new(
             [],
-            [Arc::new(VectorIndex {
+            [Arc::new(DefinedIndex {
                 name: "ours".to_owned(),
                 ..index()
             })],

@@ -24,7 +24,7 @@ use super::change::Change;
 use super::cluster::Cluster;
 use super::define::{TRIES_MAX, too_many_changes};
 use super::definition::{Definition, Definitions, State};
-use super::index::VectorIndex;
+use super::index::DefinedIndex;
 use super::{Catalog, LoggedTable, timeuuids};
 
 /// The time that nodes may take for a TRUNCATE, by Cassandra's `truncate_request_timeout`.
@@ -144,7 +144,7 @@ impl Notes {
         };
         self.since
             .retain(|note, _| live().any(|row| row.truncates.contains(note)));
-        let mut overdue: Option<(&Arc<VectorIndex>, Vec<Uuid>)> = None;
+        let mut overdue: Option<(&Arc<DefinedIndex>, Vec<Uuid>)> = None;
         for row in live() {
             for note in &row.truncates {
                 let since = match self.since.entry(*note) {

@@ -12,6 +12,7 @@ use cql::wire::{
     Metadata, Prepared, QueryParameters, Request, Response, ResponseContext, Rows, RowsEncoder,
     Startup, Values,
 };
+use net::strangers::Guest;
 use store_api::binary::ANSWER_MEDIA_TYPE;
 use store_api::types::{EXACT_HEADER, SHORT_HEADER};
 use store_api::{Client, ClientOptions};
@@ -276,7 +277,7 @@ pub(super) async fn setup_of(options: GatewayOptions, snapshot: Snapshot) -> Set
     let address = listener.local_addr().unwrap();
     let client = TcpStream::connect(address).await.unwrap();
     let (accepted, _) = listener.accept().await.unwrap();
-    tokio::spawn(serve(accepted, Arc::new(shared)));
+    tokio::spawn(serve(accepted, Arc::new(shared), Guest::default()));
     let peer = |socket| Peer {
         socket,
         input: BytesMut::new(),

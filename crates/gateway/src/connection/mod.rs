@@ -53,6 +53,7 @@ use client_memory::Account;
 use cql::error::{CqlError, ErrorKind};
 use cql::wire::{Direction, FrameHeader, ProtocolVersion, Refusal};
 use net::sockets::{linger, prepare};
+use net::strangers::Guest;
 use net::stream::Socket;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -82,9 +83,10 @@ const ANSWERS_MAX: usize = 16;
 /// shorter than drivers wait for a connection (5 s), so that they are told why it is refused.
 const KNOWN_WITHIN: Duration = Duration::from_secs(4);
 
-/// Serves a connection to its end.
-pub(crate) async fn serve(client: TcpStream, shared: Arc<Shared>) {
-    let Ok(account) = shared.options.memory.client() else {
+/// Serves a connection to its end. It is dropped if the guest has to give way.
+pub(crate) async fn serve(client: TcpStream, shared: Arc<Shared>, guest: Guest) {
+    let account = guest.find_room(|| shared.options.memory.client().ok());
+    let Some(account) = account.await else {
         tracing::warn!("clients hold all the memory that they may: a connection is refused");
         return;
     };
@@ -109,7 +111,7 @@ pub(crate) async fn serve(client: TcpStream, shared: Arc<Shared>) {
         Err(_) => None,
     };
     let served = match node {
-        Some(Ok(node)) => pass((client, node), account, end, &shared).await,
+        Some(Ok(node)) => pass((client, node), (account, guest), end, &shared).await,
         None => {
             let trouble = shared.catalog.trouble();
             let trouble = trouble
@@ -168,13 +170,13 @@ async fn connect(shared: &Shared) -> io::Result<Socket> {
 /// Runs both directions of a connection until one ends it, or until `end` is cancelled.
 async fn pass(
     (client, node): (Socket, Socket),
-    account: Account,
+    (account, guest): (Account, Guest),
     end: CancellationToken,
     shared: &Shared,
 ) -> io::Result<()> {
     let own_address = canonical(client.local_addr()?);
     let gone = CancellationToken::new();
-    let (requests, responses) = loops(own_address, &account, (gone.clone(), end), shared);
+    let (requests, responses) = loops(own_address, (&account, guest), (gone.clone(), end), shared);
     let _gone = gone.drop_guard();
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_node, mut to_node) = node.into_split();
@@ -212,7 +214,7 @@ async fn pass(
 /// taken.
 fn loops(
     own_address: SocketAddr,
-    account: &Account,
+    (account, guest): (&Account, Guest),
     (gone, end): (CancellationToken, CancellationToken),
     shared: &Shared,
 ) -> (Requests, Responses) {
@@ -223,6 +225,7 @@ fn loops(
         own_address,
         shared.options.frame_body_max.min(account.bytes_max()),
         known_as,
+        guest,
     ));
     let (inquirer, inquiries) = Inquirer::new();
     #[expect(

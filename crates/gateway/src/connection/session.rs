@@ -10,6 +10,7 @@ use cql::error::CqlError;
 use cql::wire::{
     Compression, DecodeError, Flags, FrameHeader, ProtocolVersion, SegmentForm, glance,
 };
+use net::strangers::Guest;
 use parking_lot::Mutex;
 
 use super::awaited::Awaited;
@@ -43,13 +44,20 @@ pub(super) struct Session {
     pub(super) client: Arc<Client>,
     /// Whether the node has let the client in.
     let_in: AtomicBool,
+    /// The connection as the listener sees it.
+    guest: Guest,
     /// The streams that the gateway uses for its own requests.
     pub(super) own_streams: OwnStreams,
 }
 
 impl Session {
     /// Makes the state of a new connection, whose client is not let in yet.
-    pub(super) fn new(own_address: SocketAddr, body_max: usize, client: Arc<Client>) -> Self {
+    pub(super) fn new(
+        own_address: SocketAddr,
+        body_max: usize,
+        client: Arc<Client>,
+        guest: Guest,
+    ) -> Self {
         Session {
             own_address,
             body_max,
@@ -60,6 +68,7 @@ impl Session {
             awaited: Mutex::default(),
             client,
             let_in: AtomicBool::new(false),
+            guest,
             own_streams: OwnStreams::default(),
         }
     }
@@ -86,6 +95,7 @@ impl Session {
     /// Notes that the node has let the client in. Must be called before the client is told.
     pub(super) fn let_in(&self) {
         self.let_in.store(true, Ordering::Release);
+        self.guest.let_in();
     }
 
     /// The form of frames that STARTUP asked for.

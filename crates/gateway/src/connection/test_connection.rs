@@ -9,6 +9,7 @@ use cql::wire::{
     BoundValue, Compression, Direction, Frame, FrameHeader, HEADER_LENGTH, Metadata, Prepared,
     QueryParameters, Request, Response, ResponseContext, Startup, Values,
 };
+use net::strangers::Guest;
 use store_api::Stores;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};
 use tokio::sync::mpsc;
@@ -72,7 +73,12 @@ impl Shared {
         let own_address = "127.0.0.1:9043".parse().unwrap();
         let (answers_sender, answers) = mpsc::channel(16);
         let known_as = Arc::new(Client::new(answers_sender.downgrade()));
-        let session = Arc::new(Session::new(own_address, BODY_MAX, known_as));
+        let session = Arc::new(Session::new(
+            own_address,
+            BODY_MAX,
+            known_as,
+            Guest::default(),
+        ));
         session.let_in();
         let (inquirer, inquiries) = Inquirer::new();
         #[expect(clippy::disallowed_methods, reason = "as in a connection")]

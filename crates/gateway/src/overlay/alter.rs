@@ -10,7 +10,7 @@ use cql::error::CqlError;
 use cql::parser::parse_statement;
 
 use super::refusal::Refusal;
-use crate::catalog::{Snapshot, VectorIndex};
+use crate::catalog::{DefinedIndex, Snapshot};
 
 impl Refusal {
     /// The refusal of a statement that begins with ALTER; `None` if the gateway does not refuse it.
@@ -26,7 +26,7 @@ impl Refusal {
         };
         let keyspace = alter.table.keyspace.as_deref().or(keyspace_in_use)?;
         let table = alter.table.name.as_str();
-        let refused = |what: &str, column: &str, needs: &dyn Fn(&VectorIndex) -> bool| {
+        let refused = |what: &str, column: &str, needs: &dyn Fn(&DefinedIndex) -> bool| {
             let of_table = snapshot.defined_on(keyspace, table);
             let dependent = of_table.filter(|index| needs(index));
             let names: Vec<&str> = dependent.map(|index| index.name.as_str()).collect();
@@ -69,8 +69,8 @@ mod tests {
     use super::*;
     use crate::writes::test_tables::events;
 
-    fn index(name: &str, table: &str, column: &str) -> Arc<VectorIndex> {
-        Arc::new(VectorIndex {
+    fn index(name: &str, table: &str, column: &str) -> Arc<DefinedIndex> {
+        Arc::new(DefinedIndex {
             keyspace: "shop".to_owned(),
             table: table.to_owned(),
             name: name.to_owned(),

@@ -13,7 +13,7 @@ use cql::wire::{ColumnSpec, DecodeError, Metadata, Rows, RowsEncoder};
 use index::definition;
 use value::CqlType;
 
-use crate::catalog::{Snapshot, VectorIndex};
+use crate::catalog::{DefinedIndex, Snapshot};
 
 /// The columns of the answer to DESCRIBE.
 const COLUMNS: [&str; 4] = ["keyspace_name", "type", "name", "create_statement"];
@@ -107,7 +107,7 @@ fn unquoted(name: &str) -> String {
 }
 
 /// Adds the row that describes an index.
-fn put(rows: &mut RowsEncoder, index: &Arc<VectorIndex>) {
+fn put(rows: &mut RowsEncoder, index: &Arc<DefinedIndex>) {
     let statement = definition::create_statement(
         (&index.keyspace, &index.table),
         &index.name,

@@ -16,7 +16,7 @@ use cql::wire::{BoundValue, DecodeError, Metadata, Rows, RowsEncoder, Values};
 use index::definition;
 use value::{Literal, Value, split_elements};
 
-use crate::catalog::{Snapshot, VectorIndex};
+use crate::catalog::{DefinedIndex, Snapshot};
 
 /// The `kind` of a vector index in `system_schema.indexes`.
 const KIND: &str = "CUSTOM";
@@ -47,7 +47,7 @@ struct Restriction {
 #[derive(Clone, Debug)]
 pub(crate) struct IndexRows {
     /// The indexes whose rows are added.
-    indexes: Vec<Arc<VectorIndex>>,
+    indexes: Vec<Arc<DefinedIndex>>,
     /// The selected columns; `None` for all.
     selected: Option<Vec<String>>,
     /// The columns from the answer to PREPARE, for an answer that comes without them.
@@ -114,7 +114,7 @@ impl IndexesRead {
             .iter()
             .map(|restriction| (restriction.column.as_str(), restriction.values(values)));
         let restrictions: Vec<_> = restrictions.collect();
-        let is_selected = |index: &&Arc<VectorIndex>| {
+        let is_selected = |index: &&Arc<DefinedIndex>| {
             restrictions.iter().all(|(column, values)| {
                 text_of(index, column).is_some_and(|text| values.iter().any(|value| value == text))
             })
@@ -254,7 +254,7 @@ fn value_of<'v>(marker: &BindMarker, values: &'v Values) -> Option<&'v bytes::By
 }
 
 /// The value of a text column in the row of an index; `None` for other columns.
-fn text_of<'i>(index: &'i VectorIndex, column: &str) -> Option<&'i str> {
+fn text_of<'i>(index: &'i DefinedIndex, column: &str) -> Option<&'i str> {
     match column {
         "keyspace_name" => Some(&index.keyspace),
         "table_name" => Some(&index.table),
@@ -266,7 +266,7 @@ fn text_of<'i>(index: &'i VectorIndex, column: &str) -> Option<&'i str> {
 
 /// The serialised `options` of an index: those of the user, and those that the database adds, as
 /// ScyllaDB does.
-fn options(index: &VectorIndex) -> Vec<u8> {
+fn options(index: &DefinedIndex) -> Vec<u8> {
     let mut options: BTreeMap<&str, String> = index
         .options
         .iter()

@@ -84,10 +84,10 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::catalog::VectorIndex;
+    use crate::catalog::DefinedIndex;
 
-    fn index(keyspace: &str, name: &str) -> Arc<VectorIndex> {
-        Arc::new(VectorIndex {
+    fn index(keyspace: &str, name: &str) -> Arc<DefinedIndex> {
+        Arc::new(DefinedIndex {
             keyspace: keyspace.to_owned(),
             table: "events".to_owned(),
             name: name.to_owned(),

@@ -77,6 +77,21 @@ async fn connections_beyond_the_limit_are_closed() {
     assert_eq!(node.exactly(request.len()).await, request);
 }
 
+#[tokio::test]
+async fn who_was_not_let_in_gives_way_and_who_was_never_does() {
+    let setup = Setup::with(|options| options.connections_max = 2).await;
+    let (mut first, mut node) = setup.connect().await;
+    let (mut stranger, mut node_of_stranger) = setup.connect_stranger().await;
+    let (mut second, mut node_of_second) = setup.connect().await;
+    assert_eq!(stranger.rest().await, "");
+    assert_eq!(node_of_stranger.rest().await, "");
+    let request = raw_frame(4, 0, 1, 0x05, b"");
+    first.send(&request).await;
+    assert_eq!(node.exactly(request.len()).await, request);
+    second.send(&request).await;
+    assert_eq!(node_of_second.exactly(request.len()).await, request);
+}
+
 /// Waits until a client that connects now is closed, as it says nothing. The time of any client
 /// that connected before it is over by then.
 async fn the_time_is_over_for_a_stranger(setup: &Setup) {

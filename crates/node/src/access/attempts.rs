@@ -3,75 +3,38 @@
 //! An attempt runs in a task of its own. It goes on if its client hangs up, so that a failure is
 //! counted all the same. Attempts with the same role and password from one address are one.
 //!
-//! Passwords are checked a few at a time, in the order in which they come into the line. An address
-//! has but a few attempts in that line; its others wait behind them. So many clients that come at
-//! once are all let in, and shut out no other address.
+//! Passwords are checked a few at a time, those of addresses without failures first
+//! ([`UnderWay`]). Addresses take turns. So many clients that come at once are all let in, and shut
+//! out no other address.
 //!
 //! A role may give itself a hash whose check takes seconds. Such hashes are checked one at a time,
 //! in a line of their own, so that no other login waits for them.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use cql::error::CqlError;
 use cql::secret::Secret;
-use tokio::sync::{Semaphore, watch};
+use net::address::network;
+use tokio::sync::watch;
 
 use super::remembered::{Digest, Remembered};
-use super::slowing::{Slowing, network};
-use super::{lock, password, too_many_logins};
-
-/// Passwords checked at once.
-const CHECKS_AT_ONCE: usize = 2;
-/// The most attempts under way, at most 16 MiB. Further ones are refused.
-const UNDER_WAY_MAX: usize = 4_096;
-/// The most of them from one address that wait for a check, so that one client can't shut out all
-/// others. Those that wait because of failures are not among them.
-const OF_ADDRESS_MAX: usize = 256;
-/// The attempts of one address that are in the line for a check at a time.
-const IN_LINE: usize = 2 * CHECKS_AT_ONCE;
+use super::under_way::{Line, Newcomer, Outcome, Outcomes, Taken, UnderWay, Wait};
+use super::{password, too_many_logins};
 
 /// The attempts of a node.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Attempts {
     shared: Arc<Shared>,
 }
 
+#[derive(Default)]
 struct Shared {
-    under_way: Mutex<UnderWay>,
-    checks: Arc<Semaphore>,
-    /// The turn of hashes that are costly to check.
-    costly: Arc<Semaphore>,
+    under_way: Arc<UnderWay>,
     remembered: Remembered,
-    slowing: Slowing,
     checked: AtomicU64,
     failed: AtomicU64,
-}
-
-#[derive(Default)]
-struct UnderWay {
-    /// Where each attempt tells whether the password was right.
-    results: HashMap<Key, watch::Receiver<Option<bool>>>,
-    by_address: HashMap<IpAddr, Waiting>,
-}
-
-/// A role and a password, and the address from which they came: failures count for the address.
-type Key = (Digest, IpAddr);
-
-/// The attempts of an address that wait for a check or are checked.
-struct Waiting {
-    number: usize,
-    lines: Lines,
-}
-
-/// The places of an address in the two lines for a check.
-#[derive(Clone)]
-struct Lines {
-    usual: Arc<Semaphore>,
-    /// In the line of hashes that are costly to check: one, so that addresses take turns.
-    costly: Arc<Semaphore>,
 }
 
 /// A name and a password to be checked.
@@ -84,47 +47,36 @@ pub(super) struct Attempt {
     pub address: IpAddr,
 }
 
-impl Default for Attempts {
-    fn default() -> Attempts {
-        Attempts {
-            shared: Arc::new(Shared {
-                under_way: Mutex::default(),
-                checks: Arc::new(Semaphore::new(CHECKS_AT_ONCE)),
-                costly: Arc::new(Semaphore::new(1)),
-                remembered: Remembered::default(),
-                slowing: Slowing::default(),
-                checked: AtomicU64::new(0),
-                failed: AtomicU64::new(0),
-            }),
-        }
-    }
-}
-
 /// An attempt that has begun.
 pub(super) enum Begun {
     /// The password is one that is remembered.
     Known,
     /// A check is under way. It goes on if nobody waits for it.
-    Checked(watch::Receiver<Option<bool>>),
+    Checked(Outcomes),
     /// It waits for the check of an attempt with the same words from its address.
-    Joined(watch::Receiver<Option<bool>>),
+    Joined(Outcomes),
 }
 
 impl Begun {
     /// Whether the password is right.
     ///
     /// # Errors
-    /// If the check has ended early.
+    /// Overloaded if others came before it and there was no place left. A server error if the check
+    /// has ended early.
     pub async fn fits(self) -> Result<bool, CqlError> {
-        let mut result = match self {
+        let mut outcome = match self {
             Begun::Known => return Ok(true),
-            Begun::Checked(result) | Begun::Joined(result) => result,
+            Begun::Checked(outcome) | Begun::Joined(outcome) => outcome,
         };
-        let result = result.wait_for(Option::is_some).await;
-        result
-            .ok()
-            .and_then(|result| *result)
-            .ok_or_else(|| CqlError::server("the check of a password ended early: try again"))
+        let outcome = outcome.wait_for(Option::is_some).await;
+        match outcome.ok().and_then(|outcome| *outcome) {
+            Some(Outcome::Right) => Ok(true),
+            Some(Outcome::Wrong) => Ok(false),
+            Some(Outcome::GaveWay) => Err(too_many_logins()),
+            None => Err(CqlError::server(
+                "the check of a password ended early: try again",
+            )),
+        }
     }
 }
 
@@ -136,14 +88,14 @@ impl Attempts {
     pub fn begin(&self, attempt: Attempt) -> Result<Begun, CqlError> {
         let Shared {
             remembered,
-            slowing,
+            under_way,
             ..
         } = &*self.shared;
         let (role, address) = (&attempt.role, attempt.address);
         let digest = remembered.digest(role, &attempt.hash, &attempt.password);
         // This takes back no failures: a client that logs in often would do so for somebody who
         // guesses at its role from the same address.
-        if remembered.has(role, &digest) && !slowing.is_guessed_at(address, role) {
+        if remembered.has(role, &digest) && !under_way.slowing.is_guessed_at(address, role) {
             return Ok(Begun::Known);
         }
         self.join_or_begin(attempt, digest)
@@ -151,7 +103,7 @@ impl Attempts {
 
     /// Counts an attempt that fails without a check.
     pub fn failed_unchecked(&self, role: &str, address: IpAddr) {
-        self.shared.slowing.failed(address, role);
+        self.shared.under_way.slowing.failed(address, role);
         self.shared.failed.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -166,80 +118,44 @@ impl Attempts {
     }
 
     fn join_or_begin(&self, attempt: Attempt, digest: Digest) -> Result<Begun, CqlError> {
-        let shared = &self.shared;
-        let address = network(attempt.address);
-        let key = (digest, address);
-        let mut under_way = lock(&shared.under_way);
-        if let Some(result) = under_way.results.get(&key) {
-            return Ok(Begun::Joined(result.clone()));
-        }
-        let has_place = under_way.has_place(address);
-        // Without a place it is counted only if the password has been compared with one that is
-        // remembered: then somebody may learn from the refusal.
-        let wait = match has_place || shared.remembered.knows(&attempt.role) {
-            true => shared.slowing.begin(attempt.address, &attempt.role),
-            false => None,
-        };
-        let wait = wait.filter(|_| has_place).ok_or_else(too_many_logins)?;
-        let (sender, result) = watch::channel(None);
-        under_way.results.insert(key, result.clone());
-        let entry = Entry {
-            shared: shared.clone(),
-            key,
-        };
-        let place = wait.is_zero().then(|| Place {
-            lines: under_way.enter(address),
-            shared: shared.clone(),
-            address,
-        });
-        // A runtime that is ending drops the task at once, which takes the lock.
-        drop(under_way);
-        tokio::spawn(async move {
-            let place = match place {
-                Some(place) => place,
-                None => {
-                    tokio::time::sleep(wait).await;
-                    Place {
-                        lines: lock(&entry.shared.under_way).enter(address),
-                        shared: entry.shared.clone(),
-                        address,
-                    }
-                }
-            };
-            let fits = entry.shared.check(attempt, digest, &place.lines).await;
-            sender.send_replace(fits);
-            drop((place, entry));
-        });
-        Ok(Begun::Checked(result))
-    }
-}
-
-impl UnderWay {
-    /// Whether another attempt may begin at an address.
-    fn has_place(&self, address: IpAddr) -> bool {
-        let waiting = self.by_address.get(&address);
-        self.results.len() < UNDER_WAY_MAX
-            && waiting.is_none_or(|waiting| waiting.number < OF_ADDRESS_MAX)
-    }
-
-    /// Counts an attempt that waits for a check. Returns the places of its address in the lines.
-    fn enter(&mut self, address: IpAddr) -> Lines {
-        let waiting = self.by_address.entry(address).or_insert_with(|| Waiting {
-            number: 0,
-            lines: Lines {
-                usual: Arc::new(Semaphore::new(IN_LINE)),
-                costly: Arc::new(Semaphore::new(1)),
+        let shared = self.shared.clone();
+        let newcomer = Newcomer {
+            key: (digest, network(attempt.address)),
+            role: &attempt.role,
+            line: match password::is_costly(&attempt.hash) {
+                true => Line::Costly,
+                false => Line::Usual,
             },
-        });
-        waiting.number += 1;
-        waiting.lines.clone()
+            is_compared: shared.remembered.knows(&attempt.role),
+        };
+        let taken = shared.under_way.take_in(&newcomer);
+        Ok(match taken.ok_or_else(too_many_logins)? {
+            Taken::Joined(outcomes) => Begun::Joined(outcomes),
+            Taken::New(sender, outcomes, wait) => {
+                tokio::spawn(shared.run(attempt, digest, sender, wait));
+                Begun::Checked(outcomes)
+            }
+        })
     }
 }
 
 impl Shared {
+    /// Has an attempt checked in its turn, and tells its outcome.
+    async fn run(
+        self: Arc<Shared>,
+        attempt: Attempt,
+        digest: Digest,
+        sender: watch::Sender<Option<Outcome>>,
+        mut wait: Wait,
+    ) {
+        let outcome = self.check(attempt, digest, &mut wait).await;
+        sender.send_replace(outcome);
+        wait.end();
+    }
+
     /// Waits for a turn, then checks a password and counts the result. `None` if it can't be
     /// checked.
-    async fn check(&self, attempt: Attempt, digest: Digest, lines: &Lines) -> Option<bool> {
+    async fn check(&self, attempt: Attempt, digest: Digest, wait: &mut Wait) -> Option<Outcome> {
         let Attempt {
             role,
             password,
@@ -247,64 +163,36 @@ impl Shared {
             is_known,
             address,
         } = attempt;
-        // A check may have ended since this attempt looked.
-        let fits = self.remembered.has(&role, &digest) || {
-            let (line, turns) = match password::is_costly(&hash) {
-                true => (&lines.costly, &self.costly),
-                false => (&lines.usual, &self.checks),
-            };
-            let _in_line = line.acquire().await.ok()?;
-            let turn = turns.clone().acquire_owned().await.ok()?;
-            // Or while it waited: clients at many addresses may have one password.
-            self.remembered.has(&role, &digest) || {
+        let Some(turn) = wait.turn().await else {
+            return Some(Outcome::GaveWay);
+        };
+        // A check may have ended while it waited: clients at many addresses may have one password.
+        let (fits, turn) = match self.remembered.has(&role, &digest) {
+            true => (true, turn),
+            false => {
                 self.checked.fetch_add(1, Ordering::Relaxed);
-                let check = tokio::task::spawn_blocking(move || {
-                    let _turn = turn;
-                    password::fits(&password, &hash)
-                });
-                check.await.ok()? && is_known
+                let check = move || (password::fits(&password, &hash), turn);
+                let (fits, turn) = tokio::task::spawn_blocking(check).await.ok()?;
+                (fits && is_known, turn)
             }
         };
-        if fits {
-            self.remembered.insert(&role, digest);
-            self.slowing.succeeded(address, &role);
-        } else {
-            self.slowing.failed(address, &role);
-            self.failed.fetch_add(1, Ordering::Relaxed);
-            tracing::warn!(role = role.escape_debug().to_string(), %address, "a login failed");
-        }
-        Some(fits)
-    }
-}
-
-/// An attempt under way. It is forgotten also if it ends by a panic.
-struct Entry {
-    shared: Arc<Shared>,
-    key: Key,
-}
-
-impl Drop for Entry {
-    fn drop(&mut self) {
-        lock(&self.shared.under_way).results.remove(&self.key);
-    }
-}
-
-/// The place of an attempt that waits for a check or is checked. It is given back in the same way.
-struct Place {
-    shared: Arc<Shared>,
-    address: IpAddr,
-    lines: Lines,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut under_way = lock(&self.shared.under_way);
-        if let Some(waiting) = under_way.by_address.get_mut(&self.address) {
-            waiting.number -= 1;
-            if waiting.number == 0 {
-                under_way.by_address.remove(&self.address);
+        // The result is counted before the next gets the turn, as it may change the order.
+        let slowing = &self.under_way.slowing;
+        let outcome = match fits {
+            true => {
+                self.remembered.insert(&role, digest);
+                slowing.succeeded(address, &role);
+                Outcome::Right
             }
-        }
+            false => {
+                slowing.failed(address, &role);
+                self.failed.fetch_add(1, Ordering::Relaxed);
+                tracing::warn!(role = role.escape_debug().to_string(), %address, "a login failed");
+                Outcome::Wrong
+            }
+        };
+        drop(turn);
+        Some(outcome)
     }
 }
 
@@ -312,7 +200,9 @@ impl Drop for Place {
 mod tests {
     use std::net::Ipv4Addr;
     use std::sync::LazyLock;
+    use std::time::Duration;
 
+    use super::super::under_way::{OF_ADDRESS_MAX, UNDER_WAY_MAX};
     use super::*;
 
     static HASH_OF_WONDER: LazyLock<String> = LazyLock::new(|| bcrypt::hash("wonder", 4).unwrap());
@@ -342,21 +232,18 @@ mod tests {
     async fn a_client_that_hangs_up_leaves_its_failure_and_no_entry() {
         let attempts = Attempts::default();
         begin(&attempts, attempt(0, 1));
-        let result = {
-            let under_way = lock(&attempts.shared.under_way);
-            assert_eq!(under_way.results.len(), 1);
-            under_way.results.values().next().cloned()
-        };
-        let mut result = result.unwrap();
+        let under_way = &attempts.shared.under_way;
+        let mut results = under_way.results();
+        assert_eq!(results.len(), 1);
+        let mut result = results.remove(0);
         assert_eq!(
             *result.wait_for(Option::is_some).await.unwrap(),
-            Some(false)
+            Some(Outcome::Wrong)
         );
         assert_eq!((attempts.checked(), attempts.failed()), (1, 1));
         while result.changed().await.is_ok() {}
         tokio::task::yield_now().await;
-        let under_way = lock(&attempts.shared.under_way);
-        assert!(under_way.results.is_empty() && under_way.by_address.is_empty());
+        assert!(under_way.results().is_empty() && under_way.of_addresses().is_empty());
     }
 
     #[tokio::test]
@@ -369,7 +256,7 @@ mod tests {
         assert_eq!(refused, Err(too_many_logins()));
         // The refusal tells something only of a password that is remembered.
         let Shared {
-            slowing,
+            under_way,
             remembered,
             ..
         } = &*attempts.shared;
@@ -380,40 +267,35 @@ mod tests {
             };
             let (role, address) = (another.role.clone(), another.address);
             assert_eq!(attempts.fits(another).await, Err(too_many_logins()));
-            assert_eq!(slowing.begun(address, &role), begun);
+            assert_eq!(under_way.slowing.begun(address, &role), begun);
             remembered.insert(&role, Digest::default());
         }
         assert_eq!(attempts.fits(attempt(0, 2)).await, Ok(false));
-        let waiting: Vec<usize> = {
-            let under_way = lock(&attempts.shared.under_way);
-            let waiting = under_way.by_address.values();
-            waiting.map(|waiting| waiting.number).collect()
-        };
-        let waiting: usize = waiting.iter().sum();
+        let waiting: usize = under_way.of_addresses().iter().sum();
         assert!(waiting > OF_ADDRESS_MAX / 2, "it came before {waiting}");
     }
 
     #[tokio::test]
     async fn nobody_waits_for_hashes_that_are_costly_to_check() {
         let attempts = Attempts::default();
-        let turn = attempts.shared.costly.clone().acquire_owned().await;
-        for number in 0..2 * IN_LINE {
-            let costly = Attempt {
-                hash: Secret::new(HASH_OF_WONDER.replace("$04$", "$13$")),
-                ..attempt(number, 1)
-            };
-            begin(&attempts, costly);
-        }
-        tokio::task::yield_now().await;
-        assert_eq!(attempts.fits(attempt(2 * IN_LINE, 1)).await, Ok(false));
-        assert_eq!(attempts.checked(), 1, "the others wait for their own turn");
-        // One of an address is in that line, so that another address comes next.
-        let places = {
-            let under_way = lock(&attempts.shared.under_way);
-            let waiting = under_way.by_address.values().next();
-            waiting.map(|waiting| waiting.lines.costly.available_permits())
+        let under_way = &attempts.shared.under_way;
+        let turn = under_way.take_turn(Line::Costly);
+        let costly = |number, address| Attempt {
+            hash: Secret::new(HASH_OF_WONDER.replace("$04$", "$13$")),
+            ..attempt(number, address)
         };
-        assert_eq!(places, Some(0));
+        for number in 0..8 {
+            begin(&attempts, costly(number, 1));
+        }
+        begin(&attempts, costly(8, 2));
+        tokio::task::yield_now().await;
+        assert_eq!(attempts.fits(attempt(9, 1)).await, Ok(false));
+        assert_eq!(attempts.checked(), 1, "the others wait for their own turn");
+        let order = under_way.order(Line::Costly);
+        let expected = [1, 2, 1, 1].map(|address| attempt(0, address).address);
+        assert_eq!(order[..4], expected, "addresses take turns");
+        assert_eq!(order.len(), 9);
+        // They are not checked, as that would take seconds.
         drop(turn);
     }
 
@@ -444,10 +326,9 @@ mod tests {
             };
             begin(&attempts, guess);
         }
-        let under_way = lock(&attempts.shared.under_way);
-        assert_eq!(under_way.results.len(), 5);
-        let waiting = under_way.by_address.values().map(|waiting| waiting.number);
-        assert_eq!(waiting.sum::<usize>(), 1);
+        let under_way = &attempts.shared.under_way;
+        assert_eq!(under_way.results().len(), 5);
+        assert_eq!(under_way.of_addresses(), [1]);
     }
 
     #[tokio::test]
@@ -468,7 +349,7 @@ mod tests {
         assert_eq!(attempts.fits(right()).await, Ok(true));
         assert_eq!(attempts.fits(attempt(0, 1)).await, Ok(false));
         assert_eq!(attempts.fits(right()).await, Ok(true));
-        let slowing = &attempts.shared.slowing;
+        let slowing = &attempts.shared.under_way.slowing;
         assert_eq!(slowing.begun(right().address, &right().role), 1);
     }
 
@@ -495,5 +376,73 @@ mod tests {
         }
         let refused = attempts.fits(right()).await;
         assert_eq!(refused, Err(too_many_logins()));
+    }
+
+    fn right(number: usize, address: u8) -> Attempt {
+        Attempt {
+            password: Secret::new("wonder".to_owned()),
+            ..attempt(number, address)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_right_login_waits_for_200_guessing_addresses_once_each_at_most() {
+        let attempts = Attempts::default();
+        let under_way = &attempts.shared.under_way;
+        let turns = [(), ()].map(|()| under_way.take_turn(Line::Usual));
+        let mut last = None;
+        let guesses = (0..).flat_map(|round| {
+            (1..=200).map(move |address| attempt(1_000 * round + usize::from(address), address))
+        });
+        for guess in guesses.take(UNDER_WAY_MAX) {
+            last = Some(attempts.begin(guess).unwrap());
+        }
+        assert_eq!(under_way.results().len(), UNDER_WAY_MAX);
+        // The line is full, and the next guess of an address has the worst rank of all.
+        let refused = attempts.fits(attempt(0, 1)).await;
+        assert_eq!(refused, Err(too_many_logins()));
+        let login = attempts.begin(right(1, 250)).unwrap();
+        assert_eq!(under_way.results().len(), UNDER_WAY_MAX);
+        let gave_way = last.unwrap().fits().await;
+        assert_eq!(gave_way, Err(too_many_logins()));
+        drop(turns);
+        assert_eq!(login.fits().await, Ok(true));
+        let checked = attempts.checked();
+        assert!(checked <= 220, "{checked} were checked");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn addresses_that_have_failed_come_last_also_at_the_role_that_they_guess_at() {
+        let attempts = Attempts::default();
+        let under_way = &attempts.shared.under_way;
+        for address in 1..=200 {
+            let Attempt { role, address, .. } = attempt(0, address);
+            attempts.failed_unchecked(&role, address);
+        }
+        let turns = [(), ()].map(|()| under_way.take_turn(Line::Usual));
+        let guesses = (0..).flat_map(|number| {
+            let role = if number < 4 { 0 } else { number };
+            (1..=200).map(move |address| Attempt {
+                password: Secret::new(format!("guess {number}")),
+                ..attempt(role, address)
+            })
+        });
+        for guess in guesses.take(UNDER_WAY_MAX) {
+            assert!(attempts.begin(guess).is_ok());
+        }
+        let in_line = under_way.of_addresses();
+        assert!(in_line.is_empty(), "all wait because of failures");
+        let one = attempts.begin(right(1_000, 250)).unwrap();
+        // Those whose wait is over are in the line, and come last there, too.
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        let in_line: usize = under_way.of_addresses().iter().sum();
+        assert_eq!(in_line, UNDER_WAY_MAX);
+        let other = attempts.begin(right(0, 251)).unwrap();
+        assert_eq!(under_way.results().len(), UNDER_WAY_MAX);
+        drop(turns);
+        assert_eq!(one.fits().await, Ok(true));
+        assert_eq!(other.fits().await, Ok(true));
+        let checked = attempts.checked();
+        assert!(checked <= 20, "{checked} were checked");
     }
 }

@@ -17,6 +17,7 @@ mod password;
 mod remembered;
 mod rights;
 mod slowing;
+mod under_way;
 
 use std::collections::HashMap;
 use std::ops::Deref;

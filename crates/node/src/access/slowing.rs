@@ -5,13 +5,17 @@
 //! roles of an address, so that trying one password with many names is slow, too. A login takes
 //! back the failures of its own role alone: else a guesser with one right password would wipe out
 //! its guesses at others.
+//!
+//! The failures tell also in which order attempts are checked where many wait: see
+//! [`Standing`].
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use net::address::network;
 use tokio::time::Instant;
 
 use super::lock;
@@ -32,6 +36,9 @@ const ADDRESSES_MAX: usize = 16_384;
 /// The most roles of an address that are counted one by one, at most 16 MiB for all addresses.
 /// Attempts at further ones are slowed by the sum of the address.
 const ROLES_MAX: usize = 16;
+/// The most roles whose failures from all addresses are remembered. Beyond it the oldest are
+/// forgotten.
+const FAILED_ROLES_MAX: usize = 16_384;
 /// After more attempts than this, a right password that is remembered has to wait, too: else its
 /// quick answer would tell it from the wrong ones.
 const QUICK_ATTEMPTS_MAX: u32 = 10;
@@ -40,7 +47,21 @@ const QUICK_ATTEMPTS_MAX: u32 = 10;
 #[derive(Default)]
 pub(super) struct Slowing {
     addresses: Mutex<HashMap<IpAddr, Failures>>,
+    /// The failures at each role from all addresses, and the time of the last, by the hash of its
+    /// name.
+    roles: Mutex<HashMap<u64, (u32, Instant)>>,
     hasher: RandomState,
+}
+
+/// The failures that count in the order of attempts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Standing {
+    /// The failures of the address.
+    pub failed: u32,
+    /// The attempts of the address at the role that began since it last logged in.
+    pub begun: u32,
+    /// The failures at the role from all addresses.
+    pub at_role: u32,
 }
 
 /// The failures of an address.
@@ -120,6 +141,47 @@ impl Slowing {
         failures.failed = failures.failed.saturating_add(1);
         failures.last = now;
         failures.next = failures.next.max(now + pause_of_address(failures.failed));
+        drop(addresses);
+        self.failed_at(self.hash(role), now);
+    }
+
+    /// Counts a failure at a role, whatever its address.
+    fn failed_at(&self, role: u64, now: Instant) {
+        let mut roles = lock(&self.roles);
+        if roles.len() >= FAILED_ROLES_MAX && !roles.contains_key(&role) {
+            let oldest = roles.iter().min_by_key(|(_, (_, last))| *last);
+            if let Some(oldest) = oldest.map(|(role, _)| *role) {
+                roles.remove(&oldest);
+            }
+        }
+        let (failed, last) = roles.entry(role).or_insert((0, now));
+        if now.duration_since(*last) > FORGOTTEN_AFTER {
+            *failed = 0;
+        }
+        *failed = failed.saturating_add(1);
+        *last = now;
+    }
+
+    /// The hash of a role's name.
+    pub fn hash(&self, role: &str) -> u64 {
+        self.hasher.hash_one(role)
+    }
+
+    /// The failures that count for an attempt from an address at the role of this hash.
+    pub fn standing(&self, address: IpAddr, role: u64) -> Standing {
+        let mut standing = Standing::default();
+        if let Some(failures) = self.lock().get(&network(address))
+            && failures.last.elapsed() <= FORGOTTEN_AFTER
+        {
+            standing.failed = failures.failed;
+            standing.begun = failures.roles.get(&role).map_or(0, |role| role.begun);
+        }
+        if let Some((failed, last)) = lock(&self.roles).get(&role)
+            && last.elapsed() <= FORGOTTEN_AFTER
+        {
+            standing.at_role = *failed;
+        }
+        standing
     }
 
     /// Forgets the failures of a role that has logged in from this address.
@@ -195,18 +257,6 @@ fn of_address(
         *failures = Failures::new(now);
     }
     failures
-}
-
-/// The address itself, or the network of 64 bits that an IPv6 address lies in: one client has all
-/// of its addresses.
-pub(super) fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => {
-            let bits = address.to_bits() >> 64 << 64;
-            IpAddr::V6(Ipv6Addr::from_bits(bits))
-        }
-        address @ IpAddr::V4(_) => address,
-    }
 }
 
 fn pause(failures: u32) -> Duration {
@@ -318,11 +368,38 @@ mod tests {
         assert_eq!(slowing.lock().len(), ADDRESSES_MAX);
     }
 
-    #[test]
-    fn the_addresses_of_one_network_are_one() {
-        let network = |address: &str| network(address.parse().unwrap()).to_string();
-        assert_eq!(network("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
-        assert_eq!(network("::ffff:10.0.0.1"), "10.0.0.1");
-        assert_eq!(network("10.0.0.1"), "10.0.0.1");
+    #[tokio::test(start_paused = true)]
+    async fn the_standing_counts_the_address_and_the_role() {
+        let slowing = Slowing::default();
+        let standing = |address, role| slowing.standing(address, slowing.hash(role));
+        let another = "10.0.0.2".parse().unwrap();
+        assert_eq!(standing(ADDRESS, "alice"), Standing::default());
+        fail(&slowing, "alice");
+        slowing.begin(ADDRESS, "alice");
+        let expected = Standing {
+            failed: 1,
+            begun: 2,
+            at_role: 1,
+        };
+        assert_eq!(standing(ADDRESS, "alice"), expected);
+        let of_role = Standing {
+            at_role: 1,
+            ..Standing::default()
+        };
+        assert_eq!(standing(another, "alice"), of_role);
+        let of_address = Standing {
+            failed: 1,
+            ..Standing::default()
+        };
+        assert_eq!(standing(ADDRESS, "bob"), of_address);
+        // A login takes back the failures of its address. Those at the role are forgotten in time.
+        slowing.succeeded(ADDRESS, "alice");
+        assert_eq!(standing(ADDRESS, "alice"), of_role);
+        tokio::time::advance(FORGOTTEN_AFTER + Duration::from_secs(1)).await;
+        assert_eq!(standing(another, "alice"), Standing::default());
+        for role in 0..FAILED_ROLES_MAX + 10 {
+            slowing.failed(ADDRESS, &role.to_string());
+        }
+        assert_eq!(lock(&slowing.roles).len(), FAILED_ROLES_MAX);
     }
 }

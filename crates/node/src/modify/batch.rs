@@ -3,12 +3,15 @@
 //! One node holds all partitions. So a logged and an unlogged batch are the same here: one atomic
 //! write of the storage.
 
+use std::time::Duration;
+
 use cql::ast::{Batch, BatchEntry, BatchKind};
 use cql::error::CqlError;
 use query::bind::{PrepareContext, StatementClock};
 
 use super::conditional::{self, Conditional};
 use super::counters;
+use super::handed_over::Limit;
 use super::plan::{BatchPlan, ModifyPlan, Work, WritePlan};
 use super::using::{UsingPlan, write_timestamp};
 use crate::answer::Answer;
@@ -67,12 +70,14 @@ pub(super) async fn execute_text_batch(
 ) -> Result<Answer, CqlError> {
     let clock = StatementClock::start(database.storage.clock()).of_batch();
     let own = batch.using.timestamp(&parameters.values, &clock)?;
+    let own_limit = batch.using.limit(&parameters.values, &clock)?;
     let values = &parameters.values;
     let entries = batch.writes.iter().map(|write| (write, &values[..]));
     let batch = Entries {
         is_logged: batch.kind == BatchKind::Logged,
         entries: entries.collect(),
         own,
+        own_limit,
     };
     execute_entries(database, batch, parameters, &clock).await
 }
@@ -103,6 +108,7 @@ pub async fn execute_batch(
         is_logged: kind == BatchKind::Logged,
         entries: writes,
         own: None,
+        own_limit: None,
     };
     execute_entries(database, batch, parameters, &clock).await
 }
@@ -113,6 +119,8 @@ struct Entries<'a> {
     entries: Vec<(&'a WritePlan, &'a [BoundValue])>,
     /// The timestamp that the batch itself gives, in microseconds since the epoch.
     own: Option<i64>,
+    /// The time that the batch itself gives.
+    own_limit: Option<Duration>,
 }
 
 /// Executes the statements of a batch.
@@ -126,6 +134,7 @@ async fn execute_entries(
         is_logged,
         entries,
         own,
+        own_limit,
     } = batch;
     let given = own.or(parameters.timestamp_micros);
     let writes = || entries.iter().map(|(write, _)| *write);
@@ -139,8 +148,17 @@ async fn execute_entries(
         for (write, values) in entries {
             conditional.add(write, values, clock, timestamp)?;
         }
-        return conditional.execute(database, parameters).await;
+        return conditional.execute(database, parameters, own_limit).await;
     }
+    let is_counter = entries.iter().any(|(write, _)| write.table.is_counter());
+    let limit = Limit {
+        own: own_limit,
+        write_type: match (is_counter, is_logged) {
+            (true, _) => "COUNTER",
+            (false, true) => "BATCH",
+            (false, false) => "UNLOGGED_BATCH",
+        },
+    };
     let timestamp = write_timestamp(given, clock)?;
     let mut mutations = Vec::new();
     for (write, values) in entries {
@@ -154,7 +172,7 @@ async fn execute_entries(
         &mutations,
         &mut warnings,
     )?;
-    super::execute::apply(database, mutations, parameters.told_s, warnings).await
+    super::execute::apply(database, mutations, parameters, limit, warnings).await
 }
 
 fn is_conditional<'w>(mut writes: impl Iterator<Item = &'w WritePlan>) -> bool {

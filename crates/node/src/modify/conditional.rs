@@ -7,6 +7,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use client_memory::Account;
@@ -18,6 +19,7 @@ use storage::read::{Partitions, ReadRequest, Row};
 use value::CqlType;
 
 use super::condition::{PreparedCondition, RowTests};
+use super::handed_over::{Limit, hand_over};
 use super::plan::{WriteKind, WritePlan};
 use super::target::Extent;
 use crate::answer::{Answer, ColumnSpec, Outcome, Rows};
@@ -211,14 +213,15 @@ impl Conditional {
     }
 
     /// Applies the writes if the conditions hold. The answer is charged to the memory of the
-    /// parameters.
+    /// parameters. `own` is the time that the statement gives itself.
     ///
     /// # Errors
-    /// Failures of the storage, and no room for the answer.
+    /// Failures of the storage, writes that do not begin in time, and no room for the answer.
     pub async fn execute(
         mut self,
         database: &Database,
         parameters: &Parameters,
+        own: Option<Duration>,
     ) -> Result<Answer, CqlError> {
         let partition_key = self.partition_key.clone().unwrap_or_default();
         let mutations = std::mem::take(&mut self.mutations);
@@ -247,8 +250,9 @@ impl Conditional {
             }),
         };
         traces::note(|| "Checking the conditions and committing in one step".to_owned());
-        let outcome = database.storage.write_at(write, parameters.told_s).await;
-        let outcome = outcome.map_err(storage_error)?;
+        let write_type = "CAS";
+        let limit = Limit { own, write_type };
+        let outcome = hand_over(database, write, parameters, limit).await?;
         traces::note(|| match outcome {
             WriteOutcome::Applied => {
                 "The conditions hold, and the commit is acknowledged".to_owned()

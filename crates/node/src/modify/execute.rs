@@ -8,6 +8,7 @@ use storage::mutation::{CellChange, CellOperation, Change, PartitionMutation, Wr
 use value::finite_vector;
 
 use super::conditional::Conditional;
+use super::handed_over::{Limit, hand_over};
 use super::insert;
 use super::operation::Operation;
 use super::plan::{WriteKind, WritePlan};
@@ -15,7 +16,6 @@ use super::target::{Extent, MAX_KEYS, too_many_keys};
 use super::using::write_timestamp;
 use crate::answer::Answer;
 use crate::database::Database;
-use crate::failure::storage_error;
 use crate::guardrails::check_values;
 use crate::parameters::{BoundValue, Parameters};
 
@@ -205,7 +205,8 @@ pub(super) async fn execute_conditional(
     let timestamp = clock.next_write_micros();
     let mut conditional = Conditional::new(&write.table, false);
     conditional.add(write, &parameters.values, &clock, timestamp)?;
-    conditional.execute(database, parameters).await
+    let own = write.using.limit(&parameters.values, &clock)?;
+    conditional.execute(database, parameters, own).await
 }
 
 /// Executes one write that has no condition.
@@ -217,18 +218,27 @@ pub(super) async fn execute_write(
     let clock = StatementClock::start(database.storage.clock());
     let timestamp = write_timestamp(parameters.timestamp_micros, &clock)?;
     let mutations = write.mutations(&parameters.values, &clock, timestamp)?;
-    apply(database, mutations, parameters.told_s, Vec::new()).await
+    let limit = Limit {
+        own: write.using.limit(&parameters.values, &clock)?,
+        write_type: match write.table.is_counter() {
+            true => "COUNTER",
+            false => "SIMPLE",
+        },
+    };
+    apply(database, mutations, parameters, limit, Vec::new()).await
 }
 
-/// Writes the mutations as one, by the present that the client tells, in seconds since the epoch.
-/// Does nothing if there are none. The answer has these warnings, and those of guardrails.
+/// Writes the mutations as one. Does nothing if there are none. The answer has these warnings, and
+/// those of guardrails.
 ///
 /// # Errors
-/// Failures of the storage, and values above a threshold for refusals.
+/// Failures of the storage, a write that does not begin in time, and values above a threshold for
+/// refusals.
 pub(super) async fn apply(
     database: &Database,
     mutations: Vec<PartitionMutation>,
-    told_s: Option<i64>,
+    parameters: &Parameters,
+    limit: Limit,
     mut warnings: Vec<String>,
 ) -> Result<Answer, CqlError> {
     let guardrails = database.system.guardrails();
@@ -244,8 +254,7 @@ pub(super) async fn apply(
             mutations,
             condition: None,
         };
-        let written = database.storage.write_at(write, told_s).await;
-        written.map_err(storage_error)?;
+        hand_over(database, write, parameters, limit).await?;
         traces::note(|| "The commit is acknowledged".to_owned());
     }
     Ok(Answer {

@@ -10,6 +10,7 @@ mod conditional;
 mod counters;
 mod delete;
 mod execute;
+mod handed_over;
 mod insert;
 mod json;
 mod operation;

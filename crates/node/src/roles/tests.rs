@@ -36,6 +36,7 @@ async fn database(directory: &std::path::Path, roles: usize) -> Arc<Database> {
         system: SystemTables::new(),
         stores: store_api::Stores::disabled(),
         access: Access::by_login(),
+        timeouts: Default::default(),
     })
 }
 

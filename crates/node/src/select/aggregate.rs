@@ -13,6 +13,7 @@ use num_bigint::BigInt;
 use value::{CqlType, Value, compare};
 
 use super::expression::Expression;
+use super::held::own_value;
 
 /// The greatest exponent, positive or negative, of a decimal that is summed. A sum can need as many
 /// digits as the exponents of its numbers lie apart.
@@ -204,6 +205,13 @@ impl Accumulator {
             }
         }
         Ok(())
+    }
+
+    /// Copies the least or greatest value out of the block of the disk that it may be part of.
+    /// Returns its bytes.
+    pub(super) fn own(&mut self) -> usize {
+        self.best = self.best.as_ref().map(own_value);
+        self.kept_bytes()
     }
 
     /// The bytes of the value that is kept.

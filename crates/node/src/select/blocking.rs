@@ -1,16 +1,25 @@
-//! Reads on threads that may block.
+//! Reads on threads that may block, each in a turn.
 
 use cql::error::CqlError;
 use machine::aside;
+use turns::{Class, Turns};
 
-/// Runs a closure that reads files on a thread that may block.
+/// Runs a closure that reads files on a thread that may block, once there is a turn for it. What
+/// the closure returns should hold no rows, as the turn has ended then.
 ///
 /// # Errors
 /// If the closure panics, or the runtime ends.
 pub(super) async fn on_blocking_thread<R: Send + 'static>(
+    turns: &Turns,
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R, CqlError> {
-    aside(traces::carried(work))
+    let turn = Box::pin(turns.take(Class::Read)).await;
+    let in_turn = move || {
+        let done = work();
+        drop(turn);
+        done
+    };
+    aside(traces::carried(in_turn))
         .await
         .map_err(|error| CqlError::server(format!("the read was broken off: {error}")))
 }

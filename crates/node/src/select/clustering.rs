@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use bytes::Bytes;
 use cql::error::CqlError;
 use query::relation::{Relation, RelationKind, Test, TupleTest};
-use query::values::Values;
+use query::values::{Values, check_combinations};
 use schema::{Column, ColumnKind, Table};
 use storage::read::{ClusteringBound, ClusteringSlice};
 use value::compare;
@@ -24,7 +24,7 @@ pub(super) enum Slices {
     Nothing,
 }
 
-/// Evaluates the relations to the slices that they leave of each partition.
+/// Evaluates the relations to the slices that they leave of each of so many partitions.
 ///
 /// # Errors
 /// Null and unset values, and too many combinations.
@@ -32,6 +32,7 @@ pub(super) fn slices(
     table: &Table,
     access: &ClusteringAccess,
     values: Values<'_>,
+    partitions: usize,
 ) -> Result<Slices, CqlError> {
     if access.values.is_empty() && access.bounds.is_empty() {
         return Ok(Slices::All);
@@ -45,6 +46,8 @@ pub(super) fn slices(
         prefixes.sort_by(|a, b| compare_clustering(&clustering, a, b));
         prefixes.dedup_by(|a, b| compare_clustering(&clustering, a, b).is_eq());
     }
+    // Each partition is read for each prefix.
+    check_combinations(partitions.saturating_mul(prefixes.len()), "slices")?;
     let slices = if access.bounds.is_empty() {
         prefixes
             .into_iter()

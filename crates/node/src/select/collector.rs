@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use client_memory::Account;
+use client_memory::{Account, Charge};
 use cql::error::CqlError;
 use index::Metric;
 use query::Nearest;
@@ -16,6 +16,7 @@ use super::aggregate::{Accumulator, AggregateCall};
 use super::expression::{COMPOSED_BYTES_MAX, Scope};
 use super::filter::Filter;
 use super::group::Groups;
+use super::held::{HeldRow, charge_rows};
 use super::page::Page;
 use super::paging::PagingState;
 use super::place::Place;
@@ -41,8 +42,8 @@ pub(super) enum Output {
     Aggregate {
         /// The states of the projection's aggregates, in their order.
         accumulators: Vec<Accumulator>,
-        /// The first row. Columns beside aggregates show its values.
-        first: Option<Box<Row>>,
+        /// The first row, as far as it is selected. Columns beside aggregates show its values.
+        first: Option<Box<HeldRow>>,
     },
     /// Each group of rows becomes a row of a page.
     Groups(Groups),
@@ -53,7 +54,7 @@ pub(super) enum Output {
 /// Rows that are put in order by their vectors.
 pub(super) struct Ranking {
     /// The best rows so far.
-    pub nearest: Nearest<Row>,
+    pub nearest: Nearest<HeldRow>,
     /// The metric by which vectors are compared.
     pub metric: Metric,
     /// The vector to look for, serialised.
@@ -78,6 +79,8 @@ pub(super) struct Collector {
     pub output: Output,
     /// The account that the answer is charged to.
     pub memory: Account,
+    /// The rows that are held from one step to the next are charged here.
+    pub held: Charge,
     /// The number of rows returned of each partition, by slot, if partitions are merged; else
     /// empty.
     pub returned_by_slot: Vec<u32>,
@@ -92,6 +95,33 @@ pub(super) struct Collector {
 }
 
 impl Collector {
+    /// Lets go of the blocks that rows were read from, and charges the rows that have to be held
+    /// until the next step.
+    ///
+    /// # Errors
+    /// Rows for which there is no memory.
+    pub(super) fn let_go(&mut self) -> Result<(), CqlError> {
+        self.state.own();
+        let bytes = match &mut self.output {
+            Output::Page(_) => return Ok(()),
+            Output::Aggregate {
+                accumulators,
+                first,
+            } => {
+                let values: usize = accumulators.iter_mut().map(Accumulator::own).sum();
+                values + first.as_mut().map_or(0, |first| first.own())
+            }
+            Output::Groups(groups) => match &mut groups.open {
+                Some(open) => open.own(),
+                None => 0,
+            },
+            Output::Ranking(ranking) => {
+                ranking.nearest.items_mut().map(HeldRow::own).sum::<usize>()
+            }
+        };
+        charge_rows(&mut self.held, bytes)
+    }
+
     /// Whether the page is put in order once it is whole.
     pub(super) fn sorts(&self) -> bool {
         matches!(&self.output, Output::Groups(groups) if groups.order.is_some())
@@ -103,6 +133,14 @@ impl Collector {
             Output::Page(page) => page.is_full(),
             Output::Groups(groups) => groups.open.is_none() && groups.page.is_full(),
             Output::Aggregate { .. } | Output::Ranking(_) => false,
+        }
+    }
+
+    /// Whether rows are taken together, so that many of them are read for one of the answer.
+    pub(super) fn takes_together(&self) -> bool {
+        match &self.output {
+            Output::Aggregate { .. } | Output::Groups(_) => true,
+            Output::Page(_) | Output::Ranking(_) => false,
         }
     }
 
@@ -144,7 +182,8 @@ impl Collector {
             Output::Groups(groups) => groups.open.as_ref(),
             _ => None,
         };
-        let Some((slot, is_only)) = open.map(|open| (open.slot, is_only_of_partition(&open.first)))
+        let Some((slot, is_only)) =
+            open.map(|open| (open.slot, is_only_of_partition(open.first.row())))
         else {
             return Ok(false);
         };
@@ -216,7 +255,7 @@ impl Collector {
         };
         let aggregates = finish_all(open.accumulators)?;
         let scope = Scope {
-            row: Some(&open.first),
+            row: Some(open.first.row()),
             terms: &self.terms,
             aggregates: &aggregates,
             clock: &self.clock,
@@ -225,9 +264,9 @@ impl Collector {
         let begin = groups.page.body.len();
         groups.page.push(&self.plan.projection.outputs, scope)?;
         if let Some(order) = &mut groups.order {
-            order.note(&open.first, begin, &mut groups.page)?;
+            order.note(open.first.row(), begin, &mut groups.page)?;
         }
-        self.count(open.slot, &open.first);
+        self.count(open.slot, open.first.row());
         Ok(self.one_less())
     }
 
@@ -282,7 +321,11 @@ impl Collector {
                 first,
             } => {
                 take_all(accumulators, &self.plan.projection.aggregates, scope)?;
-                first.get_or_insert_with(|| Box::new(row));
+                first.get_or_insert_with(|| {
+                    let mut selected = row;
+                    self.plan.projection.retain_read(&mut selected);
+                    Box::new(HeldRow::new(selected))
+                });
             }
             Output::Groups(groups) => {
                 let calls = &self.plan.projection.aggregates;
@@ -292,7 +335,10 @@ impl Collector {
                     (none, Some(grouping)) => {
                         let accumulators = calls.iter().map(Accumulator::new).collect();
                         let before = (&self.state, self.has_moved);
-                        none.insert(grouping.open(slot, &row, scope, accumulators, before)?)
+                        let mut selected = row.clone();
+                        self.plan.projection.retain_read(&mut selected);
+                        let first = HeldRow::new(selected);
+                        none.insert(grouping.open(slot, first, scope, accumulators, before)?)
                     }
                     (None, None) => return Ok(Progress::Unfinished),
                 };
@@ -334,7 +380,7 @@ impl Collector {
                 let aggregates = finish_all(accumulators)?;
                 let mut page = Page::new(None, &self.memory);
                 let scope = Scope {
-                    row: first.as_deref(),
+                    row: first.as_deref().map(HeldRow::row),
                     aggregates: &aggregates,
                     ..scope
                 };
@@ -358,7 +404,7 @@ impl Collector {
                 let mut page = Page::new(None, &self.memory);
                 for row in ranking.nearest.into_best().skip(ranking.passed) {
                     let scope = Scope {
-                        row: Some(&row),
+                        row: Some(row.row()),
                         composed_bytes: &Cell::new(COMPOSED_BYTES_MAX),
                         ..scope
                     };
@@ -408,7 +454,7 @@ impl Ranking {
     fn take(&mut self, row: Row) {
         if let Some(stored) = self.place.value(&row) {
             let score = self.metric.score(&self.vector, stored);
-            self.nearest.push(score, row);
+            self.nearest.push(score, HeldRow::new(row));
         }
     }
 }

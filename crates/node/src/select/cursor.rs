@@ -2,7 +2,8 @@
 //! collector.
 //!
 //! A cursor works in bounded steps. Between them its caller can give the thread back, and can stop
-//! when nobody waits for the answer any more.
+//! when nobody waits for the answer any more. A cursor that pauses lets go of the rows that it has
+//! read ahead, and what it has to hold is charged ([`Cursor::let_go`]).
 
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use tokio::time::Instant;
 
 use super::collector::{Collector, Progress, is_only_of_partition};
 use super::guarded::Read;
+use super::held::LARGE_BYTES;
 use super::page::Page;
 use super::paging::PagingState;
 use super::source::{Fetched, Source};
@@ -24,8 +26,11 @@ const ROWS_BETWEEN_CLOCK_READS: usize = 32;
 pub(super) struct Budget {
     /// The number of rows to look at.
     pub rows: usize,
-    /// The time after which the step ends. The clock is looked at only now and then.
+    /// The time after which the step ends. The clock is looked at only now and then, and before
+    /// each large record.
     pub time: Duration,
+    /// Whether large records are decoded. If not, the step ends before one.
+    pub takes_large: bool,
 }
 
 /// A query under way.
@@ -59,7 +64,15 @@ impl Cursor {
     pub(super) fn step(&mut self, budget: Budget) -> Result<Progress, CqlError> {
         let started = Instant::now();
         for worked in 1..=budget.rows {
-            if self.advance()? == Progress::Finished {
+            let mut fetched = self.source.fetch(LARGE_BYTES)?;
+            if matches!(fetched, Fetched::Large) {
+                let is_over = worked > 1 && started.elapsed() > budget.time;
+                if !budget.takes_large || is_over {
+                    break;
+                }
+                fetched = self.source.fetch(usize::MAX)?;
+            }
+            if self.advance(fetched)? == Progress::Finished {
                 return Ok(Progress::Finished);
             }
             if worked % ROWS_BETWEEN_CLOCK_READS == 0 && started.elapsed() > budget.time {
@@ -80,13 +93,22 @@ impl Cursor {
         can_resume
     }
 
-    fn advance(&mut self) -> Result<Progress, CqlError> {
-        match self.source.fetch()? {
+    /// Lets go of what was read ahead, and charges what the query has to hold.
+    ///
+    /// # Errors
+    /// Rows for which there is no memory.
+    pub(super) fn let_go(&mut self) -> Result<(), CqlError> {
+        self.source.let_go()?;
+        self.collector.let_go()
+    }
+
+    fn advance(&mut self, fetched: Fetched) -> Result<Progress, CqlError> {
+        match fetched {
             Fetched::End => {
                 self.has_more = self.collector.end()?;
                 return Ok(Progress::Finished);
             }
-            Fetched::Nothing => {
+            Fetched::Nothing | Fetched::Large => {
                 if let Some(slot) = self.source.between_partitions() {
                     self.collector.state.slot = slot as u32;
                     self.collector.state.position = None;

@@ -1,5 +1,6 @@
 //! Execution of plans along their access paths: point reads on the async thread, larger reads in
-//! steps on threads that may block.
+//! steps on threads that may block, each in a turn. A point read that meets a large record goes on
+//! there, too. Between two steps a read holds no large rows.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use query::values::Values;
 use schema::{ColumnKind, Table};
 use storage::read::{ClusteringBound, ClusteringSlice};
 use tokio::time::Instant;
+use turns::Turns;
 use value::token::routing_key;
 
 use super::access::{IndexUse, PartitionAccess};
@@ -30,6 +32,7 @@ use super::order::{ClusteringOrder, RowOrder};
 use super::page::Page;
 use super::paging::{self, PagingState};
 use super::partitions::{self, Tokens, WantedPartitions};
+use super::patience::{Patience, page_limit};
 use super::plan::Resolved;
 use super::positions::Span;
 use super::question::Question;
@@ -51,18 +54,23 @@ struct Pace {
     /// The time after which a page ends, even if it is empty, so that a filter that few rows pass
     /// does not run into the client's timeout.
     page_time_max: Duration,
+    /// The rows that an aggregate reads as one internal page, which has a limit of its own.
+    internal_page: u64,
 }
 
 const PACE: Pace = Pace {
     inline: Budget {
         rows: 64,
         time: Duration::from_micros(500),
+        takes_large: false,
     },
     chunk: Budget {
         rows: 1 << 14,
         time: Duration::from_millis(20),
+        takes_large: true,
     },
     page_time_max: Duration::from_secs(4),
+    internal_page: 10_000,
 };
 
 /// Reads rows along the access path of a plan, and returns one page.
@@ -99,7 +107,7 @@ async fn execute_at(
     };
     // The block drops all but the cursor before the await behind it: the future would hold the rest
     // as well.
-    let (mut cursor, progress) = {
+    let (mut cursor, progress, limit) = {
         let (mut partitions, mut slices) = reads(plan, values)?;
         if table.log_of.is_some() && partitions != WantedPartitions::Nothing {
             let settled = Box::pin(log::settle(&database.storage, slices, &clock)).await?;
@@ -129,32 +137,40 @@ async fn execute_at(
             true => cursor.step(pace.inline),
             false => Ok(Progress::Unfinished),
         };
-        (cursor, progress.map_err(|error| guard.noted(error))?)
+        let limit = page_limit(database, plan, names_partitions, &parameters, values)?;
+        (cursor, progress.map_err(|error| guard.noted(error))?, limit)
     };
     if progress == Progress::Unfinished {
-        let ran = run_blocking(cursor, pace).await;
+        let patience = Patience::new(plan, &parameters, limit);
+        let turns = database.storage.turns();
+        let ran = Box::pin(run_blocking(turns, cursor, pace, patience)).await;
         cursor = ran.map_err(|error| guard.noted(error))?;
     }
     let read = cursor.read();
     let finished = match cursor.sorts() {
-        true => on_blocking_thread(move || cursor.finish()).await?,
+        true => on_blocking_thread(database.storage.turns(), move || cursor.finish()).await?,
         false => cursor.finish(),
     };
     let (page, state) = finished?;
-    let count = page.count;
-    let (body, charge) = page.into_body();
-    guard.check_read(read, body.len(), &mut warnings)?;
-    traces::note(|| format!("Returning {count} rows of {} bytes", body.len()));
+    let rows = rows(plan, page, state);
+    guard.check_read(read, rows.body.len(), &mut warnings)?;
     Ok(Answer {
-        outcome: Outcome::Rows(Rows {
-            columns: plan.projection.columns.clone(),
-            body,
-            count,
-            charge: Some(charge),
-            paging_state: state.map(|state| state.encode(table.id)),
-        }),
+        outcome: Outcome::Rows(rows),
         warnings,
     })
+}
+
+fn rows(plan: &Resolved, page: Page, state: Option<PagingState>) -> Rows {
+    let count = page.count;
+    let (body, charge) = page.into_body();
+    traces::note(|| format!("Returning {count} rows of {} bytes", body.len()));
+    Rows {
+        columns: plan.projection.columns.clone(),
+        body,
+        count,
+        charge: Some(charge),
+        paging_state: state.map(|state| state.encode(plan.selected.table.id)),
+    }
 }
 
 /// Tells a trace of the access path, and of the partitions and slices that it leads to.
@@ -201,9 +217,18 @@ pub(super) async fn collect_all(
     let wanted = wanted(&plan.selected.table, &partitions, &slices);
     let reader = reader(database, &plan, wanted, parameters)?;
     let question = question(&plan, &ClusteringOrder::default(), slices);
+    let limit = page_limit(
+        database,
+        &plan,
+        partitions.named().is_some(),
+        parameters,
+        values,
+    )?;
+    let patience = Patience::new(&plan, parameters, limit);
     let rows = Sequence::new(reader, question, partitions, 0, None);
     let cursor = Box::new(Cursor::new(Source::Sequence(rows), collector));
-    let (page, _) = run_blocking(cursor, PACE).await?.finish()?;
+    let cursor = run_blocking(database.storage.turns(), cursor, PACE, patience).await?;
+    let (page, _) = cursor.finish()?;
     Ok(page)
 }
 
@@ -215,8 +240,9 @@ fn reads(
 ) -> Result<(WantedPartitions, Vec<ClusteringSlice>), CqlError> {
     let table = &plan.selected.table;
     let partitions = partitions::wanted_partitions(&plan.access.partitions, values)?;
+    let count = partitions.named().unwrap_or(1);
     Ok(
-        match clustering::slices(table, &plan.access.clustering, values)? {
+        match clustering::slices(table, &plan.access.clustering, values, count)? {
             Slices::All => (partitions, Vec::new()),
             Slices::Some(slices) => (partitions, slices),
             Slices::Nothing => (WantedPartitions::Nothing, Vec::new()),
@@ -224,20 +250,33 @@ fn reads(
     )
 }
 
-async fn run_blocking(mut cursor: Box<Cursor>, pace: Pace) -> Result<Box<Cursor>, CqlError> {
+async fn run_blocking(
+    turns: &Turns,
+    mut cursor: Box<Cursor>,
+    pace: Pace,
+    mut patience: Patience<'_>,
+) -> Result<Box<Cursor>, CqlError> {
     let started = Instant::now();
+    let page_time = patience.page_time(pace.page_time_max);
+    let takes_together = cursor.collector.takes_together();
+    let internal_page = takes_together.then_some(pace.internal_page);
+    // It may have to wait for a turn.
+    cursor.let_go()?;
     loop {
         let step = move || {
             let progress = cursor.step(pace.chunk);
+            let let_go = cursor.let_go();
+            let progress = progress.and_then(|progress| let_go.map(|()| progress));
             (cursor, progress)
         };
-        let (back, progress) = on_blocking_thread(step).await?;
+        let (back, progress) = on_blocking_thread(turns, step).await?;
         cursor = back;
         if progress? == Progress::Finished
-            || started.elapsed() > pace.page_time_max && cursor.end_page_early()
+            || started.elapsed() > page_time && cursor.end_page_early()
         {
             return Ok(cursor);
         }
+        patience.check(cursor.rows_read, internal_page)?;
     }
 }
 
@@ -377,7 +416,8 @@ fn cursor(
                 Source::Sequence(Sequence::new(reader, question, keys, 0, None))
             } else {
                 returned_by_slot = vec![0; keys.len()];
-                Source::Merge(Merge::new(reader, question, keys, order))
+                let memory = &parameters.memory;
+                Source::Merge(Merge::new(reader, question, keys, order, memory))
             }
         }
         partitions => source(
@@ -405,6 +445,7 @@ fn cursor(
         filters,
         output,
         memory: parameters.memory.clone(),
+        held: parameters.memory.charge(),
         returned_by_slot,
         per_partition_max: if plan.distinct {
             Some(1)
@@ -560,13 +601,15 @@ fn warnings(plan: &Resolved) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use bytes::BytesMut;
+    use cql::error::ErrorKind;
     use proptest::prelude::*;
     use storage::{Storage, StorageOptions};
 
     use super::*;
-    use crate::query::{self, StatementPlan};
+    use crate::query::{self, Presence, StatementPlan};
     use crate::select::order::Order;
     use crate::system::SystemTables;
+    use crate::timeouts::Timeouts;
 
     const QUERIES: [&str; 8] = [
         "SELECT p, c FROM ks.t",
@@ -585,6 +628,7 @@ mod tests {
             system: SystemTables::new(),
             stores: store_api::Stores::disabled(),
             access: Default::default(),
+            timeouts: Default::default(),
         };
         run(&database, "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}").await;
         run(
@@ -648,6 +692,97 @@ mod tests {
         unreachable!()
     }
 
+    /// Reads a page in small steps for a client.
+    async fn read_page(
+        database: &Database,
+        cql: &str,
+        page_size: Option<usize>,
+        presence: &Presence,
+    ) -> Result<Answer, CqlError> {
+        let parsed = cql::parser::parse_statement(cql).unwrap();
+        let StatementPlan::Select(plan) = query::prepare(database, None, &parsed).unwrap() else {
+            panic!("no SELECT");
+        };
+        let Order::Clustering(order) = &plan.resolved.order else {
+            panic!("no order of the disk");
+        };
+        let budget = |rows, takes_large| Budget {
+            rows,
+            time: Duration::ZERO,
+            takes_large,
+        };
+        let pace = Pace {
+            inline: budget(1, false),
+            chunk: budget(8, true),
+            page_time_max: Duration::MAX,
+            internal_page: 1,
+        };
+        let parameters = Parameters {
+            page_size,
+            presence: presence.clone(),
+            ..Parameters::default()
+        };
+        execute_at(pace, database, &plan.resolved, order, parameters).await
+    }
+
+    fn rows_of(answer: Result<Answer, CqlError>) -> Rows {
+        match answer.unwrap().outcome {
+            Outcome::Rows(rows) => rows,
+            other => panic!("no rows: {other:?}"),
+        }
+    }
+
+    /// Tests with limits of no time at all, so that each step is beyond them.
+    #[tokio::test]
+    async fn a_page_has_a_limit_of_time_and_an_aggregate_one_for_each_internal_page() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut database = database(&directory.path().join("data")).await;
+        let no_time = Some(Duration::ZERO);
+        let client = Presence::of_client();
+        let (scan, of_keys) = (QUERIES[0], QUERIES[3]);
+        for (read, range) in [(no_time, None), (None, no_time)] {
+            database.timeouts = Timeouts {
+                read,
+                range,
+                write: None,
+            };
+            for (cql, limit) in [(scan, range), (of_keys, read)] {
+                let answer = read_page(&database, cql, None, &client).await;
+                match limit {
+                    Some(_) => {
+                        let error = answer.unwrap_err();
+                        let is_timeout = matches!(error.kind, ErrorKind::ReadTimeout { .. });
+                        assert!(is_timeout, "{cql}: {error}");
+                    }
+                    None => assert_eq!(rows_of(answer).paging_state, None, "{cql}"),
+                }
+                // A page that another can follow ends with the rows that it has.
+                let rows = rows_of(read_page(&database, cql, Some(1_000), &client).await);
+                assert_eq!(rows.paging_state.is_some(), limit.is_some(), "{cql}");
+                let own = read_page(&database, cql, None, &Presence::default()).await;
+                assert_eq!(rows_of(own).paging_state, None, "{cql}");
+            }
+            let count = "SELECT count(*) FROM ks.t";
+            let counted = rows_of(read_page(&database, count, None, &client).await);
+            assert_eq!(counted.body[4..], 56_i64.to_be_bytes());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_read_ends_with_its_client() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = database(&directory.path().join("data")).await;
+        let client = Presence::of_client();
+        let count = "SELECT count(*) FROM ks.t";
+        assert_eq!(
+            rows_of(read_page(&database, count, None, &client).await).count,
+            1
+        );
+        client.end();
+        let ended = read_page(&database, count, None, &client).await;
+        assert!(ended.is_err_and(|error| error.message.contains("hung up")));
+    }
+
     /// Tests that the rows are the same at every pace, even if every page ends after one step.
     #[test]
     fn the_pace_does_not_change_the_rows() {
@@ -667,16 +802,18 @@ mod tests {
             query in 0..QUERIES.len(),
             inline in 0..9_usize,
             chunk in 1..9_usize,
+            takes_large: bool,
             ends_early: bool,
             page_size in proptest::option::of(1..40_usize),
         )| {
             // Merged partitions are not paged.
             let page_size = page_size.filter(|_| query != 4);
-            let budget = |rows| Budget { rows, time: Duration::ZERO };
+            let budget = |rows, takes_large| Budget { rows, time: Duration::ZERO, takes_large };
             let pace = Pace {
-                inline: budget(inline),
-                chunk: budget(chunk),
+                inline: budget(inline, takes_large),
+                chunk: budget(chunk, true),
                 page_time_max: if ends_early { Duration::ZERO } else { Duration::MAX },
+                internal_page: 3,
             };
             let (body, pages) = runtime.block_on(read(&database, QUERIES[query], pace, page_size));
             prop_assert_eq!(&body, &whole[query], "{}", QUERIES[query]);

@@ -13,13 +13,14 @@ use cql::error::CqlError;
 use query::bind::PrepareContext;
 use query::resolve;
 use schema::{Column, ColumnKind, Table};
-use storage::read::{Partition, Row};
+use storage::read::Partition;
 use value::compare;
 
 use super::access::Access;
 use super::aggregate::Accumulator;
 use super::expression::{Expression, Scope};
 use super::group_order::GroupOrder;
+use super::held::{HeldRow, own_value};
 use super::page::Page;
 use super::paging::PagingState;
 use super::projection::Projection;
@@ -60,14 +61,29 @@ pub(super) struct OpenGroup {
     key: Key,
     /// The index of its partition among those that the query names.
     pub slot: usize,
-    /// The first row. Columns beside aggregates show its values.
-    pub first: Box<Row>,
+    /// The first row, as far as it is selected. Columns beside aggregates show its values.
+    pub first: Box<HeldRow>,
     /// The states of the projection's aggregates, in their order.
     pub accumulators: Vec<Accumulator>,
     /// The place where a page begins that has this group as its first one.
     pub before: PagingState,
     /// Whether that is not where this page began.
     pub has_moved_before: bool,
+}
+
+impl OpenGroup {
+    /// Copies what is part of blocks of the disk. Returns the bytes that the group takes.
+    pub(super) fn own(&mut self) -> usize {
+        let row = self.first.own();
+        // These are parts of the row.
+        let first = self.first.row();
+        self.key.partition = Arc::clone(&first.partition);
+        self.key.clustering.clone_from(&first.clustering);
+        self.key.result = self.key.result.as_ref().map(own_value);
+        self.before.own();
+        let values: usize = self.accumulators.iter_mut().map(Accumulator::own).sum();
+        row + values + self.key.result.as_ref().map_or(0, Bytes::len)
+    }
 }
 
 impl Groups {
@@ -178,27 +194,28 @@ impl Grouping {
         Ok(agrees && *result == self.result(scope)?)
     }
 
-    /// A group that begins with this row. `before` is the place before the row, and `has_moved`
-    /// whether that is not where the page began.
+    /// A group that begins with the row of the scope, of which `first` has what is selected.
+    /// `before` is the place before the row, and `has_moved` whether that is not where the page
+    /// began.
     ///
     /// # Errors
     /// If the function of GROUP BY fails.
     pub(super) fn open(
         &self,
         slot: usize,
-        row: &Row,
+        first: HeldRow,
         scope: Scope<'_>,
         accumulators: Vec<Accumulator>,
         (before, has_moved): (&PagingState, bool),
     ) -> Result<OpenGroup, CqlError> {
         Ok(OpenGroup {
             key: Key {
-                partition: row.partition.clone(),
-                clustering: row.clustering.clone(),
+                partition: Arc::clone(&first.row().partition),
+                clustering: first.row().clustering.clone(),
                 result: self.result(scope)?,
             },
             slot,
-            first: Box::new(row.clone()),
+            first: Box::new(first),
             accumulators,
             before: before.clone(),
             has_moved_before: has_moved,

@@ -10,7 +10,7 @@
 use client_memory::Account;
 use cql::error::CqlError;
 use storage::StorageError;
-use storage::read::{Partitions, Position, Row, RowStream, View};
+use storage::read::{Next, Partitions, Position, Row, RowStream, View};
 
 use super::lookup::Lookup;
 use super::partitions::Tokens;
@@ -29,6 +29,8 @@ pub(super) enum Found {
     Gone(Position),
     /// The step did some work, but there is no row yet.
     Nothing,
+    /// A record comes next that is longer than the step may decode.
+    Large,
     End,
     /// The rows have to be scanned behind the position.
     Scan(Option<Position>),
@@ -43,6 +45,8 @@ pub(super) struct Indexed {
     span: Span,
     memory: Account,
     positions: Option<Positions>,
+    /// A position whose row is not decoded yet, as it is large.
+    put_off: Option<Position>,
     /// The rest of a partition that was found as a whole.
     open: Option<RowStream>,
     /// The partition of the last position that was visited.
@@ -79,6 +83,7 @@ impl Indexed {
             span,
             memory: memory.clone(),
             positions: None,
+            put_off: None,
             open: None,
             current: None,
             left: None,
@@ -97,20 +102,27 @@ impl Indexed {
         self.lookups.iter().all(Lookup::is_of_one_value)
     }
 
-    /// Takes one step, which reads some entries or a row.
+    /// Takes one step, which reads some entries or a row. A record that is longer than
+    /// `record_bytes_max` is not decoded.
     ///
     /// # Errors
     /// Failures of the storage, and more positions than there is memory for.
-    pub(super) fn fetch(&mut self) -> Result<Found, CqlError> {
+    pub(super) fn fetch(&mut self, record_bytes_max: usize) -> Result<Found, CqlError> {
         if let Some(rows) = &mut self.open {
-            return Ok(match rows.next().transpose().map_err(storage_error)? {
-                Some(row) => Found::Row(row),
-                None => {
-                    self.tombstones = self.tombstones();
-                    self.open = None;
-                    Found::Nothing
-                }
-            });
+            return Ok(
+                match rows.advance(record_bytes_max).map_err(storage_error)? {
+                    Next::Row(row) => Found::Row(row),
+                    Next::Large => Found::Large,
+                    Next::Nothing => {
+                        self.tombstones = self.tombstones();
+                        self.open = None;
+                        Found::Nothing
+                    }
+                },
+            );
+        }
+        if let Some(position) = self.put_off.take() {
+            return self.visit(position, record_bytes_max);
         }
         let step = match &mut self.positions {
             None => return self.choose(),
@@ -118,7 +130,7 @@ impl Indexed {
             Some(Positions::Gathered(gathered)) => gathered.step(&self.view)?,
         };
         match step {
-            Step::Found(position) => self.visit(position),
+            Step::Found(position) => self.visit(position, record_bytes_max),
             Step::Working => Ok(Found::Nothing),
             Step::End => Ok(Found::End),
             Step::TooMany => Ok(self.gather()),
@@ -137,21 +149,36 @@ impl Indexed {
         (self.question.clone(), self.span.tokens)
     }
 
+    /// Lets go of the rows that were read ahead.
+    pub(super) fn let_go(&mut self) {
+        if let Some(rows) = &mut self.open {
+            rows.let_go();
+        }
+    }
+
     /// Reads the row at a position, or opens the partition.
-    fn visit(&mut self, position: Position) -> Result<Found, CqlError> {
+    fn visit(&mut self, position: Position, record_bytes_max: usize) -> Result<Found, CqlError> {
         let partition = self.view.partition_at(&position).map_err(storage_error)?;
         if self.left.as_ref() == Some(&partition) || self.span.after.as_ref() == Some(&position) {
             return Ok(Found::Nothing);
         }
         self.current = Some(partition.clone());
         if partition != position {
-            let (row, tombstones) = self.view.row_at(&position).map_err(storage_error)?;
+            let looked_up = self.view.row_at(&position, record_bytes_max);
+            let (next, tombstones) = looked_up.map_err(storage_error)?;
             self.tombstones += tombstones;
             if self.tombstones > self.tombstones_max {
                 let error = StorageError::TooManyTombstones(self.tombstones);
                 return Err(storage_error(error));
             }
-            return Ok(row.map_or(Found::Gone(position), Found::Row));
+            return Ok(match next {
+                Next::Row(row) => Found::Row(row),
+                Next::Nothing => Found::Gone(position),
+                Next::Large => {
+                    self.put_off = Some(position);
+                    Found::Large
+                }
+            });
         }
         let is_begun = self.span.begun.as_ref() == Some(&partition);
         let resume_after = self.span.after.clone().filter(|_| is_begun);

@@ -13,6 +13,10 @@
 //!    serve relations, the `indexed` rows are those at the `positions` of their entries. By
 //!    similarity, `neighbours` asks the index service for their keys. Either way a `collector`
 //!    filters and counts the rows, takes those of a `group` together, and makes a `page` of them.
+//!
+//! All but small reads are done on `blocking` threads, a slice at a time and each in a turn
+//! ([`turns`]). A query holds rows as they were read only while it has a turn; what it has `held`
+//! from one slice to the next is charged to the client's memory.
 
 mod access;
 mod aggregate;
@@ -28,6 +32,7 @@ mod filter;
 mod group;
 mod group_order;
 mod guarded;
+mod held;
 mod indexed;
 mod log;
 mod lookup;
@@ -40,6 +45,7 @@ pub(crate) mod page;
 mod paging;
 mod partitions;
 mod parts;
+mod patience;
 pub(crate) mod place;
 mod plan;
 mod positions;
@@ -154,7 +160,12 @@ async fn read(
     match &plan.order {
         Order::Clustering(order) => execute::execute(database, plan, order, parameters).await,
         Order::Nearest(nearest) => {
-            Box::pin(neighbours::execute(database, plan, nearest, parameters)).await
+            let searching = async {
+                let presence = parameters.presence.clone();
+                let found = neighbours::execute(database, plan, nearest, parameters);
+                presence.during(found).await
+            };
+            Box::pin(searching).await
         }
     }
 }

@@ -10,7 +10,7 @@ use index::Candidates;
 use query::bind::PrepareContext;
 use query::condition::{Condition, Support, conditions, is_key_column};
 use query::relation::Relation;
-use query::{AnnOptions, NearestTo, SearchVector, VectorIndex, clauses, covered, serving};
+use query::{AnnOptions, IndexDefinition, NearestTo, SearchVector, clauses, covered, serving};
 use schema::{Column, ColumnId, Index, Table};
 
 use super::place::Place;

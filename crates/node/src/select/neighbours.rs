@@ -14,25 +14,31 @@
 //! If the index keeps all that WHERE and the selection need, the index service in the same process
 //! answers without rows at the consistency of one replica. It knows every acknowledged write, so
 //! its values are those of the rows.
+//!
+//! Rows are read in turns (`blocking`), and those that were read and not used yet are charged to
+//! the client's memory.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use client_memory::{Account, Charge};
 use cql::error::CqlError;
 use futures::stream::{self, StreamExt};
 use query::bind::StatementClock;
 use query::search::{
-    self, RanksRows, RowSearch, SearchCursor, SearchFreshness, SearchPredicate, SearchWarning,
-    SearchedRows, ServedIndexes, VectorOrdering,
+    self, RanksRows, ReadRows, RowSearch, SearchCursor, SearchFreshness, SearchPredicate,
+    SearchWarning, SearchedRows, ServedIndexes, VectorOrdering,
 };
 use query::values::Values;
 use query::{Nearest, asks_one_replica, bounds, condition, key_values, limit, refused};
 use schema::{Column, ColumnKind};
-use storage::read::{Cell, LiveCell, Partition, Position, Row, View};
+use storage::read::{Cell, LiveCell, Next, Partition, Position, Row, View};
 use store_api::{ClientError, KeyValue, Neighbours};
 use tokio::time::Instant;
+use turns::Turns;
 use value::token::routing_key;
 
 use super::access::PartitionAccess;
@@ -40,6 +46,7 @@ use super::blocking::on_blocking_thread;
 use super::collector::{Collector, Output, Ranking};
 use super::execute::collect_all;
 use super::filter::{self, Filter};
+use super::held::{LARGE_BYTES, charge_rows};
 use super::nearest::NearestOrder;
 use super::page::Page;
 use super::paging::PagingState;
@@ -54,6 +61,8 @@ use crate::parameters::Parameters;
 const INLINE_TIME: Duration = Duration::from_millis(1);
 /// The number of rows that are read in one visit to a blocking thread.
 const CHUNK_ROWS: usize = 64;
+/// The bytes of rows after which a visit to a blocking thread ends. The rest takes another visit.
+const CHUNK_BYTES: usize = 1 << 20;
 /// The most visits at the same time for one query.
 const CHUNKS_AT_ONCE: usize = 4;
 
@@ -197,6 +206,7 @@ impl NearestExecution<'_> {
             filters: self.filters.clone(),
             output,
             memory: self.parameters.memory.clone(),
+            held: self.parameters.memory.charge(),
             returned_by_slot: Vec::new(),
             per_partition_max: None,
             partitions: None,
@@ -216,8 +226,15 @@ struct ViewRows<'a> {
     before: Option<u64>,
     /// The rows as they were after that; `None` before.
     view: Option<View>,
-    /// The time until which rows are read on the async thread.
+    /// The time until which rows are read on the async thread, unless one is large.
     inline_until: Instant,
+    /// Whether rows are so large that a visit to a blocking thread ends before its last row. Then
+    /// there is one visit at a time, as others would read rows ahead that are held meanwhile.
+    are_large: bool,
+    /// Whether rows are held until all are read, as they are put in order.
+    holds_rows: bool,
+    /// The memory that the rows which are held are charged for.
+    held: Vec<Charge>,
     /// The collector of the rows of the answer.
     collector: Collector,
     /// The page of all rows, if they were ranked.
@@ -231,6 +248,9 @@ impl<'a> ViewRows<'a> {
             before: None,
             view: None,
             inline_until: Instant::now(),
+            are_large: false,
+            holds_rows: false,
+            held: Vec::new(),
             collector: execution.page(),
             ranked: None,
         }
@@ -247,6 +267,76 @@ impl<'a> ViewRows<'a> {
         let table = plan.selected.table.id;
         let view = database.storage.view_at(table, parameters.told_s);
         view.map_err(storage_error)
+    }
+
+    /// The means to read rows as they were after an index was asked.
+    fn reading(&self) -> Result<Reading, CqlError> {
+        let NearestExecution {
+            database,
+            parameters,
+            ..
+        } = self.execution;
+        Ok(Reading {
+            view: match &self.view {
+                Some(view) => view.clone(),
+                None => self.view_now()?,
+            },
+            turns: database.storage.turns().clone(),
+            memory: parameters.memory.clone(),
+        })
+    }
+
+    /// Reads the rows of the first keys on the async thread, and takes these keys away, until a row
+    /// is large or the time for it is over.
+    fn read_inline(
+        &mut self,
+        view: &View,
+        keys: &mut VecDeque<Key>,
+    ) -> Result<Vec<Option<Row>>, CqlError> {
+        let mut rows = Vec::with_capacity(keys.len());
+        while Instant::now() < self.inline_until
+            && let Some(key) = keys.front()
+        {
+            rows.push(match read_row(view, key, LARGE_BYTES)? {
+                Next::Row(row) => Some(row),
+                Next::Nothing => None,
+                Next::Large => {
+                    self.inline_until = Instant::now();
+                    break;
+                }
+            });
+            keys.pop_front();
+        }
+        Ok(rows)
+    }
+
+    /// Reads the rows of the first of these keys on blocking threads, and puts them behind `rows`.
+    /// Returns the keys that are left, as the rows before them are large.
+    async fn read_chunks(
+        &mut self,
+        reading: &Reading,
+        keys: Vec<Key>,
+        rows: &mut Vec<Option<Row>>,
+    ) -> Result<Vec<Key>, CqlError> {
+        let keys: Arc<[Key]> = keys.into();
+        let at_once = if self.are_large { 1 } else { CHUNKS_AT_ONCE };
+        let begins = (0..keys.len()).step_by(CHUNK_ROWS).take(at_once);
+        let mut chunks = stream::iter(begins)
+            .map(|begin| read_chunk(reading, &keys, begin))
+            .buffered(CHUNKS_AT_ONCE);
+        let mut read = 0;
+        while let Some(chunk) = chunks.next().await {
+            let chunk = chunk?;
+            let is_cut = chunk.rows.len() < CHUNK_ROWS;
+            read += chunk.rows.len();
+            rows.extend(chunk.rows);
+            self.held.push(chunk.charge);
+            if is_cut && read < keys.len() {
+                self.are_large = true;
+                break;
+            }
+        }
+        Ok(keys.get(read..).unwrap_or_default().to_vec())
     }
 
     fn into_page(self) -> Result<Page, CqlError> {
@@ -271,6 +361,7 @@ impl SearchedRows for ViewRows<'_> {
     fn begin(&mut self) {
         self.before = self.execution.database.storage.last_commit();
         self.view = None;
+        self.held.clear();
         self.collector = self.execution.page();
     }
 
@@ -282,15 +373,25 @@ impl SearchedRows for ViewRows<'_> {
         } = self.execution;
         let has_changed = self.before.is_none() || self.before != database.storage.last_commit();
         let is_told_exactly = order.candidates.is_exact && database.stores.are_local();
-        Ok(has_changed && is_told_exactly)
+        let may_differ = has_changed && is_told_exactly;
+        self.holds_rows = may_differ || order.candidates.rescoring.is_some();
+        Ok(may_differ)
     }
 
-    async fn read(&mut self, keys: Vec<Key>) -> Result<Vec<Option<Row>>, CqlError> {
-        let view = match &self.view {
-            Some(view) => view.clone(),
-            None => self.view_now()?,
-        };
-        read_rows(&view, keys, self.inline_until).await
+    async fn read(&mut self, keys: Vec<Key>) -> Result<ReadRows<Key, Row>, CqlError> {
+        if !self.holds_rows {
+            // The rows that were read before are put.
+            self.held.clear();
+        }
+        let reading = self.reading()?;
+        let mut keys = VecDeque::from(keys);
+        let mut rows = self.read_inline(&reading.view, &mut keys)?;
+        let mut unread = Vec::from(keys);
+        if !unread.is_empty() {
+            let reading_chunks = self.read_chunks(&reading, unread, &mut rows);
+            unread = Box::pin(reading_chunks).await?;
+        }
+        Ok(ReadRows { rows, unread })
     }
 
     fn is_wanted(&self, row: &Row) -> bool {
@@ -420,40 +521,55 @@ fn covered_row<'a>(
     })
 }
 
-/// Reads the rows of these keys, in their order: until that time here, and on threads that may
-/// block from then on. A row that is deleted is `None`.
-async fn read_rows(
-    view: &View,
-    keys: Vec<Key>,
-    inline_until: Instant,
-) -> Result<Vec<Option<Row>>, CqlError> {
-    let mut rows = Vec::with_capacity(keys.len());
-    let mut keys = keys.into_iter();
-    while Instant::now() < inline_until {
-        let Some(key) = keys.next() else {
-            return Ok(rows);
-        };
-        rows.push(read_row(view, key)?);
-    }
-    let chunks = std::iter::from_fn(|| {
-        let chunk: Vec<Key> = keys.by_ref().take(CHUNK_ROWS).collect();
-        (!chunk.is_empty()).then_some(chunk)
-    });
-    let mut read = stream::iter(chunks)
-        .map(|chunk| {
-            let view = view.clone();
-            on_blocking_thread(move || {
-                let rows = chunk.into_iter().map(|key| read_row(&view, key));
-                rows.collect::<Result<Vec<Option<Row>>, CqlError>>()
-            })
-        })
-        .buffered(CHUNKS_AT_ONCE);
-    while let Some(chunk) = read.next().await {
-        rows.extend(chunk??);
-    }
-    Ok(rows)
+/// The means to read rows.
+#[derive(Clone)]
+struct Reading {
+    view: View,
+    turns: Turns,
+    memory: Account,
 }
 
-fn read_row(view: &View, (partition, clustering): Key) -> Result<Option<Row>, CqlError> {
-    view.row(partition, &clustering).map_err(storage_error)
+/// The rows of some keys, in the order of these. A row that is deleted is `None`.
+struct Chunk {
+    rows: Vec<Option<Row>>,
+    /// The memory that the rows are charged for.
+    charge: Charge,
+}
+
+/// Reads the rows of the keys from one on, on a blocking thread and in a turn: those of a chunk, or
+/// fewer if they are large.
+async fn read_chunk(reading: &Reading, keys: &Arc<[Key]>, begin: usize) -> Result<Chunk, CqlError> {
+    let Reading {
+        view,
+        turns,
+        memory,
+    } = reading.clone();
+    let keys = Arc::clone(keys);
+    let work = move || -> Result<Chunk, CqlError> {
+        let mut keys = keys.iter().skip(begin).take(CHUNK_ROWS);
+        let mut charge = memory.charge();
+        let (mut rows, mut bytes) = (Vec::new(), 0);
+        while bytes < CHUNK_BYTES
+            && let Some(key) = keys.next()
+        {
+            let row = match read_row(&view, key, usize::MAX)? {
+                Next::Row(row) => Some(row),
+                Next::Nothing | Next::Large => None,
+            };
+            bytes += row.as_ref().map_or(0, Row::memory_bytes);
+            rows.push(row);
+        }
+        charge_rows(&mut charge, bytes)?;
+        Ok(Chunk { rows, charge })
+    };
+    on_blocking_thread(&turns, work).await?
+}
+
+fn read_row(
+    view: &View,
+    (partition, clustering): &Key,
+    record_bytes_max: usize,
+) -> Result<Next, CqlError> {
+    let looked_up = view.row_within(partition, clustering, record_bytes_max);
+    looked_up.map_err(storage_error)
 }

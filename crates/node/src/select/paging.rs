@@ -44,6 +44,11 @@ impl PagingState {
         }
     }
 
+    /// Copies the position, which may be part of a block of the disk.
+    pub(super) fn own(&mut self) {
+        self.position = self.position.as_ref().map(Position::copied);
+    }
+
     /// Encodes the state for a query on this table.
     pub(super) fn encode(&self, table: TableId) -> Bytes {
         let position: &[u8] = self.position.as_ref().map_or(&[], |position| &position.0);

@@ -9,6 +9,7 @@ use query::bind::{PrepareContext, PreparedTerm, prepare_term};
 use query::functions::{self, Argument, Cast, own_type, term_excerpt};
 use query::resolve;
 use schema::{Column, ColumnKind, Table};
+use storage::read::Row;
 use value::identifier::Identifier;
 use value::{CqlType, UserType, json_string};
 
@@ -123,6 +124,11 @@ impl Projection {
             Outputs::Values(values) => values.len(),
             Outputs::Json(fields) => fields.len(),
         }
+    }
+
+    /// Drops the cells of a row that the outputs do not read.
+    pub(super) fn retain_read(&self, row: &mut Row) {
+        row.retain_cells(|id| self.read.iter().any(|column| column.id == id));
     }
 
     /// Resolves a function call of GROUP BY, whose terms join those of the selection. Returns the

@@ -3,10 +3,12 @@
 
 use std::collections::VecDeque;
 
+use client_memory::{Account, Charge};
 use cql::error::CqlError;
 use storage::Storage;
-use storage::read::{Partitions, Position, ReadRequest, Row, RowStream};
+use storage::read::{Next, Partitions, Position, ReadRequest, Row, RowStream};
 
+use super::held::{HeldRow, charge_rows};
 use super::indexed::{Found, Indexed};
 use super::memory::MemoryTable;
 use super::order::RowOrder;
@@ -65,10 +67,19 @@ impl Reader {
 }
 
 impl Rows {
-    fn next_row(&mut self) -> Result<Option<Row>, CqlError> {
+    /// The next row. A record that is longer than `record_bytes_max` is not decoded.
+    fn advance(&mut self, record_bytes_max: usize) -> Result<Next, CqlError> {
         match self {
-            Rows::Stored(stream) => stream.next().transpose().map_err(storage_error),
-            Rows::Memory(rows) => Ok(rows.next()),
+            Rows::Stored(stream) => stream.advance(record_bytes_max).map_err(storage_error),
+            Rows::Memory(rows) => Ok(rows.next().map_or(Next::Nothing, Next::Row)),
+        }
+    }
+
+    /// Lets go of what was read ahead.
+    fn let_go(&mut self) {
+        match self {
+            Rows::Stored(stream) => stream.let_go(),
+            Rows::Memory(_) => {}
         }
     }
 
@@ -98,6 +109,8 @@ pub(super) enum Fetched {
     Gone(Position),
     /// The step did some work, but there is no row yet.
     Nothing,
+    /// A record comes next that is longer than the step may decode.
+    Large,
     /// There are no more rows.
     End,
 }
@@ -117,28 +130,51 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// Takes one step, which opens a partition or reads a row.
+    /// Takes one step, which opens a partition or reads a row. A record that is longer than
+    /// `record_bytes_max` is not decoded.
     ///
     /// # Errors
     /// Failures of the storage, and a paging state that can't be read.
-    pub(super) fn fetch(&mut self) -> Result<Fetched, CqlError> {
+    pub(super) fn fetch(&mut self, record_bytes_max: usize) -> Result<Fetched, CqlError> {
         match self {
-            Source::Sequence(sequence) => sequence.fetch(),
-            Source::Merge(merge) => merge.fetch(),
-            Source::Indexed { rows, reader } => Ok(match rows.fetch()? {
+            Source::Sequence(sequence) => sequence.fetch(record_bytes_max),
+            Source::Merge(merge) => merge.fetch(record_bytes_max),
+            Source::Indexed { rows, reader } => Ok(match rows.fetch(record_bytes_max)? {
                 Found::Row(row) => Fetched::Row(0, row),
                 Found::Gone(position) => Fetched::Gone(position),
                 Found::Nothing => Fetched::Nothing,
+                Found::Large => Fetched::Large,
                 Found::End => Fetched::End,
                 Found::Scan(after) => {
                     let (question, (start, end)) = rows.scan();
                     let wanted = WantedPartitions::Tokens(start, end);
                     let mut scan = Sequence::new(reader.clone(), question, wanted, 0, after);
-                    let fetched = scan.fetch();
+                    let fetched = scan.fetch(record_bytes_max);
                     *self = Source::Sequence(scan);
                     return fetched;
                 }
             }),
+        }
+    }
+
+    /// Lets go of the rows that were read ahead. Those that partitions which are merged have to
+    /// hold are charged.
+    ///
+    /// # Errors
+    /// Rows for which there is no memory.
+    pub(super) fn let_go(&mut self) -> Result<(), CqlError> {
+        match self {
+            Source::Sequence(sequence) => {
+                if let Some(rows) = &mut sequence.open {
+                    rows.let_go();
+                }
+                Ok(())
+            }
+            Source::Merge(merge) => merge.let_go(),
+            Source::Indexed { rows, .. } => {
+                rows.let_go();
+                Ok(())
+            }
         }
     }
 
@@ -225,13 +261,17 @@ impl Sequence {
         self.tombstones + self.open.as_ref().map_or(0, Rows::tombstones)
     }
 
-    fn fetch(&mut self) -> Result<Fetched, CqlError> {
+    fn fetch(&mut self, record_bytes_max: usize) -> Result<Fetched, CqlError> {
         if let Some(rows) = &mut self.open {
-            if self.left > 0
-                && let Some(row) = rows.next_row()?
-            {
-                self.left -= 1;
-                return Ok(Fetched::Row(self.slot, row));
+            if self.left > 0 {
+                match rows.advance(record_bytes_max)? {
+                    Next::Row(row) => {
+                        self.left -= 1;
+                        return Ok(Fetched::Row(self.slot, row));
+                    }
+                    Next::Large => return Ok(Fetched::Large),
+                    Next::Nothing => {}
+                }
             }
             self.leave();
             return Ok(Fetched::Nothing);
@@ -269,19 +309,34 @@ pub(super) struct Merge {
     order: RowOrder,
     /// The partitions that are not open yet, as (slot, key).
     waiting: VecDeque<(usize, Vec<bytes::Bytes>)>,
-    /// The open partitions as (slot, next row, rows behind it). The row to return first comes last.
-    heads: Vec<(usize, Row, Rows)>,
+    /// The open partitions. The one whose row is to return first comes last.
+    heads: Vec<Head>,
+    /// A partition that is open and whose next row is not decoded yet, as it is large.
+    put_off: Option<(usize, Rows)>,
     /// The tombstones of all partitions so far.
     tombstones: u64,
+    /// The memory that the rows of the heads are charged for between two steps.
+    charge: Charge,
+}
+
+/// A partition that is merged.
+struct Head {
+    slot: usize,
+    /// The next row.
+    row: HeldRow,
+    /// The rows behind it.
+    rows: Rows,
 }
 
 impl Merge {
-    /// Makes a source that merges the partitions of these keys.
+    /// Makes a source that merges the partitions of these keys. The rows that it holds between two
+    /// steps are charged to `memory`.
     pub(super) fn new(
         reader: Reader,
         question: Question,
         keys: Vec<Vec<bytes::Bytes>>,
         order: RowOrder,
+        memory: &Account,
     ) -> Merge {
         Merge {
             reader,
@@ -289,43 +344,83 @@ impl Merge {
             order,
             waiting: keys.into_iter().enumerate().collect(),
             heads: Vec::new(),
+            put_off: None,
             tombstones: 0,
+            charge: memory.charge(),
         }
     }
 
-    fn fetch(&mut self) -> Result<Fetched, CqlError> {
+    fn fetch(&mut self, record_bytes_max: usize) -> Result<Fetched, CqlError> {
+        if let Some((slot, rows)) = self.put_off.take() {
+            return self.advanced(slot, rows, record_bytes_max);
+        }
         if let Some((slot, key)) = self.waiting.pop_front() {
             let request = self.question.ask(Partitions::One(key), None);
             let rows = self.reader.open(request, self.tombstones)?;
-            self.advance(slot, rows)?;
-            return Ok(Fetched::Nothing);
+            return self.advanced(slot, rows, record_bytes_max);
         }
-        let Some((slot, row, rows)) = self.heads.pop() else {
+        let Some(Head { slot, row, rows }) = self.heads.pop() else {
             return Ok(Fetched::End);
         };
-        self.advance(slot, rows)?;
-        Ok(Fetched::Row(slot, row))
+        self.advance(slot, rows, record_bytes_max)?;
+        Ok(Fetched::Row(slot, row.into_row()))
     }
 
-    /// Puts a partition among the heads by its next row. A partition without further rows is
-    /// dropped.
-    fn advance(&mut self, slot: usize, mut rows: Rows) -> Result<(), CqlError> {
+    fn advanced(
+        &mut self,
+        slot: usize,
+        rows: Rows,
+        record_bytes_max: usize,
+    ) -> Result<Fetched, CqlError> {
+        self.advance(slot, rows, record_bytes_max)?;
+        Ok(match self.put_off {
+            Some(_) => Fetched::Large,
+            None => Fetched::Nothing,
+        })
+    }
+
+    /// Puts a partition among the heads by its next row, or puts it off if that row is large. A
+    /// partition without further rows is dropped.
+    fn advance(
+        &mut self,
+        slot: usize,
+        mut rows: Rows,
+        record_bytes_max: usize,
+    ) -> Result<(), CqlError> {
         // What the others have passed counts, too.
         let before = rows.tombstones();
         let of_others = self.tombstones - before;
         rows.stop_at_tombstones(self.reader.tombstones_max().saturating_sub(of_others));
-        let row = rows.next_row()?;
+        let next = rows.advance(record_bytes_max)?;
         self.tombstones = of_others + rows.tombstones();
-        let Some(row) = row else {
-            return Ok(());
+        let row = match next {
+            Next::Row(row) => HeldRow::new(row),
+            Next::Large => {
+                self.put_off = Some((slot, rows));
+                return Ok(());
+            }
+            Next::Nothing => return Ok(()),
         };
-        let at = self.heads.partition_point(|(other_slot, other, _)| {
+        let at = self.heads.partition_point(|other| {
+            let (theirs, own) = (other.row.row(), row.row());
             self.order
-                .compare(other.clustering.as_deref(), row.clustering.as_deref())
-                .then(other_slot.cmp(&slot))
+                .compare(theirs.clustering.as_deref(), own.clustering.as_deref())
+                .then(other.slot.cmp(&slot))
                 .is_gt()
         });
-        self.heads.insert(at, (slot, row, rows));
+        self.heads.insert(at, Head { slot, row, rows });
         Ok(())
+    }
+
+    fn let_go(&mut self) -> Result<(), CqlError> {
+        if let Some((_, rows)) = &mut self.put_off {
+            rows.let_go();
+        }
+        let mut bytes = 0;
+        for head in &mut self.heads {
+            head.rows.let_go();
+            bytes += head.row.own();
+        }
+        charge_rows(&mut self.charge, bytes)
     }
 }

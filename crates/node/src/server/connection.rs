@@ -3,6 +3,10 @@
 //! The reader takes frames off the socket in order, and handles the handshake itself. Each
 //! statement becomes a task of its own, and answers go out in the order in which they are done. The
 //! connection does not know the meaning of statements; the [`Service`] does.
+//!
+//! A client that closes its side, fails, or takes no more answers has hung up, and the service
+//! learns of it ([`Service::hung_up`]). Requests in flight still get answers, but those of long
+//! reads are errors. Where the server itself ends connections, reads go on to their end.
 
 use std::io;
 use std::sync::Arc;
@@ -16,6 +20,7 @@ use cql::wire::{
     ResponseContext, Startup, StreamDecoder,
 };
 use net::sockets::linger;
+use net::strangers::Guest;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
@@ -68,6 +73,7 @@ enum End {
 /// A connection, from the reader's side.
 struct Connection<S: Service> {
     shared: Arc<Shared<S>>,
+    guest: Guest,
     session: Arc<S::Session>,
     account: Account,
     outbox: Outbox,
@@ -83,16 +89,15 @@ struct Connection<S: Service> {
     following_schema: bool,
 }
 
-/// Serves a connection until it ends.
-pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>) {
+/// Serves a connection until it ends. It is dropped if the guest has to give way.
+pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>, guest: Guest) {
     let closing = shared.connections.load().child_token();
+    let _closing = closing.clone().drop_guard();
     let handshake_deadline = Instant::now() + shared.options.connection.handshake_timeout;
-    let Ok(account) = shared.options.memory.client() else {
-        shared.counters.connections_refused.add(1);
-        tracing::warn!("clients hold all the memory that they may: a connection is refused");
+    let Some(account) = open_account(&shared, &guest).await else {
         return;
     };
-    let entered = enter(stream, &shared, &account, handshake_deadline).await;
+    let entered = enter(stream, &shared, &account, &guest, handshake_deadline).await;
     let Some(Entered {
         socket,
         peer,
@@ -116,9 +121,12 @@ pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>)
         framing: Framing::plain(ProtocolVersion::V4),
         following_schema: false,
         shared: shared.clone(),
+        guest: guest.clone(),
     };
+    let session = connection.session.clone();
     let writing = {
         let shared = shared.clone();
+        let session = session.clone();
         let closing = closing.clone();
         async move {
             let stall = shared.options.connection.stall_timeout;
@@ -127,9 +135,11 @@ pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>)
                 result = writer.run(writer_half, stall, &shared.counters) => {
                     if let Err(error) = result {
                         tracing::debug!(%error, "a client takes no more answers");
+                        shared.service.hung_up(&session);
                     }
                 }
-                () = kill => {}
+                () = kill => shared.service.hung_up(&session),
+                () = guest.sent_away() => {}
             }
             closing.cancel();
         }
@@ -137,6 +147,9 @@ pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>)
     let writing = tokio::spawn(writing);
     let (end, mut reader) = connection.read(reader).await;
     closing.cancel();
+    if matches!(end, End::Eof | End::Failed(_)) {
+        shared.service.hung_up(&session);
+    }
     // The writer ends when the requests in flight are answered.
     let _ = writing.await;
     match end {
@@ -145,6 +158,18 @@ pub(super) async fn serve<S: Service>(stream: TcpStream, shared: Arc<Shared<S>>)
         End::Eof | End::Closing => {}
     }
     drop(tls_memory);
+}
+
+/// Opens the account of a connection. `None` if clients hold all the memory, and none of them can
+/// give way.
+async fn open_account<S: Service>(shared: &Shared<S>, guest: &Guest) -> Option<Account> {
+    let account = guest.find_room(|| shared.options.memory.client().ok());
+    let account = account.await;
+    if account.is_none() {
+        shared.counters.connections_refused.add(1);
+        tracing::warn!("clients hold all the memory that they may: a connection is refused");
+    }
+    account
 }
 
 impl<S: Service> Connection<S> {
@@ -309,7 +334,10 @@ impl<S: Service> Connection<S> {
                     .service
                     .started(&self.session, version, &startup);
                 Ok(Some(match self.is_open() {
-                    true => Response::Ready,
+                    true => {
+                        self.guest.let_in();
+                        Response::Ready
+                    }
                     false => Response::Authenticate {
                         authenticator: AUTHENTICATOR.to_owned(),
                     },
@@ -352,6 +380,7 @@ impl<S: Service> Connection<S> {
         let (shared, session) = (self.shared.clone(), self.session.clone());
         let (outbox, charge) = (self.outbox.clone(), self.account.charge());
         let (closing, logging_in) = (self.closing.clone(), self.logging_in.clone());
+        let guest = self.guest.clone();
         let version = self.framing.version;
         self.shared.shutdown.tasks.spawn(async move {
             // A login that is logged goes on when nobody waits for it.
@@ -361,9 +390,12 @@ impl<S: Service> Connection<S> {
             };
             let is_refused = checked.is_err();
             let answer = match checked {
-                Ok(()) => Some(Response::AuthSuccess {
-                    token: Secret::new(None),
-                }),
+                Ok(()) => {
+                    guest.let_in();
+                    Some(Response::AuthSuccess {
+                        token: Secret::new(None),
+                    })
+                }
                 Err(error) => {
                     shared.counters.requests_failed.add(1);
                     (error.kind != ErrorKind::Overloaded).then_some(Response::Error(error))

@@ -42,7 +42,7 @@ pub struct CounterValues {
     pub connections_open: u64,
     /// Connections accepted.
     pub connections_accepted: u64,
-    /// Connections closed at once, because too many were open or clients held all the memory.
+    /// Connections closed at once, because too many had begun or clients held all the memory.
     pub connections_refused: u64,
     /// Statements answered or refused: QUERY, PREPARE, EXECUTE and BATCH.
     pub requests: u64,

@@ -9,6 +9,7 @@ use client_memory::{Account, Charge};
 use cql::error::CqlError;
 use cql::wire::{ProtocolVersion, Response, ResponseContext};
 use net::sockets::linger;
+use net::strangers::Guest;
 use net::stream::{Socket, TLS_BYTES, TLS_FIRST_BYTE, send};
 use rustls::ServerConfig;
 use tokio::io::AsyncReadExt;
@@ -36,6 +37,7 @@ pub(super) async fn enter<S: Service>(
     stream: TcpStream,
     shared: &Shared<S>,
     account: &Account,
+    guest: &Guest,
     deadline: Instant,
 ) -> Option<Entered> {
     let (Ok(local), Ok(remote)) = (stream.local_addr(), stream.peer_addr()) else {
@@ -47,7 +49,8 @@ pub(super) async fn enter<S: Service>(
         None => Socket::Clear(stream),
         Some(config) => {
             let mut charge = account.charge();
-            if charge.resize(TLS_BYTES).is_err() {
+            let room = guest.find_room(|| charge.resize(TLS_BYTES).ok());
+            if room.await.is_none() {
                 shared.counters.connections_refused.add(1);
                 tracing::warn!(
                     "clients hold all the memory that they may: a connection is refused"

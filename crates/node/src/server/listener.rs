@@ -1,11 +1,14 @@
 //! Listeners: they accept connections, bound their number and stop in order.
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use net::listener::{BindError, Listener};
+use client_memory::FLOOR_BYTES;
+use net::listener::{BindError, Limits, Listener, Place};
+use net::stream::TLS_BYTES;
 use rustls::ServerConfig;
 
 use super::admission::Admission;
@@ -119,18 +122,33 @@ impl<S: Service> Server<S> {
 async fn accept<S: Service>(listener: Listener, shared: Arc<Shared<S>>) {
     let stop = shared.shutdown.stop.clone();
     let refused = || shared.counters.connections_refused.add(1);
-    let serve = |stream, place| {
+    let serve = |stream, place: Place| {
         let shared = shared.clone();
         let tasks = shared.shutdown.tasks.clone();
         tasks.spawn(async move {
             shared.counters.connections_accepted.add(1);
             shared.counters.connections_open.add(1);
-            connection::serve(stream, shared.clone()).await;
+            {
+                let guest = place.guest();
+                let serving = pin!(connection::serve(stream, shared.clone(), guest.clone()));
+                guest.run(serving).await;
+            }
             shared.counters.connections_open.subtract(1);
             drop(place);
         });
     };
-    let connections_max = shared.options.connections_max;
-    let accepting = listener.accept_up_to(connections_max, stop, refused, serve);
+    let accepting = listener.accept_up_to(limits(&shared.options), stop, refused, serve);
     accepting.await;
+}
+
+/// The limits of a listener. Connections that have not begun take half of the memory at most.
+fn limits(options: &ListenerOptions) -> Limits {
+    let of_connection = match options.tls {
+        Some(_) => FLOOR_BYTES + TLS_BYTES,
+        None => FLOOR_BYTES,
+    };
+    Limits {
+        connections: options.connections_max,
+        strangers: options.memory.bytes_max() / 2 / of_connection,
+    }
 }

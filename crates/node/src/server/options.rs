@@ -11,6 +11,7 @@ use rustls::ServerConfig;
 use crate::audit::AuditLog;
 use crate::guardrails::Guardrails;
 use crate::system::Setting;
+use crate::timeouts::Timeouts;
 
 /// The options of a node.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct NodeOptions {
     pub guardrails: Arc<Guardrails>,
     /// The audit log. `None` for none.
     pub audit: Option<Arc<AuditLog>>,
+    /// The times that statements may take.
+    pub timeouts: Timeouts,
 }
 
 impl Default for NodeOptions {
@@ -42,6 +45,7 @@ impl Default for NodeOptions {
             settings: Vec::new(),
             guardrails: Arc::default(),
             audit: None,
+            timeouts: Timeouts::default(),
         }
     }
 }
@@ -53,7 +57,8 @@ pub struct ListenerOptions {
     pub name: &'static str,
     /// The address to listen on. With port 0 the system chooses a free port.
     pub address: SocketAddr,
-    /// The most connections open at once. Further ones are closed as they come.
+    /// The most connections open at once. Beyond it the longest silent one that has not begun gives
+    /// way, and if all have begun, further ones are closed as they come.
     pub connections_max: usize,
     /// The most requests that are worked on at once. Further ones are answered Overloaded.
     pub requests_max: usize,

@@ -35,6 +35,10 @@ pub trait Service: Send + Sync + 'static {
     /// Notes the version of the protocol and the options with which a client has begun.
     fn started(&self, _session: &Self::Session, _version: ProtocolVersion, _startup: &Startup) {}
 
+    /// Notes that the client of a session has hung up. Reads for it may end then. What it has sent
+    /// is answered all the same, in case it still reads.
+    fn hung_up(&self, _session: &Self::Session) {}
+
     /// The answer to `OPTIONS`.
     fn supported(&self) -> Vec<(String, Vec<String>)>;
 

@@ -37,7 +37,7 @@ use crate::audit::{AuditLog, login_line};
 use crate::audited_login::{Attempt, log_in};
 use crate::clients::Registered;
 use crate::modify;
-use crate::query::{self, Answer, Database, Outcome, Parameters, StatementPlan};
+use crate::query::{self, Answer, Database, Outcome, Parameters, Presence, StatementPlan};
 use crate::system::CQL_VERSION;
 
 /// Executes statements on a [`Database`].
@@ -52,6 +52,7 @@ pub(crate) struct Statements {
 pub(crate) struct Session {
     peer: Peer,
     client: Registered,
+    presence: Presence,
 }
 
 impl Session {
@@ -305,6 +306,7 @@ impl Statements {
             told_s: batch.now_in_seconds.map(i64::from),
             memory: memory.clone(),
             actor,
+            presence: session.presence.clone(),
             ..Parameters::default()
         };
         let answer = modify::execute_batch(&self.database, kind, entries, &parameters).await?;
@@ -396,7 +398,11 @@ impl Service for Statements {
         {
             let _ = client.role.set(role);
         }
-        Session { peer, client }
+        Session {
+            peer,
+            client,
+            presence: Presence::of_client(),
+        }
     }
 
     fn must_log_in(&self, session: &Session) -> bool {
@@ -423,6 +429,10 @@ impl Service for Statements {
 
     fn started(&self, session: &Session, version: ProtocolVersion, startup: &Startup) {
         session.client.started(version, &startup.options);
+    }
+
+    fn hung_up(&self, session: &Session) {
+        session.presence.end();
     }
 
     fn supported(&self) -> Vec<(String, Vec<String>)> {
@@ -508,6 +518,7 @@ fn bind(
         server_address: Some(session.peer.local),
         memory: memory.clone(),
         actor: session.actor(),
+        presence: session.presence.clone(),
     };
     Ok((bound, parameters.skip_metadata))
 }

@@ -137,3 +137,20 @@ fn vectors_are_compared_only_if_something_was_written_meanwhile() {
     let (fixture, _) = table_written_to(false, &[(1, 9.0), (2, 2.0), (3, 3.0)], &[&told]);
     assert_eq!(nearest(&fixture, 2), ["1", "2"]);
 }
+
+/// Tests rows of which a visit to a blocking thread reads a few only, as they are large.
+#[test]
+fn large_rows_come_in_their_order() {
+    let told: Vec<(i32, f32)> = (1..=80).map(|id| (id, id as f32 / 7.0)).collect();
+    let expected: Vec<String> = (1..=80).map(|id: i32| id.to_string()).collect();
+    let blob = "0f".repeat(100 << 10);
+    for is_written_to in [false, true] {
+        let (fixture, store) = table_written_to(is_written_to, &told, &[&told]);
+        fixture.run("ALTER TABLE t ADD b blob");
+        for id in (10..=80).step_by(2) {
+            fixture.run(&format!("UPDATE t SET b = 0x{blob} WHERE id = {id}"));
+        }
+        assert_eq!(nearest(&fixture, 80), expected);
+        assert_eq!(*store.asked.lock().unwrap(), [80]);
+    }
+}

@@ -57,6 +57,7 @@ impl Fixture {
                 system,
                 stores: stores.into(),
                 access: Default::default(),
+                timeouts: Default::default(),
             },
             runtime: tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(1)

@@ -1,6 +1,6 @@
 //! The rows that a WHERE clause finds.
 
-use node::query::BoundValue;
+use node::query::{BoundValue, Parameters};
 
 use crate::fixture::{Fixture, int, ints, text};
 
@@ -21,6 +21,32 @@ fn grid() -> Fixture {
         }
     }
     fixture
+}
+
+#[test]
+fn in_lists_of_both_parts_of_the_key_multiply() {
+    let grid = grid();
+    let select = |partitions: i32, rows: i32| {
+        let list = |count: i32| ints(&(0..count).collect::<Vec<_>>());
+        let parameters = Parameters {
+            values: vec![list(partitions), list(rows)],
+            ..Parameters::default()
+        };
+        let cql = "SELECT r FROM grid WHERE p IN ? AND a IN ? AND b = 1";
+        let page = grid.page(cql, parameters);
+        page.map(|page| page.rows.len())
+            .map_err(|error| error.message)
+    };
+    assert_eq!(select(100, 100), Ok(9));
+    assert_eq!(
+        select(101, 100),
+        Err(
+            "The IN restrictions name 10100 slices, which is more than the 10000 allowed; ask for fewer in one query"
+                .to_owned()
+        )
+    );
+    let all = select(10_000, 10_000);
+    assert!(all.is_err_and(|error| error.contains("name 100000000 slices")));
 }
 
 #[test]

@@ -131,6 +131,71 @@ async fn connections_beyond_the_limit_are_closed() {
 }
 
 #[tokio::test]
+async fn who_has_not_begun_gives_way_at_the_limit_and_who_has_begun_never_does() {
+    let server = start(|options| options.connections_max = 3).await;
+    let counters = || server.server.counters()[0].1;
+    let mut begun = vec![Client::open(server.address).await];
+    let mut silent = Vec::new();
+    for number in 0..2 {
+        let mut stranger = Client::connect(server.address).await;
+        // A stranger that says something is one all the same.
+        stranger.send(1, &cql::wire::Request::Options).await;
+        assert!(matches!(stranger.receive().await.1, Response::Supported(_)));
+        silent.push(stranger);
+        until("the stranger", || counters().connections_open == 2 + number).await;
+    }
+    for stranger in &mut silent {
+        begun.push(Client::open(server.address).await);
+        stranger.assert_closed().await;
+    }
+    for client in &mut begun {
+        client.assert_alive().await;
+    }
+    assert_eq!(counters().connections_refused, 0);
+    let mut refused = Client::connect(server.address).await;
+    refused.assert_closed().await;
+    assert_eq!(counters().connections_refused, 1);
+}
+
+#[tokio::test]
+async fn hundreds_of_silent_connections_shut_out_no_client() {
+    let server = start(|options| options.connections_max = 20).await;
+    let mut begun = Client::open(server.address).await;
+    let mut silent = Vec::new();
+    for _ in 0..10 {
+        for _ in 0..30 {
+            silent.push(Client::connect(server.address).await);
+        }
+        Client::open(server.address).await.assert_alive().await;
+        begun.assert_alive().await;
+    }
+    assert_eq!(server.server.counters()[0].1.connections_refused, 0);
+}
+
+#[tokio::test]
+async fn who_has_not_begun_gives_its_memory_to_a_new_client() {
+    let memory = client_memory::Budget::new(5 * client_memory::FLOOR_BYTES);
+    let server = start(|options| options.memory = memory.clone()).await;
+    let mut begun = Vec::new();
+    for _ in 0..4 {
+        begun.push(Client::open(server.address).await);
+    }
+    let mut stranger = Client::connect(server.address).await;
+    until("all the memory is held", || {
+        memory.used() == memory.bytes_max()
+    })
+    .await;
+    begun.push(Client::open(server.address).await);
+    stranger.assert_closed().await;
+    for client in &mut begun {
+        client.assert_alive().await;
+    }
+    let mut refused = Client::connect(server.address).await;
+    refused.assert_closed().await;
+    assert_eq!(server.server.counters()[0].1.connections_refused, 1);
+}
+
+#[tokio::test]
 async fn listeners_have_budgets_of_their_own() {
     use node::ListenerOptions;
     use node::server::{BoundListener, serve};

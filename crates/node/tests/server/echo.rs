@@ -29,6 +29,8 @@ pub struct Echo {
     pub release: Semaphore,
     pub waiting: AtomicUsize,
     pub answered: AtomicUsize,
+    /// The connections whose clients have hung up.
+    pub hung_up: AtomicUsize,
     /// Whether clients have to log in, which they do with any token but the two above.
     pub asks_for_login: AtomicBool,
     /// The peers of all connections so far.
@@ -42,6 +44,7 @@ impl Echo {
             release: Semaphore::new(0),
             waiting: AtomicUsize::new(0),
             answered: AtomicUsize::new(0),
+            hung_up: AtomicUsize::new(0),
             asks_for_login: AtomicBool::new(false),
             peers: Mutex::default(),
             events: broadcast::Sender::new(4),
@@ -99,6 +102,10 @@ impl Service for Echo {
         }
         has_logged_in.store(true, Ordering::SeqCst);
         Ok(())
+    }
+
+    fn hung_up(&self, _: &AtomicBool) {
+        self.hung_up.fetch_add(1, Ordering::SeqCst);
     }
 
     fn supported(&self) -> Vec<(String, Vec<String>)> {

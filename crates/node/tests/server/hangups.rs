@@ -34,6 +34,10 @@ async fn with_a_request_in_flight() {
     })
     .await;
     drop(client);
+    until("the service to know", || {
+        server.echo.hung_up.load(Ordering::SeqCst) == 1
+    })
+    .await;
     server.echo.release.add_permits(1);
     all_gone(&server).await;
 }

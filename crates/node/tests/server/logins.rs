@@ -73,3 +73,21 @@ async fn who_comes_when_too_many_wait_is_closed_without_an_error() {
     client.send(1, &login(CROWDED_TOKEN)).await;
     client.assert_closed().await;
 }
+
+#[tokio::test]
+async fn who_has_not_logged_in_gives_way_to_who_comes() {
+    let server = start_with_login(|options| options.connections_max = 2).await;
+    let mut client = begun(&server).await;
+    client.send(1, &login(b"right")).await;
+    let answer = client.receive().await.1;
+    assert!(matches!(answer, Response::AuthSuccess { .. }), "{answer:?}");
+    let mut silent = begun(&server).await;
+    let mut newcomer = begun(&server).await;
+    silent.assert_closed().await;
+    newcomer.send(1, &login(b"right")).await;
+    let answer = newcomer.receive().await.1;
+    assert!(matches!(answer, Response::AuthSuccess { .. }), "{answer:?}");
+    for client in [&mut client, &mut newcomer] {
+        client.assert_alive().await;
+    }
+}

@@ -28,6 +28,7 @@ async fn requests_in_flight_are_answered_and_new_connections_are_not_taken() {
     };
     let (in_time, ()) = tokio::join!(stop, during);
     assert!(in_time);
+    assert_eq!(server.echo.hung_up.load(Ordering::SeqCst), 0);
 }
 
 #[tokio::test]

@@ -355,14 +355,32 @@ fn values_that_cannot_be_written() {
             vec![BoundValue::Null],
             "Invalid null value in condition for column a",
         ),
+    ] {
+        assert_eq!(f.refused(cql, &values), message, "{cql}");
+    }
+}
+
+#[test]
+fn the_keys_of_all_in_lists_together_are_bounded() {
+    let f = fixture();
+    let list = |count: i32| ints(&(0..count).collect::<Vec<_>>());
+    for (cql, values, message) in [
         (
             "DELETE FROM t WHERE k IN ? AND a IN ?",
-            vec![
-                ints(&(0..101).collect::<Vec<_>>()),
-                ints(&(0..100).collect::<Vec<_>>()),
-            ],
+            vec![list(101), list(100)],
             "The IN restrictions name 10100 keys, more than the 10000 that one statement may \
              write to",
+        ),
+        (
+            "UPDATE t SET e = [1, 2, 3] WHERE k IN ? AND a IN ? AND b = 1",
+            vec![list(10_000), list(10_000)],
+            "The IN restrictions name 100000000 keys, more than the 10000 that one statement may \
+             write to",
+        ),
+        (
+            "UPDATE t SET e = [1, 2, 3] WHERE k IN ? AND a IN ? AND b = 1 IF EXISTS",
+            vec![list(10_000), list(10_000)],
+            "IN on the partition key is not supported with conditional updates",
         ),
     ] {
         assert_eq!(f.refused(cql, &values), message, "{cql}");

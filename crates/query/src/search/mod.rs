@@ -32,12 +32,14 @@
 //!    rows of the access path are ranked, or the answer comes with a [`SearchWarning`].
 //!
 //! Rows that are taken are put at once wherever their place is certain, so that the adapter can
-//! charge what it makes of them, and end the search when there is no room.
+//! charge what it makes of them, and end the search when there is no room. An adapter that has to
+//! hold rows reads no more of them at a time than may be in memory together.
 //!
 //! # What differs between the adapters
 //!
 //! | | node | gateway |
 //! | --- | --- | --- |
+//! | large rows | are read a few at a time, and charged | are read all together |
 //! | rows that were read before a refill | are read again, as they are in memory | are remembered |
 //! | an index without room for some rows | all rows are ranked | a warning |
 //! | too few rows that match | all rows are ranked | likewise with WHERE, else a warning |
@@ -67,5 +69,5 @@ pub use definition::{
     VectorOrdering,
 };
 pub use indexes::{IndexQuestion, SearchedIndex, ServedIndexes};
-pub use rows::SearchedRows;
+pub use rows::{ReadRows, SearchedRows};
 pub use run::run;

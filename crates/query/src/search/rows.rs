@@ -7,6 +7,15 @@ use store_api::{ClientError, KeyValue, Neighbours};
 
 use super::definition::{SearchWarning, VectorOrdering};
 
+/// The rows of some keys, as far as they were read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadRows<K, T> {
+    /// The rows of the first keys, in their order; `None` for a row that is not there.
+    pub rows: Vec<Option<T>>,
+    /// The other keys, in their order. Their rows are read once those before them are put.
+    pub unread: Vec<K>,
+}
+
 /// The rows of a table, and the answer that is made of them.
 pub trait SearchedRows: Send {
     /// A primary key.
@@ -37,14 +46,15 @@ pub trait SearchedRows: Send {
         None
     }
 
-    /// Reads the rows of keys, in their order; `None` for a row that is not there.
+    /// Reads the rows of keys: that of the first key at least, and no more than may be in memory
+    /// together.
     ///
     /// # Errors
     /// Failures of the storage or of the cluster.
     fn read(
         &mut self,
         keys: Vec<Self::Key>,
-    ) -> impl Future<Output = Result<Vec<Option<Self::Row>>, Self::Error>> + Send;
+    ) -> impl Future<Output = Result<ReadRows<Self::Key, Self::Row>, Self::Error>> + Send;
 
     /// Whether a row is a neighbour still, and satisfies all of WHERE.
     fn is_wanted(&self, row: &Self::Row) -> bool;

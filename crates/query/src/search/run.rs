@@ -11,7 +11,7 @@ use super::definition::{
 use super::indexes::{IndexQuestion, SearchedIndex};
 use super::order::{AnswerOrder, NamedKey, RereadRows, merged};
 use super::refill::Refill;
-use super::rows::SearchedRows;
+use super::rows::{ReadRows, SearchedRows};
 use crate::Nearest;
 
 /// Carries out a search: `rows` gets the rows of the answer in their order, and the warnings
@@ -297,8 +297,12 @@ impl<'r, I: SearchedIndex, R: SearchedRows> SearchRun<'r, I, R> {
         while !named.is_empty() && order.missing(span.end) > 0 {
             let next = self.next(&named, order.missing(span.end), deleted + left_out);
             let next = named.drain(..next).map(|one| (one.key, one.score));
-            let (keys, by_index): (Vec<R::Key>, Vec<f32>) = next.unzip();
-            let rows = self.rows.read(keys).await?;
+            let (keys, mut by_index): (Vec<R::Key>, Vec<f32>) = next.unzip();
+            let ReadRows { rows, unread } = self.rows.read(keys).await?;
+            let of_unread = by_index.split_off(rows.len().min(by_index.len()));
+            for (key, score) in unread.into_iter().zip(of_unread).rev() {
+                named.push_front(NamedKey { key, score });
+            }
             for (row, by_index) in rows.into_iter().zip(by_index) {
                 if order.missing(span.end) == 0 {
                     break;

@@ -84,6 +84,8 @@ struct FakeRows {
     known: BTreeSet<u8>,
     may_differ: bool,
     are_few: bool,
+    /// The number of rows that are read at a time; 0 for any.
+    at_a_time: usize,
     /// The number of rows that there is memory for; 0 for any.
     room: usize,
     /// Whether values of an index may be the answer.
@@ -147,7 +149,11 @@ impl SearchedRows for FakeRows {
         is_known.then(|| self.is_there(*key))
     }
 
-    async fn read(&mut self, keys: Vec<u8>) -> Result<Vec<Option<FakeRow>>, String> {
+    async fn read(&mut self, mut keys: Vec<u8>) -> Result<ReadRows<u8, FakeRow>, String> {
+        let left = match self.at_a_time {
+            0 => Vec::new(),
+            count => keys.split_off(count.min(keys.len())),
+        };
         let unread = keys.iter().filter(|key| self.known(key).is_none()).count();
         self.reads.push(unread);
         self.known.extend(&keys);
@@ -158,7 +164,10 @@ impl SearchedRows for FakeRows {
                 vector: Bytes::copy_from_slice(&x.to_be_bytes()),
             })
         };
-        Ok(keys.into_iter().map(row).collect())
+        Ok(ReadRows {
+            rows: keys.into_iter().map(row).collect(),
+            unread: left,
+        })
     }
 
     fn is_wanted(&self, row: &FakeRow) -> bool {
@@ -351,6 +360,28 @@ fn a_row_with_another_vector_comes_where_that_one_belongs() {
         let index = index_of(&named);
         let mut table = FakeRows {
             may_differ,
+            ..FakeRows::of(&[(1, 9.0), (2, 2.0), (3, 3.0), (4, 4.0)])
+        };
+        carry_out(&nearest(2, &PLAIN), &index, &mut table).unwrap();
+        assert_eq!(table.answer, expected);
+    }
+}
+
+#[test]
+fn rows_that_are_not_read_with_those_before_them_are_read_later() {
+    let all = rows(0..9);
+    let (index, mut table) = (index_of(&all), FakeRows::of(&all));
+    table.left_out = [1].into();
+    table.at_a_time = 3;
+    carry_out(&nearest(7, &PLAIN), &index, &mut table).unwrap();
+    assert_eq!(table.answer, [0, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(table.reads[..3], [3, 3, 1]);
+    // They keep their scores.
+    let index = index_of(&[(1, 1.0), (2, 2.0), (3, 3.0), (4, 4.0)]);
+    for (may_differ, expected) in [(false, [1, 2]), (true, [2, 3])] {
+        let mut table = FakeRows {
+            may_differ,
+            at_a_time: 1,
             ..FakeRows::of(&[(1, 9.0), (2, 2.0), (3, 3.0), (4, 4.0)])
         };
         carry_out(&nearest(2, &PLAIN), &index, &mut table).unwrap();

@@ -154,8 +154,9 @@ pub(super) fn try_write(committer: &mut Committer, write: Write) -> Result<(), S
     let pending = PendingWrite {
         write,
         told_s: None,
+        beginning: None,
         reply,
-        _permit: permits.try_acquire_owned().expect("a permit"),
+        permit: permits.try_acquire_owned().expect("a permit"),
     };
     let turn = block_on(committer.turns.take(Class::Write));
     block_on(committer.commit(vec![pending], turn));

@@ -3,12 +3,14 @@
 //! It takes requests in the order of their arrival, merges writes that follow each other into one
 //! batch, syncs once and acknowledges all of them. As nothing else writes, it reads before it
 //! writes without any lock. A write that is refused, as for an invalid value, leaves no trace in
-//! the batch. A write that was handed over is carried out whether or not its caller still waits.
+//! the batch. A write that was handed over is carried out whether or not its caller still waits,
+//! unless the caller gave a limit of time and it had not begun by then (`beginning`).
 //!
 //! A batch is prepared in a turn on the processor ([`turns`]), which is given back before the disk
 //! is waited for.
 
 mod apply;
+mod beginning;
 mod building;
 mod condition;
 mod counters;
@@ -55,6 +57,7 @@ use crate::mutation::{Write, WriteOutcome};
 use crate::shared::Shared;
 use crate::{Durability, Health, StorageError, record};
 
+pub(crate) use beginning::Beginning;
 pub(crate) use building::{Build, indexes as indexes_of_builds, load as load_builds};
 pub(crate) use expiring::load as load_expiring;
 pub(crate) use mark::{await_clock, load as load_mark};
@@ -77,14 +80,8 @@ pub(crate) struct Bounds {
 /// A request to the committer.
 pub(crate) enum Request {
     Write {
-        write: Write,
-        /// The present that the client tells, in seconds since the epoch.
-        told_s: Option<i64>,
+        write: PendingWrite,
         bytes: usize,
-        reply: oneshot::Sender<Result<WriteOutcome, StorageError>>,
-        /// The write's share of the bytes that may wait. Given back when the write has been
-        /// answered.
-        permit: OwnedSemaphorePermit,
     },
     Change(SchemaChange),
     Truncate {
@@ -153,11 +150,23 @@ pub(crate) struct Unfinished {
     pub builds: Vec<Build>,
 }
 
-struct PendingWrite {
-    write: Write,
-    told_s: Option<i64>,
-    reply: oneshot::Sender<Result<WriteOutcome, StorageError>>,
-    _permit: OwnedSemaphorePermit,
+/// A write that waits for its batch.
+pub(crate) struct PendingWrite {
+    pub write: Write,
+    /// The present that the client tells, in seconds since the epoch.
+    pub told_s: Option<i64>,
+    /// `None` if the write is carried out whenever its turn comes.
+    pub beginning: Option<Beginning>,
+    pub reply: oneshot::Sender<Result<WriteOutcome, StorageError>>,
+    /// The write's share of the bytes that may wait. Given back when the write has been answered.
+    pub permit: OwnedSemaphorePermit,
+}
+
+impl PendingWrite {
+    /// Begins the write. Returns whether its caller still wants it.
+    fn begin(&self) -> bool {
+        self.beginning.as_ref().is_none_or(Beginning::begin)
+    }
 }
 
 impl Committer {
@@ -197,18 +206,9 @@ impl Committer {
             };
             match request {
                 Request::Write {
-                    write,
-                    told_s,
+                    write: first,
                     bytes,
-                    reply,
-                    permit,
                 } => {
-                    let first = PendingWrite {
-                        write,
-                        told_s,
-                        reply,
-                        _permit: permit,
-                    };
                     let turn = self.turns.take(Class::Write).await;
                     // Those that came while it waited are in the batch, too.
                     let (writes, behind) = self.collect(first, bytes);
@@ -278,19 +278,7 @@ impl Committer {
     async fn drain(&mut self) {
         while let Some(request) = self.requests.recv().await {
             match request {
-                Request::Write {
-                    write,
-                    told_s,
-                    reply,
-                    permit,
-                    ..
-                } => {
-                    let write = PendingWrite {
-                        write,
-                        told_s,
-                        reply,
-                        _permit: permit,
-                    };
+                Request::Write { write, .. } => {
                     let turn = self.turns.take(Class::Write).await;
                     self.commit(vec![write], turn).await;
                 }
@@ -379,20 +367,9 @@ impl Committer {
         let mut total = first_bytes;
         while writes.len() < BATCH_WRITES_MAX && total < BATCH_BYTES_MAX {
             match self.requests.try_recv() {
-                Ok(Request::Write {
-                    write,
-                    told_s,
-                    bytes,
-                    reply,
-                    permit,
-                }) => {
+                Ok(Request::Write { write, bytes }) => {
                     total += bytes;
-                    writes.push(PendingWrite {
-                        write,
-                        told_s,
-                        reply,
-                        _permit: permit,
-                    });
+                    writes.push(write);
                 }
                 Ok(other) => return (writes, Some(other)),
                 Err(_) => break,
@@ -441,13 +418,18 @@ impl Committer {
         let mut held = 0;
         let mut growth = Growth::default();
         while held + changes.bytes() < self.bounds.batch_bytes
-            && let Some(PendingWrite {
+            && let Some(pending) = writes.pop_front()
+        {
+            if !pending.begin() {
+                continue;
+            }
+            let PendingWrite {
                 write,
                 told_s,
                 reply,
-                _permit: permit,
-            }) = writes.pop_front()
-        {
+                permit,
+                ..
+            } = pending;
             match self.prepare(&schema, &changes, write, moment.told(told_s), &mut growth) {
                 Ok(prepared) => {
                     held += prepared.held + prepared.derived.bytes();

@@ -38,17 +38,30 @@ pub(super) struct Entered {
     pub tombstones: u64,
 }
 
+impl Entered {
+    /// The serialised values of the partition key columns.
+    pub(super) fn into_key(self) -> Vec<Bytes> {
+        match Arc::try_unwrap(self.partition) {
+            Ok(partition) => partition.key,
+            Err(shared) => shared.key.clone(),
+        }
+    }
+}
+
 impl ReadContext {
-    pub(super) fn get(&self, key: &[u8]) -> Result<Option<Record>, StorageError> {
-        self.engine
-            .get_at(&self.snapshot, self.table.space, key)?
-            .map(record::decode)
-            .transpose()
+    /// The record of a key, not decoded yet.
+    pub(super) fn stored(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+        self.engine.get_at(&self.snapshot, self.table.space, key)
     }
 
     pub(super) fn head(&self, partition: &[u8]) -> Result<Option<Record>, StorageError> {
+        self.stored_head(partition)?.map(record::decode).transpose()
+    }
+
+    /// The record of a partition's head, not decoded yet.
+    pub(super) fn stored_head(&self, partition: &[u8]) -> Result<Option<Bytes>, StorageError> {
         if self.table.has_heads() {
-            self.get(&key::bound(partition, HEADER, &[]))
+            self.stored(&key::bound(partition, HEADER, &[]))
         } else {
             Ok(None)
         }

@@ -1,4 +1,9 @@
 //! Streams of live rows.
+//!
+//! A stream reads ahead: it holds the blocks of the disk that it is in, and the next row at least.
+//! Where rows are large, that is much. So a reader that pauses calls [`RowStream::let_go`], and the
+//! stream remembers the key behind which it goes on. For the same reason a reader may have a stream
+//! stop before it decodes a large record ([`RowStream::advance`]).
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -10,7 +15,7 @@ use super::plan::{self, PartitionPlan, ReadPlan, RingPlan, RowRange};
 use crate::StorageError;
 use crate::engine::Scan;
 use crate::key::{self, HEADER, ROW, SuffixRange};
-use crate::read::{ReadRequest, Row};
+use crate::read::{Next, ReadRequest, Row};
 use crate::record;
 
 /// A stream of live rows. It owns its snapshot of the storage and may be moved between threads.
@@ -21,6 +26,15 @@ pub struct RowStream {
     tombstones: u64,
     /// The most tombstones that the read may pass.
     tombstones_max: u64,
+}
+
+/// The bounds of one step of a stream.
+#[derive(Clone, Copy)]
+struct Bounds {
+    /// The most tombstones that the read may pass.
+    tombstones: u64,
+    /// The most bytes of a record that is decoded.
+    record_bytes: usize,
 }
 
 enum State {
@@ -34,15 +48,36 @@ struct PartitionRead {
     reversed: bool,
     /// The partition's state, which is read at the first row.
     entered: Option<Entered>,
-    scan: Option<Scan>,
+    /// The tombstones that were passed before the partition was entered again.
+    tombstones: u64,
+    /// The range that is read.
+    open: Option<OpenRange>,
+    /// The key and the record of a point, not decoded yet.
+    put_off: Option<(Bytes, Bytes)>,
     found_rows: bool,
+}
+
+/// A range of rows that is read.
+struct OpenRange {
+    scan: Scan,
+    range: SuffixRange,
+    /// The key of the last entry that was taken.
+    at: Option<Bytes>,
+    /// The next entry, which is not decoded yet, as it is large.
+    put_off: Option<(Bytes, Bytes)>,
 }
 
 struct RingRead {
     plan: RingPlan,
-    scan: Scan,
+    /// The entries that are read; `None` once they are let go.
+    scan: Option<Scan>,
+    /// The key of the last entry that was taken.
+    at: Option<Bytes>,
     current: Option<Current>,
-    /// An entry of the next partition, read before the end of the last one was known.
+    /// The partition to be entered again.
+    left: Option<Left>,
+    /// An entry that is not taken yet: of the next partition, read before the end of the last one
+    /// was known, or a large one.
     ahead: Option<(Bytes, Bytes)>,
     /// The tombstones of the partitions that the read has left.
     tombstones: u64,
@@ -56,6 +91,13 @@ struct Current {
     found_rows: bool,
 }
 
+/// A partition that a ring read has let go.
+struct Left {
+    /// Token and partition key.
+    prefix: Vec<u8>,
+    found_rows: bool,
+}
+
 pub(super) fn open(
     context: Arc<ReadContext>,
     request: &ReadRequest,
@@ -66,26 +108,28 @@ pub(super) fn open(
             plan,
             reversed: request.reversed,
             entered: None,
-            scan: None,
+            tombstones: 0,
+            open: None,
+            put_off: None,
             found_rows: false,
         })),
-        ReadPlan::Ring(plan) => {
-            let scan = context.engine.scan_at(
-                &context.snapshot,
-                context.table.space,
-                plan.range.clone(),
-            )?;
-            let current = match &plan.resumed_in {
-                Some(prefix) => Some(Current::again(&context, prefix)?),
-                None => None,
-            };
-            State::Ring(Box::new(RingRead {
+        ReadPlan::Ring(mut plan) => {
+            // Rows of the partition in which the read resumes were returned already.
+            let left = plan.resumed_in.take().map(|prefix| Left {
+                prefix,
+                found_rows: true,
+            });
+            let mut read = RingRead {
                 plan,
-                scan,
-                current,
+                scan: None,
+                at: None,
+                current: None,
+                left,
                 ahead: None,
                 tombstones: 0,
-            }))
+            };
+            read.go_on(&context)?;
+            State::Ring(Box::new(read))
         }
     };
     Ok(RowStream {
@@ -106,12 +150,43 @@ impl RowStream {
     /// and rows that are dead as a whole.
     pub fn tombstones(&self) -> u64 {
         match &self.state {
-            State::Partition(read) => read.entered.as_ref().map_or(0, |of| of.tombstones),
+            State::Partition(read) => {
+                let entered = read.entered.as_ref();
+                read.tombstones + entered.map_or(0, |entered| entered.tombstones)
+            }
             State::Ring(read) => {
                 let current = read.current.as_ref();
                 read.tombstones + current.map_or(0, |current| current.entered.tombstones)
             }
             State::Ended => self.tombstones,
+        }
+    }
+
+    /// Takes the next row, unless the record that comes next is longer than `record_bytes_max`.
+    /// Then the record is not decoded, and the next call looks at it again.
+    pub fn advance(&mut self, record_bytes_max: usize) -> Result<Next, StorageError> {
+        let bounds = Bounds {
+            tombstones: self.tombstones_max,
+            record_bytes: record_bytes_max,
+        };
+        let next = match &mut self.state {
+            State::Partition(read) => read.next(&self.context, bounds),
+            State::Ring(read) => read.next(&self.context, bounds),
+            State::Ended => return Ok(Next::Nothing),
+        };
+        if matches!(next, Ok(Next::Nothing) | Err(_)) {
+            self.end();
+        }
+        next
+    }
+
+    /// Lets go of what was read ahead and of what is known of the partition, which may be large.
+    /// The stream goes on behind the last entry that it took, and reads again what it needs.
+    pub fn let_go(&mut self) {
+        match &mut self.state {
+            State::Partition(read) => read.let_go(),
+            State::Ring(read) => read.let_go(),
+            State::Ended => {}
         }
     }
 
@@ -125,22 +200,11 @@ impl Iterator for RowStream {
     type Item = Result<Row, StorageError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let max = self.tombstones_max;
-        let next = match &mut self.state {
-            State::Partition(read) => read.next(&self.context, max),
-            State::Ring(read) => read.next(&self.context, max),
-            State::Ended => return None,
-        };
-        match next {
-            Ok(Some(row)) => Some(Ok(row)),
-            Ok(None) => {
-                self.end();
-                None
-            }
-            Err(error) => {
-                self.end();
-                Some(Err(error))
-            }
+        match self.advance(usize::MAX) {
+            Ok(Next::Row(row)) => Some(Ok(row)),
+            // No record is longer than that.
+            Ok(Next::Nothing | Next::Large) => None,
+            Err(error) => Some(Err(error)),
         }
     }
 }
@@ -153,96 +217,211 @@ fn check_tombstones(tombstones: u64, max: u64) -> Result<(), StorageError> {
     }
 }
 
-impl Current {
-    /// Enters a partition again, of which rows have been returned already.
-    fn again(context: &ReadContext, prefix: &[u8]) -> Result<Current, StorageError> {
-        let head = context.head(prefix)?;
-        let (token, key) = context.decode_partition(prefix)?;
-        Ok(Current {
-            prefix: Bytes::copy_from_slice(prefix),
-            entered: context.enter(token, key, head.as_ref()),
-            found_rows: true,
-        })
-    }
-}
-
 impl PartitionRead {
-    fn next(&mut self, context: &ReadContext, max: u64) -> Result<Option<Row>, StorageError> {
-        let entered = match &mut self.entered {
-            Some(entered) => entered,
-            not_yet => {
-                let head = context.head(&self.plan.partition)?;
-                let key = std::mem::take(&mut self.plan.key);
-                not_yet.insert(context.enter(self.plan.token, key, head.as_ref()))
-            }
-        };
-        let partition = self.plan.partition.len();
+    fn next(&mut self, context: &ReadContext, bounds: Bounds) -> Result<Next, StorageError> {
+        if self.entered.is_none() && !self.enter(context, bounds)? {
+            return Ok(Next::Large);
+        }
         loop {
-            if let Some(scan) = &mut self.scan {
-                let entry = if self.reversed {
-                    scan.next_back()
-                } else {
-                    scan.next()
-                };
-                let Some(entry) = entry else {
-                    self.scan = None;
+            if let Some(open) = &mut self.open {
+                let Some((key, value)) = open.next(self.reversed)? else {
+                    self.open = None;
                     continue;
                 };
-                let (key, value) = entry?;
-                let record = record::decode(value)?;
-                let row = context.row(entered, partition, key, record)?;
-                check_tombstones(entered.tombstones, max)?;
-                if row.is_some() {
-                    self.found_rows = true;
-                    return Ok(row);
+                if value.len() > bounds.record_bytes {
+                    open.put_off = Some((key, value));
+                    return Ok(Next::Large);
+                }
+                open.at = Some(key.clone());
+                if let Some(row) = self.row(context, key, value, bounds)? {
+                    return Ok(Next::Row(row));
+                }
+                continue;
+            }
+            if let Some((key, value)) = self.put_off.take() {
+                if value.len() > bounds.record_bytes {
+                    self.put_off = Some((key, value));
+                    return Ok(Next::Large);
+                }
+                if let Some(row) = self.row(context, key, value, bounds)? {
+                    return Ok(Next::Row(row));
                 }
                 continue;
             }
             match self.plan.ranges.pop_front() {
                 Some(RowRange::Point(suffix)) => {
                     let key = key::bound(&self.plan.partition, ROW, &suffix);
-                    let Some(record) = context.get(&key)? else {
-                        continue;
-                    };
-                    let row = context.row(entered, partition, key.into(), record)?;
-                    check_tombstones(entered.tombstones, max)?;
-                    if row.is_some() {
-                        self.found_rows = true;
-                        return Ok(row);
-                    }
+                    let stored = context.stored(&key)?;
+                    self.put_off = stored.map(|value| (key.into(), value));
                 }
-                Some(RowRange::Range(SuffixRange { low, high })) => {
-                    let bounds = (
-                        Bound::Included(key::bound(&self.plan.partition, ROW, &low)),
-                        Bound::Excluded(key::bound(&self.plan.partition, ROW, &high)),
-                    );
-                    let table = &context.table;
-                    self.scan = Some(context.engine.scan_at(
-                        &context.snapshot,
-                        table.space,
-                        bounds,
-                    )?);
-                }
+                Some(RowRange::Range(range)) => self.open = Some(self.open(context, range)?),
                 None if self.plan.static_only && !self.found_rows => {
                     self.plan.static_only = false;
-                    return Ok(context.static_only(entered, &self.plan.partition));
+                    let entered = self.entered.as_ref();
+                    let row = entered
+                        .and_then(|entered| context.static_only(entered, &self.plan.partition));
+                    return Ok(row.map_or(Next::Nothing, Next::Row));
                 }
-                None => return Ok(None),
+                None => return Ok(Next::Nothing),
             }
+        }
+    }
+
+    /// Reads the partition's state. Returns whether it was, which it is not if it is too large.
+    fn enter(&mut self, context: &ReadContext, bounds: Bounds) -> Result<bool, StorageError> {
+        let head = context.stored_head(&self.plan.partition)?;
+        if head
+            .as_ref()
+            .is_some_and(|head| head.len() > bounds.record_bytes)
+        {
+            return Ok(false);
+        }
+        let head = head.map(record::decode).transpose()?;
+        let key = std::mem::take(&mut self.plan.key);
+        self.entered = Some(context.enter(self.plan.token, key, head.as_ref()));
+        Ok(true)
+    }
+
+    fn open(&self, context: &ReadContext, range: SuffixRange) -> Result<OpenRange, StorageError> {
+        let bounds = (
+            Bound::Included(key::bound(&self.plan.partition, ROW, &range.low)),
+            Bound::Excluded(key::bound(&self.plan.partition, ROW, &range.high)),
+        );
+        let space = context.table.space;
+        let scan = context.engine.scan_at(&context.snapshot, space, bounds)?;
+        Ok(OpenRange {
+            scan,
+            range,
+            at: None,
+            put_off: None,
+        })
+    }
+
+    /// The live row of a record; `None` if it is dead.
+    fn row(
+        &mut self,
+        context: &ReadContext,
+        key: Bytes,
+        value: Bytes,
+        bounds: Bounds,
+    ) -> Result<Option<Row>, StorageError> {
+        let Some(entered) = &mut self.entered else {
+            return Ok(None);
+        };
+        let record = record::decode(value)?;
+        let row = context.row(entered, self.plan.partition.len(), key, record)?;
+        check_tombstones(self.tombstones + entered.tombstones, bounds.tombstones)?;
+        self.found_rows |= row.is_some();
+        Ok(row)
+    }
+
+    fn let_go(&mut self) {
+        if let Some((key, _)) = self.put_off.take() {
+            let suffix = key[self.plan.partition.len() + 1..].to_vec();
+            self.plan.ranges.push_front(RowRange::Point(suffix));
+        }
+        if let Some(open) = self.open.take()
+            && let Some(rest) = open.rest(self.plan.partition.len(), self.reversed)
+        {
+            self.plan.ranges.push_front(RowRange::Range(rest));
+        }
+        if let Some(entered) = self.entered.take() {
+            self.tombstones += entered.tombstones;
+            self.plan.key = entered.into_key();
         }
     }
 }
 
+impl OpenRange {
+    fn next(&mut self, reversed: bool) -> Result<Option<(Bytes, Bytes)>, StorageError> {
+        if let Some(entry) = self.put_off.take() {
+            return Ok(Some(entry));
+        }
+        let entry = match reversed {
+            true => self.scan.next_back(),
+            false => self.scan.next(),
+        };
+        entry.transpose()
+    }
+
+    /// The range behind the last entry that was taken, in the direction of reading; `None` if
+    /// nothing is there. The first `partition` bytes of keys are token and partition key.
+    fn rest(self, partition: usize, reversed: bool) -> Option<SuffixRange> {
+        let mut range = self.range;
+        if let Some(at) = &self.at {
+            let suffix = &at[partition + 1..];
+            match reversed {
+                true => range.high = suffix.to_vec(),
+                // The first suffix behind the row.
+                false => range.low = [suffix, &[0]].concat(),
+            }
+        }
+        (!range.is_empty()).then_some(range)
+    }
+}
+
+impl Current {
+    /// Enters a partition again.
+    fn again(context: &ReadContext, left: &Left) -> Result<Current, StorageError> {
+        let head = context.head(&left.prefix)?;
+        let (token, key) = context.decode_partition(&left.prefix)?;
+        Ok(Current {
+            prefix: Bytes::copy_from_slice(&left.prefix),
+            entered: context.enter(token, key, head.as_ref()),
+            found_rows: left.found_rows,
+        })
+    }
+}
+
 impl RingRead {
-    fn next(&mut self, context: &ReadContext, max: u64) -> Result<Option<Row>, StorageError> {
+    /// Opens what was let go.
+    fn go_on(&mut self, context: &ReadContext) -> Result<(), StorageError> {
+        if let Some(left) = self.left.take() {
+            self.current = Some(Current::again(context, &left)?);
+        }
+        if self.scan.is_none() {
+            let range = self.plan.range.clone();
+            let space = context.table.space;
+            self.scan = Some(context.engine.scan_at(&context.snapshot, space, range)?);
+        }
+        Ok(())
+    }
+
+    fn let_go(&mut self) {
+        if let Some(at) = self.at.take() {
+            self.plan.range.0 = Bound::Excluded(at.to_vec());
+        }
+        self.scan = None;
+        self.ahead = None;
+        if let Some(current) = self.current.take() {
+            self.tombstones += current.entered.tombstones;
+            self.left = Some(Left {
+                prefix: current.prefix.to_vec(),
+                found_rows: current.found_rows,
+            });
+        }
+    }
+
+    fn entry(&mut self) -> Result<Option<(Bytes, Bytes)>, StorageError> {
+        if let Some(entry) = self.ahead.take() {
+            return Ok(Some(entry));
+        }
+        match &mut self.scan {
+            Some(scan) => scan.next().transpose(),
+            None => Ok(None),
+        }
+    }
+
+    fn next(&mut self, context: &ReadContext, bounds: Bounds) -> Result<Next, StorageError> {
+        self.go_on(context)?;
         loop {
-            let entry = match self.ahead.take() {
-                Some(entry) => Some(entry),
-                None => self.scan.next().transpose()?,
+            let Some((key, value)) = self.entry()? else {
+                return Ok(self.leave(context).map_or(Next::Nothing, Next::Row));
             };
-            let Some((key, value)) = entry else {
-                return Ok(self.leave(context));
-            };
+            if value.len() > bounds.record_bytes {
+                self.ahead = Some((key, value));
+                return Ok(Next::Large);
+            }
             let parts = context.table.keys.split(&key).ok_or_else(damaged_key)?;
             let is_new = self
                 .current
@@ -251,7 +430,7 @@ impl RingRead {
             if is_new {
                 if let Some(row) = self.leave(context) {
                     self.ahead = Some((key, value));
-                    return Ok(Some(row));
+                    return Ok(Next::Row(row));
                 }
                 let (token, partition_key) = context.decode_partition(parts.partition)?;
                 let head = match parts.kind {
@@ -264,6 +443,7 @@ impl RingRead {
                     found_rows: false,
                 });
             }
+            self.at = Some(key.clone());
             let Some(current) = &mut self.current else {
                 continue;
             };
@@ -278,10 +458,13 @@ impl RingRead {
             let record = record::decode(value)?;
             let partition = parts.partition.len();
             let row = context.row(&mut current.entered, partition, key.clone(), record)?;
-            check_tombstones(self.tombstones + current.entered.tombstones, max)?;
-            if row.is_some() {
+            check_tombstones(
+                self.tombstones + current.entered.tombstones,
+                bounds.tombstones,
+            )?;
+            if let Some(row) = row {
                 current.found_rows = true;
-                return Ok(row);
+                return Ok(Next::Row(row));
             }
         }
     }

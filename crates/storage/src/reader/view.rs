@@ -13,7 +13,8 @@ use super::sizes::{PartitionSize, PartitionWalk, WalkStep};
 use super::stream::{self, RowStream};
 use crate::StorageError;
 use crate::key::{self, HEADER, ROW};
-use crate::read::{IndexRequest, Position, ReadRequest, Row, RowKey};
+use crate::read::{IndexRequest, Next, Position, ReadRequest, Row, RowKey};
+use crate::record;
 
 /// A view of a table as it was at one moment. All reads see the same state, whatever is written
 /// meanwhile. Cheap to clone.
@@ -64,24 +65,34 @@ impl View {
         entries::open(Arc::clone(&self.context), index, request)
     }
 
-    /// The live row at a position, and the number of tombstones there; `None` if there is no such
-    /// row, and for the position of a partition as a whole, whose rows [`View::read`] gives. Does
-    /// blocking file reads.
-    pub fn row_at(&self, position: &Position) -> Result<(Option<Row>, u64), StorageError> {
+    /// The live row at a position, and the number of tombstones there. There is no such row at the
+    /// position of a partition as a whole, whose rows [`View::read`] gives. A record that is longer
+    /// than `record_bytes_max` is not decoded. Does blocking file reads.
+    pub fn row_at(
+        &self,
+        position: &Position,
+        record_bytes_max: usize,
+    ) -> Result<(Next, u64), StorageError> {
         let context = &self.context;
         let parts = plan::split(&context.table, position)?;
         if parts.kind != ROW {
-            return Ok((None, 0));
+            return Ok((Next::Nothing, 0));
         }
-        let Some(record) = context.get(&position.0)? else {
-            return Ok((None, 0));
+        let Some(stored) = context.stored(&position.0)? else {
+            return Ok((Next::Nothing, 0));
         };
+        let head = context.stored_head(parts.partition)?;
+        if is_large(&stored, head.as_ref(), record_bytes_max) {
+            return Ok((Next::Large, 0));
+        }
+        let record = record::decode(stored)?;
+        let head = head.map(record::decode).transpose()?;
         let (token, key) = context.decode_partition(parts.partition)?;
-        let head = context.head(parts.partition)?;
         let mut entered = context.enter(token, key, head.as_ref());
         let partition = parts.partition.len();
         let row = context.row(&mut entered, partition, position.0.clone(), record)?;
-        Ok((row, entered.tombstones))
+        let next = row.map_or(Next::Nothing, Next::Row);
+        Ok((next, entered.tombstones))
     }
 
     /// The position of the partition that a position is in, as a whole.
@@ -114,17 +125,41 @@ impl View {
         partition: Vec<Bytes>,
         clustering: &[Bytes],
     ) -> Result<Option<Row>, StorageError> {
+        Ok(match self.row_within(&partition, clustering, usize::MAX)? {
+            Next::Row(row) => Some(row),
+            Next::Nothing | Next::Large => None,
+        })
+    }
+
+    /// As [`View::row`], but a record that is longer than `record_bytes_max` is not decoded.
+    pub fn row_within(
+        &self,
+        partition: &[Bytes],
+        clustering: &[Bytes],
+        record_bytes_max: usize,
+    ) -> Result<Next, StorageError> {
         let context = &self.context;
         let looked_up = context.engine.rows_looked_up();
         looked_up.fetch_add(1, Ordering::Relaxed);
-        let (token, prefix) = context.table.keys.partition(&partition)?;
+        let (token, prefix) = context.table.keys.partition(partition)?;
         let suffix = context.table.keys.clustering(clustering)?;
         let row_key = key::bound(&prefix, ROW, &suffix);
-        let Some(record) = context.get(&row_key)? else {
-            return Ok(None);
+        let Some(stored) = context.stored(&row_key)? else {
+            return Ok(Next::Nothing);
         };
-        let head = context.head(&prefix)?;
-        let mut entered = context.enter(token, partition, head.as_ref());
-        context.row(&mut entered, prefix.len(), row_key.into(), record)
+        let head = context.stored_head(&prefix)?;
+        if is_large(&stored, head.as_ref(), record_bytes_max) {
+            return Ok(Next::Large);
+        }
+        let record = record::decode(stored)?;
+        let head = head.map(record::decode).transpose()?;
+        let mut entered = context.enter(token, partition.to_vec(), head.as_ref());
+        let row = context.row(&mut entered, prefix.len(), row_key.into(), record)?;
+        Ok(row.map_or(Next::Nothing, Next::Row))
     }
+}
+
+/// Whether the record of a row or that of its partition is longer than this.
+fn is_large(row: &Bytes, head: Option<&Bytes>, record_bytes_max: usize) -> bool {
+    row.len() > record_bytes_max || head.is_some_and(|head| head.len() > record_bytes_max)
 }

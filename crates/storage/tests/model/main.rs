@@ -21,7 +21,9 @@ use storage::mutation::{
     CellChange, CellOperation, Change, Condition, PartitionMutation, RowCondition, RowPredicate,
     Write, WriteOutcome,
 };
-use storage::read::{Cell, ClusteringBound, ClusteringSlice, LiveCell, Partitions, Row};
+use storage::read::{
+    Cell, ClusteringBound, ClusteringSlice, LiveCell, Next, Partitions, ReadRequest, Row,
+};
 use storage::{Durability, Storage, StorageOptions};
 use support::*;
 use value::CqlType;
@@ -597,8 +599,43 @@ impl World {
         }
     }
 
+    /// Checks that a stream which is let go around each row gives the same rows, and has passed the
+    /// same tombstones.
+    fn check_let_go(&self, request: &ReadRequest) {
+        let open = || self.storage().read(request.clone());
+        let mut whole = open().expect("the read starts");
+        let expected = whole.by_ref().collect::<Result<Vec<Row>, _>>();
+        let expected = expected.expect("the read succeeds");
+        for (record_bytes_max, lets_go_before) in [(usize::MAX, false), (0, false), (0, true)] {
+            let mut stream = open().expect("the read starts");
+            let mut rows = Vec::new();
+            loop {
+                let mut next = stream.advance(record_bytes_max);
+                if matches!(next, Ok(Next::Large)) {
+                    if lets_go_before {
+                        stream.let_go();
+                    }
+                    next = stream.advance(usize::MAX);
+                }
+                match next.expect("the read succeeds") {
+                    Next::Row(mut row) => {
+                        // A copy in other memory is the same row.
+                        row.detach();
+                        rows.push(row);
+                    }
+                    Next::Nothing => break,
+                    Next::Large => panic!("no record is larger"),
+                }
+                stream.let_go();
+            }
+            assert_eq!(rows, expected);
+            assert_eq!(stream.tombstones(), whole.tombstones());
+        }
+    }
+
     /// The whole result of a request, read in pages.
-    fn paged(&self, mut request: storage::read::ReadRequest, page: usize) -> Vec<ShownRow> {
+    fn paged(&self, mut request: ReadRequest, page: usize) -> Vec<ShownRow> {
+        self.check_let_go(&request);
         let mut all = Vec::new();
         loop {
             let rows: Vec<Row> = self

@@ -1,4 +1,4 @@
-//! Takes fresh changes into the graph, in the background.
+//! Takes fresh changes into the structure, in the background.
 //!
 //! Changes come in blocks, which searches see at once ([`crate::indexes`]). Blocks that follow each
 //! other make a *piece*, and several pieces are taken in at the same time. Of the changes of an id
@@ -14,9 +14,10 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 
 use crate::compute::{Compute, Stopped};
-use crate::indexes::{Block, Blocks, FreshChange, IndexHandle, NewFilters, Refused};
+use crate::indexes::{
+    Block, Blocks, FreshChange, FreshValue, IndexHandle, NewFilters, PreparedValue, Refused,
+};
 use crate::items::{Change, Operation};
-use crate::observed::Observed;
 
 /// The number of bytes from which on a block or a piece takes no more. A piece holds a thread for
 /// about ten milliseconds.
@@ -40,7 +41,7 @@ pub struct Drain {
 }
 
 struct Queued {
-    block: Arc<Block>,
+    block: Arc<Block<PreparedValue>>,
     is_done: bool,
     /// Ids that the graph does not hold after the changes of this block, which are the last ones.
     gone: Vec<u32>,
@@ -117,7 +118,7 @@ impl Drain {
         self.ids.keys().copied()
     }
 
-    /// Adds changes. When this returns, searches find them. Returns those whose vector is none of
+    /// Adds changes. When this returns, searches find them. Returns those whose value is none of
     /// this index; their rows are not found.
     pub fn put(&mut self, changes: Vec<Change>) -> Vec<Refused> {
         let mut refused = Vec::new();
@@ -131,10 +132,9 @@ impl Drain {
             {
                 filters.push((id, std::mem::take(new)));
             }
-            let vector = match change {
+            let value = match change {
                 Change::Insert { value, .. } | Change::Replace { value, .. } => {
-                    let Observed::Vector(vector) = value;
-                    let prepared = self.index.vectors.prepare(&vector);
+                    let prepared = self.index.content.prepare(&value);
                     let prepared = prepared.map_err(|error| Refused {
                         id,
                         operation,
@@ -157,8 +157,8 @@ impl Drain {
                 is_busy: false,
             });
             of_id.newest = number;
-            bytes += vector.as_ref().map_or(0, ann::Prepared::memory_bytes);
-            block.push(FreshChange { id, vector });
+            bytes += value.as_ref().map_or(0, FreshValue::memory_bytes);
+            block.push(FreshChange { id, value });
         }
         if !block.is_empty() {
             self.push(block);
@@ -181,9 +181,9 @@ impl Drain {
                 continue;
             };
             of_id.is_busy = false;
-            let vector_is_in =
+            let value_is_in =
                 matches!(made.operation, Some(Operation::Insert | Operation::Replace));
-            of_id.is_held = vector_is_in && made.result.is_ok();
+            of_id.is_held = value_is_in && made.result.is_ok();
             if made.result.is_ok() && matches!(made.operation, None | Some(Operation::Insert)) {
                 settled.inserted += 1;
             }
@@ -218,7 +218,7 @@ impl Drain {
         self.first + self.blocks.len() as u64
     }
 
-    fn push(&mut self, changes: Vec<FreshChange>) {
+    fn push(&mut self, changes: Vec<FreshChange<PreparedValue>>) {
         let block = Arc::new(Block::new(changes));
         self.bytes += block.bytes;
         self.blocks.push_back(Queued {
@@ -238,7 +238,7 @@ impl Drain {
             first: self.first,
             blocks: blocks.collect(),
         };
-        self.index.vectors.publish(blocks, filters);
+        self.index.content.publish(blocks, filters);
     }
 
     /// Begins as many pieces as there are threads for.
@@ -260,7 +260,7 @@ impl Drain {
             let number = self.next;
             let block = self.queued(number).block.clone();
             let is_busy =
-                |change: &FreshChange| self.ids.get(&change.id).is_some_and(|id| id.is_busy);
+                |change: &FreshChange<_>| self.ids.get(&change.id).is_some_and(|id| id.is_busy);
             let is_full = number > from && bytes + block.bytes > BLOCK_BYTES;
             if is_full || block.changes.iter().any(is_busy) {
                 break;
@@ -273,7 +273,7 @@ impl Drain {
                     continue;
                 };
                 of_id.is_busy = true;
-                let operation = match (of_id.is_held, &change.vector) {
+                let operation = match (of_id.is_held, &change.value) {
                     (false, Some(_)) => Some(Operation::Insert),
                     (true, Some(_)) => Some(Operation::Replace),
                     (true, None) => Some(Operation::Remove),
@@ -286,18 +286,18 @@ impl Drain {
         if self.next == from {
             return None;
         }
-        let (blocks, index) = (from..self.next, self.index.vectors.clone());
+        let (blocks, index) = (from..self.next, self.index.content.clone());
         let compute = self.compute.clone();
         Some(async move {
             let made = compute.build(move || {
                 let make = |(number, block, at, operation): (
                     u64,
-                    Arc<Block>,
+                    Arc<Block<PreparedValue>>,
                     usize,
                     Option<Operation>,
                 )| {
-                    let FreshChange { id, vector } = &block.changes[at];
-                    let change = |operation| index.change(*id, operation, vector.as_ref());
+                    let FreshChange { id, value } = &block.changes[at];
+                    let change = |operation| index.change(*id, operation, value.as_ref());
                     Made {
                         block: number,
                         id: *id,
@@ -327,6 +327,7 @@ mod tests {
     use crate::indexes::Search;
     use crate::indexes::tests::{identity, in_memory};
     use crate::metrics::Metrics;
+    use crate::observed::Observed;
 
     struct World {
         turns: Turns,
@@ -353,7 +354,7 @@ mod tests {
 
         /// Gives an id a vector, or removes it, as the rows of an index do.
         fn change(&mut self, id: u32, x: Option<f32>) -> Change {
-            let mut keys = self.index.vectors.keys_mut();
+            let mut keys = self.index.content.keys_mut();
             let Some(x) = x else {
                 keys.remove(id);
                 self.model.remove(&id);
@@ -399,7 +400,7 @@ mod tests {
         fn check(&self) {
             let found = self
                 .index
-                .vectors
+                .content
                 .search(&Search::new(&[0.0, 0.0], 1000))
                 .unwrap();
             let rows = store_api::binary::Rows::read(found.binary()).unwrap();
@@ -475,7 +476,7 @@ mod tests {
         let changes = (0..500).map(|id| world.change(id, Some(1.0))).collect();
         world.put(changes);
         let bytes = world.drain.bytes();
-        assert_eq!(bytes, world.index.vectors.fresh_bytes());
+        assert_eq!(bytes, world.index.content.fresh_bytes());
         assert!((500 * 8..500 * 200).contains(&bytes), "{bytes}");
         assert!(
             world.drain.next().now_or_never().is_none(),
@@ -484,7 +485,7 @@ mod tests {
         drop(turn);
         let settled = world.drain().await;
         assert_eq!((settled.inserted, settled.gone), (500, vec![]));
-        assert_eq!(world.index.vectors.fresh_bytes(), 0);
+        assert_eq!(world.index.content.fresh_bytes(), 0);
     }
 
     #[tokio::test(flavor = "multi_thread")]

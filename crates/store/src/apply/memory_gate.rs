@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::indexes::Refused;
+use crate::indexes::{ChangeError, Refused};
 use crate::items::{Change, Operation};
 use crate::memory::Memory;
 use crate::observed::Observed;
 
-/// About the bytes that a row takes beside its vector: links of the graph, and its key twice.
+/// About the bytes that a row takes beside its value: links of the structure, and its key twice.
 const ROW_BYTES: u64 = 512;
 
 /// The gate between changes and the index.
@@ -48,8 +48,8 @@ impl MemoryGate {
                 refused.push(Refused {
                     id: change.id(),
                     operation: Operation::Insert,
-                    error: ann::Error::NoRoom(format!(
-                        "the process has reached its memory limit of {mib} MiB"
+                    error: ChangeError::NoRoom(format!(
+                        "the index cannot grow: the process has reached its memory limit of {mib} MiB"
                     )),
                 });
             }
@@ -66,10 +66,9 @@ impl MemoryGate {
     }
 }
 
-/// About the bytes that a row takes in an index, whose vectors may be in memory.
+/// About the bytes that a row takes in an index.
 fn bytes_of(value: &Observed) -> u64 {
-    let Observed::Vector(vector) = value;
-    ROW_BYTES + 2 * size_of_val(vector.as_slice()) as u64
+    ROW_BYTES + value.index_bytes()
 }
 
 #[cfg(test)]

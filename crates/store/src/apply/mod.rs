@@ -220,7 +220,7 @@ impl Applier {
             Message::Rows(batch) => self.take_in(batch),
             Message::PartitionEnd { issue, partition } => self.end_partition(issue, partition),
             Message::Known { keys, answer } => {
-                let table = self.index.vectors.keys();
+                let table = self.index.content.keys();
                 let known = keys.iter().map(|key| self.items.known(&table, key));
                 let known = known.collect();
                 // The asker may be gone.
@@ -266,8 +266,8 @@ impl Applier {
         let index = self.index.clone();
         let mut observations = observations.into_iter();
         while observations.len() > 0 {
-            index.vectors.keys().make_room(OBSERVED_AT_A_TIME);
-            let mut keys = index.vectors.keys_mut();
+            index.content.keys().make_room(OBSERVED_AT_A_TIME);
+            let mut keys = index.content.keys_mut();
             let some = observations.by_ref().take(OBSERVED_AT_A_TIME);
             let changes = some.filter_map(|some| self.items.observe(&mut keys, sequence, some));
             let changes = changes.collect();
@@ -280,9 +280,9 @@ impl Applier {
 
     fn end_partition(&mut self, issue: Arc<Issue>, partition: PartitionKey) {
         let mut changes = Vec::new();
-        let ids = self.index.vectors.keys().partition(partition.as_bytes());
+        let ids = self.index.content.keys().partition(partition.as_bytes());
         for some in ids.chunks(OBSERVED_AT_A_TIME) {
-            let mut keys = self.index.vectors.keys_mut();
+            let mut keys = self.index.content.keys_mut();
             self.items
                 .end_rows(&mut keys, issue.sequence(), some, &mut changes);
         }
@@ -297,12 +297,12 @@ impl Applier {
         let Some(issue) = self.reconciling.take() else {
             return;
         };
-        let before = self.index.vectors.len();
+        let before = self.index.content.len();
         let mut from = Some(0);
         while let Some(next) = from {
             let mut changes = Vec::new();
             from = self.items.remove_unseen(
-                &mut self.index.vectors.keys_mut(),
+                &mut self.index.content.keys_mut(),
                 issue.sequence(),
                 next,
                 UNSEEN_AT_A_TIME,
@@ -312,7 +312,7 @@ impl Applier {
         }
         drop(issue);
         self.items.forget(self.sequencer.oldest_in_flight());
-        let removed = before.saturating_sub(self.index.vectors.len());
+        let removed = before.saturating_sub(self.index.content.len());
         tracing::info!(index = %self.index.identity.name, removed, "reconciled with the table");
     }
 
@@ -377,7 +377,7 @@ impl Applier {
 
     /// Lets ids be used again once no search can meet them any more.
     fn retire(&mut self, ids: Vec<u32>) {
-        self.retired.retire(&self.index.vectors, ids);
+        self.retired.retire(&self.index.content, ids);
         self.items.reuse(self.retired.free());
     }
 
@@ -404,7 +404,7 @@ impl Applier {
         let name = &index.identity.name;
         if refused.for_want_of_room() {
             self.items
-                .without_room(&mut index.vectors.keys_mut(), refused.id);
+                .without_room(&mut index.content.keys_mut(), refused.id);
             self.room.is_there = false;
             if self.room.lack_is_news(Instant::now()) {
                 tracing::error!(
@@ -417,7 +417,7 @@ impl Applier {
         }
         tracing::error!(index = %name, error = %refused.error, "the index refused a row");
         if refused.operation != Operation::Remove {
-            self.items.lost(&mut index.vectors.keys_mut(), refused.id);
+            self.items.lost(&mut index.content.keys_mut(), refused.id);
         }
     }
 
@@ -480,7 +480,7 @@ impl Applier {
     }
 
     fn expired(&mut self) -> Vec<PrimaryKey> {
-        let keys = self.index.vectors.keys();
+        let keys = self.index.content.keys();
         self.items.expired(&keys, self.present.now_s(), NAMED_MAX)
     }
 

@@ -30,14 +30,14 @@ impl Applier {
                 let _ = answer.send(self.some_rows(from));
             }
             SaveRequest::End(answer) => {
-                let rows = self.items.end_saving(&self.index.vectors.keys());
+                let rows = self.items.end_saving(&self.index.content.keys());
                 let _ = answer.send(rows);
             }
         }
     }
 
     fn some_rows(&self, from: u32) -> SomeRows {
-        let keys = self.index.vectors.keys();
+        let keys = self.index.content.keys();
         let (mut payloads, mut filters) = (Vec::new(), Vec::new());
         let (mut rows, mut values) = (Vec::new(), Vec::new());
         let next = self

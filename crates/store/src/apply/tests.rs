@@ -31,7 +31,7 @@ async fn an_idle_index_wakes_nobody() {
     world.rereads.send(Message::Marker(answer)).await.unwrap();
     taken_in.await.unwrap();
     let begun = std::time::Instant::now();
-    while world.index.vectors.fresh_bytes() > 0 {
+    while world.index.content.fresh_bytes() > 0 {
         assert!(
             begun.elapsed() < Duration::from_secs(60),
             "the graph takes the row"
@@ -67,7 +67,7 @@ impl World {
     fn start_in(directory: &Path) -> World {
         let mut identity = identity("idx");
         // If codes hold the full vectors, there is no file. These codes don't.
-        identity.options.quantization = Quantization::Bf16;
+        identity.options.vector().quantization = Quantization::Bf16;
         let indexes = IndexesOptions {
             directory: directory.to_owned(),
             ..IndexesOptions::default()
@@ -158,7 +158,7 @@ impl World {
     async fn drained(&self) {
         self.settle().await;
         let drained = async {
-            while self.index.vectors.fresh_bytes() > 0 {
+            while self.index.content.fresh_bytes() > 0 {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
@@ -170,7 +170,7 @@ impl World {
     fn found(&self) -> Vec<(String, f32)> {
         let found = self
             .index
-            .vectors
+            .content
             .search(&Search::new(&[0.0, 0.0], 100))
             .unwrap();
         let rows = store_api::binary::Rows::read(found.binary()).unwrap();
@@ -250,7 +250,7 @@ async fn rereads_stand_against_an_older_scan() {
     }
     world.settle().await;
     assert_eq!(world.found(), rows(&[("old", 9.0), ("new", 361.0)]));
-    assert!(world.index.vectors.keys().memory_bytes() < 1000);
+    assert!(world.index.content.keys().memory_bytes() < 1000);
 }
 
 #[tokio::test]
@@ -501,7 +501,7 @@ async fn searches_see_what_was_read_before_the_graph_has_it() {
     world.settle().await;
     let expected = rows(&[("other", 25.0), ("new", 36.0)]);
     assert_eq!(world.found(), expected);
-    assert!(world.index.vectors.fresh_bytes() > 0);
+    assert!(world.index.content.fresh_bytes() > 0);
     assert_eq!(world.index.status(Duration::ZERO).count, 2);
     drop(held);
     world.drained().await;
@@ -516,7 +516,7 @@ async fn searches_see_what_was_read_before_the_graph_has_it() {
         world.drained().await;
         assert_eq!(world.found(), expected);
     }
-    assert!(world.index.vectors.keys().ids() < 10);
+    assert!(world.index.content.keys().ids() < 10);
     let metrics = &world.index.metrics;
     assert_eq!(metrics.inserted.get() - metrics.removed.get(), 2);
     assert_eq!(metrics.updated.get(), 2);
@@ -560,7 +560,7 @@ async fn fresh_changes_are_bounded_and_writers_are_slowed_before() {
         let mut waited = 0;
         while tokio::time::timeout(within, send.as_mut()).await.is_err() {
             // The applier may just be slow.
-            if is_slowed() && world.index.vectors.fresh_bytes() >= 4000 {
+            if is_slowed() && world.index.content.fresh_bytes() >= 4000 {
                 break 'rows;
             }
             waited += 1;
@@ -572,7 +572,7 @@ async fn fresh_changes_are_bounded_and_writers_are_slowed_before() {
         sent += 1;
     }
     assert!(sent < 200, "{sent}");
-    let bytes = world.index.vectors.fresh_bytes();
+    let bytes = world.index.content.fresh_bytes();
     assert!((4000..4400).contains(&bytes), "{bytes}");
     drop(held);
     world.drained().await;

@@ -30,7 +30,9 @@ use bytes::Bytes;
 use clock::{Clock, SystemClock};
 use uuid::Uuid;
 
-pub use crate::identity::{FilterColumn, IndexIdentity, IndexName, TableIdentity, TokenRange};
+pub use crate::identity::{
+    FilterColumn, IndexIdentity, IndexName, StructureOptions, TableIdentity, TokenRange,
+};
 pub use crate::index_options::vector_options;
 pub use crate::keys::{KeyColumn, KeySchema, PartitionKey, PrimaryKey, Values, is_key_type};
 pub use crate::message::{Hint, HintTarget};

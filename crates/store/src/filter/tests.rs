@@ -55,7 +55,7 @@ fn index(rows: &[Row]) -> IndexHandle {
     for (id, row) in (0..).zip(rows) {
         let bytes = |at: usize| from_key_json(&type_of(COLUMNS[at]), &row[at]);
         let key = [bytes(0).unwrap(), bytes(1).unwrap()];
-        let mut keys = index.vectors.keys_mut();
+        let mut keys = index.content.keys_mut();
         let encoded = index
             .identity
             .keys
@@ -66,7 +66,7 @@ fn index(rows: &[Row]) -> IndexHandle {
         keys.insert(id, encoded);
         keys.set_filters(id, &[bytes(2), bytes(3)]);
         drop(keys);
-        insert(&index.vectors, id, &[id as f32, 0.0]);
+        insert(&index.content, id, &[id as f32, 0.0]);
     }
     index
 }
@@ -74,7 +74,7 @@ fn index(rows: &[Row]) -> IndexHandle {
 /// The positions of the rows that a filter finds, the nearest to the origin first.
 fn found(index: &IndexHandle, limit: usize, filter: &Filter) -> Vec<u32> {
     let filter = RowFilter::new(&index.identity, Some(filter), &[]).unwrap();
-    let found = index.vectors.search(&Search {
+    let found = index.content.search(&Search {
         filter: filter.as_deref(),
         ..Search::new(&[0.0, 0.0], limit)
     });
@@ -194,7 +194,7 @@ proptest! {
     ) {
         let index = index(&rows);
         for restrictions in filters {
-            let held = (0..).zip(&rows).filter(|(id, _)| index.vectors.keys().key(*id).is_some());
+            let held = (0..).zip(&rows).filter(|(id, _)| index.content.keys().key(*id).is_some());
             let matching = held.filter(|(_, row)| {
                 restrictions.iter().all(|restriction| satisfies(row, restriction))
             });
@@ -275,8 +275,8 @@ fn numbers_of_a_partition_key_are_the_same_if_their_bytes_are() {
             .identity
             .keys
             .encode(key.iter().map(|value| &value[..]));
-        index.vectors.keys_mut().insert(id, key);
-        insert(&index.vectors, id, &[id as f32, 0.0]);
+        index.content.keys_mut().insert(id, key);
+        insert(&index.content, id, &[id as f32, 0.0]);
     }
     let by = |lhs: &str, rhs| Filter {
         restrictions: vec![Restriction::Eq {
@@ -319,11 +319,11 @@ fn index_of_collections() -> IndexHandle {
         (2, "c", None, None),
     ] {
         let key = index.identity.keys.encode([p.as_bytes(), &[0, 0, 0, 1]]);
-        let mut keys = index.vectors.keys_mut();
+        let mut keys = index.content.keys_mut();
         keys.insert(id, key);
         keys.set_filters(id, &[set, map]);
         drop(keys);
-        insert(&index.vectors, id, &[id as f32, 0.0]);
+        insert(&index.content, id, &[id as f32, 0.0]);
     }
     index
 }
@@ -346,7 +346,7 @@ fn collections_and_tokens_are_looked_into() {
     };
     let token = keys::token(
         &index.identity.keys,
-        index.vectors.keys().key(1).expect("a key"),
+        index.content.keys().key(1).expect("a key"),
     );
     let lhs = vec!["p".to_owned()];
     for (restriction, expected) in [

@@ -12,11 +12,11 @@ use hyper::body::Incoming;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 
+use super::Shared;
 use super::answer_budget::{AnswerBudget, Charged};
 use super::entry::{self, Caller};
 use super::guard::Guard;
 use super::table::{Direct, Routes};
-use super::{Shared, ann};
 
 /// The front of a listener, which checks requests and passes them on.
 pub struct Front {
@@ -83,7 +83,9 @@ impl Front {
                 let (keyspace, index) = (&name.keyspace, &name.index);
                 let caller = caller.as_ref();
                 match entry::admit(shared, direct.need, keyspace, index, headers, caller).await {
-                    Ok(()) => ann::answer(shared, name, request).await.into_response(),
+                    Ok(()) => super::ann::answer(shared, name, request)
+                        .await
+                        .into_response(),
                     Err(refused) => refused.into_response(),
                 }
             }

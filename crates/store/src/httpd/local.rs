@@ -1,7 +1,7 @@
 //! Serves the searches of a CQL node in the same process, without sockets and HTTP.
 //!
 //! Sockets and HTTP on both sides cost as much processor time as half a search
-//! (docs/benchmarks/serving-by-call.md). A call gives the same results and the same errors. It has
+//! (docs/benchmarks/serving.md). A call gives the same results and the same errors. It has
 //! a budget of its own, as a listener has.
 
 use std::sync::OnceLock;

@@ -13,7 +13,7 @@ use store_api::types::NodeStatus;
 
 use super::entry::{self, Need};
 use super::error::ApiError;
-use super::{Shared, ann, health, internals, openapi, repair, routes, scrub, tasks};
+use super::{Shared, health, internals, openapi, repair, routes, scrub, tasks};
 use crate::identity::IndexName;
 
 /// How a request came to a listener.
@@ -35,7 +35,7 @@ struct Route {
     is_private: bool,
     /// An internal route exists only if such routes are switched on.
     is_internal: bool,
-    /// Requests of a direct route go past the router to [`ann::answer`].
+    /// Requests of a direct route go past the router to [`super::ann::answer`].
     is_direct: bool,
     /// The right that it needs where clients log in.
     need: Need,
@@ -140,7 +140,7 @@ fn table() -> [Route; 27] {
         route(GET, "/api/v1/indexes", routes::indexes),
         route(GET, INDEX, routes::index),
         route(GET, STATUS, routes::index_status).needs(Need::SeeState),
-        search(ANN, ann::ann).direct(),
+        search(ANN, super::ann::ann).direct(),
         search(BM25, routes::no_text_index),
         search(HIGHLIGHT, routes::no_text_index),
         route(GET, REPAIR, repair::status),

@@ -182,8 +182,8 @@ impl Service {
                 .identity
                 .keys
                 .encode([id.to_be_bytes().as_slice(), &[b'a' + id as u8]]);
-            index.vectors.keys_mut().insert(id, key);
-            insert(&index.vectors, id, &[3.0 * id as f32, 4.0 * id as f32]);
+            index.content.keys_mut().insert(id, key);
+            insert(&index.content, id, &[3.0 * id as f32, 4.0 * id as f32]);
         }
         service
     }

@@ -1,8 +1,9 @@
-//! The changes of an index that its graph does not have yet.
+//! The changes of an index that its structure does not have yet.
 //!
 //! A graph takes a vector in about a millisecond of processor time, and a search must not wait for
-//! that. So a change is *fresh* first: searches measure its vector exactly, and hide whatever the
-//! graph has under its id. In the background the graph takes it in, and then it is fresh no more.
+//! that. So a change is *fresh* first: searches look at its value by itself, and hide whatever the
+//! structure has under its id. In the background the structure takes it in, and then it is fresh no
+//! more.
 //!
 //! Changes lie in blocks, in the order in which they came, and leave in that order. The newest
 //! change of an id counts. One task adds and removes blocks, and publishes the list of them as a
@@ -11,65 +12,77 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ann::{Error, IdSet, Neighbour, Prepared};
 use arc_swap::{ArcSwap, Guard};
+use columns::IdSet;
+
+/// A value in the form in which a structure takes it in.
+pub trait FreshValue {
+    /// The bytes of memory that the value takes.
+    fn memory_bytes(&self) -> usize;
+}
 
 /// The fresh changes of an index, oldest block first.
-#[derive(Default)]
-pub struct Fresh(ArcSwap<Blocks>);
+pub struct Fresh<V>(ArcSwap<Blocks<V>>);
 
 /// The blocks of fresh changes, oldest first.
-#[derive(Default)]
-pub struct Blocks {
+pub struct Blocks<V> {
     /// The number of the first block. The others count on from there, and no number comes twice.
     pub first: u64,
     /// The blocks.
-    pub blocks: Vec<Arc<Block>>,
+    pub blocks: Vec<Arc<Block<V>>>,
 }
 
 /// Changes that came together.
-pub struct Block {
+pub struct Block<V> {
     /// The changes. The ids of a block differ.
-    pub changes: Box<[FreshChange]>,
+    pub changes: Box<[FreshChange<V>]>,
     /// The bytes of memory that the changes take.
     pub bytes: usize,
 }
 
 /// A change of one id.
-pub struct FreshChange {
+pub struct FreshChange<V> {
     /// The id of the row.
     pub id: u32,
-    /// The vector that the row has now; `None` if it has none.
-    pub vector: Option<Prepared>,
+    /// The value that the row has now; `None` if it has none.
+    pub value: Option<V>,
 }
 
 /// The fresh changes at some moment.
-pub struct FreshNow(Guard<Arc<Blocks>>);
+pub struct FreshNow<V>(Guard<Arc<Blocks<V>>>);
 
-/// The fresh vectors as one query sees them.
-#[derive(Default)]
-pub struct Measured {
-    /// The ids with fresh changes, which the graph may have in an older state.
-    pub hidden: IdSet,
-    /// The distances of the fresh vectors.
-    pub vectors: Vec<Neighbour>,
+/// The newest fresh change of each id.
+pub struct Newest<'a, V> {
+    /// The ids with fresh changes, which the structure may have in an older state.
+    pub ids: IdSet,
+    /// The values of those that have one.
+    pub values: Vec<(u32, &'a V)>,
     /// The number of the block that comes next.
     pub end: u64,
 }
 
-impl Fresh {
+impl<V> Default for Fresh<V> {
+    fn default() -> Fresh<V> {
+        Fresh(ArcSwap::from_pointee(Blocks {
+            first: 0,
+            blocks: Vec::new(),
+        }))
+    }
+}
+
+impl<V> Fresh<V> {
     /// The fresh changes now.
-    pub fn now(&self) -> FreshNow {
+    pub fn now(&self) -> FreshNow<V> {
         FreshNow(self.0.load())
     }
 
     /// Replaces the fresh changes.
-    pub fn publish(&self, blocks: Blocks) {
+    pub fn publish(&self, blocks: Blocks<V>) {
         self.0.store(Arc::new(blocks));
     }
 
     /// Whether one of these rows may have changed since the next block had the number `end`.
-    pub fn may_have_changed(&self, rows: &[Neighbour], end: u64) -> bool {
+    pub fn may_have_changed(&self, mut ids: impl Iterator<Item = u32>, end: u64) -> bool {
         let now = self.0.load();
         if now.end() == end {
             return false;
@@ -80,7 +93,7 @@ impl Fresh {
         };
         let newer = now.blocks.iter().skip(known as usize);
         let changed: IdSet = newer.flat_map(|block| block.ids()).collect();
-        rows.iter().any(|row| changed.contains(row.id))
+        ids.any(|id| changed.contains(id))
     }
 
     /// The number of fresh changes. An id with two of them counts twice.
@@ -95,19 +108,22 @@ impl Fresh {
     }
 }
 
-impl Blocks {
+impl<V> Blocks<V> {
     fn end(&self) -> u64 {
         self.first + self.blocks.len() as u64
     }
 }
 
-impl Block {
+impl<V> Block<V> {
     /// Makes a block.
-    pub fn new(changes: Vec<FreshChange>) -> Block {
-        let vectors = changes.iter().map(|change| change.vector.as_ref());
-        let of_vectors = vectors.map(|vector| vector.map_or(0, Prepared::memory_bytes));
+    pub fn new(changes: Vec<FreshChange<V>>) -> Block<V>
+    where
+        V: FreshValue,
+    {
+        let values = changes.iter().map(|change| change.value.as_ref());
+        let of_values = values.map(|value| value.map_or(0, V::memory_bytes));
         Block {
-            bytes: size_of_val(&*changes) + of_vectors.sum::<usize>(),
+            bytes: size_of_val(&*changes) + of_values.sum::<usize>(),
             changes: changes.into(),
         }
     }
@@ -117,34 +133,27 @@ impl Block {
     }
 }
 
-impl FreshNow {
-    /// The newest change of each id: its vector, or `None` if it has none.
-    pub fn by_id(&self) -> HashMap<u32, Option<&Prepared>> {
+impl<V> FreshNow<V> {
+    /// The newest change of each id: its value, or `None` if it has none.
+    pub fn by_id(&self) -> HashMap<u32, Option<&V>> {
         let changes = self.0.blocks.iter().flat_map(|block| &block.changes);
         changes
-            .map(|change| (change.id, change.vector.as_ref()))
+            .map(|change| (change.id, change.value.as_ref()))
             .collect()
     }
 
-    /// Measures the fresh vectors. Fails if the query is no vector of the index.
-    pub fn measure(&self, ann: &ann::Index, query: &[f32]) -> Result<Measured, Error> {
-        let blocks = &self.0.blocks;
-        let mut measured = Measured {
+    /// The newest change of each id, as one query looks at them.
+    pub fn newest(&self) -> Newest<'_, V> {
+        let mut ids = IdSet::default();
+        let changes = self.0.blocks.iter().rev();
+        let changes = changes.flat_map(|block| &block.changes);
+        let newest = changes.filter(|change| ids.insert(change.id));
+        let values = newest.filter_map(|change| Some((change.id, change.value.as_ref()?)));
+        let values = values.collect();
+        Newest {
+            ids,
+            values,
             end: self.0.end(),
-            ..Measured::default()
-        };
-        if blocks.is_empty() {
-            return Ok(measured);
         }
-        let changes = blocks.iter().rev().flat_map(|block| &block.changes);
-        let newest = changes.filter(|change| measured.hidden.insert(change.id));
-        let (ids, vectors): (Vec<u32>, Vec<&Prepared>) = newest
-            .filter_map(|change| Some((change.id, change.vector.as_ref()?)))
-            .unzip();
-        let distances = ann.measure(query, vectors)?;
-        let vectors = ids.into_iter().zip(distances);
-        let vectors = vectors.map(|(id, distance)| Neighbour { id, distance });
-        measured.vectors = vectors.collect();
-        Ok(measured)
     }
 }

@@ -7,27 +7,28 @@ use std::time::Duration;
 
 use store_api::types::{IndexInfo, IndexState, IndexStatus};
 
+use super::content::IndexContent;
 use super::doubts::Doubts;
 use super::freshness::Freshness;
+use super::request::StructureError;
 use super::tending::Tending;
-use super::vector::VectorIndex;
 use crate::identity::IndexIdentity;
-use crate::metrics::{IndexMetrics, SAMPLED_KS};
+use crate::metrics::IndexMetrics;
 use crate::options::IndexesOptions;
 
 /// An index as requests see it.
 pub struct IndexHandle {
     /// The identity of the index.
     pub identity: IndexIdentity,
-    /// The vectors of the index and the keys of its rows.
-    pub vectors: Arc<VectorIndex>,
+    /// The structure of the index and the keys of its rows.
+    pub content: Arc<IndexContent>,
     /// The metric series of the index.
     pub metrics: IndexMetrics,
     /// The progress of the index along its table's log.
     pub freshness: Freshness,
     /// The searches that meet values which have just expired.
     pub doubts: Doubts,
-    /// The work that changes leave to do in the graph.
+    /// The work that changes leave to do in the structure.
     pub tending: Tending,
     state: AtomicU8,
     /// The progress of the scan, in thousandths of a per cent.
@@ -40,25 +41,25 @@ pub struct IndexHandle {
 }
 
 impl IndexHandle {
-    /// Makes an index that has just been discovered, without vectors.
+    /// Makes an index that has just been discovered, without rows.
     pub fn new(
         identity: IndexIdentity,
         indexes: &IndexesOptions,
         metrics: IndexMetrics,
-    ) -> Result<IndexHandle, ann::Error> {
-        let vectors = VectorIndex::new(&identity.options, identity.keys.clone(), indexes)?;
-        vectors.keys_mut().keep_filters(identity.filter_types());
-        Ok(IndexHandle::with(identity, vectors, metrics))
+    ) -> Result<IndexHandle, StructureError> {
+        let content = IndexContent::new(&identity.options, identity.keys.clone(), indexes)?;
+        content.keys_mut().keep_filters(identity.filter_types());
+        Ok(IndexHandle::with(identity, content, metrics))
     }
 
-    /// Makes an index with these vectors.
+    /// Makes an index with this content.
     pub fn with(
         identity: IndexIdentity,
-        vectors: VectorIndex,
+        content: IndexContent,
         metrics: IndexMetrics,
     ) -> IndexHandle {
         IndexHandle {
-            vectors: Arc::new(vectors),
+            content: Arc::new(content),
             identity,
             metrics,
             freshness: Freshness::default(),
@@ -105,11 +106,11 @@ impl IndexHandle {
     /// the scan has covered; `None` before it has covered any.
     pub fn lacks(&self) -> Option<u64> {
         let covered = self.progress() / 100.0;
-        let rows = self.vectors.len() as f64;
+        let rows = self.content.len() as f64;
         (covered > 0.0).then(|| (rows * (1.0 - covered) / covered).round() as u64)
     }
 
-    /// Sets the bytes that are held beside vectors and keys.
+    /// Sets the bytes that are held beside the structure and the keys.
     pub fn set_items_bytes(&self, bytes: usize) {
         self.items_bytes.store(bytes, Ordering::Relaxed);
     }
@@ -151,12 +152,12 @@ impl IndexHandle {
     pub fn status(&self, now: Duration) -> IndexStatus {
         IndexStatus {
             status: self.state(),
-            count: self.vectors.len(),
+            count: self.content.len(),
             build_progress: self.progress(),
             rows_without_room: self.rows_without_room(),
-            changes_waiting: self.vectors.fresh_changes(),
+            changes_waiting: self.content.fresh_changes(),
             lag_seconds: self.freshness.lag(now).map(|lag| lag.as_secs_f64()),
-            recall: self.vectors.recall(),
+            recall: self.content.recall(),
             tending: self.tending.is_under_way(),
             version: self.identity.version,
         }
@@ -172,35 +173,25 @@ impl IndexHandle {
         self.metrics.behind.set(lag_s);
         self.metrics
             .waiting
-            .set(self.vectors.fresh_changes() as i64);
-        self.metrics.size.set(self.vectors.len() as i64);
+            .set(self.content.fresh_changes() as i64);
+        self.metrics.size.set(self.content.len() as i64);
         self.metrics
             .without_room
             .set(self.rows_without_room() as i64);
         let is_tended = self.tending.is_under_way();
         self.metrics.tending.set(i64::from(is_tended));
-        for (series, k) in self.metrics.recall.iter().zip(SAMPLED_KS) {
-            let calibration = self.vectors.calibration(k);
-            // A recall that is not known yet is no recall of zero.
-            series
-                .estimate
-                .set(calibration.recall.map_or(f64::NAN, f64::from));
-            series.width.set(calibration.width.into());
-        }
-        let vectors = self.vectors.memory();
+        self.content.show_recall(&self.metrics);
+        let structure = self.content.memory();
+        let around = [
+            ("fresh", self.content.fresh_bytes()),
+            ("keys", self.content.keys().memory_bytes()),
+            ("rows", self.items_bytes.load(Ordering::Relaxed)),
+        ];
         let memory = &self.metrics.memory;
-        for (gauge, bytes) in [
-            (&memory.graph, vectors.graph),
-            (&memory.ids, vectors.ids),
-            (&memory.vectors, vectors.vectors_pinned),
-            (&memory.workspaces, vectors.workspaces),
-            (&memory.fresh, self.vectors.fresh_bytes()),
-            (&memory.keys, self.vectors.keys().memory_bytes()),
-            (&memory.rows, self.items_bytes.load(Ordering::Relaxed)),
-            (&memory.mapped, vectors.vectors_mapped),
-        ] {
-            gauge.set(bytes as i64);
+        for (component, bytes) in structure.pinned.into_iter().chain(around) {
+            memory.set(component, bytes);
         }
+        memory.mapped.set(structure.mapped as i64);
     }
 }
 

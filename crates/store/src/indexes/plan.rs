@@ -1,6 +1,5 @@
 //! The plan of a search: how it was done, for metrics, the log and those who ask.
 
-use ann::{Explanation, Way};
 use store_api::types::SearchPlan;
 
 /// The plan of a search of one index.
@@ -14,23 +13,4 @@ pub struct Plan {
     pub fresh: usize,
     /// Whether a walk was begun and given up for a scan.
     pub walk_given_up: bool,
-}
-
-impl Plan {
-    /// The plan of a search of the graph that went so: with a filter or without, exact or not.
-    pub fn of(is_filtered: bool, is_exact: bool, explanation: &Explanation) -> Plan {
-        let walked = explanation.way == Way::Walk;
-        Plan {
-            kind: match (is_filtered, walked) {
-                _ if is_exact => SearchPlan::Exact,
-                (false, true) => SearchPlan::Walk,
-                (false, false) => SearchPlan::Scan,
-                (true, true) => SearchPlan::FilteredWalk,
-                (true, false) => SearchPlan::FilteredScan,
-            },
-            admitted: None,
-            fresh: 0,
-            walk_given_up: explanation.walk_given_up,
-        }
-    }
 }

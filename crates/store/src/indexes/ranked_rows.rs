@@ -388,7 +388,7 @@ mod tests {
         let returned = [ReturnedColumn {
             name: "t".into(),
             cql_type: CqlType::Text,
-            source: Source::Vectors,
+            source: Source::Indexed,
         }];
         let mut found = RankedRows::with_capacity(&schema, 2).returning(Some(&returned));
         for (number, value) in [(7, Some("x")), (8, None), (9, Some(""))] {

@@ -31,8 +31,8 @@ pub struct ReturnedColumn {
 pub enum Source {
     /// The primary key, or the filter columns.
     Kept(Place),
-    /// The vectors, at the precision of the index.
-    Vectors,
+    /// The values of the indexed column, at the precision of the index.
+    Indexed,
 }
 
 /// The error for more bytes of values than an answer may have.
@@ -69,7 +69,7 @@ impl ReturnedColumn {
             }
             let (source, cql_type) = match index.place(name) {
                 Some((place, cql_type)) => (Source::Kept(place), cql_type.clone()),
-                None if *name == index.column => (Source::Vectors, vectors_of(index)),
+                None if *name == index.column => (Source::Indexed, index.options.column_type()),
                 None => return Err(Unsuitable::Returned(name.clone())),
             };
             columns.push(ReturnedColumn {
@@ -79,13 +79,6 @@ impl ReturnedColumn {
             });
         }
         Ok(columns)
-    }
-}
-
-fn vectors_of(index: &IndexIdentity) -> CqlType {
-    CqlType::Vector {
-        element: Box::new(CqlType::Float),
-        dimensions: u16::try_from(index.options.dimensions).unwrap_or(u16::MAX),
     }
 }
 
@@ -283,7 +276,7 @@ mod tests {
         let column = ReturnedColumn {
             name: "b".to_owned(),
             cql_type: CqlType::Blob,
-            source: Source::Vectors,
+            source: Source::Indexed,
         };
         let mut columns = [&column, &column].map(|column| ReturnedValues::with_capacity(column, 2));
         let half = vec![0; BYTES_MAX / 2];

@@ -13,8 +13,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use ann::IdSet;
-use columns::{Condition, Conjunction};
+use columns::{Condition, Conjunction, IdSet};
 use self_cell::self_cell;
 
 use crate::filter::RowFilter;

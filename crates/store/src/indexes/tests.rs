@@ -1,3 +1,6 @@
+mod structures;
+pub(crate) mod tokens;
+
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,16 +12,17 @@ use uuid::Uuid;
 
 use super::*;
 use crate::filter::Needed;
-use crate::identity::{IndexIdentity, IndexName, TableIdentity, TokenRange};
+use crate::identity::{IndexIdentity, IndexName, StructureOptions, TableIdentity, TokenRange};
 use crate::items::Operation;
 use crate::keys::tests::text_schema;
 use crate::metrics::Metrics;
-use crate::options::IndexesOptions;
+use crate::observed::Observed;
+use crate::options::{IndexesOptions, Placement};
 
 /// Options for an index without files.
 pub(crate) fn in_memory() -> IndexesOptions {
     IndexesOptions {
-        vectors: ann::Placement::Memory,
+        vectors: Placement::Memory,
         ..IndexesOptions::default()
     }
 }
@@ -39,14 +43,14 @@ pub(crate) fn identity(index: &str) -> IndexIdentity {
         column: "v".into(),
         local_key: Vec::new(),
         filter_columns: Vec::new(),
-        options: VectorOptions {
+        options: StructureOptions::Vector(VectorOptions {
             dimensions: 2,
             similarity: Metric::Euclidean,
             quantization: Quantization::F32,
             maximum_node_connections: 16,
             construction_beam_width: 128,
             search_beam_width: None,
-        },
+        }),
         version: Some(time_uuid(1)),
         keys: text_schema(1, 0),
         range: TokenRange::WHOLE_RING,
@@ -54,8 +58,8 @@ pub(crate) fn identity(index: &str) -> IndexIdentity {
 }
 
 /// Puts a vector into the graph of an index.
-pub(crate) fn insert(index: &VectorIndex, id: u32, vector: &[f32]) {
-    let vector = index.prepare(vector).unwrap();
+pub(crate) fn insert(index: &IndexContent, id: u32, vector: &[f32]) {
+    let vector = index.prepare(&Observed::Vector(vector.to_vec())).unwrap();
     let inserted = index.change(id, Operation::Insert, Some(&vector));
     assert_eq!(inserted, Ok(()));
 }
@@ -209,8 +213,8 @@ async fn a_search_waits_for_an_index_that_lacks_few_rows() {
     let index = add(&engine, identity("a"));
     for id in 0..2u32 {
         let key = index.identity.keys.encode([id.to_string().as_bytes()]);
-        index.vectors.keys_mut().insert(id, key);
-        insert(&index.vectors, id, &[1.0, 1.0]);
+        index.content.keys_mut().insert(id, key);
+        insert(&index.content, id, &[1.0, 1.0]);
     }
     let needed = Needed::default();
     let search = || engine.current_route(&index.identity.name, &needed, Duration::from_secs(2));

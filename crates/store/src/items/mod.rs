@@ -52,6 +52,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use absence::Absences;
 use bytes::Bytes;
+use columns::IdSet;
 use expiry::Expiries;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -161,9 +162,6 @@ pub struct Hashing {
     seed: u64,
 }
 
-/// The number of elements of a vector that are hashed at a time.
-const HASHED_AT_A_TIME: usize = 256;
-
 impl Hashing {
     /// The hash function of an earlier process, by its [seed](Hashing::seed).
     pub fn of_seed(seed: u64) -> Hashing {
@@ -182,9 +180,9 @@ impl Hashing {
     }
 
     fn of_value(&self, value: &Observed) -> u64 {
-        match value {
-            Observed::Vector(vector) => self.of_vector(vector),
-        }
+        let mut state = Xxh3::with_seed(self.seed);
+        value.add_to_hash(&mut state);
+        state.digest()
     }
 
     /// The hash of values of filter columns; 0 if there are no such columns.
@@ -213,20 +211,6 @@ impl Hashing {
         let columns = 0..filters.types().len();
         self.of_filters(columns.map(|column| filters.value(column, id)))
     }
-
-    fn of_vector(&self, vector: &[f32]) -> u64 {
-        let mut state = Xxh3::with_seed(self.seed);
-        // Elements are hashed in blocks, as one by one takes many times as long.
-        let mut bytes = [0_u8; 4 * HASHED_AT_A_TIME];
-        for elements in vector.chunks(HASHED_AT_A_TIME) {
-            let words = bytes.as_chunks_mut::<4>().0.iter_mut();
-            words
-                .zip(elements)
-                .for_each(|(word, element)| *word = element.to_le_bytes());
-            state.update(&bytes[..4 * elements.len()]);
-        }
-        state.digest()
-    }
 }
 
 impl Default for Hashing {
@@ -253,7 +237,7 @@ pub struct Items {
     /// Counts the changes that a snapshot would have to contain.
     revision: u64,
     /// The ids that have changed since a snapshot was begun.
-    touched: Option<ann::IdSet>,
+    touched: Option<IdSet>,
 }
 
 impl Items {
@@ -486,7 +470,7 @@ impl Items {
             + self.expiries.memory_bytes()
             + self.waiting.memory_bytes()
             + self.unread.memory_bytes()
-            + self.touched.as_ref().map_or(0, ann::IdSet::memory_bytes)
+            + self.touched.as_ref().map_or(0, IdSet::memory_bytes)
     }
 
     /// Notes that an id gets, loses or changes its vector.

@@ -265,14 +265,18 @@ impl World {
                     self.items.reuse([id]);
                 }
                 Change::Insert { value, .. } => {
-                    let Observed::Vector(vector) = value;
+                    let Observed::Vector(vector) = value else {
+                        panic!("a vector");
+                    };
                     assert!(
                         self.index.insert(id, vector).is_none(),
                         "id {id} was in use"
                     );
                 }
                 Change::Replace { value, .. } => {
-                    let Observed::Vector(vector) = value;
+                    let Observed::Vector(vector) = value else {
+                        panic!("a vector");
+                    };
                     assert!(self.index.insert(id, vector).is_some(), "id {id} was free");
                 }
                 Change::Remove { .. } => {

@@ -20,6 +20,7 @@
 //! change.
 
 use bytes::Bytes;
+use columns::IdSet;
 use value::CqlType;
 
 use super::{Hashing, Items, Known};
@@ -72,7 +73,7 @@ impl Items {
 
     /// Records the ids that change from now on.
     pub fn begin_saving(&mut self) {
-        self.touched = Some(ann::IdSet::default());
+        self.touched = Some(IdSet::default());
     }
 
     /// Calls `put` with the rows of up to `limit` ids, beginning with `from`. Returns the id to go

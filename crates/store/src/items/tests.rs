@@ -69,7 +69,8 @@ fn a_vector_is_hashed_as_its_bytes_are() {
         let some = &vector[..length];
         let bytes: Vec<u8> = some.iter().flat_map(|x| x.to_le_bytes()).collect();
         let hash = xxhash_rust::xxh3::xxh3_64_with_seed(&bytes, 7);
-        assert_eq!(Hashing::of_seed(7).of_vector(some), hash, "{length}");
+        let value = Observed::Vector(some.to_vec());
+        assert_eq!(Hashing::of_seed(7).of_value(&value), hash, "{length}");
     }
 }
 

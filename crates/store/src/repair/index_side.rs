@@ -115,7 +115,7 @@ impl IndexSide {
         let schema = &self.index.identity.keys;
         let mut found = Vec::with_capacity(to - from);
         for ids in list.tokens[from..to].chunks(IDS_AT_A_TIME) {
-            let keys = self.index.vectors.keys();
+            let keys = self.index.content.keys();
             let keys = ids.iter().filter_map(|(_, id)| keys.key(*id));
             // The id may belong to another row by now.
             let here = keys.filter(|key| {
@@ -147,10 +147,10 @@ impl IndexSide {
 impl List {
     fn of(index: &IndexHandle) -> List {
         let made = Instant::now();
-        let mut tokens = Vec::with_capacity(index.vectors.len());
+        let mut tokens = Vec::with_capacity(index.content.len());
         let mut from = 0;
         loop {
-            let keys = index.vectors.keys();
+            let keys = index.content.keys();
             let ids = keys.ids();
             let to = ids.min(from + IDS_AT_A_TIME);
             for id in from..to {

@@ -149,7 +149,7 @@ impl Run {
     async fn range_plan(&self) -> RangePlan {
         let identity = &self.access.index.identity;
         let database = &self.access.database;
-        let rows = self.access.index.vectors.len();
+        let rows = self.access.index.content.len();
         let shards = database.shards().await;
         if rows <= self.options.small_table_rows {
             let all = shards.keys().copied().collect();

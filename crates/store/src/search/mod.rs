@@ -18,7 +18,9 @@ use crate::compute::Compute;
 use crate::counters::Event;
 use crate::filter::{Needed, RowFilter, Unsuitable};
 use crate::identity::{IndexIdentity, IndexName};
-use crate::indexes::{Engine, IndexHandle, RankedRows, ReturnedColumn, Routed, Search};
+use crate::indexes::{
+    Engine, IndexHandle, Query, RankedRows, ReturnedColumn, Routed, Search, check_query,
+};
 use crate::options::WhenShort;
 
 pub use admission::{Admission, Admissions};
@@ -200,8 +202,8 @@ impl<W> Job<W> {
             // moment longer.
             None => 0,
         };
-        let ranked = index.vectors.search(&Search {
-            query: &self.search.vector,
+        let ranked = index.content.search(&Search {
+            query: query_of(&self.search),
             limit: self.rows,
             now_s,
             filter: self.question.filter.as_deref(),
@@ -247,7 +249,7 @@ impl SearchDoor {
             .await
             .map_err(|no_route| SearchError::no_route(name.clone(), &no_route))?;
         let identity = routed.identity();
-        check(search, identity)?;
+        check_query(query_of(search), &identity.options)?;
         check_allowed(&needed, identity)?;
         let unsuitable = |error: Unsuitable| SearchError::Unsuitable(error.to_string());
         let filter = RowFilter::new(identity, search.filter.as_ref(), &asked.predicates);
@@ -321,22 +323,9 @@ struct Question {
     returned: Option<Vec<ReturnedColumn>>,
 }
 
-/// Refuses a search that no index of these options can serve.
-fn check(request: &AnnRequest, index: &IndexIdentity) -> Result<(), SearchError> {
-    let (expected, actual) = (index.options.dimensions, request.vector.len());
-    if actual != expected {
-        return Err(SearchError::Unsuitable(format!(
-            "Wrong embedding dimension: expected {expected}, got {actual}"
-        )));
-    }
-    if let Some(position) = ann::first_not_finite(&request.vector) {
-        return Err(SearchError::Unsuitable(format!(
-            "vector[{position}] is not a finite 32-bit number"
-        )));
-    }
-    let metric = index.options.similarity;
-    let checked = metric.check_length(request.vector.iter().copied());
-    checked.map_err(|error| SearchError::Unsuitable(error.to_string()))
+/// The part of a request that the structure of an index reads.
+fn query_of(request: &AnnRequest) -> Query<'_> {
+    Query::Vector(&request.vector)
 }
 
 /// Refuses a filter beyond the key of a local index, unless the user said ALLOW FILTERING.

@@ -13,14 +13,16 @@ use index::score::Scored;
 use store_api::types::SearchPlan;
 use tokio::time::Instant;
 
-use super::{Found, Job, SearchDoor, SearchError};
+use super::{Found, Job, SearchDoor, SearchError, query_of};
 use crate::compute::NotSearched;
 use crate::database::{Database, Part, RowReader};
 use crate::feed::Pages;
-use crate::indexes::{Block, Blocks, FreshChange, RankedRows, Search, VectorError, VectorIndex};
+use crate::indexes::{
+    Block, Blocks, FreshChange, IndexContent, RankedRows, Search, StructureError,
+};
 use crate::items::{Change, Items, Observation, RowState};
 use crate::keys::PrimaryKey;
-use crate::observed::{Observed, ObservedColumn, ReadCell};
+use crate::observed::{ObservedColumn, ReadCell};
 use crate::options::{IndexesOptions, Placement};
 use crate::rows::joined;
 
@@ -99,36 +101,36 @@ impl<W> Job<W> {
     /// The nearest of some rows.
     fn of_page(&self, rows: Vec<(PrimaryKey, ReadCell)>) -> Result<Vec<Candidate>, SearchError> {
         let identity = &self.question.routed.index.identity;
-        let internal = |error: ann::Error| SearchError::Internal(error.to_string());
         let indexes = IndexesOptions {
             vectors: Placement::Memory,
             ..IndexesOptions::default()
         };
         let keys = identity.keys.clone();
-        let vectors = VectorIndex::new(&identity.options, keys.clone(), &indexes);
-        let vectors = vectors.map_err(internal)?;
+        let content = IndexContent::new(&identity.options, keys.clone(), &indexes)?;
         let mut items = Items::new(keys);
         let mut changes = Vec::new();
-        let mut keys = vectors.keys_mut();
+        let mut keys = content.keys_mut();
         keys.keep_filters(identity.filter_types());
         for (key, cell) in rows {
-            // A row without a vector, or with one that makes no sense, is in no index.
+            // A row without a value, or with one that makes no sense, is in no index.
             let ReadCell::Value(cell) = cell else {
                 continue;
             };
             let state = RowState::Present(cell);
             let change = items.observe(&mut keys, 1, Observation { key, state });
             if let Some(Change::Insert { id, value }) = change {
-                let Observed::Vector(vector) = value;
-                let vector = Some(vectors.prepare(&vector).map_err(internal)?);
-                changes.push(FreshChange { id, vector });
+                let prepared = content.prepare(&value);
+                let prepared =
+                    prepared.map_err(|error| SearchError::Internal(error.to_string()))?;
+                let value = Some(prepared);
+                changes.push(FreshChange { id, value });
             }
         }
         drop(keys);
         let blocks = vec![Arc::new(Block::new(changes))];
-        vectors.publish(Blocks { first: 0, blocks }, &[]);
-        let found = vectors.search(&Search {
-            query: &self.search.vector,
+        content.publish(Blocks { first: 0, blocks }, &[]);
+        let found = content.search(&Search {
+            query: query_of(&self.search),
             limit: self.rows,
             // What had expired was not read.
             now_s: 0,
@@ -164,7 +166,7 @@ impl<W> Job<W> {
             for (values, value) in rows.returned().iter_mut().zip(&candidate.values) {
                 values.push(value.as_deref().map(Cow::Borrowed));
             }
-            rows.check().map_err(VectorError::from)?;
+            rows.check().map_err(StructureError::from)?;
         }
         let answer = (self.write)(rows).map_err(SearchError::Internal)?;
         let is_short = false;
@@ -182,13 +184,13 @@ fn keep_nearest(rows: &mut Vec<Candidate>, limit: usize) {
     rows.truncate(limit);
 }
 
-impl From<VectorError> for SearchError {
-    fn from(error: VectorError) -> SearchError {
+impl From<StructureError> for SearchError {
+    fn from(error: StructureError) -> SearchError {
         match error {
-            VectorError::Query(_) | VectorError::TooManyBytes(_) => {
+            StructureError::Query(_) | StructureError::TooManyBytes(_) => {
                 SearchError::Unsuitable(error.to_string())
             }
-            VectorError::Internal(text) => SearchError::Internal(text),
+            StructureError::Internal(text) => SearchError::Internal(text),
         }
     }
 }

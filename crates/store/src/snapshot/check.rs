@@ -5,6 +5,8 @@ use std::path::Path;
 use super::fault::Fault;
 use super::frames::FrameReader;
 use super::manifest::Manifest;
+use crate::identity::StructureClass;
+use crate::indexes::check_files;
 
 /// The number of tries. The faults of a generation don't count if it was replaced meanwhile, except
 /// at the last try.
@@ -22,7 +24,7 @@ pub fn check_place(place: &Path, pass: &mut dyn FnMut(u64) -> bool) -> Result<u6
             // There is no snapshot: it is being made, or deleted.
             return Ok(0);
         };
-        match check_generation(place, manifest.generation, pass) {
+        match check_generation(place, manifest.generation, manifest.class(), pass) {
             Ok(files) => return Ok(1 + files),
             Err(fault) => {
                 let stands = Manifest::read(place)?.map(|manifest| manifest.generation);
@@ -37,11 +39,12 @@ pub fn check_place(place: &Path, pass: &mut dyn FnMut(u64) -> bool) -> Result<u6
 fn check_generation(
     place: &Path,
     generation: u64,
+    class: StructureClass,
     pass: &mut dyn FnMut(u64) -> bool,
 ) -> Result<u64, Fault> {
     let directory = place.join(format!("generation-{generation}"));
     let mut wanted = true;
-    let files = ann::check_snapshot(&directory, &mut |bytes| {
+    let files = check_files(class, &directory, &mut |bytes| {
         wanted = pass(bytes);
         wanted
     })?;

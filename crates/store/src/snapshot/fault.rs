@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::indexes::FilesFault;
 use crate::memory::NoMemory;
 
 /// The reason why a snapshot can't be written or used. Each names the file.
@@ -41,9 +42,9 @@ pub enum Fault {
         /// Its value in the schema.
         now: String,
     },
-    /// The files of the vectors can't be written or used.
+    /// The files of the structure can't be written or used.
     #[error(transparent)]
-    Vectors(#[from] ann::SnapshotError),
+    Structure(#[from] FilesFault),
     /// The index of the snapshot would exceed the memory limit.
     #[error(transparent)]
     NoMemory(#[from] NoMemory),
@@ -74,10 +75,9 @@ impl Fault {
 
     /// Whether the system failed or memory is short, so that the files may be sound.
     pub fn is_of_the_system(&self) -> bool {
-        use ann::SnapshotError::{Io, Memory};
         matches!(
             self,
-            Fault::Io { .. } | Fault::NoMemory(_) | Fault::Vectors(Io { .. } | Memory(_))
+            Fault::Io { .. } | Fault::NoMemory(_) | Fault::Structure(FilesFault::System(_))
         )
     }
 

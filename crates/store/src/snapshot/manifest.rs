@@ -19,7 +19,7 @@ use value::CqlType;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::fault::Fault;
-use crate::identity::{FilterColumn, IndexIdentity};
+use crate::identity::{FilterColumn, IndexIdentity, StructureClass, StructureOptions};
 use crate::keys::{KeyColumn, KeySchema};
 
 /// The name of the file.
@@ -37,11 +37,18 @@ const TABLE_ID: &str = "table id";
 /// The field of the identity with the version of the index.
 const VERSION: &str = "version";
 
+/// The field of the identity with the options.
+const OPTIONS: &str = "options";
+
 /// The field of the identity with the primary key.
 const KEYS: &str = "keys";
 
 /// The field of the identity with the key of a local index.
 const LOCAL_KEY: &str = "local key";
+
+/// The words for the options of an index on tokens.
+#[cfg(test)]
+const TOKENS: &str = "Tokens";
 
 /// The words for what an index doesn't have.
 const NONE: &str = "none";
@@ -78,6 +85,19 @@ impl Manifest {
     /// When the index's table was last truncated, milliseconds since the epoch.
     pub fn truncated_ms(&self) -> Option<i64> {
         self.identity.get(TRUNCATED)?.parse().ok()
+    }
+
+    /// The class of the index's structure, which has written the other files.
+    pub fn class(&self) -> StructureClass {
+        #[cfg(test)]
+        if self
+            .identity
+            .get(OPTIONS)
+            .is_some_and(|options| options == TOKENS)
+        {
+            return StructureClass::Tokens;
+        }
+        StructureClass::Vector
     }
 
     /// Whether the snapshot is of the table with this id. A table that is made anew has another.
@@ -160,7 +180,7 @@ pub fn words(identity: &IndexIdentity, log: Uuid) -> BTreeMap<String, String> {
             truncated_ms.map_or_else(none, |ms| ms.to_string()),
         ),
         ("column", column.clone()),
-        ("options", options_in_words(options)),
+        (OPTIONS, options_in_words(options)),
         (
             VERSION,
             version.map_or_else(none, |version| version.to_string()),
@@ -195,9 +215,17 @@ fn filter_in_words(column: &FilterColumn) -> String {
     format!("{} {cql_type}{kind}", Identifier(name))
 }
 
+fn options_in_words(options: &StructureOptions) -> String {
+    match options {
+        StructureOptions::Vector(options) => vector_options_in_words(options),
+        #[cfg(test)]
+        StructureOptions::Tokens => TOKENS.to_owned(),
+    }
+}
+
 /// The options as all snapshots so far write them. Nothing in a snapshot depends on whether the
 /// schema gives the width of searches.
-fn options_in_words(options: &VectorOptions) -> String {
+fn vector_options_in_words(options: &VectorOptions) -> String {
     let VectorOptions {
         dimensions,
         similarity,
@@ -362,10 +390,10 @@ mod tests {
         let saved = "VectorOptions { dimensions: 2, similarity: Euclidean, quantization: F32, maximum_node_connections: 16, \
                      construction_beam_width: 128, search_beam_width: 64 }";
         for width in [None, Some(64)] {
-            identity.options.search_beam_width = width;
+            identity.options.vector().search_beam_width = width;
             assert_eq!(words(&identity, LOG)["options"], saved);
         }
-        identity.options.search_beam_width = Some(65);
+        identity.options.vector().search_beam_width = Some(65);
         assert_ne!(words(&identity, LOG)["options"], saved);
         let column = |name: &str, cql_type| KeyColumn {
             name: name.to_owned(),

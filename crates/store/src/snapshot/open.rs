@@ -4,17 +4,14 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ann::Placement;
-
 use super::fault::{Fault, OutOfReach};
 use super::manifest::{Manifest, difference, with_fewer_columns, with_present_names, words};
 use super::place::Place;
 use super::saver::Saved;
 use super::{LogFacts, Snapshots, rows};
-use crate::identity::IndexIdentity;
-use crate::index_options::engine_options;
-use crate::indexes::VectorIndex;
-use crate::items::{Items, Unread};
+use crate::identity::{IndexIdentity, StructureClass};
+use crate::indexes::{IndexContent, Structure, file_memory};
+use crate::items::{Items, Operation, Unread};
 use crate::memory::{Claim, Memory, NoMemory};
 use crate::options::IndexesOptions;
 use crate::present::Present;
@@ -39,8 +36,8 @@ pub enum Opened {
 
 /// An index that was opened from a snapshot.
 pub struct Reopened {
-    /// The vectors and keys of the index.
-    pub vectors: VectorIndex,
+    /// The structure and the keys of the index.
+    pub content: IndexContent,
     /// The rows of the index.
     pub items: Items,
     /// The rows that have still to be read from the table.
@@ -140,11 +137,11 @@ impl Snapshots {
             });
         }
         let directory = place.generation(manifest.generation);
-        let _claim = self.claim(memory, memory_bytes(&directory, indexes.vectors)?)?;
-        let options = engine_options(&identity.options, indexes.vectors);
-        let vectors = ann::Index::open_in(&directory, options, &indexes.directory)?;
+        let class = identity.options.class();
+        let _claim = self.claim(memory, memory_bytes(&directory, class, indexes)?)?;
+        let structure = Structure::open(&identity.options, &directory, indexes)?;
         let path = directory.join("rows");
-        let held = vectors.ids();
+        let held = structure.ids();
         let restored = rows::read(
             &path,
             manifest.generation,
@@ -153,9 +150,10 @@ impl Snapshots {
             &held,
             present.now_s(),
         )?;
-        // These vectors were copied for ids that were changing, or their rows have expired since.
+        // These values were copied for ids that were changing, or their rows have expired since.
         for id in held.iter().filter(|id| !restored.has(*id)) {
-            vectors.remove(id).map_err(|_| {
+            let removed = structure.change(id, Operation::Remove, None);
+            removed.map_err(|_| {
                 Fault::damaged(&path, 0, "a vector that no row has can't be removed")
             })?;
         }
@@ -173,7 +171,7 @@ impl Snapshots {
             );
         }
         Ok(Some(Reopened {
-            vectors: VectorIndex::reopened(&identity.options, identity.keys.clone(), vectors, keys),
+            content: IndexContent::reopened(structure, identity.keys.clone(), keys),
             saved: Saved {
                 generation: manifest.generation,
                 position: manifest.position(),
@@ -200,7 +198,11 @@ impl Snapshots {
 }
 
 /// About the memory that the index of a generation takes, bytes, without mapped files.
-fn memory_bytes(generation: &Path, placement: Placement) -> Result<u64, Fault> {
+fn memory_bytes(
+    generation: &Path,
+    class: StructureClass,
+    indexes: &IndexesOptions,
+) -> Result<u64, Fault> {
     let entries = fs::read_dir(generation).map_err(Fault::io("read", generation))?;
     let mut bytes = 0;
     for entry in entries {
@@ -209,10 +211,8 @@ fn memory_bytes(generation: &Path, placement: Placement) -> Result<u64, Fault> {
             .metadata()
             .map_err(Fault::io("look at", &entry.path()))?;
         bytes += match entry.file_name().to_str() {
-            Some("graph") => file.len(),
             Some("rows") => MEMORY_OF_ROWS * file.len(),
-            _ if placement == Placement::Memory => file.len(),
-            _ => 0,
+            name => file_memory(class, name, file.len(), indexes),
         };
     }
     Ok(bytes)

@@ -19,7 +19,7 @@
 use std::path::Path;
 
 use bytes::Bytes;
-use columns::Columns;
+use columns::{Columns, IdSet};
 use value::CqlType;
 
 use super::fault::Fault;
@@ -128,12 +128,12 @@ pub fn read(
     generation: u64,
     schema: &KeySchema,
     filters: Vec<CqlType>,
-    held: &ann::IdSet,
+    held: &IdSet,
     now_s: u32,
 ) -> Result<Restored, Fault> {
     let columns = filters.len();
     // The file is read twice, as frames at its end say which rows count.
-    let mut touched = ann::IdSet::default();
+    let mut touched = IdSet::default();
     let mut unread = Vec::new();
     let hash_seed = each_frame(path, generation, |kind, payload| match kind {
         TOUCHED => payload.u32().map(|id| {
@@ -261,8 +261,8 @@ mod tests {
         }
     }
 
-    fn held(ids: impl IntoIterator<Item = u32>) -> ann::IdSet {
-        let mut held = ann::IdSet::default();
+    fn held(ids: impl IntoIterator<Item = u32>) -> IdSet {
+        let mut held = IdSet::default();
         ids.into_iter().for_each(|id| {
             held.insert(id);
         });

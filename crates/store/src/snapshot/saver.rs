@@ -100,7 +100,7 @@ impl Saver {
             None => Instant::now(),
         };
         let mut rested = Instant::now();
-        let mut vectors = self.index.vectors.len();
+        let mut vectors = self.index.content.len();
         let mut told = None;
         loop {
             let stops = tokio::select! {
@@ -113,7 +113,7 @@ impl Saver {
             if !self.is_current().await {
                 self.advance(stops).await;
             }
-            vectors = self.index.vectors.len();
+            vectors = self.index.content.len();
             let saved = self.save().await;
             self.tell(saved, &mut told);
             if stops {
@@ -128,7 +128,7 @@ impl Saver {
     async fn outgrown(&self, vectors: usize, rested: Instant) {
         tokio::time::sleep_until(rested).await;
         let outgrown = (OUTGROWN_TIMES * vectors).max(vectors + OUTGROWN_BY);
-        self.index.vectors.grown_to(outgrown).await;
+        self.index.content.grown_to(outgrown).await;
     }
 
     /// Whether the snapshot on the disk is up to date, as far as can be told without asking the

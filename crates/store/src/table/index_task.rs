@@ -367,7 +367,7 @@ impl IndexTask {
         task.done();
         tracing::info!(
             index = %self.index.identity.name,
-            rows = self.index.vectors.len(),
+            rows = self.index.content.len(),
             from_snapshot = saved.is_some(),
             "serving"
         );

@@ -6,14 +6,15 @@ use crate::class::ClassOptions;
 const TURN: Duration = Duration::from_millis(1);
 
 /// Options without limits but the one for all classes together.
-fn shared(at_once_max: usize, shares: [u32; 4]) -> TurnsOptions {
-    let [query, write, ingest, background] = shares.map(|share| ClassOptions {
+fn shared(at_once_max: usize, shares: [u32; 5]) -> TurnsOptions {
+    let [query, read, write, ingest, background] = shares.map(|share| ClassOptions {
         at_once_max: None,
         share,
     });
     TurnsOptions {
         at_once_max: Some(at_once_max),
         query,
+        read,
         write,
         ingest,
         background,
@@ -21,7 +22,7 @@ fn shared(at_once_max: usize, shares: [u32; 4]) -> TurnsOptions {
 }
 
 /// One processor that is taken, and so many callers of each class that wait for it.
-fn crowd(shares: [u32; 4], waiting: [usize; 4]) -> Schedule<()> {
+fn crowd(shares: [u32; 5], waiting: [usize; 5]) -> Schedule<()> {
     let mut schedule = Schedule::new(&shared(1, shares));
     assert!(schedule.try_give(Class::Query));
     for class in Class::ALL {
@@ -34,7 +35,7 @@ fn crowd(shares: [u32; 4], waiting: [usize; 4]) -> Schedule<()> {
 
 /// Gives turns one after the other, the first to a query, and returns whose they were. A turn of
 /// each class takes so long.
-fn turns(schedule: &mut Schedule<()>, took: [Duration; 4], count: usize) -> Vec<Class> {
+fn turns(schedule: &mut Schedule<()>, took: [Duration; 5], count: usize) -> Vec<Class> {
     let mut class = Class::Query;
     let mut given = vec![class];
     while given.len() < count {
@@ -54,8 +55,8 @@ fn count(given: &[Class], class: Class) -> usize {
 #[test]
 fn two_classes_get_their_shares_within_one_turn() {
     for share in [1, 2, 3, 7, 50] {
-        let mut schedule = crowd([share, 1, 1, 1], [2000, 0, 2000, 0]);
-        let given = turns(&mut schedule, [TURN; 4], 1000);
+        let mut schedule = crowd([share, 1, 1, 1, 1], [2000, 0, 0, 2000, 0]);
+        let given = turns(&mut schedule, [TURN; 5], 1000);
         for n in 1..=given.len() {
             let queries = count(&given[..n], Class::Query) as f64;
             let due = n as f64 * f64::from(share) / f64::from(share + 1);
@@ -66,9 +67,9 @@ fn two_classes_get_their_shares_within_one_turn() {
 
 #[test]
 fn no_two_of_many_classes_are_further_apart_than_a_turn_of_each() {
-    let shares = [5, 3, 2, 1];
-    let mut schedule = crowd(shares, [2000; 4]);
-    let given = turns(&mut schedule, [TURN; 4], 1000);
+    let shares = [5, 4, 3, 2, 1];
+    let mut schedule = crowd(shares, [2000; 5]);
+    let given = turns(&mut schedule, [TURN; 5], 1000);
     for n in 1..=given.len() {
         let ratio = |class: Class| {
             let share = f64::from(shares[class as usize]);
@@ -88,8 +89,8 @@ fn no_two_of_many_classes_are_further_apart_than_a_turn_of_each() {
 
 #[test]
 fn no_class_starves_however_small_its_share() {
-    let mut schedule = crowd([1000, 1000, 1, 1000], [10_000, 10_000, 3, 10_000]);
-    let given = turns(&mut schedule, [TURN; 4], 10_000);
+    let mut schedule = crowd([1000, 1, 1000, 1, 1000], [10_000, 0, 10_000, 3, 10_000]);
+    let given = turns(&mut schedule, [TURN; 5], 10_000);
     // One turn of 3001 is its share.
     let places = (0..given.len()).filter(|place| given[*place] == Class::Ingest);
     let places: Vec<usize> = places.collect();
@@ -102,37 +103,37 @@ fn no_class_starves_however_small_its_share() {
 
 #[test]
 fn a_class_of_long_turns_gets_fewer_of_them() {
-    let mut schedule = crowd([1; 4], [3000, 0, 3000, 0]);
+    let mut schedule = crowd([1; 5], [3000, 0, 0, 3000, 0]);
     let long = 10 * TURN;
-    let given = turns(&mut schedule, [TURN, TURN, long, TURN], 1100);
+    let given = turns(&mut schedule, [TURN, TURN, TURN, long, TURN], 1100);
     let ingest = count(&given, Class::Ingest);
     assert!((99..=102).contains(&ingest), "{ingest} of 1100");
 }
 
 #[test]
 fn a_share_that_nobody_uses_is_divided_among_those_who_wait() {
-    let mut schedule = crowd([1, 1, 1, 1000], [100, 100, 0, 0]);
-    let given = turns(&mut schedule, [TURN; 4], 100);
+    let mut schedule = crowd([1, 1, 1, 1, 1000], [100, 0, 100, 0, 0]);
+    let given = turns(&mut schedule, [TURN; 5], 100);
     assert_eq!(count(&given, Class::Query), 50);
     assert_eq!(count(&given, Class::Write), 50);
 }
 
 #[test]
 fn a_class_gains_nothing_by_its_absence() {
-    let mut schedule = crowd([1; 4], [1000, 0, 0, 0]);
-    let alone = turns(&mut schedule, [TURN; 4], 500);
+    let mut schedule = crowd([1; 5], [1000, 0, 0, 0, 0]);
+    let alone = turns(&mut schedule, [TURN; 5], 500);
     assert_eq!(count(&alone, Class::Query), 500);
     for _ in 0..500 {
         schedule.wait(Class::Ingest, ());
     }
-    let both = turns(&mut schedule, [TURN; 4], 101);
+    let both = turns(&mut schedule, [TURN; 5], 101);
     let queries = count(&both, Class::Query);
     assert!((50..=52).contains(&queries), "{queries} of 101");
 }
 
 #[test]
 fn a_class_gains_nothing_by_its_own_limit() {
-    let mut options = shared(2, [1, 1, 1000, 1]);
+    let mut options = shared(2, [1, 1, 1, 1000, 1]);
     options.ingest.at_once_max = Some(1);
     let mut schedule = Schedule::new(&options);
     assert!(schedule.try_give(Class::Ingest));
@@ -158,7 +159,7 @@ fn a_class_gains_nothing_by_its_own_limit() {
 
 #[test]
 fn the_callers_of_a_class_come_in_their_order() {
-    let mut schedule = Schedule::new(&shared(1, [1; 4]));
+    let mut schedule = Schedule::new(&shared(1, [1; 5]));
     assert!(schedule.try_give(Class::Query));
     let tickets: Vec<u64> = (0..5).map(|n| schedule.wait(Class::Query, n)).collect();
     assert_eq!(schedule.leave(Class::Query, tickets[2]), Some(2));
@@ -210,10 +211,11 @@ fn options() -> impl Strategy<Value = TurnsOptions> {
     let limit = || prop::option::of(1..4usize);
     let class =
         || (limit(), 1..9u32).prop_map(|(at_once_max, share)| ClassOptions { at_once_max, share });
-    (limit(), class(), class(), class(), class()).prop_map(
-        |(at_once_max, query, write, ingest, background)| TurnsOptions {
+    (limit(), class(), class(), class(), class(), class()).prop_map(
+        |(at_once_max, query, read, write, ingest, background)| TurnsOptions {
             at_once_max,
             query,
+            read,
             write,
             ingest,
             background,

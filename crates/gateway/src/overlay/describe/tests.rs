@@ -7,7 +7,7 @@ use super::*;
 
 fn snapshot() -> Snapshot {
     let index = |table: &str, name: &str, target: &str| {
-        Arc::new(VectorIndex {
+        Arc::new(DefinedIndex {
             keyspace: "k".to_owned(),
             table: table.to_owned(),
             name: name.to_owned(),

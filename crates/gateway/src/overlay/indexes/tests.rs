@@ -6,8 +6,8 @@ use value::CqlType;
 
 use super::*;
 
-fn index(keyspace: &str, table: &str, name: &str) -> Arc<VectorIndex> {
-    Arc::new(VectorIndex {
+fn index(keyspace: &str, table: &str, name: &str) -> Arc<DefinedIndex> {
+    Arc::new(DefinedIndex {
         keyspace: keyspace.to_owned(),
         table: table.to_owned(),
         name: name.to_owned(),
@@ -146,9 +146,9 @@ fn rows_have_the_columns_of_the_answer_and_come_after_the_nodes() {
 
 #[test]
 fn a_target_of_several_columns_is_shown_as_scylladb_keeps_it() {
-    let index = VectorIndex {
+    let index = DefinedIndex {
         target: StoredTarget::decode(r#"{"tc":"v","pk":["p"],"fc":["f"]}"#),
-        ..VectorIndex::clone(&index("k", "t", "i"))
+        ..DefinedIndex::clone(&index("k", "t", "i"))
     };
     let bytes = options(&index);
     let shown = String::from_utf8_lossy(&bytes);

@@ -125,6 +125,7 @@ async fn estimates_are_about_what_the_allocator_says() {
         system: SystemTables::new(),
         stores: store_api::Stores::disabled(),
         access: Default::default(),
+        timeouts: Default::default(),
     };
     run(&database, "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}").await;
     let names: Vec<String> = (0..300).map(|n| format!("column_{n}")).collect();

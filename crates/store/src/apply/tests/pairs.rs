@@ -45,7 +45,7 @@ fn check(index: &IndexHandle, filter: Option<&RowFilter>, ended: &AtomicBool) ->
             returned: Some(&returned),
             ..Search::new(&[0.0, 0.0], 10)
         };
-        let answer = index.vectors.search(&search).unwrap();
+        let answer = index.content.search(&search).unwrap();
         let answer = serde_json::to_value(&answer).unwrap();
         let values = answer["column_values"]["n"].as_array().unwrap().clone();
         let distances = answer["distances"].as_array().unwrap().clone();

@@ -94,7 +94,7 @@ async fn service() -> Service {
     let service = Service::start(100).await;
     service.engine.set_connected(true);
     let mut identity = identity("idx");
-    identity.options.dimensions = DIMENSIONS;
+    identity.options.vector().dimensions = DIMENSIONS;
     identity.keys.partition[0].cql_type = CqlType::Bigint;
     let index = service.add(identity);
     service.engine.first_discovery();
@@ -102,10 +102,10 @@ async fn service() -> Service {
     for id in 0..ROWS {
         let key = i64::from(id).to_be_bytes();
         let key = index.identity.keys.encode([key.as_slice()]);
-        index.vectors.keys_mut().insert(id, key);
+        index.content.keys_mut().insert(id, key);
     }
     for id in 0..ROWS {
-        insert(&index.vectors, id, &row(id));
+        insert(&index.content, id, &row(id));
     }
     service
 }

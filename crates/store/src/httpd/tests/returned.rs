@@ -8,6 +8,7 @@ use crate::identity::FilterColumn;
 use crate::indexes::tests::time_uuid;
 use crate::indexes::{Block, Blocks, FreshChange};
 use crate::message::Position;
+use crate::observed::Observed;
 
 /// An index of `ks.t (v)` that keeps the columns `n` (int) and `tags` (a list of texts).
 fn with_columns(name: &str) -> IndexIdentity {
@@ -33,7 +34,7 @@ fn with_columns(name: &str) -> IndexIdentity {
 /// Puts a row into the keys of an index: its key, `n`, and a tag.
 fn keep(index: &IndexHandle, id: u32, n: Option<i32>, tag: Option<&str>) {
     let key = index.identity.keys.encode([&id.to_be_bytes()[..]]);
-    let mut keys = index.vectors.keys_mut();
+    let mut keys = index.content.keys_mut();
     if keys.key(id).is_none() {
         keys.insert(id, key);
     }
@@ -49,9 +50,9 @@ async fn serving() -> (Service, Arc<IndexHandle>) {
     service.engine.first_discovery();
     service.engine.serving(&index);
     keep(&index, 0, Some(7), Some("a"));
-    insert(&index.vectors, 0, &[0.0, 1.0]);
+    insert(&index.content, 0, &[0.0, 1.0]);
     keep(&index, 1, None, None);
-    insert(&index.vectors, 1, &[0.0, 2.5]);
+    insert(&index.content, 1, &[0.0, 2.5]);
     (service, index)
 }
 
@@ -71,12 +72,15 @@ async fn columns_that_the_index_stores_are_returned() {
     assert_eq!(answer.json()["primary_keys"], json!({"pk": [0, 1]}));
     // What waits for the graph is answered as it is now.
     keep(&index, 1, Some(8), None);
-    let vector = index.vectors.prepare(&[0.5, 0.0]).unwrap();
+    let vector = index
+        .content
+        .prepare(&Observed::Vector(vec![0.5, 0.0]))
+        .unwrap();
     let change = FreshChange {
         id: 1,
-        vector: Some(vector),
+        value: Some(vector),
     };
-    index.vectors.publish(
+    index.content.publish(
         Blocks {
             first: 0,
             blocks: vec![Arc::new(Block::new(vec![change]))],
@@ -120,12 +124,15 @@ async fn a_search_tells_how_it_was_done_if_it_is_asked() {
     assert_eq!(debug(r#","debug":false"#).await, None);
     let plain = json!({"index": "idx", "plan": "scan", "fresh": 0, "walk_given_up": false});
     assert_eq!(debug(r#","debug":true"#).await, Some(plain));
-    let vector = index.vectors.prepare(&[0.5, 0.0]).unwrap();
+    let vector = index
+        .content
+        .prepare(&Observed::Vector(vec![0.5, 0.0]))
+        .unwrap();
     let change = FreshChange {
         id: 0,
-        vector: Some(vector),
+        value: Some(vector),
     };
-    index.vectors.publish(
+    index.content.publish(
         Blocks {
             first: 0,
             blocks: vec![Arc::new(Block::new(vec![change]))],
@@ -184,8 +191,8 @@ async fn the_index_that_stores_the_columns_answers() {
     service.engine.serving(&bare);
     keep(&index, 2, Some(9), None);
     let key = bare.identity.keys.encode([&5_u32.to_be_bytes()[..]]);
-    bare.vectors.keys_mut().insert(0, key);
-    insert(&bare.vectors, 0, &[0.0, 0.0]);
+    bare.content.keys_mut().insert(0, key);
+    insert(&bare.content, 0, &[0.0, 0.0]);
     let rows = async |index: &str, ask: &str| {
         let answer = service.ann(index, ask).await;
         match answer.status {

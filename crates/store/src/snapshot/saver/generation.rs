@@ -71,11 +71,11 @@ impl Saver {
         hash_seed: u64,
         task: &Task,
     ) -> Result<RowsWriter, Fault> {
-        let of_rows = encoded_bytes(&self.index.vectors.keys());
-        let (vectors, directory) = (self.index.vectors.clone(), new.path.clone());
+        let of_rows = encoded_bytes(&self.index.content.keys());
+        let (content, directory) = (self.index.content.clone(), new.path.clone());
         let teller = task.teller();
         let saved = detached(&new.path, move || {
-            vectors.save(&directory, |progress| {
+            content.save(&directory, |progress| {
                 teller.set_completed(progress.done);
                 teller.set_total(progress.total + of_rows);
                 teller.is_wanted()

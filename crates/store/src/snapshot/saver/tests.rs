@@ -6,14 +6,19 @@ use ::tasks::{State, Status};
 use super::*;
 use crate::apply::Applier;
 use crate::compute::{Compute, INLINE_WITHIN};
+use crate::identity::{IndexIdentity, StructureOptions};
 use crate::indexes::tests::{identity, in_memory};
+use crate::indexes::{IndexContent, Query, Search};
 use crate::items::Sequencer;
+use crate::memory::Memory;
 use crate::message::{Message, RowBatch};
 use crate::metrics::Metrics;
-use crate::observed::{Cell, Observed, ReadCell};
+use crate::observed::{Cell, Observed, ObservedColumn, RawCell, ReadCell};
 use crate::options::{IndexesOptions, SnapshotOptions};
 use crate::present::Present;
+use crate::rows::{RowReader, joined};
 use crate::snapshot::manifest::Manifest;
+use crate::snapshot::open::{Opened, Reopened};
 
 /// An index of some rows and its saver.
 struct World {
@@ -29,8 +34,11 @@ struct World {
 
 impl World {
     fn start() -> World {
+        World::start_with(identity("idx"))
+    }
+
+    fn start_with(identity: IndexIdentity) -> World {
         let directory = tempfile::tempdir().unwrap();
-        let identity = identity("idx");
         let metrics = Metrics::new().index(&identity.name);
         let index = Arc::new(IndexHandle::new(identity, &in_memory(), metrics).unwrap());
         let sequencer = Arc::<Sequencer>::default();
@@ -86,7 +94,6 @@ impl World {
     }
 
     async fn put_row(&self, key: &str) {
-        let keys = &self.saver.index.identity.keys;
         let cell = Cell {
             filters: Vec::new(),
             filters_change_s: None,
@@ -94,16 +101,39 @@ impl World {
             written_us: 1,
             expires_s: None,
         };
+        self.put(key, ReadCell::Value(cell)).await;
+    }
+
+    /// Puts a row whose indexed column has a value as the database serialises it.
+    async fn put_serialised(&self, key: &str, value: &[u8]) {
+        let identity = &self.saver.index.identity;
+        let reader = RowReader {
+            table: identity.table.clone(),
+            keys: identity.keys.clone(),
+            columns: ObservedColumn::all_of(identity),
+        };
+        let cell = RawCell {
+            value,
+            written_us: 1,
+            expires_s: None,
+        };
+        let row = reader.row(&[key.as_bytes()], [Some(cell)]);
+        let (_, cell) = joined(&[row], &[0], 0).pop().unwrap();
+        self.put(key, cell).await;
+    }
+
+    async fn put(&self, key: &str, cell: ReadCell) {
+        let keys = &self.saver.index.identity.keys;
         let batch = RowBatch {
             issue: self.sequencer.issue(),
-            rows: vec![(keys.encode([key.as_bytes()]), ReadCell::Value(cell))],
+            rows: vec![(keys.encode([key.as_bytes()]), cell)],
             noticed_us: Vec::new(),
         };
         self.rereads.send(Message::Rows(batch)).await.unwrap();
         let (answer, taken_in) = oneshot::channel();
         self.rereads.send(Message::Marker(answer)).await.unwrap();
         taken_in.await.unwrap();
-        while self.saver.index.vectors.fresh_bytes() > 0 {
+        while self.saver.index.content.fresh_bytes() > 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
@@ -124,6 +154,21 @@ impl World {
         tokio::select! {
             saved = save => saved,
             () = pass_on => panic!("the saver has gone"),
+        }
+    }
+
+    /// Opens the snapshot on the disk.
+    fn open(&self) -> Box<Reopened> {
+        let memory = Memory::default();
+        memory.note(1, 1 << 40);
+        let saver = &self.saver;
+        let (identity, present) = (&saver.index.identity, &saver.present);
+        let opened = saver
+            .snapshots
+            .open(identity, &saver.log, present, &in_memory(), &memory);
+        match opened {
+            Opened::Index(opened) => opened,
+            Opened::Nothing => panic!("no snapshot"),
         }
     }
 
@@ -299,4 +344,51 @@ async fn an_index_that_has_outgrown_its_snapshot_is_saved_before_its_time() {
     assert!(second.progress_completed >= vectors as u64, "{second:?}");
     world.saver.snapshots.stopping.cancel();
     saving.await.unwrap();
+}
+
+/// The keys of the rows that have one of the tokens, best first.
+fn with_tokens(index: &IndexContent, tokens: &str) -> Vec<String> {
+    let answer = index
+        .search(&Search::of(Query::Tokens(tokens), 10))
+        .unwrap();
+    let rows = store_api::binary::Rows::read(answer.binary()).unwrap();
+    let keys = rows.columns[0].values.iter();
+    keys.map(|key| String::from_utf8(key.to_vec()).unwrap())
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_of_another_class_goes_the_way_of_vectors() {
+    let mut world = World::start_with(IndexIdentity {
+        options: StructureOptions::Tokens,
+        ..identity("idx")
+    });
+    world.put_serialised("a", b"red green").await;
+    world.put_serialised("b", b"green blue").await;
+    world.put_serialised("c", b"blue").await;
+    world.put_serialised("a", b"red").await;
+    world.put("c", ReadCell::Null).await;
+    let index = world.saver.index.clone();
+    assert_eq!(with_tokens(&index.content, "blue green"), ["b"]);
+    assert_eq!(with_tokens(&index.content, "red"), ["a"]);
+    index.refresh_gauges(Duration::ZERO);
+    assert_eq!(
+        (index.metrics.size.get(), index.metrics.updated.get()),
+        (2, 1)
+    );
+    world.saver.position = world.saver.present.now();
+    world.save(|_| {}).await.unwrap();
+    let opened = world.open();
+    assert!(!opened.to_reconcile);
+    assert_eq!(with_tokens(&opened.content, "green blue red"), ["b", "a"]);
+    let files = crate::snapshot::check_place(&world.place(), &mut |_| true);
+    assert_eq!(files.unwrap(), 3);
+    let path = world.place().join("generation-1/tokens");
+    fs::write(&path, "0\n0 red\n").unwrap();
+    let damaged = crate::snapshot::check_place(&world.place(), &mut |_| true);
+    let damaged = damaged.unwrap_err().to_string();
+    assert!(
+        damaged.contains("generation-1/tokens is damaged"),
+        "{damaged}"
+    );
 }

@@ -1,0 +1,475 @@
+//! The attempts under way: the order in which they are checked, and the one that gives way.
+//!
+//! Each has a [`Rank`]. Attempts of addresses without failures come first, and addresses take
+//! turns. If too many are under way, the one of the worst rank gives way to a better one. So a
+//! client that has not failed is checked soon, whatever others guess at many addresses: they come
+//! before it at most once each.
+//!
+//! Hashes that are costly to check have a line of their own. Attempts that wait because of failures
+//! are in no line, but they have a rank and may give way.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use net::seldom::Seldom;
+use tokio::sync::{oneshot, watch};
+
+use super::lock;
+use super::remembered::Digest;
+use super::slowing::Slowing;
+
+/// Passwords checked at once.
+const CHECKS_AT_ONCE: usize = 2;
+/// The most attempts under way, at most 16 MiB. Beyond it those of the worst rank give way.
+pub(super) const UNDER_WAY_MAX: usize = 4_096;
+/// The most of them from one address that wait for a check, so that one client can't shut out all
+/// others. Those that wait because of failures are not among them.
+pub(super) const OF_ADDRESS_MAX: usize = 256;
+
+/// A role and a password, and the address from which they came: failures count for the address.
+pub(super) type Key = (Digest, IpAddr);
+
+/// The attempts under way.
+#[derive(Default)]
+pub(super) struct UnderWay {
+    state: Mutex<State>,
+    pub slowing: Slowing,
+    gave_way: Seldom,
+}
+
+struct State {
+    /// Where each attempt tells its outcome, with its number.
+    results: HashMap<Key, (u64, Outcomes)>,
+    by_address: HashMap<IpAddr, OfAddress>,
+    lines: [Waiting; 3],
+    /// The number of the next attempt.
+    next: u64,
+}
+
+/// The attempts of an address that wait for a check or are checked.
+#[derive(Default)]
+struct OfAddress {
+    number: usize,
+    /// The last round of the address in each line.
+    rounds: [Option<u64>; 3],
+}
+
+/// The attempts that wait for one thing.
+#[derive(Default)]
+struct Waiting {
+    /// The checks that may begin now.
+    free: usize,
+    /// The round of the last check that began.
+    round: u64,
+    by_rank: BTreeMap<Rank, Waiter>,
+}
+
+/// The thing that an attempt waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// The end of its wait because of failures.
+    Slowed,
+    /// A check of a usual hash.
+    Usual,
+    /// A check of a hash that is costly to check.
+    Costly,
+}
+
+/// The place of an attempt among others. The least comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    /// The failures of its address, or its attempts at the role if there are more.
+    failures: u32,
+    /// An attempt comes a round after the one before it from its address.
+    round: u64,
+    /// The failures at its role from all addresses.
+    at_role: u32,
+    number: u64,
+}
+
+/// The facts of an attempt that give its rank.
+#[derive(Clone, Copy)]
+struct Ticket {
+    key: Key,
+    /// The hash of the role's name.
+    role: u64,
+    line: Line,
+    /// The failures when it came.
+    failures: u32,
+    number: u64,
+}
+
+/// An attempt that waits. It gives way if this is dropped.
+struct Waiter {
+    ticket: Ticket,
+    turn: oneshot::Sender<Turn>,
+}
+
+/// The end of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The password was right.
+    Right,
+    /// The password was wrong.
+    Wrong,
+    /// It was not checked, as those of addresses with fewer failures come first.
+    GaveWay,
+}
+
+/// Where an attempt tells its outcome.
+pub(super) type Outcomes = watch::Receiver<Option<Outcome>>;
+
+/// An attempt that comes.
+pub(super) struct Newcomer<'a> {
+    pub key: Key,
+    pub role: &'a str,
+    pub line: Line,
+    /// Whether its password has been compared with one that is remembered.
+    pub is_compared: bool,
+}
+
+/// An attempt that is taken in.
+pub(super) enum Taken {
+    /// One with the same words from its address is under way.
+    Joined(Outcomes),
+    /// It is under way itself: it tells its outcome to the sender.
+    New(watch::Sender<Option<Outcome>>, Outcomes, Wait),
+}
+
+impl Default for State {
+    fn default() -> State {
+        let line = |free| Waiting {
+            free,
+            ..Waiting::default()
+        };
+        State {
+            results: HashMap::new(),
+            by_address: HashMap::new(),
+            lines: [line(0), line(CHECKS_AT_ONCE), line(1)],
+            next: 0,
+        }
+    }
+}
+
+impl UnderWay {
+    /// Takes an attempt in. `None` if too many are under way, in all or at this address.
+    pub fn take_in(self: &Arc<UnderWay>, newcomer: &Newcomer<'_>) -> Option<Taken> {
+        let (_, address) = newcomer.key;
+        let role = self.slowing.hash(newcomer.role);
+        let mut state = lock(&self.state);
+        if let Some((_, result)) = state.results.get(&newcomer.key) {
+            return Some(Taken::Joined(result.clone()));
+        }
+        let standing = self.slowing.standing(address, role);
+        let ticket = Ticket {
+            key: newcomer.key,
+            role,
+            line: newcomer.line,
+            failures: standing.failed.max(standing.begun),
+            number: state.next,
+        };
+        state.next += 1;
+        let rank = state.rank(&ticket, &self.slowing);
+        let has_place = state.has_place(address, rank);
+        // Without a place it is counted only if the password has been compared with one that is
+        // remembered: then somebody may learn from the refusal.
+        let wait = match has_place || newcomer.is_compared {
+            true => self.slowing.begin(address, newcomer.role),
+            false => None,
+        };
+        let wait = wait.filter(|_| has_place)?;
+        let gave_way = state.make_way();
+        let (sender, result) = watch::channel(None);
+        let entry = (ticket.number, result.clone());
+        state.results.insert(newcomer.key, entry);
+        let (waiter, turn) = Waiter::new(ticket);
+        let slowed = (!wait.is_zero()).then_some((wait, rank));
+        let waiting = match slowed {
+            Some(_) => &mut state.lines[Line::Slowed as usize],
+            None => state.enter(&ticket, rank),
+        };
+        waiting.by_rank.insert(rank, waiter);
+        // A runtime that is ending drops the task of the attempt at once, which takes the lock.
+        drop(state);
+        let wait = Wait {
+            place: slowed.is_none().then(|| self.place(address)),
+            entry: Entry {
+                under_way: self.clone(),
+                ticket,
+            },
+            slowed,
+            turn,
+        };
+        self.tell_of(gave_way);
+        self.give_turns(ticket.line);
+        Some(Taken::New(sender, result, wait))
+    }
+
+    /// Has an attempt wait for its check that has waited because of failures. `None` if it has
+    /// given way meanwhile.
+    fn go_on(
+        self: &Arc<UnderWay>,
+        ticket: Ticket,
+        slowed: Rank,
+    ) -> Option<(Place, oneshot::Receiver<Turn>)> {
+        let (_, address) = ticket.key;
+        let (waiter, turn) = Waiter::new(ticket);
+        let mut state = lock(&self.state);
+        state.lines[Line::Slowed as usize].by_rank.remove(&slowed)?;
+        let rank = state.rank(&ticket, &self.slowing);
+        let waiting = state.enter(&ticket, rank);
+        waiting.by_rank.insert(rank, waiter);
+        drop(state);
+        self.give_turns(ticket.line);
+        Some((self.place(address), turn))
+    }
+
+    fn place(self: &Arc<UnderWay>, address: IpAddr) -> Place {
+        Place {
+            under_way: self.clone(),
+            address,
+        }
+    }
+
+    /// Gives the checks that may begin to the attempts that come first.
+    fn give_turns(self: &Arc<UnderWay>, line: Line) {
+        loop {
+            let next = lock(&self.state).next(line, &self.slowing);
+            let Some(waiter) = next else {
+                return;
+            };
+            let turn = Turn {
+                under_way: Some(self.clone()),
+                line,
+            };
+            // The lock is not held here: a turn takes it when it is dropped.
+            if let Err(mut turn) = waiter.turn.send(turn) {
+                // The attempt has ended with its runtime.
+                turn.under_way = None;
+                lock(&self.state).lines[line as usize].free += 1;
+            }
+        }
+    }
+
+    fn tell_of(&self, gave_way: Option<Ticket>) {
+        if let Some(Ticket { key, .. }) = gave_way
+            && let Some(logins) = self.gave_way.is_due()
+        {
+            let (_, address) = key;
+            tracing::warn!(
+                %address,
+                logins,
+                "too many logins wait: those of addresses with failures give way"
+            );
+        }
+    }
+}
+
+impl State {
+    fn rank(&self, ticket: &Ticket, slowing: &Slowing) -> Rank {
+        let (_, address) = ticket.key;
+        let standing = slowing.standing(address, ticket.role);
+        let line = ticket.line as usize;
+        let present = self.lines[line].round;
+        let last = self.by_address.get(&address);
+        let last = last.and_then(|of_address| of_address.rounds[line]);
+        Rank {
+            failures: standing.failed.max(ticket.failures),
+            round: last.map_or(present, |last| present.max(last + 1)),
+            at_role: standing.at_role,
+            number: ticket.number,
+        }
+    }
+
+    /// Whether an attempt of this rank may begin at an address.
+    fn has_place(&self, address: IpAddr, rank: Rank) -> bool {
+        let of_address = self.by_address.get(&address);
+        let is_worse = |worst: Rank| worst > rank;
+        of_address.is_none_or(|of_address| of_address.number < OF_ADDRESS_MAX)
+            && (self.results.len() < UNDER_WAY_MAX
+                || self.lines.iter().filter_map(Waiting::worst).any(is_worse))
+    }
+
+    /// Has the attempt of the worst rank give way if too many are under way. Returns it.
+    fn make_way(&mut self) -> Option<Ticket> {
+        let mut gave_way = None;
+        while self.results.len() >= UNDER_WAY_MAX {
+            let worst = self.lines.iter_mut().max_by_key(|line| line.worst())?;
+            let (_, waiter) = worst.by_rank.pop_last()?;
+            self.forget(&waiter.ticket);
+            gave_way = Some(waiter.ticket);
+        }
+        gave_way
+    }
+
+    /// Counts an attempt of an address that waits for a check. Returns its line.
+    fn enter(&mut self, ticket: &Ticket, rank: Rank) -> &mut Waiting {
+        let (_, address) = ticket.key;
+        let line = ticket.line as usize;
+        let of_address = self.by_address.entry(address).or_default();
+        of_address.number += 1;
+        of_address.rounds[line] = Some(rank.round);
+        &mut self.lines[line]
+    }
+
+    /// Takes the attempt that comes first, if a check may begin.
+    fn next(&mut self, line: Line, slowing: &Slowing) -> Option<Waiter> {
+        let waiting = &mut self.lines[line as usize];
+        if waiting.free == 0 {
+            return None;
+        }
+        loop {
+            let (rank, waiter) = waiting.by_rank.pop_first()?;
+            let (_, address) = waiter.ticket.key;
+            let standing = slowing.standing(address, waiter.ticket.role);
+            // Its address may have failed while it waited. Then others come before it.
+            let now = Rank {
+                failures: rank.failures.max(standing.failed),
+                at_role: rank.at_role.max(standing.at_role),
+                ..rank
+            };
+            let first = waiting.by_rank.first_key_value();
+            if now > rank && first.is_some_and(|(first, _)| *first < now) {
+                waiting.by_rank.insert(now, waiter);
+                continue;
+            }
+            waiting.free -= 1;
+            waiting.round = waiting.round.max(rank.round);
+            return Some(waiter);
+        }
+    }
+
+    /// Forgets an attempt, but not a later one with the same words.
+    fn forget(&mut self, ticket: &Ticket) {
+        let result = self.results.get(&ticket.key);
+        if result.is_some_and(|(number, _)| *number == ticket.number) {
+            self.results.remove(&ticket.key);
+        }
+    }
+}
+
+impl Waiting {
+    fn worst(&self) -> Option<Rank> {
+        self.by_rank.last_key_value().map(|(rank, _)| *rank)
+    }
+}
+
+impl Waiter {
+    fn new(ticket: Ticket) -> (Waiter, oneshot::Receiver<Turn>) {
+        let (turn, receiver) = oneshot::channel();
+        (Waiter { ticket, turn }, receiver)
+    }
+}
+
+/// An attempt that waits or is checked.
+pub(super) struct Wait {
+    /// Its place, once it waits for a check.
+    place: Option<Place>,
+    entry: Entry,
+    /// The time for which it waits because of failures, and its rank meanwhile.
+    slowed: Option<(Duration, Rank)>,
+    turn: oneshot::Receiver<Turn>,
+}
+
+impl Wait {
+    /// Waits until the check may begin. `None` if the attempt has given way.
+    pub async fn turn(&mut self) -> Option<Turn> {
+        if let Some((wait, rank)) = self.slowed.take() {
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                _ = &mut self.turn => return None,
+            }
+            let Entry { under_way, ticket } = &self.entry;
+            let (place, turn) = under_way.go_on(*ticket, rank)?;
+            self.place = Some(place);
+            self.turn = turn;
+        }
+        (&mut self.turn).await.ok()
+    }
+
+    /// Ends the attempt.
+    pub fn end(self) {
+        drop((self.turn, self.place, self.entry));
+    }
+}
+
+/// An attempt under way. It is forgotten also if it ends by a panic.
+struct Entry {
+    under_way: Arc<UnderWay>,
+    ticket: Ticket,
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        lock(&self.under_way.state).forget(&self.ticket);
+    }
+}
+
+/// The place of an attempt that waits for a check or is checked. It is given back in the same way.
+struct Place {
+    under_way: Arc<UnderWay>,
+    address: IpAddr,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut state = lock(&self.under_way.state);
+        if let Some(of_address) = state.by_address.get_mut(&self.address) {
+            of_address.number -= 1;
+            if of_address.number == 0 {
+                state.by_address.remove(&self.address);
+            }
+        }
+    }
+}
+
+/// The right to check a password. The next attempt gets it when this is dropped.
+pub(super) struct Turn {
+    /// `None` once it has been given back.
+    under_way: Option<Arc<UnderWay>>,
+    line: Line,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(under_way) = self.under_way.take() {
+            lock(&under_way.state).lines[self.line as usize].free += 1;
+            under_way.give_turns(self.line);
+        }
+    }
+}
+
+#[cfg(test)]
+impl UnderWay {
+    /// The outcomes of the attempts under way.
+    pub fn results(&self) -> Vec<Outcomes> {
+        let state = lock(&self.state);
+        state.results.values().map(|it| it.1.clone()).collect()
+    }
+
+    /// The numbers of attempts that wait for a check or are checked, of each address.
+    pub fn of_addresses(&self) -> Vec<usize> {
+        let state = lock(&self.state);
+        state.by_address.values().map(|it| it.number).collect()
+    }
+
+    /// The addresses of those in a line, as they come.
+    pub fn order(&self, line: Line) -> Vec<IpAddr> {
+        let state = lock(&self.state);
+        let waiting = state.lines[line as usize].by_rank.values();
+        waiting.map(|waiter| waiter.ticket.key.1).collect()
+    }
+
+    /// Takes a turn that is free.
+    pub fn take_turn(self: &Arc<UnderWay>, line: Line) -> Turn {
+        let mut state = lock(&self.state);
+        let free = &mut state.lines[line as usize].free;
+        *free = free.checked_sub(1).expect("a free turn");
+        Turn {
+            under_way: Some(self.clone()),
+            line,
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Changes of values that a structure did not make.
+
+use crate::items::Operation;
+
+/// A change that the index refused.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refused {
+    /// The id of the refused change. The index doesn't hold it now.
+    pub id: u32,
+    /// The operation that was refused.
+    pub operation: Operation,
+    /// The reason of the refusal.
+    pub error: ChangeError,
+}
+
+/// The reason why a structure refused a change.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ChangeError {
+    /// There is no room in memory or on the disk, so that the change may be made later.
+    #[error("{0}")]
+    NoRoom(String),
+    /// The value is none of this index, or the structure is at fault.
+    #[error("{0}")]
+    Unfit(String),
+}
+
+impl Refused {
+    /// Whether there was no room, so that the change may be made later.
+    pub fn for_want_of_room(&self) -> bool {
+        matches!(self.error, ChangeError::NoRoom(_))
+    }
+}

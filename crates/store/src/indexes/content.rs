@@ -1,0 +1,308 @@
+//! The content of an index: the structure of its values, and all around it that no structure has to
+//! know. Searches read it, and the changes of rows go to it.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, RwLockReadGuard, RwLockWriteGuard};
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use store_api::types::IndexRecall;
+use tokio::sync::Notify;
+
+use super::change::{ChangeError, Refused};
+use super::files::{FilesFault, FilesProgress, FilesState};
+use super::fresh::{Blocks, Fresh};
+use super::ranked_rows::RankedRows;
+use super::request::{Search, StructureError};
+use super::selection::SharedKeys;
+use super::structure::{PreparedValue, Structure};
+use super::structure_memory::StructureMemory;
+use super::surrounding_rows::SurroundingRows;
+use crate::identity::StructureOptions;
+use crate::items::{Items, Operation};
+use crate::keys::{KeySchema, KeyTable};
+use crate::metrics::IndexMetrics;
+use crate::observed::Observed;
+use crate::options::IndexesOptions;
+
+/// The structure of an index, the keys of its rows, and the changes that the structure does not
+/// have yet.
+pub struct IndexContent {
+    structure: Structure,
+    fresh: Fresh<PreparedValue>,
+    schema: KeySchema,
+    keys: SharedKeys,
+    /// The epoch of searches. Each search holds the value from its beginning; see [`Retired`].
+    epoch: ArcSwap<()>,
+    /// The number of rows at which `grown` is notified.
+    tell_at: AtomicUsize,
+    grown: Notify,
+    /// Notified after damaged files were met.
+    damage_met: Notify,
+}
+
+/// The values of an id's filter columns, in their order; `None` for null.
+pub type NewFilters = (u32, Vec<Option<Bytes>>);
+
+impl IndexContent {
+    /// Makes the content of an index without rows.
+    ///
+    /// # Errors
+    /// If an option is out of its range.
+    pub fn new(
+        options: &StructureOptions,
+        schema: KeySchema,
+        indexes: &IndexesOptions,
+    ) -> Result<IndexContent, StructureError> {
+        let structure = Structure::new(options, indexes)?;
+        let keys = Items::key_table(&schema);
+        Ok(IndexContent::reopened(structure, schema, keys))
+    }
+
+    /// Makes the content of an index from the parts of a snapshot.
+    pub fn reopened(structure: Structure, schema: KeySchema, keys: KeyTable) -> IndexContent {
+        IndexContent {
+            structure,
+            fresh: Fresh::default(),
+            keys: SharedKeys::new(keys),
+            schema,
+            epoch: ArcSwap::from_pointee(()),
+            tell_at: AtomicUsize::new(usize::MAX),
+            grown: Notify::new(),
+            damage_met: Notify::new(),
+        }
+    }
+
+    /// Writes the structure into a directory while it is searched and changed, for as long as
+    /// `keep_going` returns true.
+    ///
+    /// # Errors
+    /// If a file can't be written, values are damaged, or the work was stopped.
+    pub fn save(
+        &self,
+        directory: &Path,
+        keep_going: impl FnMut(FilesProgress) -> bool,
+    ) -> Result<(), FilesFault> {
+        let saved = self.structure.save(directory, keep_going);
+        self.look_for_damage();
+        saved
+    }
+
+    /// Verifies the files of an index from a snapshot, for as long as `keep_going` returns true.
+    pub fn verify(&self, keep_going: impl FnMut(&FilesState) -> bool) -> FilesState {
+        let state = self.structure.verify(keep_going);
+        self.look_for_damage();
+        state
+    }
+
+    /// Does about a millisecond of the work that changes have left to do in the structure. Returns
+    /// whether there is more.
+    pub fn tend(&self) -> bool {
+        let is_more = self.structure.tend();
+        self.look_for_damage();
+        is_more
+    }
+
+    /// The recall that samples of the data have shown; `None` before there are any.
+    pub fn recall(&self) -> Option<IndexRecall> {
+        self.structure.recall()
+    }
+
+    /// Shows in metrics how well the structure finds rows.
+    pub fn show_recall(&self, metrics: &IndexMetrics) {
+        self.structure.show_recall(metrics);
+    }
+
+    /// Waits until damaged files have been met by a search, a change, a save or the verification.
+    /// Returns the text of the error, which names the file. Only one task may wait.
+    pub async fn damaged(&self) -> String {
+        loop {
+            self.damage_met.notified().await;
+            if let FilesState::Damaged(error) = self.structure.files_state() {
+                return error;
+            }
+        }
+    }
+
+    /// Checks for damage. It is called after values were read, as damage shows only when they are
+    /// read.
+    fn look_for_damage(&self) {
+        if let FilesState::Damaged(_) = self.structure.files_state() {
+            self.damage_met.notify_one();
+        }
+    }
+
+    /// The number of rows that a search may find.
+    pub fn len(&self) -> usize {
+        self.keys().len()
+    }
+
+    /// Waits until there are at least so many rows. Only one task may wait.
+    pub async fn grown_to(&self, rows: usize) {
+        self.tell_at.store(rows, Ordering::Release);
+        while self.len() < rows {
+            self.grown.notified().await;
+        }
+    }
+
+    /// The bytes held by the structure.
+    pub fn memory(&self) -> StructureMemory {
+        self.structure.memory()
+    }
+
+    /// The number of changes that searches see and the structure does not have yet.
+    pub fn fresh_changes(&self) -> usize {
+        self.fresh.len()
+    }
+
+    /// The bytes held for fresh changes.
+    pub fn fresh_bytes(&self) -> usize {
+        self.fresh.memory_bytes()
+    }
+
+    /// The keys, for reading. Searches wait while they are written.
+    pub fn keys(&self) -> RwLockReadGuard<'_, KeyTable> {
+        self.keys.read()
+    }
+
+    /// The keys, for the one task that changes the rows.
+    pub fn keys_mut(&self) -> RwLockWriteGuard<'_, KeyTable> {
+        self.keys.write()
+    }
+
+    /// Finds the best rows. There are fewer than asked for only if the index has no more.
+    ///
+    /// # Errors
+    /// If the query is none of this index, the answer would be too large, or the index is at fault.
+    pub fn search<'a>(&'a self, search: &Search<'a>) -> Result<RankedRows<'a>, StructureError> {
+        let _epoch = self.epoch.load_full();
+        let rows = SurroundingRows {
+            keys: &self.keys,
+            fresh: &self.fresh,
+            schema: &self.schema,
+        };
+        let found = self.structure.search(&rows, search);
+        if matches!(found, Err(StructureError::Internal(_))) {
+            self.look_for_damage();
+        }
+        found
+    }
+
+    /// Brings a value into the form of the structure.
+    ///
+    /// # Errors
+    /// If the value is none of this index.
+    pub fn prepare(&self, value: &Observed) -> Result<PreparedValue, ChangeError> {
+        self.structure.prepare(value)
+    }
+
+    /// Publishes the changes that are fresh now, and with them the values of filter columns of
+    /// their rows: a search that holds the keys sees both or neither. One task alone may do so.
+    pub fn publish(&self, blocks: Blocks<PreparedValue>, filters: &[NewFilters]) {
+        let rows = if filters.is_empty() {
+            self.fresh.publish(blocks);
+            self.len()
+        } else {
+            let mut keys = self.keys_mut();
+            for (id, values) in filters {
+                keys.set_filters(*id, values);
+            }
+            self.fresh.publish(blocks);
+            keys.len()
+        };
+        if rows >= self.tell_at.load(Ordering::Acquire) {
+            self.grown.notify_one();
+        }
+    }
+
+    /// Makes a change in the structure. After a refusal the structure does not hold the id, unless
+    /// that was to be removed.
+    ///
+    /// # Errors
+    /// If there is no room, the value is none of this index, or the structure is at fault.
+    pub fn change(
+        &self,
+        id: u32,
+        operation: Operation,
+        value: Option<&PreparedValue>,
+    ) -> Result<(), Refused> {
+        let changed = self.structure.change(id, operation, value);
+        self.look_for_damage();
+        changed.map_err(|error| Refused {
+            id,
+            operation,
+            error,
+        })
+    }
+}
+
+#[cfg(test)]
+impl IndexContent {
+    /// The structure.
+    pub fn structure(&self) -> &Structure {
+        &self.structure
+    }
+}
+
+/// Ids that were removed, but may still be in use by a search.
+///
+/// A search gets ids from the structure and looks up their keys a moment later. If an id went to
+/// another row in between, the answer would give that row the score of the removed one. So a
+/// removed id waits for the end of every search that began before its removal; all of these hold
+/// the epoch that ended then.
+#[derive(Debug, Default)]
+pub struct Retired {
+    waiting: VecDeque<(Arc<()>, Vec<u32>)>,
+}
+
+impl Retired {
+    /// Adds ids that the index has just removed.
+    pub fn retire(&mut self, index: &IndexContent, ids: Vec<u32>) {
+        if !ids.is_empty() {
+            self.waiting
+                .push_back((index.epoch.swap(Arc::new(())), ids));
+        }
+    }
+
+    /// Takes out the ids that no search uses any more.
+    pub fn free(&mut self) -> Vec<u32> {
+        let mut free = Vec::new();
+        while let Some((epoch, _)) = self.waiting.front()
+            && Arc::strong_count(epoch) == 1
+        {
+            free.extend(
+                self.waiting
+                    .pop_front()
+                    .into_iter()
+                    .flat_map(|(_, ids)| ids),
+            );
+        }
+        free
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::indexes::tests::{identity, in_memory};
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_removed_id_waits_for_the_searches_of_its_time() {
+        let identity = identity("idx");
+        let index = IndexContent::new(&identity.options, identity.keys.clone(), &in_memory());
+        let index = index.unwrap();
+        let mut retired = Retired::default();
+        let search = index.epoch.load_full();
+        retired.retire(&index, vec![1, 2]);
+        let later_search = index.epoch.load_full();
+        retired.retire(&index, vec![3]);
+        assert_eq!(retired.free(), [0u32; 0]);
+        drop(later_search);
+        // The ids that were removed later wait for earlier searches too.
+        assert_eq!(retired.free(), [0u32; 0]);
+        drop(search);
+        assert_eq!(retired.free(), [1, 2, 3]);
+    }
+}

@@ -1,0 +1,311 @@
+//! The structures: the one list of their classes.
+//!
+//! A structure is matched once for each operation, and then all candidates of a search are looked
+//! at by code of that class alone.
+
+use std::path::Path;
+
+use columns::IdSet;
+use store_api::types::IndexRecall;
+
+use super::change::ChangeError;
+use super::files::{FilesFault, FilesProgress, FilesState};
+use super::fresh::FreshValue;
+use super::ranked_rows::RankedRows;
+use super::request::{Query, Search, StructureError};
+use super::structure_memory::StructureMemory;
+use super::surrounding_rows::SurroundingRows;
+#[cfg(test)]
+use super::tests::tokens::{self, PreparedTokens, TokenIndex};
+use super::vector::{self, AsVector, PreparedVector, VectorIndex};
+use crate::identity::{StructureClass, StructureOptions};
+use crate::items::Operation;
+use crate::metrics::IndexMetrics;
+use crate::observed::Observed;
+use crate::options::IndexesOptions;
+
+/// The structure of an index: its values by id, in a form that is quick to search.
+pub enum Structure {
+    /// A graph of vectors.
+    Vector(Box<VectorIndex>),
+    /// The exact tokens of texts.
+    #[cfg(test)]
+    Tokens(TokenIndex),
+}
+
+/// A value in the form of the structure that takes it in.
+pub enum PreparedValue {
+    /// A vector.
+    Vector(PreparedVector),
+    /// The tokens of a text.
+    #[cfg(test)]
+    Tokens(PreparedTokens),
+}
+
+impl FreshValue for PreparedValue {
+    fn memory_bytes(&self) -> usize {
+        match self {
+            PreparedValue::Vector(vector) => vector.memory_bytes(),
+            #[cfg(test)]
+            PreparedValue::Tokens(tokens) => tokens.memory_bytes(),
+        }
+    }
+}
+
+impl AsVector for PreparedValue {
+    fn as_vector(&self) -> Option<&PreparedVector> {
+        match self {
+            PreparedValue::Vector(vector) => Some(vector),
+            #[cfg(test)]
+            PreparedValue::Tokens(_) => None,
+        }
+    }
+}
+
+/// Checks that an index of these options can answer a query.
+///
+/// # Errors
+/// If it can't, for any content of the index.
+pub fn check_query(query: Query<'_>, options: &StructureOptions) -> Result<(), StructureError> {
+    match (query, options) {
+        (Query::Vector(vector), StructureOptions::Vector(options)) => {
+            vector::check_query(vector, options)
+        }
+        #[cfg(test)]
+        (Query::Tokens(_), StructureOptions::Tokens) => Ok(()),
+        #[cfg(test)]
+        (Query::Vector(_) | Query::Tokens(_), _) => Err(of_another_class()),
+    }
+}
+
+/// The error for a query of another class than the index.
+#[cfg(test)]
+fn of_another_class() -> StructureError {
+    StructureError::Query("the index is of another class".to_owned())
+}
+
+/// Reads the files of a structure of this class in a directory, and compares them with their
+/// checksums. Returns the number of files read. `pass` gets the number of bytes read and says
+/// whether to go on.
+///
+/// # Errors
+/// Names the first file that is not as it was written, or can't be read.
+pub fn check_files(
+    class: StructureClass,
+    directory: &Path,
+    pass: &mut dyn FnMut(u64) -> bool,
+) -> Result<u64, FilesFault> {
+    match class {
+        StructureClass::Vector => vector::check_files(directory, pass),
+        #[cfg(test)]
+        StructureClass::Tokens => tokens::check_files(directory, pass),
+    }
+}
+
+/// About the memory that a file of a structure takes once the index is open, bytes.
+pub fn file_memory(
+    class: StructureClass,
+    name: Option<&str>,
+    bytes: u64,
+    indexes: &IndexesOptions,
+) -> u64 {
+    match class {
+        StructureClass::Vector => vector::file_memory(name, bytes, indexes),
+        #[cfg(test)]
+        StructureClass::Tokens => bytes,
+    }
+}
+
+impl Structure {
+    /// Makes a structure without values.
+    ///
+    /// # Errors
+    /// If an option is out of its range.
+    pub fn new(
+        options: &StructureOptions,
+        indexes: &IndexesOptions,
+    ) -> Result<Structure, StructureError> {
+        match options {
+            StructureOptions::Vector(options) => {
+                let index = VectorIndex::new(options, indexes)?;
+                Ok(Structure::Vector(Box::new(index)))
+            }
+            #[cfg(test)]
+            StructureOptions::Tokens => Ok(Structure::Tokens(TokenIndex::default())),
+        }
+    }
+
+    /// Opens the structure whose files a directory has.
+    ///
+    /// # Errors
+    /// If the files are not those of such a structure, or there is no memory for it.
+    pub fn open(
+        options: &StructureOptions,
+        directory: &Path,
+        indexes: &IndexesOptions,
+    ) -> Result<Structure, FilesFault> {
+        match options {
+            StructureOptions::Vector(options) => {
+                let index = VectorIndex::open(options, directory, indexes)?;
+                Ok(Structure::Vector(Box::new(index)))
+            }
+            #[cfg(test)]
+            StructureOptions::Tokens => TokenIndex::open(directory).map(Structure::Tokens),
+        }
+    }
+
+    /// Writes the values into a directory while they are searched and changed, for as long as
+    /// `keep_going` returns true.
+    ///
+    /// # Errors
+    /// If a file can't be written, the values are damaged, or the work was stopped.
+    pub fn save(
+        &self,
+        directory: &Path,
+        keep_going: impl FnMut(FilesProgress) -> bool,
+    ) -> Result<(), FilesFault> {
+        match self {
+            Structure::Vector(index) => index.save(directory, keep_going),
+            #[cfg(test)]
+            Structure::Tokens(index) => index.save(directory, keep_going),
+        }
+    }
+
+    /// Verifies the files of an opened structure, for as long as `keep_going` returns true.
+    pub fn verify(&self, keep_going: impl FnMut(&FilesState) -> bool) -> FilesState {
+        match self {
+            Structure::Vector(index) => index.verify(keep_going),
+            #[cfg(test)]
+            Structure::Tokens(index) => index.verify(keep_going),
+        }
+    }
+
+    /// The state of the files of an opened structure.
+    pub fn files_state(&self) -> FilesState {
+        match self {
+            Structure::Vector(index) => index.files_state(),
+            #[cfg(test)]
+            Structure::Tokens(index) => index.files_state(),
+        }
+    }
+
+    /// Does about a millisecond of the work that changes have left to do. Returns whether there is
+    /// more.
+    pub fn tend(&self) -> bool {
+        match self {
+            Structure::Vector(index) => index.tend(),
+            #[cfg(test)]
+            Structure::Tokens(_) => false,
+        }
+    }
+
+    /// The ids whose values the structure has.
+    pub fn ids(&self) -> IdSet {
+        match self {
+            Structure::Vector(index) => index.ids(),
+            #[cfg(test)]
+            Structure::Tokens(index) => index.ids(),
+        }
+    }
+
+    /// The bytes held, by component.
+    pub fn memory(&self) -> StructureMemory {
+        match self {
+            Structure::Vector(index) => index.memory(),
+            #[cfg(test)]
+            Structure::Tokens(index) => index.memory(),
+        }
+    }
+
+    /// The recall that samples of the data have shown; `None` before there are any, and of a
+    /// structure that finds all.
+    pub fn recall(&self) -> Option<IndexRecall> {
+        match self {
+            Structure::Vector(index) => index.recall(),
+            #[cfg(test)]
+            Structure::Tokens(_) => None,
+        }
+    }
+
+    /// Shows in metrics how well the structure finds rows.
+    pub fn show_recall(&self, metrics: &IndexMetrics) {
+        match self {
+            Structure::Vector(index) => index.show_recall(metrics),
+            #[cfg(test)]
+            Structure::Tokens(_) => {}
+        }
+    }
+
+    /// Brings a value into the form of the structure.
+    ///
+    /// # Errors
+    /// If the value is none of this index.
+    pub fn prepare(&self, value: &Observed) -> Result<PreparedValue, ChangeError> {
+        match (self, value) {
+            (Structure::Vector(index), Observed::Vector(vector)) => {
+                index.prepare(vector).map(PreparedValue::Vector)
+            }
+            #[cfg(test)]
+            (Structure::Tokens(_), Observed::Text(text)) => {
+                Ok(PreparedValue::Tokens(PreparedTokens::of(text)))
+            }
+            #[cfg(test)]
+            (Structure::Vector(_) | Structure::Tokens(_), _) => {
+                Err(ChangeError::Unfit(of_another_class().to_string()))
+            }
+        }
+    }
+
+    /// Makes a change. After a refusal the structure does not hold the id, unless that was to be
+    /// removed.
+    ///
+    /// # Errors
+    /// If there is no room, the value is none of this index, or the structure is at fault.
+    pub fn change(
+        &self,
+        id: u32,
+        operation: Operation,
+        value: Option<&PreparedValue>,
+    ) -> Result<(), ChangeError> {
+        match self {
+            Structure::Vector(index) => {
+                index.change(id, operation, value.and_then(PreparedValue::as_vector))
+            }
+            #[cfg(test)]
+            Structure::Tokens(index) => {
+                index.change(id, value.and_then(PreparedValue::as_tokens));
+                Ok(())
+            }
+        }
+    }
+
+    /// Finds the best rows. There are fewer than asked for only if the index has no more.
+    ///
+    /// # Errors
+    /// If the query is none of this index, the answer would be too large, or the structure is at
+    /// fault.
+    pub fn search<'a>(
+        &self,
+        rows: &SurroundingRows<'a, PreparedValue>,
+        search: &Search<'a>,
+    ) -> Result<RankedRows<'a>, StructureError> {
+        match (self, search.query) {
+            (Structure::Vector(index), Query::Vector(query)) => index.search(rows, query, search),
+            #[cfg(test)]
+            (Structure::Tokens(index), Query::Tokens(query)) => index.search(rows, query, search),
+            #[cfg(test)]
+            (Structure::Vector(_) | Structure::Tokens(_), _) => Err(of_another_class()),
+        }
+    }
+}
+
+#[cfg(test)]
+impl PreparedValue {
+    /// The tokens, where the structure is one of tokens.
+    pub fn as_tokens(&self) -> Option<&PreparedTokens> {
+        match self {
+            PreparedValue::Vector(_) => None,
+            PreparedValue::Tokens(tokens) => Some(tokens),
+        }
+    }
+}

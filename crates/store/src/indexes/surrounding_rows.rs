@@ -1,0 +1,70 @@
+//! The rows around a structure, as its searches see them.
+
+use std::borrow::Cow;
+
+use index::score::Scored;
+
+use super::fresh::Fresh;
+use super::ranked_rows::RankedRows;
+use super::request::{Search, StructureError};
+use super::returned::{ReturnedValues, Source};
+use super::selection::SharedKeys;
+use crate::identity::Place;
+use crate::keys::{KeySchema, KeyTable, Values};
+
+/// The rows around a structure. Their keys and the values of filter columns are not the
+/// structure's, which knows rows by their ids alone.
+pub struct SurroundingRows<'a, V> {
+    /// The keys of the rows, by id.
+    pub keys: &'a SharedKeys,
+    /// The changes that the structure does not have yet.
+    pub fresh: &'a Fresh<V>,
+    /// The key columns that the index was made with.
+    pub schema: &'a KeySchema,
+}
+
+impl<'a, V> SurroundingRows<'a, V> {
+    /// Whether the values of filter columns of one of these rows may be newer than its value was,
+    /// when the next block of fresh changes had the number `end`. The keys are locked meanwhile.
+    pub fn are_newer(&self, ids: impl Iterator<Item = u32>, end: u64, search: &Search<'_>) -> bool {
+        search.uses_filters() && self.fresh.may_have_changed(ids, end)
+    }
+
+    /// Makes an answer of rows, best first. Those without a key are left out. `indexed` gives the
+    /// value of the indexed column of an id, as CQL serialises it.
+    ///
+    /// # Errors
+    /// If a row has no score, or the values are more than an answer may have.
+    pub fn answer(
+        &self,
+        best: impl ExactSizeIterator<Item = Result<(u32, Scored), StructureError>>,
+        keys: &KeyTable,
+        search: &Search<'a>,
+        indexed: impl Fn(u32) -> Option<Cow<'static, [u8]>>,
+    ) -> Result<RankedRows<'a>, StructureError> {
+        let returned = search.returned;
+        let schema = search.keys.unwrap_or(self.schema);
+        let mut rows = RankedRows::with_capacity(schema, best.len()).returning(returned);
+        let uses_filters = search.uses_filters();
+        for scored in best {
+            let (id, scored) = scored?;
+            let Some(key) = keys.shown(id) else {
+                continue;
+            };
+            rows.push(key, scored);
+            if uses_filters && keys.is_in_doubt(id, search.now_s) {
+                rows.put_in_doubt();
+            }
+            for values in rows.returned() {
+                let value = match values.column().source {
+                    Source::Kept(Place::Key(at)) => Values::of(key).nth(at).map(Cow::Borrowed),
+                    Source::Kept(Place::Filter(at)) => keys.filters().value(at, id),
+                    Source::Indexed => indexed(id),
+                };
+                values.push(value);
+            }
+            ReturnedValues::check(rows.returned())?;
+        }
+        Ok(rows)
+    }
+}
