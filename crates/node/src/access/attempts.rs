@@ -407,8 +407,9 @@ mod tests {
         assert_eq!(gave_way, Err(too_many_logins()));
         drop(turns);
         assert_eq!(login.fits().await, Ok(true));
+        // Further checks may begin until this task runs again.
         let checked = attempts.checked();
-        assert!(checked <= 220, "{checked} were checked");
+        assert!(checked <= UNDER_WAY_MAX as u64 / 10, "{checked} were checked");
     }
 
     #[tokio::test(start_paused = true)]
@@ -443,6 +444,6 @@ mod tests {
         assert_eq!(one.fits().await, Ok(true));
         assert_eq!(other.fits().await, Ok(true));
         let checked = attempts.checked();
-        assert!(checked <= 20, "{checked} were checked");
+        assert!(checked <= UNDER_WAY_MAX as u64 / 10, "{checked} were checked");
     }
 }

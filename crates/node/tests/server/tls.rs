@@ -253,10 +253,12 @@ async fn the_memory_of_tls_is_charged() {
     for _ in 0..4 {
         others.push(TlsClient::connect(&server, client_of(&authority, None)).await);
     }
-    assert!(
-        others.iter().any(Result::is_err),
-        "there is no room for all"
-    );
+    // Each needs room, so those that have not begun give way.
+    let mut begun = 0;
+    for client in others.iter_mut().flatten() {
+        begun += usize::from(client.ask(&startup(None)).await.is_some());
+    }
+    assert!((1..4).contains(&begun), "{begun} of 4 had room");
     assert!(memory.used() <= memory.bytes_max());
     drop((first, others));
     let began = std::time::Instant::now();
