@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use node::audit::{AuditLog, AuditOptions, Category};
+use node::security::audit::{AuditLog, AuditOptions, Category};
 
 use crate::exit::Failure;
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use credentials::files;
-use node::access::first_superuser;
+use node::security::access::first_superuser;
 use storage::{Storage, StorageError, StorageOptions};
 use store::Secret;
 

@@ -11,7 +11,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::civil::Date;
 use node::Local;
-use node::query::{BoundValue, Outcome};
+use node::statement::{BoundValue, Outcome};
 
 use crate::films::{self, DIMENSIONS, Film};
 

@@ -276,7 +276,8 @@ impl Servers {
         let walks = walks(settings, &storage, &tasks);
         let mut options = of_store(settings, http, turns, tasks);
         if settings.login || audit.is_some() {
-            let logins = HttpLogins::new(node.database().clone(), audit);
+            let access = Arc::clone(&node.database().access);
+            let logins = HttpLogins::new(storage.clone(), access, audit);
             options.doorkeeper = Some(Arc::new(logins));
         }
         let store =

@@ -9,8 +9,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use net::tls::TlsOptions;
 use node::Timeouts;
-use node::audit::AuditOptions;
 use node::guardrails::Guardrails;
+use node::security::audit::AuditOptions;
 use serde::Deserialize;
 use storage::Durability;
 use store::{

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use node::audit::AuditOptions;
+use node::security::audit::AuditOptions;
 use node::system::Setting;
 use storage::Durability;
 use store::Placement;

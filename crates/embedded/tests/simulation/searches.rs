@@ -6,7 +6,9 @@ use std::fmt;
 use bytes::{Buf, Bytes};
 use cql::error::CqlError;
 use cql::wire::Consistency;
-use node::query::{self, Database, Outcome, Parameters};
+use node::database::Database;
+use node::planner;
+use node::statement::{Outcome, Parameters};
 
 use crate::model::{Key, Shown};
 use crate::random::Random;
@@ -200,7 +202,7 @@ impl Search {
     /// Asks the node.
     pub async fn ask(&self, database: &Database) -> Result<Vec<Found>, CqlError> {
         let parsed = cql::parser::parse_statement(&self.to_string())?;
-        let plan = query::prepare(database, None, &parsed)?;
+        let plan = planner::prepare(database, None, &parsed)?;
         let parameters = Parameters {
             consistency: match self.reads_no_rows {
                 true => Consistency::One,

@@ -13,7 +13,7 @@ use embedded::Embedded;
 use index::Metric;
 use index::score::score;
 use machine::Simulation;
-use node::query::Database;
+use node::database::Database;
 use node::system::SystemTables;
 use schema::TableId;
 use storage::{Health, REPAIR_COUNTERS, SimulatedDisk, Storage, StorageError, StorageOptions};

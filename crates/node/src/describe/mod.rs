@@ -18,8 +18,8 @@ use cql::quote::Identifier;
 use elements::Schema;
 use value::CqlType;
 
-use crate::answer::{Answer, ColumnSpec, Outcome, Rows};
 use crate::database::Database;
+use crate::statement::{Answer, ColumnSpec, Outcome, Rows};
 
 /// A prepared DESCRIBE statement.
 #[derive(Debug)]

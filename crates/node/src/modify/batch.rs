@@ -14,11 +14,9 @@ use super::counters;
 use super::handed_over::Limit;
 use super::plan::{BatchPlan, ModifyPlan, Work, WritePlan};
 use super::using::{UsingPlan, write_timestamp};
-use crate::answer::Answer;
-use crate::consistency;
 use crate::database::Database;
 use crate::guardrails::check_batch;
-use crate::parameters::{BoundValue, Parameters};
+use crate::statement::{Answer, BoundValue, Parameters, consistency};
 
 /// Prepares `BEGIN BATCH ... APPLY BATCH`.
 pub(super) fn prepare(

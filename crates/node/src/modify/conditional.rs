@@ -22,13 +22,12 @@ use super::condition::{PreparedCondition, RowTests};
 use super::handed_over::{Limit, hand_over};
 use super::plan::{WriteKind, WritePlan};
 use super::target::Extent;
-use crate::answer::{Answer, ColumnSpec, Outcome, Rows};
 use crate::database::Database;
-use crate::failure::storage_error;
 use crate::guardrails::check_values;
-use crate::parameters::{BoundValue, Parameters};
-use crate::select::page::no_room;
 use crate::select::place::{Content, Place, Shape, put_bytes};
+use crate::statement::{
+    Answer, BoundValue, ColumnSpec, Outcome, Parameters, Rows, no_room, storage_error,
+};
 
 /// The name of the column that tells whether a conditional write was applied.
 const APPLIED: &str = "[applied]";

@@ -14,10 +14,9 @@ use super::operation::Operation;
 use super::plan::{WriteKind, WritePlan};
 use super::target::{Extent, MAX_KEYS, too_many_keys};
 use super::using::write_timestamp;
-use crate::answer::Answer;
 use crate::database::Database;
 use crate::guardrails::check_values;
-use crate::parameters::{BoundValue, Parameters};
+use crate::statement::{Answer, BoundValue, Parameters};
 
 impl WritePlan {
     /// The changes that the statement makes. `timestamp`, in microseconds since the epoch, applies

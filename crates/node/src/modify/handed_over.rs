@@ -11,9 +11,7 @@ use storage::StorageError;
 use storage::mutation::{Write, WriteOutcome};
 
 use crate::database::Database;
-use crate::deadline::late_write;
-use crate::failure::storage_error;
-use crate::parameters::Parameters;
+use crate::statement::{Parameters, deadline, storage_error};
 
 /// The limit of a write.
 pub(super) struct Limit {
@@ -49,7 +47,9 @@ pub(super) async fn hand_over(
         let catalog = database.storage.catalog();
         let table = table.and_then(|table| catalog.table_by_id(table));
         match (&error, table) {
-            (StorageError::Late, Some(table)) => late_write(table, parameters, limit.write_type),
+            (StorageError::Late, Some(table)) => {
+                deadline::late_write(table, parameters, limit.write_type)
+            }
             _ => storage_error(error),
         }
     })
@@ -62,15 +62,13 @@ mod tests {
     use turns::{Class, Turns, TurnsOptions};
 
     use super::*;
-    use crate::answer::{Answer, Outcome};
-    use crate::parameters::Presence;
-    use crate::query;
+    use crate::planner;
+    use crate::statement::{Answer, Outcome, Presence, Timeouts};
     use crate::system::SystemTables;
-    use crate::timeouts::Timeouts;
 
     async fn run(database: &Database, cql: &str, presence: &Presence) -> Result<Answer, CqlError> {
         let parsed = cql::parser::parse_statement(cql)?;
-        let plan = query::prepare(database, None, &parsed)?;
+        let plan = planner::prepare(database, None, &parsed)?;
         let parameters = Parameters {
             presence: presence.clone(),
             ..Parameters::default()

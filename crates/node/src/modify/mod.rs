@@ -33,11 +33,8 @@ use query::resolve::Columns;
 use schema::Table;
 pub use using::MAX_TTL_S;
 
-use crate::answer::{Answer, Outcome};
-use crate::database::Database;
-use crate::failure::storage_error;
-use crate::parameters::Parameters;
-use crate::{consistency, deadline, resolve};
+use crate::database::{Database, resolve};
+use crate::statement::{Answer, Outcome, Parameters, consistency, deadline, storage_error};
 
 /// Resolves a statement that writes. `keyspace` is the one in use, and `markers` are those of the
 /// statement.

@@ -11,7 +11,7 @@ use super::json::JsonInsert;
 use super::operation::Operation;
 use super::target::WriteTarget;
 use super::using::UsingPlan;
-use crate::answer::ColumnSpec;
+use crate::statement::ColumnSpec;
 
 /// A write resolved against the catalog.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use schema::{Column, Table};
 use storage::read::ClusteringSlice;
 use value::token::routing_key;
 
-use crate::parameters::BoundValue;
-use crate::slices::{Edge, slices_between};
+use crate::select::slices::{Edge, slices_between};
+use crate::statement::BoundValue;
 
 /// The most keys that one statement may write to. `IN` lists of several columns multiply, so their
 /// product grows out of all proportion.

@@ -10,7 +10,7 @@ use schema::Table;
 use value::CqlType;
 
 use super::condition::PreparedCondition;
-use crate::parameters::BoundValue;
+use crate::statement::BoundValue;
 
 /// The longest time to live, in seconds: 20 years. With a longer one, 32 bits could not hold the
 /// time of expiry in seconds.

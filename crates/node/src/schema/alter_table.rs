@@ -13,7 +13,7 @@ use super::column_type::check_column_type;
 use super::create_table::{check_column_count, useless_static};
 use super::table_options::TableOptions;
 use super::{Applied, added_again, cdc, counters, names, row_ttl, user_type};
-use crate::answer::SchemaChangeKind;
+use crate::statement::SchemaChangeKind;
 
 /// A prepared ALTER TABLE.
 #[derive(Clone, Debug)]

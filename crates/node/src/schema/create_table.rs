@@ -12,7 +12,7 @@ use value::token::Partitioner;
 use super::column_type::{check_column_type, check_key_type};
 use super::table_options::{DEFAULT_GC_GRACE_S, TableOptions};
 use super::{Applied, counters, names, row_ttl, user_type};
-use crate::answer::SchemaChangeKind;
+use crate::statement::SchemaChangeKind;
 
 /// The most columns of a table. Many places search the columns one by one, and a CDC log has twice
 /// as many as its table.

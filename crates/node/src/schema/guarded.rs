@@ -4,8 +4,8 @@ use ::schema::{Catalog, Keyspace, Table};
 use cql::error::CqlError;
 use value::CqlType;
 
-use crate::answer::{ChangedObject, SchemaChange, SchemaChangeKind};
 use crate::guardrails::{Guardrail, Guardrails, Place, Violation};
+use crate::statement::{ChangedObject, SchemaChange, SchemaChangeKind};
 
 /// Looks at a change, which made `after` of `before`.
 ///

@@ -17,7 +17,7 @@ use value::CqlType;
 
 use super::table_options::TableOptions;
 use super::{Applied, cdc, counters};
-use crate::answer::SchemaChangeKind;
+use crate::statement::SchemaChangeKind;
 
 /// The name by which `USING` may ask for an index without a class, in upper or lower case.
 const NO_CLASS: &str = "legacy_local_table";

@@ -8,7 +8,7 @@ use cql::error::{CqlError, ErrorKind};
 use schema::{Catalog, Keyspace, Resource};
 
 use super::{Applied, names, properties, replication};
-use crate::answer::SchemaChangeKind;
+use crate::statement::SchemaChangeKind;
 
 /// A prepared CREATE KEYSPACE.
 #[derive(Clone, Debug)]

@@ -40,12 +40,13 @@ use storage::clock::ServerClock;
 use user_type::{AlterTypePlan, CreateTypePlan, DropTypePlan};
 use value::timeuuid;
 
-use crate::access::Actor;
-use crate::answer::{Answer, ChangedObject, Outcome, SchemaChange, SchemaChangeKind};
 use crate::database::Database;
-use crate::failure::storage_error;
 use crate::guardrails::Guardrails;
-use crate::{resolve, roles};
+use crate::security::roles;
+use crate::statement::{
+    Actor, Answer, ChangedObject, Outcome, SchemaChange, SchemaChangeKind, keyspace_name,
+    storage_error,
+};
 
 /// The longest time that CREATE INDEX waits for a secondary index to be built, as for one on
 /// vectors.
@@ -140,7 +141,7 @@ pub fn prepare(
     statement: &Statement,
 ) -> Result<SchemaPlan, CqlError> {
     let user_keyspace = |own: Option<&str>| -> Result<String, CqlError> {
-        let name = resolve::keyspace_name(own, keyspace)?;
+        let name = keyspace_name(own, keyspace)?;
         refuse_system(database, name)?;
         Ok(name.to_owned())
     };

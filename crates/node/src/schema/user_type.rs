@@ -10,7 +10,7 @@ use schema::{Catalog, Keyspace};
 use value::{CqlType, UserType};
 
 use super::Applied;
-use crate::answer::SchemaChangeKind;
+use crate::statement::SchemaChangeKind;
 
 /// The longest name of a type or a field in bytes, as frames carry it.
 const MAX_NAME_BYTES: usize = u16::MAX as usize;

@@ -11,7 +11,7 @@ use storage::read::{ClusteringBound, ClusteringSlice};
 use value::compare;
 
 use super::access::ClusteringAccess;
-use crate::slices;
+use super::slices;
 
 /// The rows to read of each partition.
 #[derive(Clone, Debug, PartialEq)]

@@ -38,10 +38,8 @@ use super::positions::Span;
 use super::question::Question;
 use super::source::{MERGED_PARTITIONS_MAX, Merge, Reader, Sequence, Source};
 use super::{log, lookup, memory};
-use crate::answer::{Answer, Outcome, Rows};
 use crate::database::Database;
-use crate::failure::storage_error;
-use crate::parameters::Parameters;
+use crate::statement::{Answer, Outcome, Parameters, Rows, storage_error};
 use crate::system::Wanted;
 
 /// The amounts of work that a query does at a time.
@@ -606,10 +604,10 @@ mod tests {
     use storage::{Storage, StorageOptions};
 
     use super::*;
-    use crate::query::{self, Presence, StatementPlan};
+    use crate::planner::{self, StatementPlan};
     use crate::select::order::Order;
+    use crate::statement::{Presence, Timeouts};
     use crate::system::SystemTables;
-    use crate::timeouts::Timeouts;
 
     const QUERIES: [&str; 8] = [
         "SELECT p, c FROM ks.t",
@@ -650,7 +648,7 @@ mod tests {
 
     async fn run(database: &Database, cql: &str) {
         let parsed = cql::parser::parse_statement(cql).unwrap();
-        let plan = query::prepare(database, None, &parsed).unwrap();
+        let plan = planner::prepare(database, None, &parsed).unwrap();
         plan.execute(database, Parameters::default()).await.unwrap();
     }
 
@@ -662,7 +660,7 @@ mod tests {
         page_size: Option<usize>,
     ) -> (BytesMut, usize) {
         let parsed = cql::parser::parse_statement(cql).unwrap();
-        let StatementPlan::Select(plan) = query::prepare(database, None, &parsed).unwrap() else {
+        let StatementPlan::Select(plan) = planner::prepare(database, None, &parsed).unwrap() else {
             panic!("no SELECT");
         };
         let Order::Clustering(order) = &plan.resolved.order else {
@@ -700,7 +698,7 @@ mod tests {
         presence: &Presence,
     ) -> Result<Answer, CqlError> {
         let parsed = cql::parser::parse_statement(cql).unwrap();
-        let StatementPlan::Select(plan) = query::prepare(database, None, &parsed).unwrap() else {
+        let StatementPlan::Select(plan) = planner::prepare(database, None, &parsed).unwrap() else {
             panic!("no SELECT");
         };
         let Order::Clustering(order) = &plan.resolved.order else {

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use cql::error::{CqlError, ErrorKind, Failures};
 
-use crate::parameters::Parameters;
+use crate::statement::Parameters;
 
 /// The reason of a failed read in version 5 of the protocol: too many tombstones.
 pub(super) const TOO_MANY_TOMBSTONES: u16 = 1;

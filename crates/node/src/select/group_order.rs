@@ -12,7 +12,8 @@ use cql::error::CqlError;
 use storage::read::Row;
 
 use super::order::RowOrder;
-use super::page::{Page, no_room};
+use super::page::Page;
+use crate::statement::no_room;
 
 /// The number of groups that are kept however small LIMIT is, as to cut them takes time.
 const KEPT_MIN: usize = 1_000;

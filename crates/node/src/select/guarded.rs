@@ -8,7 +8,7 @@ use super::failed::{READ_SIZE, TOO_MANY_TOMBSTONES, read_failure};
 use super::partitions::WantedPartitions;
 use super::plan::Resolved;
 use crate::guardrails::{Guardrail, Guardrails, Outcome, Place, Violation, warn};
-use crate::parameters::Parameters;
+use crate::statement::Parameters;
 
 /// The most characters of a query's text in a message.
 const TEXT_CHARS_MAX: usize = 512;

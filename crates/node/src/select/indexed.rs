@@ -16,7 +16,7 @@ use super::lookup::Lookup;
 use super::partitions::Tokens;
 use super::positions::{Common, Gathered, Span, Step};
 use super::question::Question;
-use crate::failure::storage_error;
+use crate::statement::storage_error;
 
 /// The number of entries up to which lookups are counted to compare them. Fewer rows are read
 /// sooner than further indexes.

@@ -13,7 +13,7 @@ use storage::read::{ClusteringBound, ClusteringSlice};
 use uuid::Uuid;
 use value::timeuuid;
 
-use crate::failure::storage_error;
+use crate::statement::storage_error;
 
 /// Settles the log up to the last `cdc$time` in the slices. If the slices have no end, or reach
 /// beyond the present, the log is settled up to the present. Returns the slices up to there; `None`

@@ -16,8 +16,7 @@ use value::{CqlType, compare};
 use super::access::IndexUse;
 use super::failed::{INDEX_NOT_AVAILABLE, read_failure};
 use super::filter::Filter;
-use crate::failure::storage_error;
-use crate::parameters::Parameters;
+use crate::statement::{Parameters, storage_error};
 
 /// The values that an index is asked for.
 #[derive(Clone, Debug)]

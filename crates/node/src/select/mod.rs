@@ -41,7 +41,7 @@ mod names;
 mod nearest;
 mod neighbours;
 mod order;
-pub(crate) mod page;
+mod page;
 mod paging;
 mod partitions;
 mod parts;
@@ -53,6 +53,7 @@ mod prepare;
 mod projection;
 mod question;
 mod selected_table;
+pub(crate) mod slices;
 mod source;
 mod terms;
 
@@ -65,10 +66,8 @@ use plan::Resolved;
 use query::bind::StatementClock;
 use schema::{Table, TableId};
 
-use crate::answer::{Answer, ColumnSpec};
 use crate::database::Database;
-use crate::parameters::Parameters;
-use crate::{consistency, deadline};
+use crate::statement::{Answer, ColumnSpec, Parameters, consistency, deadline};
 
 /// A SELECT resolved against the catalog. `Display` prints one line for each decision.
 #[derive(Debug)]

@@ -51,10 +51,8 @@ use super::nearest::NearestOrder;
 use super::page::Page;
 use super::paging::PagingState;
 use super::plan::Resolved;
-use crate::answer::{Answer, Outcome, Rows};
 use crate::database::Database;
-use crate::failure::storage_error;
-use crate::parameters::Parameters;
+use crate::statement::{Answer, Outcome, Parameters, Rows, storage_error};
 
 /// The time for which rows are read on the async thread. To hand over a few reads to another thread
 /// would cost more.

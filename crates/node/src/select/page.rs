@@ -6,9 +6,10 @@ use std::ops::Range;
 
 use bytes::BytesMut;
 use client_memory::{Account, Charge};
-use cql::error::{CqlError, ErrorKind};
+use cql::error::CqlError;
 
 use super::expression::{Outputs, Scope};
+use crate::statement::no_room;
 
 /// The size in bytes at which a page ends, even with fewer rows than asked for. It bounds the
 /// memory that unexpectedly large rows take on both sides.
@@ -25,7 +26,7 @@ const AHEAD_BYTES_MIN: usize = 4 << 10;
 #[derive(Debug)]
 /// A page under way: its rows in the form of the native protocol.
 pub(super) struct Page {
-    /// The rows, as in [`crate::answer::Rows::body`].
+    /// The rows, as in [`crate::statement::Rows::body`].
     pub body: BytesMut,
     /// The number of rows.
     pub count: u32,
@@ -128,13 +129,4 @@ impl Page {
         let _ = self.charge.resize(self.body.len());
         (self.body, self.charge)
     }
-}
-
-pub(crate) fn no_room(bytes: usize) -> CqlError {
-    let message = format!(
-        "Overloaded: after {} KiB there is no memory for more of this answer, as others are not read yet; read them first, \
-         use paging or a LIMIT, or start the server with a larger --memory-limit",
-        bytes >> 10
-    );
-    CqlError::new(ErrorKind::Overloaded, message)
 }

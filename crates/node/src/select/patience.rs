@@ -13,8 +13,7 @@ use tokio::time::Instant;
 
 use super::plan::Resolved;
 use crate::database::Database;
-use crate::deadline::late_read;
-use crate::parameters::Parameters;
+use crate::statement::{Parameters, deadline};
 
 /// The bounds of one read.
 pub(super) struct Patience<'a> {
@@ -63,16 +62,17 @@ impl<'a> Patience<'a> {
             return Ok(());
         }
         match self.limit {
-            Some(limit) if self.began.elapsed() >= limit => {
-                Err(late_read(&self.plan.selected.table, self.parameters))
-            }
+            Some(limit) if self.began.elapsed() >= limit => Err(deadline::late_read(
+                &self.plan.selected.table,
+                self.parameters,
+            )),
             _ => Ok(()),
         }
     }
 }
 
 /// The time that a page may take; `None` for any. The time of `USING TIMEOUT` counts in its place,
-/// and for the statement as a whole (`crate::deadline`).
+/// and for the statement as a whole (`crate::statement::deadline`).
 ///
 /// # Errors
 /// A timeout of the statement that is not allowed.

@@ -10,7 +10,7 @@ use super::group::Grouping;
 use super::order::{ClusteringOrder, Order};
 use super::projection::Projection;
 use super::selected_table::SelectedTable;
-use crate::answer::ColumnSpec;
+use crate::statement::ColumnSpec;
 
 /// A resolved SELECT, which all executions of the statement share.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use storage::read::{EntryStream, IndexRequest, Position, View};
 
 use super::lookup::Lookup;
 use super::partitions::Tokens;
-use crate::failure::storage_error;
+use crate::statement::storage_error;
 
 /// The number of entries that are passed over one by one. To look a later one up costs about as
 /// much.

@@ -17,7 +17,7 @@ use super::aggregate::{AggregateCall, AggregateFunction};
 use super::expression::{Expression, JsonField, Outputs};
 use super::names::{no_type, selector_name};
 use super::place::{Place, Shape};
-use crate::answer::ColumnSpec;
+use crate::statement::ColumnSpec;
 
 /// The name of a bind marker in a selection, if its place has no name.
 const MARKER_NAME: &str = "[selection]";

@@ -6,8 +6,7 @@ use cql::ast::TableName;
 use cql::error::CqlError;
 use schema::Table;
 
-use crate::database::Database;
-use crate::resolve;
+use crate::database::{Database, resolve};
 
 /// A table to read.
 #[derive(Clone, Debug)]

@@ -14,7 +14,7 @@ use super::memory::MemoryTable;
 use super::order::RowOrder;
 use super::partitions::WantedPartitions;
 use super::question::Question;
-use crate::failure::storage_error;
+use crate::statement::storage_error;
 
 /// The most partitions that one query may merge, as all of them are open at the same time.
 pub(super) const MERGED_PARTITIONS_MAX: usize = 1_000;

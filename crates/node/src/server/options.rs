@@ -1,4 +1,4 @@
-//! The options of a node: its listeners and their bounds. Every bound has a default.
+//! The options of listeners: their addresses and their bounds. Every bound has a default.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -7,48 +7,6 @@ use std::time::Duration;
 use client_memory::{Budget, Shares};
 use cql::wire::DEFAULT_BODY_LIMIT;
 use rustls::ServerConfig;
-
-use crate::audit::AuditLog;
-use crate::guardrails::Guardrails;
-use crate::system::Setting;
-use crate::timeouts::Timeouts;
-
-/// The options of a node.
-#[derive(Clone, Debug)]
-pub struct NodeOptions {
-    /// The listeners. Drivers are told the address to which they connected.
-    pub listeners: Vec<ListenerOptions>,
-    /// The bytes that prepared statements may take, about. Beyond it the least useful are
-    /// forgotten, and drivers prepare them again.
-    pub prepared_bytes_max: u64,
-    /// The name of the data center of the node.
-    pub data_center: String,
-    /// Whether clients have to log in.
-    pub login: bool,
-    /// The settings that the system tables show. They hold no secrets.
-    pub settings: Vec<Setting>,
-    /// The thresholds at which clients are warned and requests refused.
-    pub guardrails: Arc<Guardrails>,
-    /// The audit log. `None` for none.
-    pub audit: Option<Arc<AuditLog>>,
-    /// The times that statements may take.
-    pub timeouts: Timeouts,
-}
-
-impl Default for NodeOptions {
-    fn default() -> Self {
-        NodeOptions {
-            listeners: vec![ListenerOptions::default()],
-            prepared_bytes_max: Shares::default().prepared as u64,
-            data_center: crate::system::DATA_CENTER.to_owned(),
-            login: false,
-            settings: Vec::new(),
-            guardrails: Arc::default(),
-            audit: None,
-            timeouts: Timeouts::default(),
-        }
-    }
-}
 
 /// A listener with bounds of its own. The requests at one listener take nothing from another's.
 #[derive(Clone, Debug)]

@@ -25,7 +25,7 @@ const WORK_BYTES: usize = SERVICE_BYTES + KIND_BYTES;
 /// The longest future of a service, in bytes.
 const SERVICE_BYTES: usize = 3 << 9;
 /// The longest future of the work on one kind of request, which a service boxes, in bytes.
-pub(super) const KIND_BYTES: usize = 16 << 8;
+pub(crate) const KIND_BYTES: usize = 16 << 8;
 
 /// The parts of a connection that its requests need.
 pub(super) struct Of<S: Service> {

@@ -9,9 +9,11 @@
 
 mod auth;
 mod cdc;
+pub(crate) mod clients;
 mod definition;
 mod local;
 mod peers;
+pub(crate) mod prepared_texts;
 mod record;
 mod schema;
 mod schema_empty;
@@ -28,7 +30,9 @@ use std::sync::Arc;
 use ::schema::{Catalog, Keyspace, Table, TableId};
 use ::traces::Traces;
 use bytes::Bytes;
+use clients::Clients;
 use cql::error::CqlError;
+use prepared_texts::PreparedTexts;
 use record::Record;
 pub(crate) use schema::cdc_options;
 use storage::Storage;
@@ -36,9 +40,7 @@ use storage::clock::{Clock, SystemClock};
 use storage::read::Row;
 use store_api::Stores;
 
-use crate::clients::Clients;
 use crate::guardrails::Guardrails;
-use crate::prepared_texts::PreparedTexts;
 
 /// The name of the one data center, unless the node's options give another.
 pub const DATA_CENTER: &str = "datacenter1";

@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering;
 use value::Value;
 
 use super::Source;
+use super::clients::Client;
 use super::definition::Declaration;
 use super::record::{Record, record, text, text_map};
-use crate::clients::Client;
 
 pub(super) const TABLES: &[Declaration] = &[
     Declaration {

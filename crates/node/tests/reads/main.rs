@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use futures::future::join_all;
-use node::query::{self, Database, Outcome, Parameters};
+use node::database::Database;
+use node::planner;
+use node::statement::{Outcome, Parameters};
 use node::system::SystemTables;
 use storage::{Durability, Storage, StorageOptions};
 use store_api::Stores;
@@ -68,7 +70,7 @@ fn open(directory: &Path) -> Arc<Database> {
 /// Runs a statement, and returns the number of its rows.
 async fn run(database: &Database, cql: &str) -> u32 {
     let parsed = cql::parser::parse_statement(cql).unwrap();
-    let plan = query::prepare(database, Some("ks"), &parsed).unwrap();
+    let plan = planner::prepare(database, Some("ks"), &parsed).unwrap();
     let answer = plan.execute(database, Parameters::default()).await.unwrap();
     match answer.outcome {
         Outcome::Rows(rows) => rows.count,

@@ -1,6 +1,6 @@
 //! The schema changes that statements report to clients.
 
-use node::query::{ChangedObject, Outcome, Parameters};
+use node::statement::{ChangedObject, Outcome, Parameters};
 
 use crate::fixture::Fixture;
 

@@ -2,7 +2,7 @@
 
 use cql::error::ErrorKind;
 use futures::future::join_all;
-use node::query::{Outcome, Parameters};
+use node::statement::{Outcome, Parameters};
 
 use crate::fixture::Fixture;
 

@@ -4,7 +4,7 @@ use bytes::Buf;
 use cql::ast::Statement;
 use cql::parser::parse_statement;
 use cql::quote::Identifier;
-use node::query::{Outcome, Parameters};
+use node::statement::{Outcome, Parameters};
 
 use crate::fixture::Fixture;
 

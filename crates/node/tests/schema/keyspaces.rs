@@ -1,7 +1,7 @@
 //! CREATE, ALTER and DROP KEYSPACE.
 
 use cql::error::ErrorKind;
-use node::query::Parameters;
+use node::statement::Parameters;
 
 use crate::fixture::Fixture;
 use crate::{all_invalid, error};

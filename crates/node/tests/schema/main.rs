@@ -22,7 +22,7 @@ mod vector_indexes;
 
 use cql::error::{CqlError, ErrorKind};
 use fixture::Fixture;
-use node::query::Parameters;
+use node::statement::Parameters;
 
 /// The error of a statement that is refused.
 fn error(f: &Fixture, cql: &str) -> CqlError {

@@ -1,6 +1,6 @@
 //! Aggregates over rows.
 
-use node::query::Parameters;
+use node::statement::Parameters;
 
 use crate::fixture::Fixture;
 

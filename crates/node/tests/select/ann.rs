@@ -1,7 +1,7 @@
 //! Nearest-neighbour queries against an index service with canned answers.
 
 use cql::error::ErrorKind;
-use node::query::{BoundValue, Parameters};
+use node::statement::{BoundValue, Parameters};
 use store_api::Client;
 
 use crate::fake_store::FakeStore;

@@ -1,6 +1,6 @@
 //! Nearest-neighbour queries with a WHERE clause, against an index service with canned answers.
 
-use node::query::BoundValue;
+use node::statement::BoundValue;
 use serde_json::{Value, json};
 use store_api::Client;
 
@@ -210,7 +210,7 @@ fn rows_that_the_index_never_reaches_are_found_by_a_scan() {
     ] {
         let query = format!("SELECT p, c FROM t {clause} {NEAREST} ALLOW FILTERING");
         let page = shop
-            .page(&query, node::query::Parameters::default())
+            .page(&query, node::statement::Parameters::default())
             .unwrap();
         assert_eq!(page.rows, rows, "{clause}");
         assert!(page.warnings.is_empty());

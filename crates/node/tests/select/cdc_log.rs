@@ -1,6 +1,6 @@
 //! Reads of a CDC log, as the CDC library sends them.
 
-use node::query::BoundValue;
+use node::statement::BoundValue;
 use storage::clock::{Clock, HandClock, SystemClock};
 use value::Value;
 

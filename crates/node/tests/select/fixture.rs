@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 use cql::error::CqlError;
-use node::query::{self, Answer, BoundValue, Database, Outcome, Parameters, Rows, StatementPlan};
+use node::database::Database;
+use node::planner::{self, StatementPlan};
+use node::statement::{Answer, BoundValue, Outcome, Parameters, Rows};
 use node::system::SystemTables;
 use storage::clock::{Clock, SystemClock};
 use storage::{Durability, Storage, StorageOptions};
@@ -82,7 +84,7 @@ impl Fixture {
 
     pub fn plan(&self, cql: &str) -> Result<StatementPlan, CqlError> {
         let parsed = cql::parser::parse_statement(cql)?;
-        query::prepare(&self.database, Some("ks"), &parsed)
+        planner::prepare(&self.database, Some("ks"), &parsed)
     }
 
     pub fn execute(&self, cql: &str, parameters: Parameters) -> Result<Answer, CqlError> {

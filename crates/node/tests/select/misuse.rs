@@ -1,7 +1,7 @@
 //! Statements that are refused, and the texts of their errors.
 
 use cql::error::ErrorKind;
-use node::query::{BoundValue, Parameters};
+use node::statement::{BoundValue, Parameters};
 use value::Value;
 
 use crate::fixture::{Fixture, int};

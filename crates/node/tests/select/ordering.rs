@@ -1,6 +1,6 @@
 //! ORDER BY on clustering columns.
 
-use node::query::Parameters;
+use node::statement::Parameters;
 
 use crate::fixture::Fixture;
 

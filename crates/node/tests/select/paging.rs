@@ -1,7 +1,7 @@
 //! Pages: whatever their size, the pages of a query together are its whole result.
 
 use bytes::Bytes;
-use node::query::{BoundValue, Parameters};
+use node::statement::{BoundValue, Parameters};
 use proptest::prelude::*;
 
 use crate::fixture::{Fixture, ints};

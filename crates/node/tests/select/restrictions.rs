@@ -1,6 +1,6 @@
 //! The rows that a WHERE clause finds.
 
-use node::query::{BoundValue, Parameters};
+use node::statement::{BoundValue, Parameters};
 
 use crate::fixture::{Fixture, int, ints, text};
 

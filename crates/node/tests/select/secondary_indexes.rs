@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use cql::error::ErrorKind;
-use node::query::{BoundValue, Parameters};
+use node::statement::{BoundValue, Parameters};
 use proptest::prelude::*;
 use storage::clock::{Clock, HandClock, SystemClock};
 

@@ -3,7 +3,8 @@
 
 use bytes::Bytes;
 use cql::error::ErrorKind;
-use node::query::{BoundValue, Parameters, StatementPlan};
+use node::planner::StatementPlan;
+use node::statement::{BoundValue, Parameters};
 use proptest::prelude::*;
 use value::{CqlType, Value};
 

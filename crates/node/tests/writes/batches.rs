@@ -2,7 +2,8 @@
 
 use cql::ast::BatchKind;
 use node::modify;
-use node::query::{BoundValue, Outcome, Parameters, StatementPlan};
+use node::planner::StatementPlan;
+use node::statement::{BoundValue, Outcome, Parameters};
 use value::Value;
 
 use crate::fixture::{Fixture, int};
@@ -39,7 +40,7 @@ fn markers_count_through_the_whole_batch() {
     let timestamp = value::Value::Bigint(700).serialize();
     let parameters = Parameters {
         values: vec![
-            node::query::BoundValue::Value(timestamp),
+            node::statement::BoundValue::Value(timestamp),
             int(1),
             int(2),
             int(3),
@@ -103,7 +104,7 @@ fn a_batch_with_a_mistake_writes_nothing() {
     let batch = "BEGIN BATCH INSERT INTO t (k, v) VALUES (1, 1); UPDATE u SET v = 1 WHERE k = ? \
                  AND c = 1; APPLY BATCH";
     assert_eq!(
-        f.refused(batch, &[node::query::BoundValue::Null]),
+        f.refused(batch, &[node::statement::BoundValue::Null]),
         "Invalid null value in condition for column k"
     );
     assert!(f.rows("SELECT * FROM t").is_empty());

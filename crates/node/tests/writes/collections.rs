@@ -1,6 +1,6 @@
 //! Collections that change element by element.
 
-use node::query::{BoundValue, Parameters};
+use node::statement::{BoundValue, Parameters};
 use value::Value;
 
 use crate::fixture::{Fixture, int, ints};

@@ -1,6 +1,6 @@
 //! Writes with conditions.
 
-use node::query::{BoundValue, Outcome, Parameters};
+use node::statement::{BoundValue, Outcome, Parameters};
 
 use crate::fixture::Fixture;
 

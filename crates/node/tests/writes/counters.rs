@@ -2,7 +2,8 @@
 
 use cql::ast::BatchKind;
 use node::modify;
-use node::query::{BoundValue, Parameters, StatementPlan};
+use node::planner::StatementPlan;
+use node::statement::{BoundValue, Parameters};
 
 use crate::fixture::Fixture;
 

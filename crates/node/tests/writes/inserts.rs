@@ -1,6 +1,6 @@
 //! INSERT: rows, static columns, and the effects of null and unset.
 
-use node::query::{BoundValue, Parameters};
+use node::statement::{BoundValue, Parameters};
 
 use crate::fixture::{Fixture, int};
 

@@ -1,7 +1,7 @@
 //! Tables that clients may not write to.
 
 use cql::error::ErrorKind;
-use node::query::Parameters;
+use node::statement::Parameters;
 
 use crate::fixture::Fixture;
 

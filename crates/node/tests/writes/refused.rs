@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use cql::error::ErrorKind;
-use node::query::{BoundValue, Parameters};
+use node::statement::{BoundValue, Parameters};
 
 use crate::fixture::{Fixture, int, ints};
 

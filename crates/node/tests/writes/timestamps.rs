@@ -1,6 +1,6 @@
 //! Write timestamps and times to live: the write that wins, and the time for which it lives.
 
-use node::query::Parameters;
+use node::statement::Parameters;
 
 use crate::fixture::{Fixture, int};
 
@@ -99,8 +99,8 @@ fn ttl_and_timestamp_may_be_bound() {
         assert_eq!(execute(int(ttl)).unwrap_err(), message);
     }
     for none in [
-        node::query::BoundValue::Unset,
-        node::query::BoundValue::Null,
+        node::statement::BoundValue::Unset,
+        node::statement::BoundValue::Null,
     ] {
         execute(int(1000)).unwrap();
         execute(none).unwrap();

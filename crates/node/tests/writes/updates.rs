@@ -1,6 +1,6 @@
 //! UPDATE: rows that need no INSERT, IN on keys, statics.
 
-use node::query::{BoundValue, Parameters};
+use node::statement::{BoundValue, Parameters};
 
 use crate::fixture::{Fixture, int, ints};
 

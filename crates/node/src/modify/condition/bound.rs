@@ -16,8 +16,8 @@ use value::predicate::{Collection, Comparison, ContainsAll, OneOf};
 use value::{CqlType, LikePattern, UserType, compare, split_elements, split_entries};
 
 use super::{ColumnCondition, Part, Predicates, RowTests, Test};
-use crate::parameters::BoundValue;
 use crate::select::place::{Content, Place, Shape};
+use crate::statement::BoundValue;
 
 /// The predicates of these conditions on a row and on the static row of its partition.
 ///

@@ -13,7 +13,7 @@ use schema::{Column, ColumnKind};
 use storage::mutation::RowPredicate;
 use value::predicate::Comparison;
 
-use crate::parameters::BoundValue;
+use crate::statement::BoundValue;
 
 pub(super) use bound::BoundCondition;
 

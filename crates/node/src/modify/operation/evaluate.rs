@@ -8,7 +8,7 @@ use storage::mutation::{CellChange, CellOperation};
 use value::UserType;
 
 use super::{Action, Collection, Operation, Sign, collections};
-use crate::parameters::BoundValue;
+use crate::statement::BoundValue;
 
 impl Operation {
     /// The change of the column; `None` if a value was left unset, or there is nothing to add or

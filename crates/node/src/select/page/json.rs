@@ -8,8 +8,9 @@ use bytes::BufMut;
 use cql::error::CqlError;
 use value::{Value, put_json};
 
-use super::{Page, no_room};
+use super::Page;
 use crate::select::expression::{JsonField, Scope};
+use crate::statement::no_room;
 
 impl Page {
     /// Appends the text of an object behind its length of 4 bytes, big-endian.

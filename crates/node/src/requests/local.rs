@@ -1,0 +1,52 @@
+//! Statements of the process itself, which come over no connection.
+
+use std::sync::Arc;
+
+use cql::error::CqlError;
+
+use crate::database::Database;
+use crate::planner;
+use crate::statement::{Actor, Answer, BoundValue, Parameters};
+
+/// Executes statements for the process that runs the node.
+///
+/// Nobody has logged in behind them: all are allowed but those about roles, and nobody is granted
+/// what they make. They take no part in the bounds for clients. Cheap to clone.
+#[derive(Clone)]
+pub struct Local {
+    database: Arc<Database>,
+}
+
+impl Local {
+    /// Statements on this database.
+    pub(crate) fn new(database: Arc<Database>) -> Local {
+        Local { database }
+    }
+
+    /// Executes a statement with a value for each bind marker, in their order. All rows come in one
+    /// page.
+    ///
+    /// # Errors
+    /// All errors of the statement.
+    pub async fn execute(
+        &self,
+        statement: &str,
+        values: Vec<BoundValue>,
+    ) -> Result<Answer, CqlError> {
+        let parsed = cql::parser::parse_statement(statement)?;
+        let plan = planner::prepare(&self.database, None, &parsed)?;
+        if values.len() != plan.variables().len() {
+            return Err(CqlError::invalid(format!(
+                "{} values are bound, and the statement has {} markers",
+                values.len(),
+                plan.variables().len()
+            )));
+        }
+        let parameters = Parameters {
+            values,
+            actor: Actor::Anybody,
+            ..Parameters::default()
+        };
+        plan.execute(&self.database, parameters).await
+    }
+}

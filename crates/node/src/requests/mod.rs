@@ -1,0 +1,18 @@
+//! The requests of clients with statements: read, planned, executed, and told to the audit log and
+//! to traces. [`Statements`] is the node's service behind the connections of [`crate::server`];
+//! [`Local`] has statements of the process itself.
+
+mod audited;
+mod convert;
+mod events;
+mod local;
+mod masked;
+mod parsing;
+mod prepared;
+mod statements;
+mod traced;
+mod values;
+mod weight;
+
+pub use local::Local;
+pub(crate) use statements::Statements;

@@ -1,0 +1,526 @@
+//! The [`Service`] of a node with embedded storage: it parses, prepares and executes statements.
+
+use std::borrow::Cow;
+use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use client_memory::{Account, Charge};
+use cql::ast::{BatchKind, Parsed};
+use cql::error::{CqlError, ErrorKind};
+use cql::secret::Secret;
+use cql::wire::{
+    Batch, BatchStatement, BatchedStatement, Compression, Event, ProtocolVersion, QueryParameters,
+    Request, Response, Startup, Values,
+};
+use futures::FutureExt;
+use query::clock::timeuuid;
+use tokio::sync::broadcast;
+use traces::Trace;
+
+use super::audited::Audited;
+use super::convert;
+use super::events::SchemaEvents;
+use super::parsing::{Read, charge_text, parse};
+use super::prepared::{Prepared, PreparedStatements};
+use super::traced;
+use super::values;
+use crate::database::{Database, resolve};
+use crate::modify;
+use crate::planner::{self, StatementPlan};
+use crate::security::access::login::{Credentials, role_of_identity};
+use crate::security::audit::{AuditLog, login_line};
+use crate::security::audited_login::{Attempt, log_in};
+use crate::server::{KIND_BYTES, Peer, Reply, Service};
+use crate::statement::{
+    Actor, Answer, BoundValue, ColumnSpec, LoggedIn, Outcome, Parameters, Presence,
+};
+use crate::system::CQL_VERSION;
+use crate::system::clients::Registered;
+
+/// Executes statements on a [`Database`].
+pub(crate) struct Statements {
+    database: Arc<Database>,
+    prepared: PreparedStatements,
+    events: SchemaEvents,
+    audit: Option<Arc<AuditLog>>,
+}
+
+/// The state of a connection: its addresses, and the client.
+pub(crate) struct Session {
+    peer: Peer,
+    client: Registered,
+    presence: Presence,
+}
+
+impl Session {
+    fn actor(&self) -> Actor {
+        match self.client.role.get() {
+            Some(role) => Actor::Role(role.clone()),
+            None => Actor::Anybody,
+        }
+    }
+}
+
+/// The keyspace of names without one, for one request.
+enum InUse<'a> {
+    /// The one that the request gives.
+    OfRequest(&'a str),
+    /// The one that the connection uses, if it does.
+    OfSession(Option<Arc<String>>),
+}
+
+impl<'a> InUse<'a> {
+    /// The one that the request gives, whether it is there or not, else that of the connection.
+    fn of(session: &Session, given: Option<&'a str>) -> InUse<'a> {
+        match given {
+            Some(given) => InUse::OfRequest(given),
+            None => InUse::OfSession(session.client.keyspace.load_full()),
+        }
+    }
+
+    fn name(&self) -> Option<&str> {
+        match self {
+            InUse::OfRequest(name) => Some(name),
+            InUse::OfSession(name) => name.as_deref().map(String::as_str),
+        }
+    }
+}
+
+impl Statements {
+    pub fn new(
+        database: Arc<Database>,
+        prepared_bytes_max: u64,
+        audit: Option<Arc<AuditLog>>,
+    ) -> Self {
+        let prepared = PreparedStatements::new(prepared_bytes_max);
+        prepared.show_in(database.system.prepared());
+        Statements {
+            audit,
+            prepared,
+            events: SchemaEvents::new(database.storage.catalog()),
+            database,
+        }
+    }
+
+    /// Checks the keyspace that the request gives, if it does.
+    ///
+    /// # Errors
+    /// If it does not exist.
+    fn check_keyspace(&self, keyspace: &InUse<'_>) -> Result<(), CqlError> {
+        match keyspace {
+            InUse::OfRequest(given) => resolve::check_keyspace(&self.database, given),
+            InUse::OfSession(_) => Ok(()),
+        }
+    }
+
+    /// Returns when the lines of requests that were answered or left are in the audit log, or do
+    /// not get there.
+    pub async fn flush_audit_log(&self) {
+        if let Some(log) = &self.audit {
+            log.flush().await;
+        }
+    }
+
+    pub fn database(&self) -> &Arc<Database> {
+        &self.database
+    }
+
+    async fn query(
+        &self,
+        session: &Session,
+        text: String,
+        parameters: QueryParameters,
+        (memory, audited): (&Account, &mut Audited<'_>),
+    ) -> Result<Reply, CqlError> {
+        let _parsed = charge_text(&text, memory)?;
+        let read = parse(text).await;
+        traced::tell_statement(&read.text, read.statement());
+        let keyspace = InUse::of(session, parameters.keyspace.as_deref());
+        let parsed = noted(read, &keyspace, audited)?;
+        self.check_keyspace(&keyspace)?;
+        let plan = planner::prepare(&self.database, keyspace.name(), &parsed)?;
+        let (parameters, skip_metadata) = bind(
+            session,
+            memory,
+            &parsed.markers,
+            plan.variables(),
+            parameters,
+        )?;
+        let answer = plan.execute(&self.database, parameters).await?;
+        Ok(self.reply(session, answer, skip_metadata))
+    }
+
+    async fn prepare(
+        &self,
+        session: &Session,
+        text: String,
+        keyspace: Option<&str>,
+        (memory, audited): (&Account, &mut Audited<'_>),
+    ) -> Result<Reply, CqlError> {
+        let _parsed = charge_text(&text, memory)?;
+        let read = parse(text).await;
+        traced::tell_statement(&read.text, read.statement());
+        let keyspace = InUse::of(session, keyspace);
+        let text = Cow::Borrowed(read.text.as_str());
+        audited.note(text, read.statement(), keyspace.name())?;
+        self.check_keyspace(&keyspace)?;
+        let prepared = Prepared::new(&self.database, keyspace.name(), &read.text, read.parsed?)?;
+        let prepared = self.prepared.keep(prepared)?;
+        let resolved = prepared.told();
+        let response = Response::Prepared(cql::wire::Prepared {
+            id: prepared.id.to_bytes(),
+            result_metadata_id: Some(resolved.result_id.clone()),
+            bind: resolved.variables.clone(),
+            partition_key_indexes: resolved.plan.partition_key_variables().to_vec(),
+            result: resolved.result.clone(),
+        });
+        Ok(response.into())
+    }
+
+    async fn execute(
+        &self,
+        session: &Session,
+        id: Bytes,
+        expected: Option<Bytes>,
+        parameters: QueryParameters,
+        (memory, audited): (&Account, &mut Audited<'_>),
+    ) -> Result<Reply, CqlError> {
+        let prepared = self.prepared.find(&id)?;
+        audited.note_prepared(&prepared)?;
+        let resolved = prepared.resolved(&self.database, expected.is_some())?;
+        let plan = &resolved.plan;
+        let (parameters, skip_metadata) = bind(
+            session,
+            memory,
+            &prepared.parsed.markers,
+            plan.variables(),
+            parameters,
+        )?;
+        let statement = (&*prepared.text, &prepared.parsed.statement);
+        traced::tell_prepared(statement, &resolved.variables, &parameters.values);
+        let answer = plan.execute(&self.database, parameters).await?;
+        let Some(metadata) = &resolved.result else {
+            // The plan promises no rows, so these are the answer of a conditional write.
+            return Ok(self.reply(session, answer, false));
+        };
+        let has_changed = match &expected {
+            None => !resolved.columns_are_as_prepared,
+            Some(expected) => *expected != resolved.result_id,
+        };
+        let new_id = expected.filter(|_| has_changed);
+        let new_id = new_id.map(|_| resolved.result_id.clone());
+        let skip_metadata = skip_metadata && !has_changed;
+        let (response, charge) = match answer.outcome {
+            Outcome::Rows(rows) => convert::rows(rows, metadata, skip_metadata, new_id),
+            outcome => (self.without_rows(session, outcome), None),
+        };
+        Ok(Reply {
+            response,
+            warnings: answer.warnings,
+            charge,
+        })
+    }
+
+    fn without_rows(&self, session: &Session, outcome: Outcome) -> Response {
+        match outcome {
+            Outcome::SetKeyspace(keyspace) => {
+                session
+                    .client
+                    .keyspace
+                    .store(Some(Arc::new(keyspace.clone())));
+                Response::SetKeyspace(keyspace)
+            }
+            Outcome::SchemaChange(change) => {
+                self.events.publish(self.database.storage.catalog());
+                convert::schema_change(change)
+            }
+            Outcome::Void => Response::Void,
+            Outcome::Rows(_) => unreachable!("bug: rows are answered by the caller"),
+        }
+    }
+
+    async fn batch(
+        &self,
+        session: &Session,
+        batch: Batch,
+        (memory, audited): (&Account, &mut Audited<'_>),
+    ) -> Result<Reply, CqlError> {
+        let keyspace = InUse::of(session, batch.keyspace.as_deref());
+        let checked = self.check_keyspace(&keyspace);
+        let mut texts: Vec<Charge> = Vec::new();
+        let mut plans: Vec<Arc<StatementPlan>> = Vec::with_capacity(batch.statements.len());
+        let mut bound: Vec<Vec<BoundValue>> = Vec::with_capacity(batch.statements.len());
+        for BatchStatement { statement, values } in batch.statements {
+            // A batch may be long, so other tasks get their turn between its statements.
+            tokio::task::consume_budget().await;
+            let values = Values::Positional(values);
+            let (plan, values) = match statement {
+                BatchedStatement::Text(text) => {
+                    texts.push(charge_text(&text, memory)?);
+                    let parsed = noted(parse(text).await, &keyspace, audited)?;
+                    checked.clone()?;
+                    let plan = planner::prepare(&self.database, keyspace.name(), &parsed)?;
+                    let values = values::in_order(&parsed.markers, plan.variables(), values)?;
+                    (Arc::new(plan), values)
+                }
+                BatchedStatement::Prepared(id) => {
+                    let prepared = self.prepared.find(&id)?;
+                    audited.note_prepared(&prepared)?;
+                    checked.clone()?;
+                    let plan = prepared.resolved(&self.database, false)?.plan.clone();
+                    let markers = &prepared.parsed.markers;
+                    let values = values::in_order(markers, plan.variables(), values)?;
+                    (plan, values)
+                }
+            };
+            plans.push(plan);
+            bound.push(values);
+        }
+        checked?;
+        let entries = plans.iter().zip(bound).map(|(plan, values)| {
+            match &**plan {
+                StatementPlan::Modify(plan) => Ok((plan, values)),
+                _ => Err(CqlError::invalid(
+                    "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.",
+                )),
+            }
+        });
+        let entries = entries.collect::<Result<Vec<_>, CqlError>>()?;
+        let actor = session.actor();
+        let catalog = self.database.storage.catalog();
+        for plan in &plans {
+            plan.check_rights(&self.database.access, &catalog, &actor)?;
+        }
+        let kind = match batch.kind {
+            cql::wire::BatchKind::Logged => BatchKind::Logged,
+            cql::wire::BatchKind::Unlogged => BatchKind::Unlogged,
+            cql::wire::BatchKind::Counter => BatchKind::Counter,
+        };
+        let parameters = Parameters {
+            timestamp_micros: batch.timestamp,
+            consistency: batch.consistency,
+            serial_consistency: batch.serial_consistency,
+            told_s: batch.now_in_seconds.map(i64::from),
+            memory: memory.clone(),
+            actor,
+            presence: session.presence.clone(),
+            ..Parameters::default()
+        };
+        let answer = modify::execute_batch(&self.database, kind, entries, &parameters).await?;
+        Ok(self.reply(session, answer, false))
+    }
+
+    /// Carries out a request, and notes for the audit log what it is about.
+    async fn carry_out(
+        &self,
+        session: &Session,
+        request: Request,
+        by: (&Account, &mut Audited<'_>),
+    ) -> Result<Reply, CqlError> {
+        match request {
+            Request::Query {
+                statement,
+                parameters,
+            } => boxed(self.query(session, statement, parameters, by)).await,
+            Request::Prepare {
+                statement,
+                keyspace,
+            } => {
+                let keyspace = keyspace.as_deref();
+                boxed(self.prepare(session, statement, keyspace, by)).await
+            }
+            Request::Execute {
+                id,
+                result_metadata_id,
+                parameters,
+            } => {
+                let answer = self.execute(session, id, result_metadata_id, parameters, by);
+                boxed(answer).await
+            }
+            Request::Batch(batch) => boxed(self.batch(session, batch, by)).await,
+            Request::Startup(_)
+            | Request::Options
+            | Request::Register { .. }
+            | Request::AuthResponse { .. } => Err(CqlError::protocol("not a statement")),
+        }
+    }
+
+    /// The role that may log in by a certificate of this identity. `None` also if that can't be
+    /// logged.
+    async fn role_of(&self, identity: &str, address: SocketAddr) -> Option<LoggedIn> {
+        let role = role_of_identity(&self.database.storage.catalog(), identity)?;
+        if let Some(log) = &self.audit
+            && let Some(line) = login_line(log, &address.to_string(), Some(&role), None)
+        {
+            log.check_login().ok()?;
+            log.write_login(line).await.ok()?;
+        }
+        Some(role)
+    }
+
+    /// The reply to a statement whose columns the client was not told before.
+    fn reply(&self, session: &Session, answer: Answer, skip_metadata: bool) -> Reply {
+        let (response, charge) = match answer.outcome {
+            Outcome::Rows(rows) => {
+                let metadata = convert::metadata(&rows.columns);
+                convert::rows(rows, &metadata, skip_metadata, None)
+            }
+            outcome => (self.without_rows(session, outcome), None),
+        };
+        Reply {
+            response,
+            warnings: answer.warnings,
+            charge,
+        }
+    }
+}
+
+/// The work on one kind of request, in an allocation of its own, so that none takes as much as the
+/// largest.
+fn boxed<F: Future>(work: F) -> Pin<Box<F>> {
+    debug_assert!(size_of::<F>() <= KIND_BYTES, "{} bytes", size_of::<F>());
+    Box::pin(work)
+}
+
+impl Service for Statements {
+    type Session = Session;
+
+    async fn open_session(&self, peer: Peer) -> Session {
+        let asks_for_login = self.database.access.asks_for_login();
+        let clients = self.database.system.clients();
+        let client = clients.register(peer.remote, peer.tls.clone(), asks_for_login);
+        if asks_for_login
+            && let Some(identity) = &peer.certificate_identity
+            && let Some(role) = self.role_of(identity, peer.remote).await
+        {
+            let _ = client.role.set(role);
+        }
+        Session {
+            peer,
+            client,
+            presence: Presence::of_client(),
+        }
+    }
+
+    fn must_log_in(&self, session: &Session) -> bool {
+        self.database.access.asks_for_login() && session.client.role.get().is_none()
+    }
+
+    async fn log_in(
+        &self,
+        session: &Session,
+        token: Secret<Option<Bytes>>,
+    ) -> Result<(), CqlError> {
+        let address = session.peer.remote;
+        let token = token.expose().as_deref().unwrap_or_default();
+        let attempt = Attempt {
+            credentials: Credentials::of_token(token),
+            address: address.ip(),
+            source: address.to_string(),
+            is_told_always: true,
+        };
+        let logins = &self.database.access.logins;
+        let role = log_in(&self.database.storage, logins, self.audit.as_ref(), attempt).await;
+        let _ = session.client.role.set(role?);
+        Ok(())
+    }
+
+    fn started(&self, session: &Session, version: ProtocolVersion, startup: &Startup) {
+        session.client.started(version, &startup.options);
+    }
+
+    fn hung_up(&self, session: &Session) {
+        session.presence.end();
+    }
+
+    fn supported(&self) -> Vec<(String, Vec<String>)> {
+        let versions = ProtocolVersion::EVERY.map(|version| version.to_string());
+        let compressions = Compression::EVERY.map(|compression| compression.name().to_owned());
+        vec![
+            ("CQL_VERSION".to_owned(), vec![CQL_VERSION.to_owned()]),
+            ("COMPRESSION".to_owned(), compressions.to_vec()),
+            ("PROTOCOL_VERSIONS".to_owned(), versions.to_vec()),
+        ]
+    }
+
+    async fn answer(
+        &self,
+        session: &Session,
+        request: Request,
+        memory: &Account,
+    ) -> Result<Reply, CqlError> {
+        session.client.requests.fetch_add(1, Ordering::Relaxed);
+        let Some(log) = &self.audit else {
+            let mut audited = Audited::nothing();
+            return self
+                .carry_out(session, request, (memory, &mut audited))
+                .await;
+        };
+        let by = (session.peer.remote, session.client.role.get().cloned());
+        let batch = || timeuuid(self.database.storage.clock());
+        let mut audited = Audited::begin(log, by, &request, memory, batch);
+        let carried_out = Box::pin(self.carry_out(session, request, (memory, &mut audited)));
+        // Also what a bug has interrupted may have changed something.
+        let outcome = AssertUnwindSafe(carried_out).catch_unwind().await;
+        let error = match &outcome {
+            Ok(answer) => answer.as_ref().err().map(|error| &error.kind),
+            Err(_) => Some(&ErrorKind::ServerError),
+        };
+        audited.finish(error).await?;
+        outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    fn begin_trace(&self, session: &Session, request: &Request, memory: &Account) -> Option<Trace> {
+        let addresses = (session.peer.remote, session.peer.local);
+        traced::begin(&self.database.storage, addresses, request, memory)
+    }
+
+    fn keep_trace(&self, trace: &Trace) {
+        self.database.system.traces().keep(trace.end());
+    }
+
+    fn events(&self) -> broadcast::Receiver<Event> {
+        self.events.subscribe()
+    }
+}
+
+/// Notes a text, and gives it up. Returns the statement that it is.
+fn noted(
+    Read { text, parsed }: Read,
+    keyspace: &InUse<'_>,
+    audited: &mut Audited<'_>,
+) -> Result<Parsed, CqlError> {
+    let statement = parsed.as_ref().ok().map(|parsed| &parsed.statement);
+    audited.note(Cow::Owned(text), statement, keyspace.name())?;
+    parsed
+}
+
+/// The parameters with which a plan is executed, and whether the client wants the answer without
+/// metadata.
+fn bind(
+    session: &Session,
+    memory: &Account,
+    markers: &[Option<String>],
+    variables: &[ColumnSpec],
+    parameters: QueryParameters,
+) -> Result<(Parameters, bool), CqlError> {
+    let values = values::in_order(markers, variables, parameters.values)?;
+    let bound = Parameters {
+        values,
+        page_size: parameters.page_size.map(|rows| rows as usize),
+        paging_state: parameters.paging_state,
+        timestamp_micros: parameters.timestamp,
+        consistency: parameters.consistency,
+        serial_consistency: parameters.serial_consistency,
+        told_s: parameters.now_in_seconds.map(i64::from),
+        server_address: Some(session.peer.local),
+        memory: memory.clone(),
+        actor: session.actor(),
+        presence: session.presence.clone(),
+    };
+    Ok((bound, parameters.skip_metadata))
+}

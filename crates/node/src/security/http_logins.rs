@@ -1,0 +1,258 @@
+//! Logins and rights for the HTTP API of the index service in the same process: HTTP Basic (RFC
+//! 7617) with the name and the password of a role, or the certificate of a client whose identity is
+//! a role's. A request with both is the one of the password.
+
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cql::error::{CqlError, ErrorKind};
+use cql::secret::Secret;
+use schema::{Catalog, Permission, Table};
+use storage::Storage;
+use store_api::{Doorkeeper, Refusal, Visit, Wish};
+
+use super::access::login::{Credentials, role_of_identity};
+use super::access::{Access, Rights};
+use super::audit::{AuditLog, Category, Entry};
+use super::audited_login::{Attempt, log_in};
+
+/// Lets in requests that bear the login of a role with the rights to them.
+///
+/// Searches need SELECT on the table of the index, repairs ALTER. Work of the whole service needs a
+/// superuser.
+pub struct HttpLogins {
+    storage: Storage,
+    access: Arc<Access>,
+    audit: Option<Arc<AuditLog>>,
+}
+
+impl HttpLogins {
+    /// The logins of this storage's roles. What is let in and what is refused is told to the audit
+    /// log. Where the node asks for no logins, all are let in.
+    pub fn new(storage: Storage, access: Arc<Access>, audit: Option<Arc<AuditLog>>) -> HttpLogins {
+        HttpLogins {
+            storage,
+            access,
+            audit,
+        }
+    }
+
+    async fn check(&self, visit: Visit<'_>, wish: Wish<'_>) -> Result<(), Refusal> {
+        let mut logged_in = None;
+        let admitted = match self.access.asks_for_login() {
+            true => self.check_login(visit, wish, &mut logged_in).await,
+            false => Ok(()),
+        };
+        if let Some(log) = &self.audit {
+            let refused = admitted.as_ref().err();
+            self.tell(log, (visit.client, logged_in.as_deref()), wish, refused)
+                .await?;
+        }
+        admitted
+    }
+
+    /// Checks the login and the rights of a request. `logged_in` becomes the role.
+    async fn check_login(
+        &self,
+        visit: Visit<'_>,
+        wish: Wish<'_>,
+        logged_in: &mut Option<String>,
+    ) -> Result<(), Refusal> {
+        let catalog = self.storage.catalog();
+        let no_login = || {
+            let text = "log in as a role of the database: HTTP Basic, its name and its password, \
+                        or a client certificate of its identity";
+            Refusal::Login(text.to_owned())
+        };
+        // Who gives no name is not logged: there is no guess, and anybody may ask a lot.
+        let role = match visit.authorization {
+            Some(authorization) => {
+                let credentials = basic(authorization).ok_or_else(no_login)?;
+                let attempt = Attempt {
+                    address: visit.client,
+                    source: visit.client.to_string(),
+                    credentials: Ok(credentials),
+                    is_told_always: false,
+                };
+                let logins = &self.access.logins;
+                let role = log_in(&self.storage, logins, self.audit.as_ref(), attempt).await;
+                role.map_err(refusal)?
+            }
+            None => {
+                let identity = visit.identity;
+                let role = identity.and_then(|identity| role_of_identity(&catalog, identity));
+                role.ok_or_else(no_login)?
+            }
+        };
+        *logged_in = Some(role.to_string());
+        let catalog = self.storage.catalog();
+        let rights = self.access.rights(&catalog, &role).map_err(refusal)?;
+        may(&rights, &catalog, wish)
+    }
+
+    /// Logs that a request was let in or refused. Those that only see states are not logged if they
+    /// are let in, and no request is logged as a login: each bears one.
+    async fn tell(
+        &self,
+        log: &AuditLog,
+        (client, role): (IpAddr, Option<&str>),
+        wish: Wish<'_>,
+        refused: Option<&Refusal>,
+    ) -> Result<(), Refusal> {
+        let (category, kind, keyspace, index) = match wish {
+            Wish::Search { keyspace, index } => (Category::Query, "SEARCH", keyspace, index),
+            Wish::Change { keyspace, index } => (Category::Admin, "REPAIR", keyspace, index),
+            Wish::Operate => (Category::Admin, "OPERATE", "", ""),
+            Wish::See | Wish::SeeState => (Category::Other, "SEE", "", ""),
+        };
+        let [keyspace, index] = [keyspace, index].map(|name| (!name.is_empty()).then_some(name));
+        let source = client.to_string();
+        let filter = log.filter();
+        let (entry, error) = match refused {
+            Some(Refusal::Right(_)) if filter.has(Category::Auth) => {
+                let entry = Entry::new(Category::Auth, "UNAUTHORIZED_ATTEMPT");
+                (entry, Some(&ErrorKind::Unauthorized))
+            }
+            // The attempt to log in is logged where it is checked.
+            Some(_) => return Ok(()),
+            None if matches!(wish, Wish::See | Wish::SeeState) => return Ok(()),
+            None if !filter.keeps(category, role, keyspace) => return Ok(()),
+            None => (Entry::new(category, kind), None),
+        };
+        log.check().map_err(refusal)?;
+        let catalog = self.storage.catalog();
+        let table = keyspace.zip(index);
+        let table = table.and_then(|(keyspace, index)| table_of(&catalog, keyspace, index));
+        let mut line = Vec::new();
+        Entry {
+            role,
+            source: &source,
+            keyspace,
+            table: table.map(|table| table.name.as_str()),
+            index,
+            error: error.map(ErrorKind::name),
+            ..entry
+        }
+        .put(&mut line);
+        log.write_http(line).await.map_err(refusal)
+    }
+}
+
+fn may(rights: &Rights, catalog: &Catalog, wish: Wish<'_>) -> Result<(), Refusal> {
+    let (permission, keyspace, index) = match wish {
+        Wish::See | Wish::SeeState => return Ok(()),
+        Wish::Operate if rights.is_superuser() => return Ok(()),
+        Wish::Operate => {
+            return Err(Refusal::Right("only superusers may do this".to_owned()));
+        }
+        Wish::Search { keyspace, index } => (Permission::Select, keyspace, index),
+        Wish::Change { keyspace, index } => (Permission::Alter, keyspace, index),
+    };
+    match table_of(catalog, keyspace, index) {
+        Some(table) => rights
+            .need_on_table(permission, table, catalog)
+            .map_err(refusal),
+        // The handler says that there is no such index. The index service may still have one that
+        // was just dropped, whose table nobody can tell any more.
+        None if rights.is_superuser() => Ok(()),
+        None => Err(Refusal::Right(format!(
+            "there is no index {keyspace}.{index}, or the role {} may not use it",
+            rights.role()
+        ))),
+    }
+}
+
+fn table_of<'a>(catalog: &'a Catalog, keyspace: &str, index: &str) -> Option<&'a Table> {
+    let mut tables = catalog.keyspace(keyspace)?.tables.values();
+    let has_index = |table: &&Arc<Table>| {
+        table.indexes.contains_key(index) || table.secondary_indexes.contains_key(index)
+    };
+    let table = tables.find(has_index)?;
+    Some(table)
+}
+
+/// Reads `Basic` and the base64 of `name:password`.
+fn basic(authorization: &str) -> Option<Credentials> {
+    let (scheme, encoded) = authorization.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let decoded = STANDARD.decode(encoded.trim()).ok()?;
+    let text = Secret::new(String::from_utf8(decoded).ok()?);
+    let (role, password) = text.expose().split_once(':')?;
+    Some(Credentials {
+        role: role.to_owned(),
+        password: Secret::new(password.to_owned()),
+    })
+}
+
+fn refusal(error: CqlError) -> Refusal {
+    match error.kind {
+        ErrorKind::BadCredentials => Refusal::Login(error.message),
+        ErrorKind::Unauthorized => Refusal::Right(error.message),
+        _ => Refusal::Busy(error.message),
+    }
+}
+
+impl Doorkeeper for HttpLogins {
+    fn admit<'a>(
+        &'a self,
+        visit: Visit<'a>,
+        wish: Wish<'a>,
+    ) -> Pin<Box<dyn Future<Output = Result<(), Refusal>> + Send + 'a>> {
+        Box::pin(self.check(visit, wish))
+    }
+}
+
+impl std::fmt::Debug for HttpLogins {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("HttpLogins")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::Role;
+
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn an_index_that_the_catalog_does_not_know_is_a_superusers() {
+        let mut catalog = fixtures::catalog();
+        for (name, is_superuser) in [("chief", true), ("reader", false)] {
+            let role = Role {
+                can_login: true,
+                is_superuser,
+                ..Role::default()
+            };
+            catalog.roles.insert(name.to_owned(), Arc::new(role));
+        }
+        let (keyspace, index) = ("shop", "dropped");
+        for (role, may_use) in [("chief", true), ("reader", false)] {
+            let rights = Rights::of(&catalog, role).unwrap();
+            for wish in [
+                Wish::Search { keyspace, index },
+                Wish::Change { keyspace, index },
+            ] {
+                assert_eq!(may(&rights, &catalog, wish).is_ok(), may_use, "{role}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_basic_login_has_a_name_and_a_password_with_colons() {
+        let encoded = |text: &str| format!("Basic {}", STANDARD.encode(text));
+        let read = basic(&encoded("ada:love:lace")).unwrap();
+        assert_eq!(
+            (read.role.as_str(), read.password.expose().as_str()),
+            ("ada", "love:lace")
+        );
+        for wrong in ["", "Basic", "Basic !", "Bearer YWRhOng=", &encoded("ada")] {
+            assert!(basic(wrong).is_none(), "{wrong}");
+        }
+    }
+}

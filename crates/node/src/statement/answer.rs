@@ -1,0 +1,78 @@
+//! Answers of statements, before they take the form of the native protocol.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use client_memory::Charge;
+use cql::wire::ColumnSpec;
+
+/// The answer of a statement.
+#[derive(Debug)]
+pub struct Answer {
+    /// The outcome of the statement.
+    pub outcome: Outcome,
+    /// Warnings, which drivers show beside the result.
+    pub warnings: Vec<String>,
+}
+
+/// The outcome of a statement.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The statement is done and returns nothing.
+    Void,
+    /// The rows of a result set.
+    Rows(Rows),
+    /// The connection now uses this keyspace.
+    SetKeyspace(String),
+    /// The schema has changed.
+    SchemaChange(SchemaChange),
+}
+
+/// Rows in the form in which the native protocol carries them.
+#[derive(Debug)]
+pub struct Rows {
+    /// The name and type of each column.
+    pub columns: Arc<[ColumnSpec]>,
+    /// The cells, row by row and column by column. Each is its length as a big-endian i32 (-1 for
+    /// null), then the serialised value.
+    pub body: BytesMut,
+    /// The number of rows.
+    pub count: u32,
+    /// The state that the client sends to get the next page; `None` if there are no more rows.
+    pub paging_state: Option<Bytes>,
+    /// The charge for the bytes of the body, if they were charged as they grew.
+    pub charge: Option<Charge>,
+}
+
+/// A change of the schema, as drivers are told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaChange {
+    /// The kind of change.
+    pub kind: SchemaChangeKind,
+    /// The keyspace that changed, or in which something changed.
+    pub keyspace: String,
+    /// The object that changed.
+    pub object: ChangedObject,
+}
+
+/// The object that a schema change is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChangedObject {
+    /// The keyspace itself.
+    Keyspace,
+    /// A table, by its name.
+    Table(String),
+    /// A user type, by its name.
+    Type(String),
+}
+
+/// The kind of a schema change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchemaChangeKind {
+    /// The object is new.
+    Created,
+    /// The object was altered.
+    Updated,
+    /// The object was dropped.
+    Dropped,
+}

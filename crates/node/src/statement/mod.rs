@@ -1,0 +1,21 @@
+//! The parts that statements of all kinds share: the values and the role that they come with, their
+//! answers, their errors, and the time that they may take.
+
+mod actor;
+mod answer;
+pub(crate) mod consistency;
+pub(crate) mod deadline;
+mod failure;
+mod names;
+mod parameters;
+mod presence;
+mod timeouts;
+
+pub use actor::{Actor, LoggedIn};
+pub use answer::{Answer, ChangedObject, Outcome, Rows, SchemaChange, SchemaChangeKind};
+pub use cql::wire::{BoundValue, ColumnSpec};
+pub(crate) use failure::{no_room, storage_error};
+pub(crate) use names::keyspace_name;
+pub use parameters::Parameters;
+pub use presence::Presence;
+pub use timeouts::Timeouts;
