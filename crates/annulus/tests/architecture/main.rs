@@ -1,6 +1,7 @@
 //! The tree keeps to ARCHITECTURE.md: crates use those below them in its table and no others, and
 //! modules do not use each other in a circle. One loop asks indexes for neighbours. The sources
-//! keep the form that stable rustfmt does not hold. A class of index is named where it belongs.
+//! keep the form that stable rustfmt does not hold. A class of index is named where it belongs. The
+//! server of the native protocol knows nothing of statements and of storage.
 //!
 //! A circle is looked for among the children of each module: child `a`, with everything inside it,
 //! uses child `b`, and `b` uses `a` by some way. A module and its own children may use each other.
@@ -41,6 +42,9 @@ const PLANNERS: [&str; 6] = [
     "gateway::overlay::indexes",
     "node::schema::index",
 ];
+
+/// Crates of what statements mean, and of what they are executed on.
+const OF_STATEMENTS: [&str; 5] = ["index", "query", "schema", "storage", "store_api"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -178,6 +182,27 @@ fn a_class_of_index_is_named_where_a_statement_is_planned() {
     found.extend(modules_where("node", names));
     let listed = BTreeSet::from(PLANNERS.map(str::to_owned));
     assert_eq!(found, listed, "modules that name a class, and PLANNERS");
+}
+
+#[test]
+fn the_native_protocol_is_served_without_storage() {
+    let server = "server".to_owned();
+    let modules = modules::of_crate(&crates()["node"].join("src"));
+    let uses = uses::between(&modules);
+    let of_server = uses.iter();
+    let of_server = of_server.filter(|(module, _)| module.first() == Some(&server));
+    let of_server: Vec<_> = of_server.collect();
+    assert!(of_server.len() > 1, "node::server is not where it was");
+    let mut wrong = Vec::new();
+    for (module, used) in of_server {
+        let path = module.join("::");
+        let others = used.iter().filter(|used| used.first() != Some(&server));
+        wrong.extend(others.map(|other| format!("{path} uses crate::{}", other.join("::"))));
+        let named = OF_STATEMENTS.iter();
+        let named = named.filter(|name| classes::names_crate(&modules[module], name));
+        wrong.extend(named.map(|name| format!("{path} uses {name}")));
+    }
+    assert!(wrong.is_empty(), "node::server: {wrong:#?}");
 }
 
 #[test]
