@@ -86,16 +86,6 @@ impl DescribedObject {
 }
 
 impl DescribePlan {
-    /// Empty: DESCRIBE takes no bind markers.
-    pub fn variables(&self) -> &[ColumnSpec] {
-        &[]
-    }
-
-    /// Empty: DESCRIBE takes no bind markers.
-    pub fn partition_key_variables(&self) -> &[u16] {
-        &[]
-    }
-
     /// The columns of the answer, all of type text.
     pub fn result_columns(&self) -> &Arc<[ColumnSpec]> {
         &self.columns

@@ -19,9 +19,7 @@ use schema::{Catalog, Permission, Permissions, Resource};
 use storage::{ChangeError, Storage};
 
 use crate::security::access::{Access, unauthorized};
-use crate::statement::{
-    Answer, ColumnSpec, LoggedIn, Outcome, Parameters, keyspace_name, storage_error,
-};
+use crate::statement::{Answer, LoggedIn, Outcome, Parameters, keyspace_name, storage_error};
 use crate::system::SystemTables;
 
 /// A prepared statement about roles.
@@ -32,13 +30,6 @@ pub struct RolesPlan {
     resource: Option<Resource>,
     /// The permissions that the statement names, as far as the resource can have them.
     permissions: Permissions,
-}
-
-impl RolesPlan {
-    /// Empty: these statements take no bind markers.
-    pub fn variables(&self) -> &[ColumnSpec] {
-        &[]
-    }
 }
 
 /// Resolves the resource and the permissions of a statement. `keyspace` is the one in use.
