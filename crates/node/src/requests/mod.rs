@@ -1,5 +1,5 @@
-//! The requests of clients with statements: read, planned, executed, and told to the audit log and
-//! to traces. [`Statements`] is the node's service behind the connections of [`crate::server`];
+//! The requests of clients with statements: read, planned, executed, and noted in the audit log and
+//! in traces. [`Statements`] is the node's service behind the connections of [`crate::server`];
 //! [`Local`] has statements of the process itself.
 
 mod audited;

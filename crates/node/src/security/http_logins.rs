@@ -30,8 +30,8 @@ pub struct HttpLogins {
 }
 
 impl HttpLogins {
-    /// The logins of this storage's roles. What is let in and what is refused is told to the audit
-    /// log. Where the node asks for no logins, all are let in.
+    /// The logins of this storage's roles. Requests that are let in or refused are noted in the
+    /// audit log. Where `access` needs no logins, all are let in.
     pub fn new(storage: Storage, access: Arc<Access>, audit: Option<Arc<AuditLog>>) -> HttpLogins {
         HttpLogins {
             storage,

@@ -6,7 +6,8 @@
 //!    `relation` the relations of WHERE. `access` splits the relations into those that the storage
 //!    serves and those that filter rows. `order` (with `nearest`) and `limit` resolve the other
 //!    clauses. The outcome is a [`SelectPlan`] that can be printed: an access path and an ordering.
-//! 2. *bind*: `partitions`, `clustering`, `filter` (with `terms`) and `lookup` put the values in.
+//! 2. *bind*: `partitions`, `clustering` (with `slices`), `filter` (with `terms`) and `lookup` put
+//!    the values in.
 //! 3. *do*: rows are found in the wanted order. In the order of the disk, `execute` drives a
 //!    `cursor` along the access path, whose `source` asks its `question` of the storage or of
 //!    `memory` (system tables), and `paging` encodes where the page ended. Where secondary indexes
