@@ -409,7 +409,10 @@ mod tests {
         assert_eq!(login.fits().await, Ok(true));
         // Further checks may begin until this task runs again.
         let checked = attempts.checked();
-        assert!(checked <= UNDER_WAY_MAX as u64 / 10, "{checked} were checked");
+        assert!(
+            checked <= UNDER_WAY_MAX as u64 / 10,
+            "{checked} were checked"
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -444,6 +447,9 @@ mod tests {
         assert_eq!(one.fits().await, Ok(true));
         assert_eq!(other.fits().await, Ok(true));
         let checked = attempts.checked();
-        assert!(checked <= UNDER_WAY_MAX as u64 / 10, "{checked} were checked");
+        assert!(
+            checked <= UNDER_WAY_MAX as u64 / 10,
+            "{checked} were checked"
+        );
     }
 }
