@@ -128,14 +128,38 @@ fn operations_that_do_not_fit_their_column_are_refused() {
     assert!(refusal(row(vec![bytes(1)], vec![])).contains("clustering key has 1 columns, got 0"));
 }
 
+/// The path of an element.
+fn path(at: u32) -> Bytes {
+    let mut path = [0, 0, 0, 1, 0, 0, 0x10, 0, 0x80, 0, 0, 0, 0, 0, 0, 0];
+    path[..4].copy_from_slice(&at.to_be_bytes());
+    Bytes::copy_from_slice(&path)
+}
+
+#[test]
+fn an_element_that_is_put_below_a_newer_deletion_has_no_index() {
+    let put = || cell(LIST, CellOperation::PutElements(vec![(path(1), int(0))]));
+    let delete_element = cell(LIST, CellOperation::DeleteElements(vec![path(1)]));
+    let deletions = [
+        Change::DeleteRow {
+            clustering: vec![bytes(1)],
+            timestamp: 3,
+        },
+        update(vec![bytes(1)], vec![cell(LIST, CellOperation::Delete)], 3),
+        update(vec![bytes(1)], vec![delete_element], 3),
+    ];
+    for deletion in deletions {
+        let (_directory, storage, table) = world();
+        write(&storage, &table, vec![bytes(1)], vec![deletion]);
+        let at_0 = cell(LIST, CellOperation::DeleteListIndex { index: 0 });
+        let older = update(vec![bytes(1)], vec![put(), at_0], 1);
+        let refused = refusal(try_write(&storage, &table, vec![bytes(1)], vec![older]));
+        assert!(refused.contains("list which is null"), "{refused}");
+    }
+}
+
 #[test]
 fn operations_on_a_long_list_are_bounded_together() {
     let (_directory, storage, table) = world();
-    let path = |at: u32| {
-        let mut path = [0, 0, 0, 1, 0, 0, 0x10, 0, 0x80, 0, 0, 0, 0, 0, 0, 0];
-        path[..4].copy_from_slice(&at.to_be_bytes());
-        Bytes::copy_from_slice(&path)
-    };
     let change = |cells| vec![update(vec![bytes(1)], cells, 1)];
     let elements = (0..8_192).map(|at| (path(at), int(0))).collect();
     let list = cell(LIST, CellOperation::PutElements(elements));

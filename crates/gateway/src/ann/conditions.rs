@@ -18,7 +18,7 @@ use schema::{Column, ColumnId, ColumnKind};
 use value::predicate::{Observed, Predicate};
 use value::token::{Partitioner, routing_key};
 
-use super::rows::Row;
+use super::row::Row;
 use crate::catalog::{self, DefinedIndex, LoggedTable, Snapshot};
 use crate::key_read::Layout;
 

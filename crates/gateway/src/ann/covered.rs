@@ -14,7 +14,7 @@ use store_api::{KeyValue, Neighbours};
 use value::{CqlType, validate};
 
 use super::conditions::{Conditions, known_columns};
-use super::rows::Row;
+use super::row::Row;
 use crate::catalog::{DefinedIndex, LoggedTable};
 
 /// The answer of a query by what the index keeps: the columns that the client selects, and where

@@ -19,7 +19,7 @@ use value::timeuuid;
 
 use super::conditions::{self, Place};
 use super::freshness::Searches;
-use super::rows::{self, Row};
+use super::row::{self, Row};
 use super::{AnnPlan, AnnStatement};
 use crate::catalog::DefinedIndex;
 use crate::key_read::Layout;
@@ -153,7 +153,7 @@ impl<'a> AnnExecution<'a> {
         layout: &Layout,
         mut context: ResponseContext,
     ) -> (ResponseContext, Response) {
-        let mut encoded = rows::encode(rows, columns, layout, self.skips_metadata);
+        let mut encoded = row::encode(rows, columns, layout, self.skips_metadata);
         encoded.new_metadata_id.clone_from(&self.new_columns);
         let page_size = self.parameters.page_size.map(|rows| rows as usize);
         if bounds::is_cut_short(page_size, self.limit) {

@@ -54,6 +54,7 @@ mod freshness;
 mod plan;
 mod prepared;
 mod reader;
+mod row;
 mod rows;
 mod search;
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use cql::error::CqlError;
-use cql::wire::{DecodedRows, Metadata, Response, ResponseContext, RowsEncoder};
+use cql::wire::{DecodedRows, Metadata, Response, ResponseContext};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use query::search::{ReadRows, SearchWarning, SearchedRows, VectorOrdering};
 use query::{Nearest, key_values};
@@ -15,6 +15,7 @@ use store_api::{ClientError, KeyValue, Neighbours};
 use super::execution::{AnnExecution, ReadBy, add_to, unreadable};
 use super::prepared::prepare_read;
 use super::reader::Reader;
+use super::row::Row;
 use crate::inquiry::{Failure, Inquirer};
 use crate::key_read::{Key, Layout};
 
@@ -22,9 +23,6 @@ use crate::key_read::{Key, Layout};
 const READS_AT_ONCE: usize = 64;
 /// The number of rows that are read at a time where all of them are.
 const PAGE_ROWS: u32 = 1_000;
-
-/// The cells of a row as it was read; `None` for null.
-pub(super) type Row = Vec<Option<Bytes>>;
 
 /// The columns and the layout of rows.
 #[derive(Clone)]
@@ -307,51 +305,4 @@ fn altered() -> Failure {
     Failure::Cql(CqlError::server(
         "the table was altered while its rows were read: try again",
     ))
-}
-
-/// Encodes the result that the client asked for. `columns` are the columns of the rows that were
-/// read.
-pub(super) fn encode(
-    rows: &[Row],
-    columns: &Metadata,
-    layout: &Layout,
-    skip_metadata: bool,
-) -> cql::wire::Rows {
-    let shown = Metadata {
-        columns: columns.columns[..layout.shown].to_vec(),
-    };
-    let mut encoder = RowsEncoder::new(&shown, skip_metadata);
-    for row in rows {
-        for cell in &row[..layout.shown] {
-            encoder.cell(cell.as_deref());
-        }
-        encoder.end_row();
-    }
-    encoder.finish(None)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::fixtures::column;
-    use super::*;
-
-    #[test]
-    fn the_client_gets_the_columns_that_it_selected() {
-        let columns = Metadata {
-            columns: vec![column("name"), column("id"), column("v")],
-        };
-        let layout = Layout {
-            shown: 1,
-            key: vec![1],
-            vector: Some(2),
-            checked: Vec::new(),
-        };
-        let text = |text: &'static str| Some(Bytes::from_static(text.as_bytes()));
-        let rows = [vec![text("a"), text("1"), None]];
-        let encoded = encode(&rows, &columns, &layout, false).decode().unwrap();
-        assert_eq!(encoded.metadata.unwrap().columns, [column("name")]);
-        assert_eq!(encoded.rows, [rows[0][..1].to_vec()]);
-        let bare = encode(&rows, &columns, &layout, true).decode().unwrap();
-        assert_eq!((bare.metadata, bare.rows.len()), (None, 1));
-    }
 }

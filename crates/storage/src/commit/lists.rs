@@ -56,7 +56,9 @@ type ListKey = (SpaceId, Vec<u8>, Option<Vec<u8>>, ColumnId);
 /// A list as it stands before the write.
 struct List {
     elements: LiveElements,
-    /// Deletions of the row or the head, and the present.
+    /// The list as it is stored, with what is deleted of it and of the row or the head.
+    stored: Record,
+    /// Deletions around the row or the head, and the present.
     liveness: Liveness,
     /// Which elements are left, while a change removes some.
     left: Option<Left>,
@@ -322,26 +324,30 @@ impl Step<'_> {
         Ok(paths.filter_map(|at| elements.path(*at as usize)).collect())
     }
 
-    /// The list as a record of its own, with the changes so far.
+    /// The list as a record of its own, with the changes so far. What is deleted stays in it, as an
+    /// operation may be older.
     fn whole(&mut self, column: ColumnId) -> Result<Record, StorageError> {
-        let elements = self.list.elements.to_cells();
-        *self.looks += elements.len();
+        let List {
+            elements, stored, ..
+        } = &*self.list;
+        let mut whole = stored.clone();
+        *self.looks += whole.column(column).map_or(0, ColumnRecord::count);
         check_looks(*self.looks)?;
-        let state = &mut *self.state;
-        let cells = elements.into_iter().zip(0_u32..);
-        let cells = cells.filter(|(_, at)| !state.gone.contains(at));
-        let cells = cells.map(|((path, cell), at)| (path, state.set.remove(&at).unwrap_or(cell)));
-        let column = (
-            column,
-            ColumnRecord::Elements {
-                deletion: None,
-                cells: cells.collect(),
-            },
-        );
-        Ok(Record {
-            cells: vec![column],
-            ..Record::default()
-        })
+        let State { gone, set, .. } = &*self.state;
+        let path = |at: &u32| elements.path(*at as usize);
+        let deleted = gone.iter().filter_map(path).collect();
+        let set = set.iter().filter(|(at, _)| !gone.contains(*at));
+        let set = set.filter_map(|(at, cell)| match &cell.content {
+            Content::Value { value, .. } => Some((path(at)?, value.clone())),
+            Content::Tombstone { .. } => None,
+        });
+        let operations = [
+            CellOperation::DeleteElements(deleted),
+            CellOperation::PutElements(set.collect()),
+        ];
+        let cells = operations.map(|change| CellChange { column, change });
+        merge(&mut whole, self.of, &cells, self.times)?;
+        Ok(whole)
     }
 
     /// The elements of the list that is changed as a whole.
@@ -358,32 +364,37 @@ impl Step<'_> {
 
     /// Merges an operation by path into the list that is changed as a whole.
     fn merge(&mut self, cell: &CellChange) -> Result<(), StorageError> {
-        let table = self.of.table;
         let Some(whole) = &mut self.state.whole else {
             return Ok(());
         };
-        let kind = match self.of.suffix {
-            Some(_) => ColumnKind::Regular,
-            None => ColumnKind::Static,
-        };
-        let mut gathered = Gathered::default();
-        let times = CellTimes {
-            timestamp: self.times.timestamp,
-            lifetime: self.times.moment.lifetime(self.times.ttl_s),
-            moment: self.times.moment,
-        };
-        gather(
-            &mut gathered,
-            table,
-            kind,
-            std::slice::from_ref(cell),
-            times,
-        )?;
-        let change = gathered.into_record(|id| table.type_of(id));
-        whole.merge(change, |id| table.type_of(id));
+        merge(whole, self.of, std::slice::from_ref(cell), self.times)?;
         *self.looks += 1 + whole.column(cell.column).map_or(0, ColumnRecord::count);
         check_looks(*self.looks)
     }
+}
+
+/// Merges operations by path into a list.
+fn merge(
+    list: &mut Record,
+    of: ListRow<'_>,
+    cells: &[CellChange],
+    times: Times,
+) -> Result<(), StorageError> {
+    let table = of.table;
+    let kind = match of.suffix {
+        Some(_) => ColumnKind::Regular,
+        None => ColumnKind::Static,
+    };
+    let mut gathered = Gathered::default();
+    let times = CellTimes {
+        timestamp: times.timestamp,
+        lifetime: times.moment.lifetime(times.ttl_s),
+        moment: times.moment,
+    };
+    gather(&mut gathered, table, kind, cells, times)?;
+    let change = gathered.into_record(|id| table.type_of(id));
+    list.merge(change, |id| table.type_of(id));
+    Ok(())
 }
 
 impl List {
@@ -405,8 +416,13 @@ impl List {
                 (overlay.head(table, partition)?, liveness)
             }
         };
+        let elements = liveness.elements(&record, &table.live, column);
+        let mut stored = record;
+        stored.marker = None;
+        stored.cells.retain(|(id, _)| *id == column);
         Ok(List {
-            elements: liveness.elements(&record, &table.live, column),
+            elements,
+            stored,
             liveness,
             left: None,
             by_value: None,

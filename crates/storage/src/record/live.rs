@@ -92,13 +92,6 @@ impl LiveElements {
     pub(crate) fn path(&self, position: usize) -> Option<Bytes> {
         Some(self.packed.share(self.get(position)?.path))
     }
-
-    /// All elements in their order, each by itself.
-    pub(crate) fn to_cells(&self) -> Vec<(Bytes, CellRecord)> {
-        let elements = (0..self.len()).filter_map(|position| self.get(position));
-        let elements = elements.map(|element| self.packed.copy(element));
-        elements.collect()
-    }
 }
 
 impl Liveness {
