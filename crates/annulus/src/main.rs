@@ -29,6 +29,7 @@ mod scrub;
 mod serve;
 mod settings;
 mod settings_file;
+mod settings_table;
 mod shown_settings;
 mod size;
 mod span;
