@@ -232,6 +232,11 @@ $(VENVS)/dtest/.installed: tests/dtest/requirements.txt
 	$(VENVS)/dtest/bin/pip install --no-deps --quiet --disable-pip-version-check -r $<
 	touch $@
 
+# The page of all settings, made of their tables in the program.
+.PHONY: docs/settings.md
+docs/settings.md:
+	ANNULUS_UPDATE_SETTINGS_PAGE=1 cargo test --locked -p annulus --bin annulus settings_page::the_page_has_all_settings
+
 # The tool keeps one version, so that its verdict changes with the tree alone.
 CARGO_DENY_VERSION := 0.20.2
 CARGO_DENY_ROOT := target/tools/cargo-deny-$(CARGO_DENY_VERSION)

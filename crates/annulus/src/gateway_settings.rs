@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::ValueEnum;
 use client_memory::Budget;
 use clock::OffsetClock;
 use credentials::files::{self, password};
@@ -24,6 +24,7 @@ use crate::gateway_tls::{ForCassandra, GatewayTls};
 use crate::logging::LogFormat;
 use crate::memory_limit::MemoryLimit;
 use crate::settings::at_least_one;
+use crate::settings_table::settings_table;
 use crate::size::Size;
 use crate::vector_stores::VectorStores;
 
@@ -38,189 +39,194 @@ const VECTOR_STORE_NAMES: [&str; 1] = ["vector-store-"];
 /// The heading in `--help` for settings about index services.
 const INDEX_SERVICES: &str = "Index services";
 
-/// All settings. Each is optional here; [`GatewaySettings::resolve`] fills in the defaults.
-#[derive(Args, Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct GatewaySettings {
-    /// Cassandra node behind this gateway [default: 127.0.0.1:9042]
-    #[arg(long, env = "ANNULUS_CASSANDRA", value_name = "HOST:PORT")]
-    pub cassandra: Option<String>,
+settings_table! {
+    /// All settings. Each is optional here; [`GatewaySettings::resolve`] fills in the defaults.
+    pub struct GatewaySettings {
+        /// Cassandra node behind this gateway [default: 127.0.0.1:9042]
+        #[arg(long, env = "ANNULUS_CASSANDRA", value_name = "HOST:PORT")]
+        pub cassandra: Option<String>,
 
-    /// Cassandra user of the gateway itself, which needs all permissions on the index keyspace, and
-    /// must be allowed to create and drop tables in the keyspaces of indexed tables
-    #[arg(long, env = "ANNULUS_CASSANDRA_USER", value_name = "NAME")]
-    pub cassandra_user: Option<String>,
+        /// Cassandra user of the gateway itself, which needs all permissions on the index keyspace,
+        /// and must be allowed to create and drop tables in the keyspaces of indexed tables
+        #[arg(long, env = "ANNULUS_CASSANDRA_USER", value_name = "NAME")]
+        pub cassandra_user: Option<String>,
 
-    /// File with the password of that user
-    #[arg(long, env = "ANNULUS_CASSANDRA_PASSWORD_FILE", value_name = "FILE")]
-    pub cassandra_password_file: Option<PathBuf>,
+        /// File with the password of that user
+        #[arg(long, env = "ANNULUS_CASSANDRA_PASSWORD_FILE", value_name = "FILE")]
+        pub cassandra_password_file: Option<PathBuf>,
 
-    /// Keyspace of the cluster for the definitions of vector indexes; all gateways need the same
-    /// [default: annulus]
-    #[arg(long, env = "ANNULUS_INDEX_KEYSPACE", value_name = "NAME")]
-    pub index_keyspace: Option<String>,
+        /// Keyspace of the cluster for the definitions of vector indexes; all gateways need the
+        /// same [default: annulus]
+        #[arg(long, env = "ANNULUS_INDEX_KEYSPACE", value_name = "NAME")]
+        pub index_keyspace: Option<String>,
 
-    /// Replication of that keyspace, as a CQL map, if the gateway has to create it
-    ///
-    /// By default each data centre has as many copies as it has nodes at that time, at most three.
-    #[arg(long, env = "ANNULUS_INDEX_REPLICATION", value_name = "MAP")]
-    pub index_replication: Option<String>,
+        /// Replication of that keyspace, as a CQL map, if the gateway has to create it
+        ///
+        /// By default each data centre has as many copies as it has nodes at that time, at most
+        /// three.
+        #[arg(long, env = "ANNULUS_INDEX_REPLICATION", value_name = "MAP")]
+        pub index_replication: Option<String>,
 
-    /// Hours that rows live in new change logs of indexed tables [default: 24]
-    #[arg(long, env = "ANNULUS_LOG_HOURS", value_name = "HOURS")]
-    pub log_hours: Option<u32>,
+        /// Hours that rows live in new change logs of indexed tables [default: 24]
+        #[arg(long, env = "ANNULUS_LOG_HOURS", value_name = "HOURS")]
+        pub log_hours: Option<u32>,
 
-    /// Pass everything through, without vector indexes and without tables in the cluster
-    ///
-    /// Don't use it for a cluster that has vector indexes: they miss writes through such a gateway.
-    #[arg(long, env = "ANNULUS_PASS_THROUGH", num_args = 0..=1, default_missing_value = "true")]
-    pub pass_through: Option<bool>,
+        /// Pass everything through, without vector indexes and without tables in the cluster
+        ///
+        /// Don't use it for a cluster that has vector indexes: they miss writes through such a
+        /// gateway.
+        #[arg(long, env = "ANNULUS_PASS_THROUGH", num_args = 0..=1, default_missing_value = "true")]
+        pub pass_through: Option<bool>,
 
-    /// Address to listen on [default: 127.0.0.1]
-    ///
-    /// Clients log in to Cassandra through the gateway.
-    #[arg(long, env = "ANNULUS_LISTEN", value_name = "ADDRESS")]
-    pub listen: Option<IpAddr>,
+        /// Address to listen on [default: 127.0.0.1]
+        ///
+        /// Clients log in to Cassandra through the gateway.
+        #[arg(long, env = "ANNULUS_LISTEN", value_name = "ADDRESS")]
+        pub listen: Option<IpAddr>,
 
-    /// Port for CQL drivers and cqlsh; 0 takes a free one [default: 9043]
-    #[arg(long, env = "ANNULUS_CQL_PORT", value_name = "PORT")]
-    pub cql_port: Option<u16>,
+        /// Port for CQL drivers and cqlsh; 0 takes a free one [default: 9043]
+        #[arg(long, env = "ANNULUS_CQL_PORT", value_name = "PORT")]
+        pub cql_port: Option<u16>,
 
-    /// Address and port for GET /metrics of Prometheus, such as 127.0.0.1:9180; port 0 takes a free
-    /// one [default: none]
-    #[arg(long, env = "ANNULUS_METRICS_LISTEN", value_name = "ADDRESS:PORT")]
-    pub metrics_listen: Option<SocketAddr>,
+        /// Address and port for GET /metrics of Prometheus, such as 127.0.0.1:9180; port 0 takes a
+        /// free one [default: none]
+        #[arg(long, env = "ANNULUS_METRICS_LISTEN", value_name = "ADDRESS:PORT")]
+        pub metrics_listen: Option<SocketAddr>,
 
-    /// File of tokens, one in each line with a name before it or without one: then GET /metrics
-    /// needs one (Authorization: Bearer). Beyond a loopback address it is refused without such a
-    /// file
-    #[arg(long, env = "ANNULUS_TOKEN_FILE", value_name = "FILE")]
-    pub token_file: Option<PathBuf>,
+        /// File of tokens, one in each line with a name before it or without one: then GET /metrics
+        /// needs one (Authorization: Bearer). Beyond a loopback address it is refused without such
+        /// a file
+        #[arg(long, env = "ANNULUS_TOKEN_FILE", value_name = "FILE")]
+        pub token_file: Option<PathBuf>,
 
-    /// Address of a node for clients, and address of its gateway; give it once for each node of the
-    /// cluster
-    ///
-    /// The first address is the node's broadcast_rpc_address, or rpc_address if that is not set.
-    /// Drivers see these gateways instead of the nodes, and no node without a gateway. In the file
-    /// it is a table: [gateways], with lines such as "10.0.0.1:9042" = "10.0.1.1:9043".
-    #[arg(
-        long = "gateway",
-        env = "ANNULUS_GATEWAYS",
-        value_name = "NODE=GATEWAY",
-        value_delimiter = ','
-    )]
-    #[serde(skip)]
-    pub gateway_pairs: Option<Vec<GatewayPair>>,
+        /// Address of a node for clients, and address of its gateway; give it once for each node of
+        /// the cluster
+        ///
+        /// The first address is the node's broadcast_rpc_address, or rpc_address if that is not
+        /// set. Drivers see these gateways instead of the nodes, and no node without a gateway. In
+        /// the file it is a table: [gateways], with lines such as "10.0.0.1:9042" =
+        /// "10.0.1.1:9043".
+        #[arg(
+            long = "gateway",
+            env = "ANNULUS_GATEWAYS",
+            value_name = "NODE=GATEWAY",
+            value_delimiter = ','
+        )]
+        #[serde(skip)]
+        pub gateway_pairs: Option<Vec<GatewayPair>>,
 
-    /// The pairs of nodes and gateways in the file.
-    #[arg(skip)]
-    pub gateways: Option<BTreeMap<SocketAddr, SocketAddr>>,
+        /// The pairs of nodes and gateways in the file.
+        #[arg(skip)]
+        pub gateways: Option<BTreeMap<SocketAddr, SocketAddr>>,
 
-    /// Connections of clients at a time; more are refused [default: 10000]
-    #[arg(long, env = "ANNULUS_MAX_CONNECTIONS", value_name = "N")]
-    pub max_connections: Option<usize>,
+        /// Connections of clients at a time; more are refused [default: 10000]
+        #[arg(long, env = "ANNULUS_MAX_CONNECTIONS", value_name = "N")]
+        pub max_connections: Option<usize>,
 
-    /// Largest request in MiB; Cassandra has a limit of its own, and the memory that one client may
-    /// pin, which is 128 MiB and less with a small --memory-limit, binds first [default: 256]
-    #[arg(long, env = "ANNULUS_MAX_FRAME_MIB", value_name = "MIB")]
-    pub max_frame_mib: Option<u32>,
+        /// Largest request in MiB; Cassandra has a limit of its own, and the memory that one client
+        /// may pin, which is 128 MiB and less with a small --memory-limit, binds first [default:
+        /// 256]
+        #[arg(long, env = "ANNULUS_MAX_FRAME_MIB", value_name = "MIB")]
+        pub max_frame_mib: Option<u32>,
 
-    /// KiB up to which a write to a table with a vector index goes in one batch with its log rows
-    /// [default: 5]
-    ///
-    /// The size counts as Cassandra counts it, so set no more than its batch_size_warn_threshold.
-    /// Larger writes get log rows before and after them.
-    #[arg(long, env = "ANNULUS_MAX_BATCH_KIB", value_name = "KIB")]
-    pub max_batch_kib: Option<u32>,
+        /// KiB up to which a write to a table with a vector index goes in one batch with its log
+        /// rows [default: 5]
+        ///
+        /// The size counts as Cassandra counts it, so set no more than its
+        /// batch_size_warn_threshold. Larger writes get log rows before and after them.
+        #[arg(long, env = "ANNULUS_MAX_BATCH_KIB", value_name = "KIB")]
+        pub max_batch_kib: Option<u32>,
 
-    /// Memory that the process may take without mapped files, such as 4GiB. At the limit new rows
-    /// of an index service in this process wait. Clients can pin 512 MiB of it, or a quarter if
-    /// that is less [default: half of the memory of the machine or the control group]
-    #[arg(long, env = "ANNULUS_MEMORY_LIMIT", value_name = "BYTES")]
-    pub memory_limit: Option<Size>,
+        /// Memory that the process may take without mapped files, such as 4GiB. At the limit new
+        /// rows of an index service in this process wait. Clients can pin 512 MiB of it, or a
+        /// quarter if that is less [default: half of the memory of the machine or the control
+        /// group]
+        #[arg(long, env = "ANNULUS_MEMORY_LIMIT", value_name = "BYTES")]
+        pub memory_limit: Option<Size>,
 
-    /// Threads that serve connections [default: the number of cores]
-    #[arg(long, env = "ANNULUS_ASYNC_THREADS", value_name = "N")]
-    pub async_threads: Option<usize>,
+        /// Threads that serve connections [default: the number of cores]
+        #[arg(long, env = "ANNULUS_ASYNC_THREADS", value_name = "N")]
+        pub async_threads: Option<usize>,
 
-    /// Log filter: a level, or directives such as gateway=debug,info [default: info, and warn for
-    /// libraries]
-    #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
-    pub log: Option<String>,
+        /// Log filter: a level, or directives such as gateway=debug,info [default: info, and warn
+        /// for libraries]
+        #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
+        pub log: Option<String>,
 
-    /// Format of the log [default: text]
-    #[arg(long, env = "ANNULUS_LOG_FORMAT", value_name = "FORMAT")]
-    pub log_format: Option<LogFormat>,
+        /// Format of the log [default: text]
+        #[arg(long, env = "ANNULUS_LOG_FORMAT", value_name = "FORMAT")]
+        pub log_format: Option<LogFormat>,
 
-    /// Milliseconds that a search waits until its index knows the newest write to the table which
-    /// this gateway acknowledged; 0 for no wait [default: 250]
-    #[arg(
-        long,
-        env = "ANNULUS_SEARCH_WAIT_MS",
-        value_name = "MS",
-        help_heading = INDEX_SERVICES
-    )]
-    pub search_wait_ms: Option<u32>,
+        /// Milliseconds that a search waits until its index knows the newest write to the table
+        /// which this gateway acknowledged; 0 for no wait [default: 250]
+        #[arg(
+            long,
+            env = "ANNULUS_SEARCH_WAIT_MS",
+            value_name = "MS",
+            help_heading = INDEX_SERVICES
+        )]
+        pub search_wait_ms: Option<u32>,
 
-    /// Answer of a search whose time to wait is over: the rows that the index knows with a warning,
-    /// or an error [default: stale]
-    #[arg(
-        long,
-        env = "ANNULUS_SEARCH_WHEN_BEHIND",
-        value_name = "ANSWER",
-        help_heading = INDEX_SERVICES
-    )]
-    pub search_when_behind: Option<StaleOrError>,
+        /// Answer of a search whose time to wait is over: the rows that the index knows with a
+        /// warning, or an error [default: stale]
+        #[arg(
+            long,
+            env = "ANNULUS_SEARCH_WHEN_BEHIND",
+            value_name = "ANSWER",
+            help_heading = INDEX_SERVICES
+        )]
+        pub search_when_behind: Option<StaleOrError>,
 
-    /// Answer searches at consistency ONE and LOCAL_ONE without reading rows, where the index keeps
-    /// all that they select and restrict
-    ///
-    /// Such an answer is as old as the index: it may hold values and rows that were changed or
-    /// deleted a moment ago. Of writes through this gateway it knows what --search-wait-ms and
-    /// --search-when-behind say.
-    #[arg(
-        long,
-        env = "ANNULUS_ANSWER_FROM_INDEX",
-        num_args = 0..=1,
-        default_missing_value = "true",
-        help_heading = INDEX_SERVICES
-    )]
-    pub answer_from_index: Option<bool>,
+        /// Answer searches at consistency ONE and LOCAL_ONE without reading rows, where the index
+        /// keeps all that they select and restrict
+        ///
+        /// Such an answer is as old as the index: it may hold values and rows that were changed or
+        /// deleted a moment ago. Of writes through this gateway it knows what --search-wait-ms and
+        /// --search-when-behind say.
+        #[arg(
+            long,
+            env = "ANNULUS_ANSWER_FROM_INDEX",
+            num_args = 0..=1,
+            default_missing_value = "true",
+            help_heading = INDEX_SERVICES
+        )]
+        pub answer_from_index: Option<bool>,
 
-    /// Run the index service in this process, instead of `annulus store` beside it
-    ///
-    /// The index service has the settings of `annulus store`. It takes them from the environment
-    /// and `.env` under the names that `annulus store --help` shows, and from the table [store] of
-    /// this gateway's file under their long names; it has no flags here. Its database is this
-    /// gateway, unless scylladb-uri (VECTOR_STORE_SCYLLADB_URI) names another. The gateway then
-    /// asks no other index service.
-    #[arg(
-        long,
-        env = "ANNULUS_WITH_STORE",
-        num_args = 0..=1,
-        default_missing_value = "true",
-        help_heading = INDEX_SERVICES
-    )]
-    pub with_store: Option<bool>,
+        /// Run the index service in this process, instead of `annulus store` beside it
+        ///
+        /// The index service has the settings of `annulus store`. It takes them from the
+        /// environment and `.env` under the names that `annulus store --help` shows, and from the
+        /// table [store] of this gateway's file under their long names; it has no flags here. Its
+        /// database is this gateway, unless scylladb-uri (VECTOR_STORE_SCYLLADB_URI) names another.
+        /// The gateway then asks no other index service.
+        #[arg(
+            long,
+            env = "ANNULUS_WITH_STORE",
+            num_args = 0..=1,
+            default_missing_value = "true",
+            help_heading = INDEX_SERVICES
+        )]
+        pub with_store: Option<bool>,
 
-    /// The settings of that service in the file, which [`crate::store_service`] reads.
-    #[arg(skip)]
-    pub store: Option<toml::Table>,
+        /// The settings of that service in the file, which [`crate::store_service`] reads.
+        #[arg(skip)]
+        pub store: Option<toml::Table>,
 
-    /// A file with a number of seconds by which this process takes the present to be later than the
-    /// machine's clock. Only tests use it, to set the clock of a gateway.
-    #[arg(long, hide = true, value_name = "FILE")]
-    #[serde(skip)]
-    pub test_clock_offset_file: Option<PathBuf>,
+        /// A file with a number of seconds by which this process takes the present to be later than
+        /// the machine's clock. Only tests use it, to set the clock of a gateway.
+        #[arg(long, hide = true, value_name = "FILE")]
+        #[serde(skip)]
+        pub test_clock_offset_file: Option<PathBuf>,
 
-    // The flattened groups come last, as a heading holds for all settings that follow.
-    #[command(flatten, next_help_heading = INDEX_SERVICES)]
-    #[serde(skip)]
-    pub vector_store: VectorStores,
+        // The flattened groups come last, as a heading holds for all settings that follow.
+        #[command(flatten, next_help_heading = INDEX_SERVICES)]
+        #[serde(skip)]
+        pub vector_store: VectorStores,
 
-    #[command(flatten, next_help_heading = "TLS")]
-    #[serde(skip)]
-    pub tls: GatewayTls,
+        #[command(flatten, next_help_heading = "TLS")]
+        #[serde(skip)]
+        pub tls: GatewayTls,
+    }
 }
 
 /// The answer of a search that lacks the newest writes, in its form on the command line.
@@ -307,42 +313,6 @@ impl GatewaySettings {
             vector_store: read(vector_store)?,
             ..read(own)?
         })
-    }
-
-    /// Takes the settings of `other` where these are not set.
-    pub fn or(self, other: GatewaySettings) -> GatewaySettings {
-        GatewaySettings {
-            cassandra: self.cassandra.or(other.cassandra),
-            cassandra_user: self.cassandra_user.or(other.cassandra_user),
-            cassandra_password_file: self
-                .cassandra_password_file
-                .or(other.cassandra_password_file),
-            index_keyspace: self.index_keyspace.or(other.index_keyspace),
-            index_replication: self.index_replication.or(other.index_replication),
-            log_hours: self.log_hours.or(other.log_hours),
-            pass_through: self.pass_through.or(other.pass_through),
-            listen: self.listen.or(other.listen),
-            cql_port: self.cql_port.or(other.cql_port),
-            gateway_pairs: self.gateway_pairs.or(other.gateway_pairs),
-            gateways: self.gateways.or(other.gateways),
-            metrics_listen: self.metrics_listen.or(other.metrics_listen),
-            token_file: self.token_file.or(other.token_file),
-            tls: self.tls.or(other.tls),
-            vector_store: self.vector_store.or(other.vector_store),
-            max_connections: self.max_connections.or(other.max_connections),
-            max_frame_mib: self.max_frame_mib.or(other.max_frame_mib),
-            memory_limit: self.memory_limit.or(other.memory_limit),
-            max_batch_kib: self.max_batch_kib.or(other.max_batch_kib),
-            search_wait_ms: self.search_wait_ms.or(other.search_wait_ms),
-            search_when_behind: self.search_when_behind.or(other.search_when_behind),
-            answer_from_index: self.answer_from_index.or(other.answer_from_index),
-            with_store: self.with_store.or(other.with_store),
-            store: self.store.or(other.store),
-            async_threads: self.async_threads.or(other.async_threads),
-            log: self.log.or(other.log),
-            log_format: self.log_format.or(other.log_format),
-            test_clock_offset_file: self.test_clock_offset_file.or(other.test_clock_offset_file),
-        }
     }
 
     /// Fills in the defaults, and checks what can be checked without acting.

@@ -3,52 +3,51 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
 use credentials::files::pem;
 use net::tls::{self, Pem, RenewableClient, ServerTls};
-use serde::Deserialize;
 
 use crate::exit::{Failure, lacks};
+use crate::settings_table::settings_table;
 use crate::span::Span;
 use crate::tls_files::{TlsFiles, check_interval};
 
-/// The TLS settings. Without any of them nothing is encrypted.
-#[derive(Args, Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct GatewayTls {
-    /// Certificate of this gateway, PEM; with it clients are served under TLS only
-    #[arg(long, env = "ANNULUS_TLS_CERT_PATH", value_name = "FILE")]
-    pub tls_cert_path: Option<PathBuf>,
+settings_table! {
+    /// The TLS settings. Without any of them nothing is encrypted.
+    pub struct GatewayTls {
+        /// Certificate of this gateway, PEM; with it clients are served under TLS only
+        #[arg(long, env = "ANNULUS_TLS_CERT_PATH", value_name = "FILE")]
+        pub tls_cert_path: Option<PathBuf>,
 
-    /// Key of the certificate, PEM
-    #[arg(long, env = "ANNULUS_TLS_KEY_PATH", value_name = "FILE")]
-    pub tls_key_path: Option<PathBuf>,
+        /// Key of the certificate, PEM
+        #[arg(long, env = "ANNULUS_TLS_KEY_PATH", value_name = "FILE")]
+        pub tls_key_path: Option<PathBuf>,
 
-    /// Authorities that sign clients' certificates, PEM; with it only clients with such a
-    /// certificate are served
-    #[arg(long, env = "ANNULUS_TLS_CLIENT_CA_CERT_PATH", value_name = "FILE")]
-    pub tls_client_ca_cert_path: Option<PathBuf>,
+        /// Authorities that sign clients' certificates, PEM; with it only clients with such a
+        /// certificate are served
+        #[arg(long, env = "ANNULUS_TLS_CLIENT_CA_CERT_PATH", value_name = "FILE")]
+        pub tls_client_ca_cert_path: Option<PathBuf>,
 
-    /// Interval at which the files of certificates are checked for changes; SIGHUP does it at once
-    /// [default: 30s]
-    #[arg(long, env = "ANNULUS_TLS_FILE_CHECK_INTERVAL", value_name = "DURATION")]
-    pub tls_file_check_interval: Option<Span>,
+        /// Interval at which the files of certificates are checked for changes; SIGHUP does it at
+        /// once [default: 30s]
+        #[arg(long, env = "ANNULUS_TLS_FILE_CHECK_INTERVAL", value_name = "DURATION")]
+        pub tls_file_check_interval: Option<Span>,
 
-    /// Authorities that sign Cassandra's certificates, PEM; with it the gateway talks TLS to
-    /// Cassandra
-    ///
-    /// The node's certificate has to name the host of --cassandra. The certificates of all nodes
-    /// have to name their addresses.
-    #[arg(long, env = "ANNULUS_CASSANDRA_CERTIFICATE_FILE", value_name = "FILE")]
-    pub cassandra_certificate_file: Option<PathBuf>,
+        /// Authorities that sign Cassandra's certificates, PEM; with it the gateway talks TLS to
+        /// Cassandra
+        ///
+        /// The node's certificate has to name the host of --cassandra. The certificates of all
+        /// nodes have to name their addresses.
+        #[arg(long, env = "ANNULUS_CASSANDRA_CERTIFICATE_FILE", value_name = "FILE")]
+        pub cassandra_certificate_file: Option<PathBuf>,
 
-    /// Certificate for nodes that ask for one (require_client_auth), PEM
-    #[arg(long, env = "ANNULUS_CASSANDRA_CLIENT_CERT_PATH", value_name = "FILE")]
-    pub cassandra_client_cert_path: Option<PathBuf>,
+        /// Certificate for nodes that ask for one (require_client_auth), PEM
+        #[arg(long, env = "ANNULUS_CASSANDRA_CLIENT_CERT_PATH", value_name = "FILE")]
+        pub cassandra_client_cert_path: Option<PathBuf>,
 
-    /// Key of that certificate, PEM
-    #[arg(long, env = "ANNULUS_CASSANDRA_CLIENT_KEY_PATH", value_name = "FILE")]
-    pub cassandra_client_key_path: Option<PathBuf>,
+        /// Key of that certificate, PEM
+        #[arg(long, env = "ANNULUS_CASSANDRA_CLIENT_KEY_PATH", value_name = "FILE")]
+        pub cassandra_client_key_path: Option<PathBuf>,
+    }
 }
 
 /// The certificates for Cassandra, as they are in the files.
@@ -78,29 +77,6 @@ impl ForCassandra {
 }
 
 impl GatewayTls {
-    /// Takes the settings of `other` where these are not set.
-    pub fn or(self, other: GatewayTls) -> GatewayTls {
-        GatewayTls {
-            tls_cert_path: self.tls_cert_path.or(other.tls_cert_path),
-            tls_key_path: self.tls_key_path.or(other.tls_key_path),
-            tls_client_ca_cert_path: self
-                .tls_client_ca_cert_path
-                .or(other.tls_client_ca_cert_path),
-            tls_file_check_interval: self
-                .tls_file_check_interval
-                .or(other.tls_file_check_interval),
-            cassandra_certificate_file: self
-                .cassandra_certificate_file
-                .or(other.cassandra_certificate_file),
-            cassandra_client_cert_path: self
-                .cassandra_client_cert_path
-                .or(other.cassandra_client_cert_path),
-            cassandra_client_key_path: self
-                .cassandra_client_key_path
-                .or(other.cassandra_client_key_path),
-        }
-    }
-
     /// Reads the certificate for clients; `None` for no TLS towards clients.
     pub fn for_clients(&self) -> Result<Option<ServerTls>, Failure> {
         let files = TlsFiles {

@@ -29,6 +29,9 @@ mod scrub;
 mod serve;
 mod settings;
 mod settings_file;
+#[cfg(test)]
+mod settings_page;
+mod settings_table;
 mod shown_settings;
 mod size;
 mod span;

@@ -2,11 +2,11 @@
 //! later one.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::ValueEnum;
 use net::tls::TlsOptions;
 use node::Timeouts;
 use node::guardrails::Guardrails;
@@ -23,6 +23,7 @@ use crate::exit::Failure;
 use crate::guardrail_settings::GuardrailSettings;
 use crate::logging::LogFormat;
 use crate::memory_limit::MemoryLimit;
+use crate::settings_table::{none, path, settings_table, span, word};
 use crate::size::Size;
 use crate::span::{Span, bounded, interval};
 use crate::tls_files::{TlsFiles, check_interval};
@@ -34,217 +35,229 @@ pub const DEFAULT_LOG: &str = "warn,annulus=info,node=info,storage=info,store=in
 /// The time from one walk over all partitions to the next by default.
 const PARTITION_WALK_INTERVAL: Duration = Duration::from_hours(24);
 
-/// All settings. Each is optional here; [`Settings::resolve`] fills in the defaults.
-#[derive(Args, Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Settings {
-    /// Directory for the data; created if missing [default: annulus-data]
-    #[arg(long, env = "ANNULUS_DATA_DIR", value_name = "DIR")]
-    pub data_dir: Option<PathBuf>,
+settings_table! {
+    /// All settings. Each is optional here; [`Settings::resolve`] fills in the defaults.
+    pub struct Settings => resolved: Resolved {
+        /// Directory for the data; created if missing [default: annulus-data]
+        #[arg(long, env = "ANNULUS_DATA_DIR", value_name = "DIR")]
+        pub data_dir: Option<PathBuf> => "path", resolved.data_dir.display(),
 
-    /// Address to listen on [default: 127.0.0.1]
-    #[arg(long, env = "ANNULUS_LISTEN", value_name = "ADDRESS")]
-    pub listen: Option<IpAddr>,
+        /// Address to listen on [default: 127.0.0.1]
+        #[arg(long, env = "ANNULUS_LISTEN", value_name = "ADDRESS")]
+        pub listen: Option<IpAddr> => "address", resolved.listen,
 
-    /// Port for CQL drivers and cqlsh; 0 takes a free one [default: 9042]
-    #[arg(long, env = "ANNULUS_CQL_PORT", value_name = "PORT")]
-    pub cql_port: Option<u16>,
+        /// Port for CQL drivers and cqlsh; 0 takes a free one [default: 9042]
+        #[arg(long, env = "ANNULUS_CQL_PORT", value_name = "PORT")]
+        pub cql_port: Option<u16> => "integer", resolved.cql_port,
 
-    /// Port of the HTTP API and the metrics; 0 takes a free one [default: 6080]
-    #[arg(long, env = "ANNULUS_HTTP_PORT", value_name = "PORT")]
-    pub http_port: Option<u16>,
+        /// Port of the HTTP API and the metrics; 0 takes a free one [default: 6080]
+        #[arg(long, env = "ANNULUS_HTTP_PORT", value_name = "PORT")]
+        pub http_port: Option<u16> => "integer", resolved.http_port,
 
-    /// Host names that the HTTP API answers to, separated by commas, beside those of the loopback
-    /// address. On a loopback address it answers to no other name, elsewhere to any if none is
-    /// given. This refuses web pages whose own host name resolves to this machine [default: none]
-    #[arg(long, env = "ANNULUS_HTTP_HOST", value_name = "NAME,...")]
-    pub http_host: Option<String>,
+        /// Host names that the HTTP API answers to, separated by commas, beside those of the
+        /// loopback address. On a loopback address it answers to no other name, elsewhere to any if
+        /// none is given. This refuses web pages whose own host name resolves to this machine
+        /// [default: none]
+        #[arg(long, env = "ANNULUS_HTTP_HOST", value_name = "NAME,...")]
+        pub http_host: Option<String> => "text", resolved.http_hosts.join(","),
 
-    /// Let in only clients that log in, by CQL and HTTP. The first superuser comes from
-    /// --superuser-file, or is made and printed once; it makes other roles with CREATE ROLE and
-    /// GRANT [default: false]
-    #[arg(long, env = "ANNULUS_LOGIN", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
-    pub login: Option<bool>,
+        /// Let in only clients that log in, by CQL and HTTP. The first superuser comes from
+        /// --superuser-file, or is made and printed once; it makes other roles with CREATE ROLE and
+        /// GRANT [default: false]
+        #[arg(long, env = "ANNULUS_LOGIN", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+        pub login: Option<bool> => "boolean", resolved.login,
 
-    /// File with the name of the first superuser in its first line and its password in the second;
-    /// read with --login while there is no superuser
-    #[arg(long, env = "ANNULUS_SUPERUSER_FILE", value_name = "FILE")]
-    pub superuser_file: Option<PathBuf>,
+        /// File with the name of the first superuser in its first line and its password in the
+        /// second; read with --login while there is no superuser
+        #[arg(long, env = "ANNULUS_SUPERUSER_FILE", value_name = "FILE")]
+        pub superuser_file: Option<PathBuf> => "path", path(resolved.superuser_file.as_deref()),
 
-    /// File to which requests and logins are logged, a line of JSON each, before they are answered;
-    /// made with the mode 0600, and again if it is moved away [default: none]
-    #[arg(long, env = "ANNULUS_AUDIT_LOG", value_name = "FILE")]
-    pub audit_log: Option<PathBuf>,
+        /// File to which requests and logins are logged, a line of JSON each, before they are
+        /// answered; made with the mode 0600, and again if it is moved away [default: none]
+        #[arg(long, env = "ANNULUS_AUDIT_LOG", value_name = "FILE")]
+        pub audit_log: Option<PathBuf>
+            => "path", resolved.of_audit(|audit| path(Some(&audit.file))),
 
-    /// Categories of what is logged, separated by commas: ADMIN, AUTH, DCL, DDL, DML, ERROR, OTHER,
-    /// PREPARE, QUERY [default: ADMIN,AUTH,DCL,DDL]
-    #[arg(long, env = "ANNULUS_AUDIT_CATEGORIES", value_name = "NAME,...")]
-    pub audit_categories: Option<String>,
+        /// Categories of what is logged, separated by commas: ADMIN, AUTH, DCL, DDL, DML, ERROR,
+        /// OTHER, PREPARE, QUERY [default: ADMIN,AUTH,DCL,DDL]
+        #[arg(long, env = "ANNULUS_AUDIT_CATEGORIES", value_name = "NAME,...")]
+        pub audit_categories: Option<String>
+            => "text", resolved.of_audit(audit_log::category_names),
 
-    /// Keyspaces whose data a request must be about to be logged, if it is about data at all
-    /// [default: all but system, system_schema and system_virtual_schema]
-    #[arg(long, env = "ANNULUS_AUDIT_KEYSPACES", value_name = "NAME,...")]
-    pub audit_keyspaces: Option<String>,
+        /// Keyspaces whose data a request must be about to be logged, if it is about data at all
+        /// [default: all but system, system_schema and system_virtual_schema]
+        #[arg(long, env = "ANNULUS_AUDIT_KEYSPACES", value_name = "NAME,...")]
+        pub audit_keyspaces: Option<String>
+            => "text", resolved.of_audit(|audit| audit.keyspaces.join(",")),
 
-    /// Roles whose requests are not logged, unless they are refused for want of a right [default:
-    /// none]
-    #[arg(long, env = "ANNULUS_AUDIT_EXCLUDE_ROLES", value_name = "NAME,...")]
-    pub audit_exclude_roles: Option<String>,
+        /// Roles whose requests are not logged, unless they are refused for want of a right
+        /// [default: none]
+        #[arg(long, env = "ANNULUS_AUDIT_EXCLUDE_ROLES", value_name = "NAME,...")]
+        pub audit_exclude_roles: Option<String>
+            => "text", resolved.of_audit(|audit| audit.roles_left_out.join(",")),
 
-    /// Allow a listen address that is not loopback without --login and TLS
-    #[arg(long, env = "ANNULUS_INSECURE", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
-    pub insecure: Option<bool>,
+        /// Allow a listen address that is not loopback without --login and TLS
+        #[arg(long, env = "ANNULUS_INSECURE", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+        pub insecure: Option<bool> => "boolean", resolved.insecure,
 
-    /// Certificate of this server, PEM; with it CQL and HTTP are served under TLS only
-    #[arg(long, env = "ANNULUS_TLS_CERT_PATH", value_name = "FILE")]
-    pub tls_cert_path: Option<PathBuf>,
+        /// Certificate of this server, PEM; with it CQL and HTTP are served under TLS only
+        #[arg(long, env = "ANNULUS_TLS_CERT_PATH", value_name = "FILE")]
+        pub tls_cert_path: Option<PathBuf>
+            => "path", path(resolved.of_tls(|tls| Some(&tls.certificate))),
 
-    /// Key of the certificate, PEM
-    #[arg(long, env = "ANNULUS_TLS_KEY_PATH", value_name = "FILE")]
-    pub tls_key_path: Option<PathBuf>,
+        /// Key of the certificate, PEM
+        #[arg(long, env = "ANNULUS_TLS_KEY_PATH", value_name = "FILE")]
+        pub tls_key_path: Option<PathBuf> => "path", path(resolved.of_tls(|tls| Some(&tls.key))),
 
-    /// Authorities that sign clients' certificates, PEM; with it only clients with such a
-    /// certificate are served, of CQL and of HTTP
-    #[arg(long, env = "ANNULUS_TLS_CLIENT_CA_CERT_PATH", value_name = "FILE")]
-    pub tls_client_ca_cert_path: Option<PathBuf>,
+        /// Authorities that sign clients' certificates, PEM; with it only clients with such a
+        /// certificate are served, of CQL and of HTTP
+        #[arg(long, env = "ANNULUS_TLS_CLIENT_CA_CERT_PATH", value_name = "FILE")]
+        pub tls_client_ca_cert_path: Option<PathBuf>
+            => "path", path(resolved.of_tls(|tls| tls.client_authorities.as_ref())),
 
-    /// Interval at which the files of certificates are checked for changes; SIGHUP does it at once
-    /// [default: 30s]
-    #[arg(long, env = "ANNULUS_TLS_FILE_CHECK_INTERVAL", value_name = "DURATION")]
-    pub tls_file_check_interval: Option<Span>,
+        /// Interval at which the files of certificates are checked for changes; SIGHUP does it at
+        /// once [default: 30s]
+        #[arg(long, env = "ANNULUS_TLS_FILE_CHECK_INTERVAL", value_name = "DURATION")]
+        pub tls_file_check_interval: Option<Span>
+            => "duration", span(resolved.tls.as_ref().map(|tls| tls.check_interval)),
 
-    /// Name of the data center, as drivers see it and replication options may give it [default:
-    /// datacenter1]
-    #[arg(long, env = "ANNULUS_DATACENTER", value_name = "NAME")]
-    pub datacenter: Option<String>,
+        /// Name of the data center, as drivers see it and replication options may give it [default:
+        /// datacenter1]
+        #[arg(long, env = "ANNULUS_DATACENTER", value_name = "NAME")]
+        pub datacenter: Option<String> => "text", resolved.datacenter,
 
-    /// Load a sample on start, unless it is loaded already
-    #[arg(long, env = "ANNULUS_SAMPLE", value_name = "NAME")]
-    pub sample: Option<Sample>,
+        /// Load a sample on start, unless it is loaded already
+        #[arg(long, env = "ANNULUS_SAMPLE", value_name = "NAME")]
+        pub sample: Option<Sample> => "text", resolved.sample.map_or_else(none, word),
 
-    /// Moment at which a write is acknowledged [default: synced]
-    #[arg(long, env = "ANNULUS_DURABILITY", value_name = "WHEN")]
-    pub durability: Option<DurabilityName>,
+        /// Moment at which a write is acknowledged [default: synced]
+        #[arg(long, env = "ANNULUS_DURABILITY", value_name = "WHEN")]
+        pub durability: Option<DurabilityName> => "text", durability_word(resolved.durability),
 
-    /// Milliseconds between syncs with --durability buffered [default: 1000]
-    #[arg(long, env = "ANNULUS_SYNC_INTERVAL_MS", value_name = "MS")]
-    pub sync_interval_ms: Option<u64>,
+        /// Milliseconds between syncs with --durability buffered [default: 1000]
+        #[arg(long, env = "ANNULUS_SYNC_INTERVAL_MS", value_name = "MS")]
+        pub sync_interval_ms: Option<u64> => "integer", sync_interval_ms(resolved.durability),
 
-    /// Memory that the process may take without mapped files, such as 4GiB. At the limit new rows
-    /// of indexes wait. Clients can pin 512 MiB of it, or a quarter if that is less [default: half
-    /// of the memory of the machine or the control group]
-    #[arg(long, env = "ANNULUS_MEMORY_LIMIT", value_name = "BYTES")]
-    pub memory_limit: Option<Size>,
+        /// Memory that the process may take without mapped files, such as 4GiB. At the limit new
+        /// rows of indexes wait. Clients can pin 512 MiB of it, or a quarter if that is less
+        /// [default: half of the memory of the machine or the control group]
+        #[arg(long, env = "ANNULUS_MEMORY_LIMIT", value_name = "BYTES")]
+        pub memory_limit: Option<Size>
+            => "bytes", resolved.memory.bytes.map_or_else(none, |bytes| bytes.to_string()),
 
-    /// MiB of memory for cached blocks of rows [default: 256, or an eighth of --memory-limit if
-    /// that is less]
-    #[arg(long, env = "ANNULUS_CACHE_MIB", value_name = "MIB")]
-    pub cache_mib: Option<u64>,
+        /// MiB of memory for cached blocks of rows [default: 256, or an eighth of --memory-limit if
+        /// that is less]
+        #[arg(long, env = "ANNULUS_CACHE_MIB", value_name = "MIB")]
+        pub cache_mib: Option<u64> => "integer", resolved.cache_bytes >> 20,
 
-    /// MiB of memory for tables made with in_memory = true; their rows must fit [default: 64, or a
-    /// sixteenth of --memory-limit if that is less]
-    #[arg(long, env = "ANNULUS_IN_MEMORY_STORAGE_SIZE_MB", value_name = "MIB")]
-    pub in_memory_storage_size_mb: Option<u64>,
+        /// MiB of memory for tables made with in_memory = true; their rows must fit [default: 64,
+        /// or a sixteenth of --memory-limit if that is less]
+        #[arg(long, env = "ANNULUS_IN_MEMORY_STORAGE_SIZE_MB", value_name = "MIB")]
+        pub in_memory_storage_size_mb: Option<u64> => "integer", resolved.resident_bytes >> 20,
 
-    /// Largest frame of a CQL client in MiB; the memory that one client may pin, which is 128 MiB
-    /// and less with a small --memory-limit, binds first [default: 256]
-    #[arg(long, env = "ANNULUS_MAX_FRAME_MIB", value_name = "MIB")]
-    pub max_frame_mib: Option<u32>,
+        /// Largest frame of a CQL client in MiB; the memory that one client may pin, which is 128
+        /// MiB and less with a small --memory-limit, binds first [default: 256]
+        #[arg(long, env = "ANNULUS_MAX_FRAME_MIB", value_name = "MIB")]
+        pub max_frame_mib: Option<u32> => "integer", resolved.max_frame_bytes >> 20,
 
-    /// Requests of CQL clients in progress at a time; more get Overloaded [default: 32768]
-    #[arg(long, env = "ANNULUS_MAX_REQUESTS", value_name = "N")]
-    pub max_requests: Option<usize>,
+        /// Requests of CQL clients in progress at a time; more get Overloaded [default: 32768]
+        #[arg(long, env = "ANNULUS_MAX_REQUESTS", value_name = "N")]
+        pub max_requests: Option<usize> => "integer", resolved.max_requests,
 
-    /// Time that a page of a SELECT that names its partitions may take. Beyond it the client gets
-    /// the rows so far if it can ask for more, else a timeout; USING TIMEOUT goes before it
-    /// [default: 5s]
-    #[arg(long, env = "ANNULUS_READ_REQUEST_TIMEOUT", value_name = "DURATION")]
-    pub read_request_timeout: Option<Span>,
+        /// Time that a page of a SELECT that names its partitions may take. Beyond it the client
+        /// gets the rows so far if it can ask for more, else a timeout; USING TIMEOUT goes before
+        /// it [default: 5s]
+        #[arg(long, env = "ANNULUS_READ_REQUEST_TIMEOUT", value_name = "DURATION")]
+        pub read_request_timeout: Option<Span> => "duration", span(resolved.timeouts.read),
 
-    /// Time that a page of any other SELECT may take; an aggregate has it for each 10,000 rows
-    /// [default: 10s]
-    #[arg(long, env = "ANNULUS_RANGE_REQUEST_TIMEOUT", value_name = "DURATION")]
-    pub range_request_timeout: Option<Span>,
+        /// Time that a page of any other SELECT may take; an aggregate has it for each 10,000 rows
+        /// [default: 10s]
+        #[arg(long, env = "ANNULUS_RANGE_REQUEST_TIMEOUT", value_name = "DURATION")]
+        pub range_request_timeout: Option<Span> => "duration", span(resolved.timeouts.range),
 
-    /// Time that a write may wait until it begins. Beyond it the client gets a timeout, and nothing
-    /// is written; USING TIMEOUT goes before it [default: 2s]
-    #[arg(long, env = "ANNULUS_WRITE_REQUEST_TIMEOUT", value_name = "DURATION")]
-    pub write_request_timeout: Option<Span>,
+        /// Time that a write may wait until it begins. Beyond it the client gets a timeout, and
+        /// nothing is written; USING TIMEOUT goes before it [default: 2s]
+        #[arg(long, env = "ANNULUS_WRITE_REQUEST_TIMEOUT", value_name = "DURATION")]
+        pub write_request_timeout: Option<Span> => "duration", span(resolved.timeouts.write),
 
-    /// Place of the full vectors of indexes [default: file]
-    #[arg(long, env = "ANNULUS_INDEX_VECTORS", value_name = "WHERE")]
-    pub index_vectors: Option<IndexVectors>,
+        /// Place of the full vectors of indexes [default: file]
+        #[arg(long, env = "ANNULUS_INDEX_VECTORS", value_name = "WHERE")]
+        pub index_vectors: Option<IndexVectors> => "text", placement_word(resolved.index_vectors),
 
-    /// Directory for the files of indexes; created if missing [default: indexes in the data
-    /// directory]
-    #[arg(long, env = "ANNULUS_INDEX_DIR", value_name = "DIR")]
-    pub index_dir: Option<PathBuf>,
+        /// Directory for the files of indexes; created if missing [default: indexes in the data
+        /// directory]
+        #[arg(long, env = "ANNULUS_INDEX_DIR", value_name = "DIR")]
+        pub index_dir: Option<PathBuf> => "path", resolved.index_dir.display(),
 
-    /// Time from a snapshot of an index to the next one, if something has changed. With 0s no
-    /// snapshots are taken or used, and every start builds the indexes anew [default: 5m]
-    #[arg(long, env = "ANNULUS_SNAPSHOT_INTERVAL", value_name = "DURATION")]
-    pub snapshot_interval: Option<Span>,
+        /// Time from a snapshot of an index to the next one, if something has changed. With 0s no
+        /// snapshots are taken or used, and every start builds the indexes anew [default: 5m]
+        #[arg(long, env = "ANNULUS_SNAPSHOT_INTERVAL", value_name = "DURATION")]
+        pub snapshot_interval: Option<Span> => "duration", span(resolved.snapshots.interval),
 
-    /// Searches done at a time, as many reads of rows, and threads that build indexes [default: the
-    /// number of cores]
-    #[arg(long, env = "ANNULUS_SEARCH_THREADS", value_name = "N")]
-    pub search_threads: Option<usize>,
+        /// Searches done at a time, as many reads of rows, and threads that build indexes [default:
+        /// the number of cores]
+        #[arg(long, env = "ANNULUS_SEARCH_THREADS", value_name = "N")]
+        pub search_threads: Option<usize> => "integer", resolved.search_threads,
 
-    /// Weight of searches and of reads, each, against --ingest-share, where both want processors
-    /// [default: 1]
-    #[arg(long, env = "ANNULUS_SEARCH_SHARE", value_name = "N")]
-    pub search_share: Option<u32>,
+        /// Weight of searches and of reads, each, against --ingest-share, where both want
+        /// processors [default: 1]
+        #[arg(long, env = "ANNULUS_SEARCH_SHARE", value_name = "N")]
+        pub search_share: Option<u32> => "integer", resolved.shares.search,
 
-    /// Weight of writes and of building indexes, each, against --search-share [default: 1]
-    #[arg(long, env = "ANNULUS_INGEST_SHARE", value_name = "N")]
-    pub ingest_share: Option<u32>,
+        /// Weight of writes and of building indexes, each, against --search-share [default: 1]
+        #[arg(long, env = "ANNULUS_INGEST_SHARE", value_name = "N")]
+        pub ingest_share: Option<u32> => "integer", resolved.shares.ingest,
 
-    /// Interval at which every index is compared with its table, such as 7d; differences are mended
-    /// [default: never]
-    #[arg(long, env = "ANNULUS_REPAIR_INTERVAL", value_name = "DURATION")]
-    pub repair_interval: Option<Span>,
+        /// Interval at which every index is compared with its table, such as 7d; differences are
+        /// mended [default: never]
+        #[arg(long, env = "ANNULUS_REPAIR_INTERVAL", value_name = "DURATION")]
+        pub repair_interval: Option<Span>
+            => "duration", span(resolved.repair.schedule.as_ref().map(|schedule| schedule.interval)),
 
-    /// Interval at which all files are read and their checksums checked, such as 7d;
-    /// `annulus scrub` does it at once [default: never]
-    #[arg(long, env = "ANNULUS_SCRUB_INTERVAL", value_name = "DURATION")]
-    pub scrub_interval: Option<Span>,
+        /// Interval at which all files are read and their checksums checked, such as 7d;
+        /// `annulus scrub` does it at once [default: never]
+        #[arg(long, env = "ANNULUS_SCRUB_INTERVAL", value_name = "DURATION")]
+        pub scrub_interval: Option<Span> => "duration", span(resolved.scrub.interval),
 
-    /// MiB that such a scrub may read in a second [default: 32]
-    #[arg(long, env = "ANNULUS_SCRUB_RATE_MIB", value_name = "MIB")]
-    pub scrub_rate_mib: Option<u64>,
+        /// MiB that such a scrub may read in a second [default: 32]
+        #[arg(long, env = "ANNULUS_SCRUB_RATE_MIB", value_name = "MIB")]
+        pub scrub_rate_mib: Option<u64> => "integer", resolved.scrub.bytes_a_second >> 20,
 
-    /// Time from one walk over all partitions to the next, if there is a threshold on them
-    /// (docs/guardrails.md) [default: 1d]
-    #[arg(long, env = "ANNULUS_PARTITION_WALK_INTERVAL", value_name = "DURATION")]
-    pub partition_walk_interval: Option<Span>,
+        /// Time from one walk over all partitions to the next, if there is a threshold on them
+        /// (docs/guardrails.md) [default: 1d]
+        #[arg(long, env = "ANNULUS_PARTITION_WALK_INTERVAL", value_name = "DURATION")]
+        pub partition_walk_interval: Option<Span>
+            => "duration", span(Some(resolved.partition_walk_interval)),
 
-    /// Microseconds: a search for few rows is computed on the thread of its socket while the mean
-    /// search takes no longer than this; 0 for never [default: 1000]
-    #[arg(long, env = "ANNULUS_INLINE_SEARCHES_US", value_name = "US")]
-    pub inline_searches_us: Option<u64>,
+        /// Microseconds: a search for few rows is computed on the thread of its socket while the
+        /// mean search takes no longer than this; 0 for never [default: 1000]
+        #[arg(long, env = "ANNULUS_INLINE_SEARCHES_US", value_name = "US")]
+        pub inline_searches_us: Option<u64>
+            => "integer", resolved.inline_searches_within.as_micros(),
 
-    /// Values in the filter of a search, of which a tuple has several; more are refused with 400
-    /// [default: 100000]
-    #[arg(long, env = "ANNULUS_FILTER_VALUES", value_name = "N")]
-    pub filter_values: Option<usize>,
+        /// Values in the filter of a search, of which a tuple has several; more are refused with
+        /// 400 [default: 100000]
+        #[arg(long, env = "ANNULUS_FILTER_VALUES", value_name = "N")]
+        pub filter_values: Option<usize> => "integer", resolved.filter_values_max,
 
-    /// Test hooks of the HTTP API under /api/internals, which count events [default: false]
-    #[arg(long, env = "ANNULUS_INTERNALS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
-    pub internals: Option<bool>,
+        /// Test hooks of the HTTP API under /api/internals, which count events [default: false]
+        #[arg(long, env = "ANNULUS_INTERNALS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+        pub internals: Option<bool> => "boolean", resolved.internals,
 
-    /// Log filter: a level, or directives such as store=debug,info [default: info, and warn for
-    /// libraries]
-    #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
-    pub log: Option<String>,
+        /// Log filter: a level, or directives such as store=debug,info [default: info, and warn for
+        /// libraries]
+        #[arg(long, env = "ANNULUS_LOG", value_name = "FILTER")]
+        pub log: Option<String> => "text", resolved.log,
 
-    /// Thresholds at which clients are warned and requests refused, in a file alone: one flag for
-    /// each would hide the other flags
-    #[arg(skip)]
-    pub guardrails: Option<GuardrailSettings>,
+        /// Thresholds at which clients are warned and requests refused, in a file alone: one flag
+        /// for each would hide the other flags
+        #[arg(skip)]
+        pub guardrails: Option<GuardrailSettings>,
 
-    /// Format of the log [default: text]
-    #[arg(long, env = "ANNULUS_LOG_FORMAT", value_name = "FORMAT")]
-    pub log_format: Option<LogFormat>,
+        /// Format of the log [default: text]
+        #[arg(long, env = "ANNULUS_LOG_FORMAT", value_name = "FORMAT")]
+        pub log_format: Option<LogFormat> => "text", word(resolved.log_format),
+    }
 }
 
 /// A sample that `--sample` loads.
@@ -357,65 +370,19 @@ pub struct Resolved {
     pub shown: Vec<node::system::Setting>,
 }
 
-impl Settings {
-    /// Takes the settings of `other` where these are not set.
-    pub fn or(self, other: Settings) -> Settings {
-        Settings {
-            data_dir: self.data_dir.or(other.data_dir),
-            listen: self.listen.or(other.listen),
-            cql_port: self.cql_port.or(other.cql_port),
-            http_port: self.http_port.or(other.http_port),
-            http_host: self.http_host.or(other.http_host),
-            login: self.login.or(other.login),
-            superuser_file: self.superuser_file.or(other.superuser_file),
-            audit_log: self.audit_log.or(other.audit_log),
-            audit_categories: self.audit_categories.or(other.audit_categories),
-            audit_keyspaces: self.audit_keyspaces.or(other.audit_keyspaces),
-            audit_exclude_roles: self.audit_exclude_roles.or(other.audit_exclude_roles),
-            insecure: self.insecure.or(other.insecure),
-            tls_cert_path: self.tls_cert_path.or(other.tls_cert_path),
-            tls_key_path: self.tls_key_path.or(other.tls_key_path),
-            tls_client_ca_cert_path: self
-                .tls_client_ca_cert_path
-                .or(other.tls_client_ca_cert_path),
-            tls_file_check_interval: self
-                .tls_file_check_interval
-                .or(other.tls_file_check_interval),
-            datacenter: self.datacenter.or(other.datacenter),
-            sample: self.sample.or(other.sample),
-            durability: self.durability.or(other.durability),
-            sync_interval_ms: self.sync_interval_ms.or(other.sync_interval_ms),
-            memory_limit: self.memory_limit.or(other.memory_limit),
-            cache_mib: self.cache_mib.or(other.cache_mib),
-            in_memory_storage_size_mb: self
-                .in_memory_storage_size_mb
-                .or(other.in_memory_storage_size_mb),
-            max_frame_mib: self.max_frame_mib.or(other.max_frame_mib),
-            max_requests: self.max_requests.or(other.max_requests),
-            read_request_timeout: self.read_request_timeout.or(other.read_request_timeout),
-            range_request_timeout: self.range_request_timeout.or(other.range_request_timeout),
-            write_request_timeout: self.write_request_timeout.or(other.write_request_timeout),
-            index_vectors: self.index_vectors.or(other.index_vectors),
-            index_dir: self.index_dir.or(other.index_dir),
-            snapshot_interval: self.snapshot_interval.or(other.snapshot_interval),
-            search_threads: self.search_threads.or(other.search_threads),
-            search_share: self.search_share.or(other.search_share),
-            ingest_share: self.ingest_share.or(other.ingest_share),
-            repair_interval: self.repair_interval.or(other.repair_interval),
-            scrub_interval: self.scrub_interval.or(other.scrub_interval),
-            scrub_rate_mib: self.scrub_rate_mib.or(other.scrub_rate_mib),
-            inline_searches_us: self.inline_searches_us.or(other.inline_searches_us),
-            filter_values: self.filter_values.or(other.filter_values),
-            partition_walk_interval: self
-                .partition_walk_interval
-                .or(other.partition_walk_interval),
-            internals: self.internals.or(other.internals),
-            log: self.log.or(other.log),
-            guardrails: self.guardrails.or(other.guardrails),
-            log_format: self.log_format.or(other.log_format),
-        }
+impl Resolved {
+    /// A fact about the audit log as it is shown; "none" without a log.
+    fn of_audit(&self, fact: impl FnOnce(&AuditOptions) -> String) -> String {
+        self.audit.as_ref().map_or_else(none, fact)
     }
 
+    /// A file of TLS; `None` without TLS.
+    fn of_tls(&self, file: impl FnOnce(&Tls) -> Option<&PathBuf>) -> Option<&Path> {
+        self.tls.as_ref().and_then(file).map(PathBuf::as_path)
+    }
+}
+
+impl Settings {
     /// Fills in the defaults, and checks what can be checked without acting.
     ///
     /// # Errors
@@ -544,6 +511,30 @@ fn durability(
             sync_interval: Duration::from_millis(sync_interval_ms),
         },
     })
+}
+
+/// The word for the moment at which a write is acknowledged.
+fn durability_word(durability: Durability) -> &'static str {
+    match durability {
+        Durability::Synced => "synced",
+        Durability::Buffered { .. } => "buffered",
+    }
+}
+
+/// The milliseconds between syncs; 0 if each write is synced.
+fn sync_interval_ms(durability: Durability) -> u128 {
+    match durability {
+        Durability::Synced => 0,
+        Durability::Buffered { sync_interval } => sync_interval.as_millis(),
+    }
+}
+
+/// The word for the place of full vectors.
+fn placement_word(placement: Placement) -> &'static str {
+    match placement {
+        Placement::File => "file",
+        Placement::Memory => "memory",
+    }
 }
 
 /// The times that statements may take.
@@ -713,8 +704,6 @@ fn mebibytes(count: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     #[test]

@@ -5,69 +5,68 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::Args;
-use serde::Deserialize;
 use store_api::{Client, ClientOptions, Zones};
 
 use crate::exit::{Failure, lacks};
+use crate::settings_table::settings_table;
 
-/// The settings about index services. All are optional. Without any, queries for neighbours get the
-/// error that vector search is disabled.
-#[derive(Args, Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct VectorStores {
-    /// Index services to ask for nearest neighbours, as http://host:port or https://host:port,
-    /// separated by commas
-    #[arg(
-        long,
-        env = "ANNULUS_VECTOR_STORE_PRIMARY_URI",
-        value_name = "URI",
-        value_delimiter = ','
-    )]
-    pub vector_store_primary_uri: Option<Vec<String>>,
+settings_table! {
+    /// The settings about index services. All are optional. Without any, queries for neighbours get
+    /// the error that vector search is disabled.
+    pub struct VectorStores {
+        /// Index services to ask for nearest neighbours, as http://host:port or https://host:port,
+        /// separated by commas
+        #[arg(
+            long,
+            env = "ANNULUS_VECTOR_STORE_PRIMARY_URI",
+            value_name = "URI",
+            value_delimiter = ','
+        )]
+        pub vector_store_primary_uri: Option<Vec<String>>,
 
-    /// Index services to ask if none of the primary ones is available
-    #[arg(
-        long,
-        env = "ANNULUS_VECTOR_STORE_SECONDARY_URI",
-        value_name = "URI",
-        value_delimiter = ','
-    )]
-    pub vector_store_secondary_uri: Option<Vec<String>>,
+        /// Index services to ask if none of the primary ones is available
+        #[arg(
+            long,
+            env = "ANNULUS_VECTOR_STORE_SECONDARY_URI",
+            value_name = "URI",
+            value_delimiter = ','
+        )]
+        pub vector_store_secondary_uri: Option<Vec<String>>,
 
-    /// PEM file of the authorities that sign the certificates of https services
-    #[arg(long, env = "ANNULUS_VECTOR_STORE_TRUSTSTORE", value_name = "FILE")]
-    pub vector_store_truststore: Option<PathBuf>,
+        /// PEM file of the authorities that sign the certificates of https services
+        #[arg(long, env = "ANNULUS_VECTOR_STORE_TRUSTSTORE", value_name = "FILE")]
+        pub vector_store_truststore: Option<PathBuf>,
 
-    /// Milliseconds of silence after which a service counts as down; less than the 10 s that a
-    /// search may take [default: 3000]
-    #[arg(
-        long,
-        env = "ANNULUS_VECTOR_STORE_UNREACHABLE_NODE_DETECTION_TIME_IN_MS",
-        value_name = "MS"
-    )]
-    pub vector_store_unreachable_node_detection_time_in_ms: Option<u32>,
+        /// Milliseconds of silence after which a service counts as down; less than the 10 s that a
+        /// search may take [default: 3000]
+        #[arg(
+            long,
+            env = "ANNULUS_VECTOR_STORE_UNREACHABLE_NODE_DETECTION_TIME_IN_MS",
+            value_name = "MS"
+        )]
+        pub vector_store_unreachable_node_detection_time_in_ms: Option<u32>,
 
-    /// Zone of this gateway: index services in the same zone are asked first
-    #[arg(long, env = "ANNULUS_VECTOR_STORE_OWN_ZONE", value_name = "ZONE")]
-    pub vector_store_own_zone: Option<String>,
+        /// Zone of this gateway: index services in the same zone are asked first
+        #[arg(long, env = "ANNULUS_VECTOR_STORE_OWN_ZONE", value_name = "ZONE")]
+        pub vector_store_own_zone: Option<String>,
 
-    /// An index service and its zone; give it once for each service
-    ///
-    /// In the file the services are a table: [vector-store-zones], with lines such as
-    /// "http://10.0.0.1:6080" = "a".
-    #[arg(
-        long = "vector-store-zone",
-        env = "ANNULUS_VECTOR_STORE_ZONES",
-        value_name = "URI=ZONE",
-        value_delimiter = ','
-    )]
-    #[serde(skip)]
-    pub zone_pairs: Option<Vec<UriZone>>,
+        /// An index service and its zone; give it once for each service
+        ///
+        /// In the file the services are a table: [vector-store-zones], with lines such as
+        /// "http://10.0.0.1:6080" = "a".
+        #[arg(
+            long = "vector-store-zone",
+            env = "ANNULUS_VECTOR_STORE_ZONES",
+            value_name = "URI=ZONE",
+            value_delimiter = ','
+        )]
+        #[serde(skip)]
+        pub zone_pairs: Option<Vec<UriZone>>,
 
-    /// The zones of index services in the file.
-    #[arg(skip)]
-    pub vector_store_zones: Option<HashMap<String, String>>,
+        /// The zones of index services in the file.
+        #[arg(skip)]
+        pub vector_store_zones: Option<HashMap<String, String>>,
+    }
 }
 
 /// An index service and its zone, in their form on the command line.
@@ -92,27 +91,6 @@ impl FromStr for UriZone {
 }
 
 impl VectorStores {
-    /// Takes the settings of `other` where these are not set.
-    pub fn or(self, other: VectorStores) -> VectorStores {
-        VectorStores {
-            vector_store_primary_uri: self
-                .vector_store_primary_uri
-                .or(other.vector_store_primary_uri),
-            vector_store_secondary_uri: self
-                .vector_store_secondary_uri
-                .or(other.vector_store_secondary_uri),
-            vector_store_truststore: self
-                .vector_store_truststore
-                .or(other.vector_store_truststore),
-            vector_store_unreachable_node_detection_time_in_ms: self
-                .vector_store_unreachable_node_detection_time_in_ms
-                .or(other.vector_store_unreachable_node_detection_time_in_ms),
-            vector_store_own_zone: self.vector_store_own_zone.or(other.vector_store_own_zone),
-            zone_pairs: self.zone_pairs.or(other.zone_pairs),
-            vector_store_zones: self.vector_store_zones.or(other.vector_store_zones),
-        }
-    }
-
     /// The name of a setting that is set. All of them are about services in other processes.
     pub fn any_set(&self) -> Option<&'static str> {
         let settings = [
@@ -232,6 +210,8 @@ fn check_zones(zones: &Zones, uris: &[String]) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use clap::{Args, Command, FromArgMatches};
+
     use super::*;
 
     fn file(text: &str) -> VectorStores {
@@ -251,6 +231,22 @@ mod tests {
         };
         assert!(flags.or(file(text)).client().is_ok());
         assert!("http://10.0.0.1:6080".parse::<UriZone>().is_err());
+    }
+
+    #[test]
+    fn whichever_is_set_is_found() {
+        let known = VectorStores::augment_args(Command::new("settings").no_binary_name(true));
+        for argument in known.get_arguments() {
+            let long = argument.get_long().unwrap();
+            let value = match long.ends_with("-in-ms") {
+                true => "5",
+                false => "http://10.0.0.1:6080=a",
+            };
+            let flags = [format!("--{long}={value}")];
+            let matches = known.clone().try_get_matches_from(flags).unwrap();
+            let settings = VectorStores::from_arg_matches(&matches).unwrap();
+            assert_eq!(settings.any_set(), Some(long));
+        }
     }
 
     #[test]

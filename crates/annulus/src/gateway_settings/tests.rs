@@ -1,3 +1,5 @@
+use clap::Args;
+
 use super::*;
 
 fn file(text: &str) -> GatewaySettings {
