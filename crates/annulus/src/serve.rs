@@ -277,7 +277,7 @@ impl Servers {
         let mut options = of_store(settings, http, turns, tasks);
         if settings.login || audit.is_some() {
             let logins = HttpLogins::new(node.database().clone(), audit);
-            options.doorkeeper = Some(Arc::new(logins));
+            options.authorizer = Some(Arc::new(logins));
         }
         let store =
             match Store::start_with(listeners, Arc::new(Embedded::new(storage.clone())), options) {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use http_server::TokenSet;
 use net::listener::{BindError, Listener};
 use net::seldom::Seldom;
 use rustls::ServerConfig;
-use store_api::TokenSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 

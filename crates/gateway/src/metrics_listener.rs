@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
+use http_server::{Refusal, Tokens};
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, WWW_AUTHENTICATE};
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use net::listener::Listener;
-use store_api::{Refusal, Tokens};
 use tokio::sync::Semaphore;
 
 use crate::shared::Shared;
@@ -172,7 +172,7 @@ mod tests {
         let none = Tokens::default();
         assert_eq!(status(&nothing, here, &none), 200);
         assert_eq!(status(&nothing, elsewhere, &none), 403);
-        let set = store_api::TokenSet::parse("0123456789abcdef").unwrap();
+        let set = http_server::TokenSet::parse("0123456789abcdef").unwrap();
         let some = Tokens::new(Some(set));
         assert_eq!(status(&nothing, here, &some), 401);
         assert_eq!(status(&bearing("Bearer wrong"), elsewhere, &some), 401);

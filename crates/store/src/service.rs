@@ -201,7 +201,7 @@ fn begin(
             engine: concat!("annulus-", env!("CARGO_PKG_VERSION")).to_owned(),
         }),
         internals: options.internals,
-        doorkeeper: options.doorkeeper,
+        authorizer: options.authorizer,
     };
     bound.local.open(api.clone());
     let listening = bound.bound.into_iter();

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use gateway::CatalogOptions;
-use store_api::{TokenSet, Tokens};
+use http_server::{TokenSet, Tokens};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

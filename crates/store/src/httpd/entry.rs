@@ -1,4 +1,4 @@
-//! The check of logins before a handler, on listeners that have a doorkeeper.
+//! The check of logins before a handler, on listeners that have an authorizer.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,40 +8,10 @@ use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use store_api::{Refusal, Visit, Wish};
+use http_server::{Refusal, RequestOrigin, RequiredRight};
 
 use super::Shared;
 use super::error::ApiError;
-
-/// The right that a route needs, without the index in its path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
-    /// None: whoever balances load asks this without a login.
-    Nothing,
-    /// See [`Wish::SeeState`].
-    SeeState,
-    /// See [`Wish::See`].
-    See,
-    /// See [`Wish::Search`].
-    Search,
-    /// See [`Wish::Change`].
-    Change,
-    /// See [`Wish::Operate`].
-    Operate,
-}
-
-impl Need {
-    fn wish<'a>(self, keyspace: &'a str, index: &'a str) -> Option<Wish<'a>> {
-        match self {
-            Need::Nothing => None,
-            Need::SeeState => Some(Wish::SeeState),
-            Need::See => Some(Wish::See),
-            Need::Search => Some(Wish::Search { keyspace, index }),
-            Need::Change => Some(Wish::Change { keyspace, index }),
-            Need::Operate => Some(Wish::Operate),
-        }
-    }
-}
 
 /// The client of a request, which stands among the request's extensions.
 #[derive(Clone, Debug)]
@@ -54,7 +24,7 @@ pub struct Caller {
 
 /// Checks a request of a route behind the router.
 pub async fn admit_routed(
-    State((shared, need)): State<(Shared, Need)>,
+    State((shared, need)): State<(Shared, RequiredRight)>,
     params: RawPathParams,
     request: Request,
     next: Next,
@@ -73,16 +43,17 @@ pub async fn admit_routed(
     }
 }
 
-/// Checks a request by its headers. Without a doorkeeper all are let in.
+/// Checks a request by its headers. Without an authorizer all are let in.
 pub async fn admit(
     shared: &Shared,
-    need: Need,
+    need: RequiredRight,
     keyspace: &str,
     index: &str,
     headers: &HeaderMap,
     caller: Option<&Caller>,
 ) -> Result<(), ApiError> {
-    let (Some(doorkeeper), Some(wish)) = (&shared.api.doorkeeper, need.wish(keyspace, index))
+    let (Some(authorizer), Some(operation)) =
+        (&shared.api.authorizer, need.operation(keyspace, index))
     else {
         return Ok(());
     };
@@ -94,13 +65,13 @@ pub async fn admit(
     let authorization = headers.get(AUTHORIZATION);
     // One that is no text is wrong, not absent: a certificate must not stand in for it.
     let authorization = authorization.map(|value| value.to_str().unwrap_or_default());
-    let visit = Visit {
+    let origin = RequestOrigin {
         authorization,
         identity: caller.identity.as_deref(),
         client: caller.address,
         listener: shared.address.ip(),
     };
-    let admitted = doorkeeper.admit(visit, wish).await;
+    let admitted = authorizer.admit(origin, operation).await;
     admitted.map_err(|refusal| match refusal {
         Refusal::Login(text) => ApiError::NoLogin(text),
         Refusal::Token(text) => ApiError::NoToken(text),

@@ -41,7 +41,7 @@ use std::time::Duration;
 use ::tasks::Registry;
 use answer_budget::AnswerBudget;
 use client_memory::Budget;
-use store_api::Doorkeeper;
+use http_server::Authorizer;
 use tokio_util::sync::CancellationToken;
 use unknown_keys::KeysMet;
 
@@ -74,7 +74,7 @@ pub struct Api {
     /// Whether there are routes under `/api/internals`.
     pub internals: bool,
     /// Checks logins; `None` lets everybody in.
-    pub doorkeeper: Option<Arc<dyn Doorkeeper>>,
+    pub authorizer: Option<Arc<dyn Authorizer>>,
 }
 
 /// The state that the requests of one listener share.

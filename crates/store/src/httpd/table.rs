@@ -9,9 +9,10 @@ use axum::http::Request;
 use axum::middleware::from_fn_with_state;
 use axum::response::Json;
 use axum::routing::{MethodFilter, MethodRouter, get, on};
+use http_server::RequiredRight;
 use store_api::types::NodeStatus;
 
-use super::entry::{self, Need};
+use super::entry;
 use super::error::ApiError;
 use super::{Shared, health, internals, openapi, repair, routes, scrub, tasks};
 use crate::identity::IndexName;
@@ -38,7 +39,7 @@ struct Route {
     /// Requests of a direct route go past the router to [`super::ann::answer`].
     is_direct: bool,
     /// The right that it needs where clients log in.
-    need: Need,
+    need: RequiredRight,
     handler: MethodRouter<Shared>,
 }
 
@@ -53,7 +54,7 @@ where
         is_private: false,
         is_internal: false,
         is_direct: false,
-        need: Need::See,
+        need: RequiredRight::See,
         handler: on(method, handler),
     }
 }
@@ -64,7 +65,7 @@ where
     T: 'static,
 {
     let route = route(MethodFilter::POST, path, handler);
-    route.private().needs(Need::Search)
+    route.private().needs(RequiredRight::Search)
 }
 
 /// A route that changes an index.
@@ -73,7 +74,9 @@ where
     H: Handler<T, Shared>,
     T: 'static,
 {
-    route(method, path, handler).private().needs(Need::Change)
+    route(method, path, handler)
+        .private()
+        .needs(RequiredRight::Change)
 }
 
 /// A route that changes something of the service as a whole.
@@ -82,7 +85,9 @@ where
     H: Handler<T, Shared>,
     T: 'static,
 {
-    route(method, path, handler).private().needs(Need::Operate)
+    route(method, path, handler)
+        .private()
+        .needs(RequiredRight::Operate)
 }
 
 impl Route {
@@ -100,7 +105,7 @@ impl Route {
         }
     }
 
-    fn needs(self, need: Need) -> Route {
+    fn needs(self, need: RequiredRight) -> Route {
         Route { need, ..self }
     }
 
@@ -132,14 +137,14 @@ fn table() -> [Route; 27] {
     const COUNTER: &str = "/api/internals/counters/{id}";
     const SESSION_COUNTERS: &str = "/api/internals/session-counters";
     [
-        route(GET, health::LIVE, health::live).needs(Need::Nothing),
-        route(GET, health::READY, health::ready).needs(Need::Nothing),
-        route(GET, STATUS_PATH, routes::status).needs(Need::Nothing),
+        route(GET, health::LIVE, health::live).needs(RequiredRight::Nothing),
+        route(GET, health::READY, health::ready).needs(RequiredRight::Nothing),
+        route(GET, STATUS_PATH, routes::status).needs(RequiredRight::Nothing),
         route(GET, "/api/v1/info", routes::info),
         route(GET, "/api/v1/clock", routes::clock),
         route(GET, "/api/v1/indexes", routes::indexes),
         route(GET, INDEX, routes::index),
-        route(GET, STATUS, routes::index_status).needs(Need::SeeState),
+        route(GET, STATUS, routes::index_status).needs(RequiredRight::SeeState),
         search(ANN, super::ann::ann).direct(),
         search(BM25, routes::no_text_index),
         search(HIGHLIGHT, routes::no_text_index),
@@ -176,7 +181,7 @@ pub struct Routes {
 pub struct Direct {
     method: MethodFilter,
     /// The right that it needs where clients log in.
-    pub need: Need,
+    pub need: RequiredRight,
     /// The parts of the path before the keyspace, and behind the index.
     around: (&'static str, &'static str),
 }
@@ -244,7 +249,7 @@ pub fn routes_by(shared: Shared, channel: Channel) -> Routes {
             true => on(route.method, routes::in_clear),
             false => {
                 direct = direct.or(Direct::of(&route));
-                match shared.api.doorkeeper {
+                match shared.api.authorizer {
                     None => route.handler,
                     Some(_) => {
                         let state = (shared.clone(), route.need);
@@ -281,15 +286,21 @@ mod tests {
             let (path, method) = (route.path, route.method);
             let is_read = [MethodFilter::GET, MethodFilter::HEAD].contains(&method);
             match route.need {
-                Need::Change | Need::Operate => assert!(!is_read && route.is_private, "{path}"),
-                Need::Search => assert!(method == MethodFilter::POST && route.is_private, "{path}"),
-                Need::Nothing | Need::See | Need::SeeState => assert!(is_read, "{path}"),
+                RequiredRight::Change | RequiredRight::Operate => {
+                    assert!(!is_read && route.is_private, "{path}")
+                }
+                RequiredRight::Search => {
+                    assert!(method == MethodFilter::POST && route.is_private, "{path}")
+                }
+                RequiredRight::Nothing | RequiredRight::See | RequiredRight::SeeState => {
+                    assert!(is_read, "{path}")
+                }
             }
         }
         let changing = table();
         let changing = changing
             .iter()
-            .filter(|route| matches!(route.need, Need::Change | Need::Operate));
+            .filter(|route| matches!(route.need, RequiredRight::Change | RequiredRight::Operate));
         assert!(changing.count() >= 7);
     }
 

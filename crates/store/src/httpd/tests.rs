@@ -81,29 +81,29 @@ impl Service {
     }
 
     async fn start_behind(
-        doorkeeper: Option<Arc<dyn Doorkeeper>>,
+        authorizer: Option<Arc<dyn Authorizer>>,
         internals: bool,
         change: impl FnOnce(&mut ListenerOptions),
     ) -> Service {
-        Service::start_over(Arc::new(Silent), doorkeeper, internals, change).await
+        Service::start_over(Arc::new(Silent), authorizer, internals, change).await
     }
 
     async fn start_over(
         database: Arc<dyn Database>,
-        doorkeeper: Option<Arc<dyn Doorkeeper>>,
+        authorizer: Option<Arc<dyn Authorizer>>,
         internals: bool,
         change: impl FnOnce(&mut ListenerOptions),
     ) -> Service {
         let mut options = ListenerOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
         change(&mut options);
         let bound = Bound::bind(options).await.unwrap();
-        Service::start_on(bound, database, doorkeeper, internals)
+        Service::start_on(bound, database, authorizer, internals)
     }
 
     fn start_on(
         bound: Bound,
         database: Arc<dyn Database>,
-        doorkeeper: Option<Arc<dyn Doorkeeper>>,
+        authorizer: Option<Arc<dyn Authorizer>>,
         internals: bool,
     ) -> Service {
         let engine = Arc::new(Engine::new(Metrics::new(), vec!["fine".into()]));
@@ -146,7 +146,7 @@ impl Service {
                 engine: "e".into(),
             }),
             internals,
-            doorkeeper,
+            authorizer,
         };
         let listening = bound.serve(api.clone());
         Service {
