@@ -14,6 +14,7 @@ use anyhow::Context;
 use clap::Args;
 use client_memory::Budget;
 use embedded::Embedded;
+use http_server::MetricsRegistry;
 use net::tls::{TlsClients, TlsOptions};
 use node::guardrails::{Guardrails, PartitionWalks};
 use node::{HttpLogins, ListenerOptions, Local, Node, NodeOptions};
@@ -287,8 +288,8 @@ impl Servers {
                     return Err(failed(error));
                 }
             };
-        show_storage(&store, storage);
-        show_guardrails(&store, Arc::clone(&settings.guardrails));
+        show_storage(store.metrics(), storage);
+        show_guardrails(store.metrics(), Arc::clone(&settings.guardrails));
         tracing::info!(%cql, %http, tls = settings.tls.is_some(), "listening");
         Ok(Servers {
             node,
@@ -372,15 +373,15 @@ impl Certificate {
 }
 
 /// Shows figures of the storage among the metrics.
-fn show_storage(store: &StoreHandle, storage: Storage) {
+fn show_storage(metrics: &MetricsRegistry, storage: Storage) {
     let of = storage.clone();
-    store.show_counter(
+    metrics.show_counter(
         "rows_expired_total",
         "Rows that were deleted as the time in their TTL column had come",
         &[],
         Arc::new(move || vec![(Vec::new(), of.statistics().rows_expired)]),
     );
-    store.show_gauge(
+    metrics.show_gauge(
         "write_buffer_bytes",
         "Memory of rows that wait to be written out, of all tables",
         &[],
@@ -389,7 +390,7 @@ fn show_storage(store: &StoreHandle, storage: Storage) {
 }
 
 /// Shows the violations of guardrails among the metrics.
-fn show_guardrails(store: &StoreHandle, guardrails: Arc<Guardrails>) {
+fn show_guardrails(metrics: &MetricsRegistry, guardrails: Arc<Guardrails>) {
     let read = move || {
         let counts = guardrails.counts().into_iter();
         let counts = counts.flat_map(|(guardrail, warned, refused)| {
@@ -401,7 +402,7 @@ fn show_guardrails(store: &StoreHandle, guardrails: Arc<Guardrails>) {
         });
         counts.collect()
     };
-    store.show_counter(
+    metrics.show_counter(
         "guardrail_violations_total",
         "Violations of guardrails, by what came of them",
         &["guardrail", "outcome"],

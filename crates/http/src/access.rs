@@ -72,7 +72,7 @@ pub enum RequiredRight {
 
 impl RequiredRight {
     /// The operation of a request whose path names this index. `None`: it needs no right.
-    pub fn operation<'a>(
+    pub(crate) fn operation<'a>(
         self,
         keyspace: &'a str,
         index: &'a str,

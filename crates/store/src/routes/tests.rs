@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
@@ -308,7 +309,7 @@ async fn unknown_keys_are_refused_by_name_or_counted() {
     for body in within {
         assert_eq!(service.ann("idx", body).await.status, 400, "{body}");
     }
-    let metrics = service.engine.metrics().text().unwrap();
+    let metrics = service.engine.metrics().registry().text().unwrap();
     assert!(
         metrics.contains("request_keys_unknown_total 2\n"),
         "{metrics}"
