@@ -1,5 +1,5 @@
-//! Decides who may do what. A database in the same process knows its users; an index service alone
-//! and a gateway know tokens ([`crate::Tokens`]).
+//! Decides who may do what. A database in the same process knows its users; an index service of its
+//! own and a gateway know tokens ([`crate::Tokens`]).
 
 use std::fmt;
 use std::net::IpAddr;

@@ -12,7 +12,7 @@ use axum::response::Response;
 use crate::access::{Authorizer, Refusal, RequestOrigin, RequiredRight};
 use crate::refusal::{RefusalAnswer, RequestRefusal};
 
-/// The client of a request, which stands among the request's extensions.
+/// The client of a request, one of the request's extensions.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestClient {
     /// The address of the client.
@@ -30,7 +30,7 @@ pub(crate) struct AccessCheck {
     pub(crate) listener: IpAddr,
 }
 
-/// The check of the requests of one route behind the router.
+/// The check of the requests of one route of the router.
 #[derive(Clone)]
 pub(crate) struct RouteCheck {
     pub(crate) check: AccessCheck,
@@ -76,7 +76,7 @@ impl AccessCheck {
     }
 }
 
-/// Checks a request of a route behind the router.
+/// Checks a request of a route of the router.
 pub(crate) async fn admit_routed(
     State(route): State<RouteCheck>,
     params: RawPathParams,

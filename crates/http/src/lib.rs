@@ -10,9 +10,8 @@
 //!
 //! - **A listener** ([`BoundHttpListener`], [`ServedHttpListener`]) has its own budgets, so clients
 //!   who overload one can't starve those of another. It may be bound and answer some routes long
-//!   before the program behind it has started. Its certificate and its names can change while it is
-//!   served. With a certificate it speaks HTTPS and HTTP on one port, and refuses private routes in
-//!   clear.
+//!   before its program has started. Its certificate and its names can change while it is served.
+//!   With a certificate it speaks HTTPS and HTTP on one port, and refuses private routes in clear.
 //! - **A row** ([`RouteRow`]) is a path, a method, the right that it needs and a handler with its
 //!   state. What an answer says is the concern of those who add the row. One row may go past the
 //!   router ([`DirectRoute`]).

@@ -14,9 +14,9 @@ const IDLE_MAX: Duration = Duration::from_secs(3600);
 pub struct HttpListenerOptions {
     /// The address of the listener. Port 0 takes a free port.
     pub address: SocketAddr,
-    /// The names that the listener answers to, beside those of the loopback address. A listener on
-    /// a loopback address answers to no other name. A listener elsewhere answers to any name if
-    /// there are none here.
+    /// The names that the listener answers to, in addition to those of the loopback address. A
+    /// listener on a loopback address answers to no other name. A listener elsewhere answers to any
+    /// name if there are none here.
     pub names: Vec<String>,
     /// Whether a listener with a certificate refuses every request in clear. Otherwise it refuses
     /// those of private routes.

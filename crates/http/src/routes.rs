@@ -342,7 +342,7 @@ pub(crate) struct DirectPath {
     method: MethodFilter,
     /// The right that it needs where clients log in.
     pub(crate) right: RequiredRight,
-    /// The parts of the path before the keyspace, and behind the index.
+    /// The parts of the path before the keyspace, and after the index.
     around: (&'static str, &'static str),
 }
 
@@ -362,9 +362,9 @@ impl DirectPath {
     pub(crate) fn index_of<B>(&self, request: &Request<B>) -> Option<(String, String)> {
         let method = MethodFilter::try_from(request.method().clone());
         method.ok().filter(|method| *method == self.method)?;
-        let (before, behind) = self.around;
+        let (before, after) = self.around;
         let name = request.uri().path().strip_prefix(before)?;
-        let (keyspace, index) = name.strip_suffix(behind)?.split_once('/')?;
+        let (keyspace, index) = name.strip_suffix(after)?.split_once('/')?;
         let plain = |segment: &str| !segment.is_empty() && !segment.contains(['/', '%']);
         (plain(keyspace) && plain(index)).then(|| (keyspace.to_owned(), index.to_owned()))
     }
