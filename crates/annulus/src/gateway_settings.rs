@@ -13,11 +13,11 @@ use client_memory::Budget;
 use clock::OffsetClock;
 use credentials::files::{self, password};
 use gateway::{CatalogOptions, FreshnessOptions, GatewayOptions, Ring, WhenBehind};
+use http_server::Tokens;
 use net::tls::{RenewableClient, ServerTls};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use store::Secret;
-use store_api::Tokens;
 
 use crate::exit::{Failure, lacks};
 use crate::gateway_tls::{ForCassandra, GatewayTls};

@@ -14,6 +14,7 @@ use anyhow::Context;
 use clap::Args;
 use client_memory::Budget;
 use embedded::Embedded;
+use http_server::MetricsRegistry;
 use net::tls::{TlsClients, TlsOptions};
 use node::guardrails::{Guardrails, PartitionWalks};
 use node::{HttpLogins, ListenerOptions, Local, Node, NodeOptions};
@@ -278,7 +279,7 @@ impl Servers {
         if settings.login || audit.is_some() {
             let access = Arc::clone(&node.database().access);
             let logins = HttpLogins::new(storage.clone(), access, audit);
-            options.doorkeeper = Some(Arc::new(logins));
+            options.authorizer = Some(Arc::new(logins));
         }
         let store =
             match Store::start_with(listeners, Arc::new(Embedded::new(storage.clone())), options) {
@@ -288,8 +289,8 @@ impl Servers {
                     return Err(failed(error));
                 }
             };
-        show_storage(&store, storage);
-        show_guardrails(&store, Arc::clone(&settings.guardrails));
+        show_storage(store.metrics(), storage);
+        show_guardrails(store.metrics(), Arc::clone(&settings.guardrails));
         tracing::info!(%cql, %http, tls = settings.tls.is_some(), "listening");
         Ok(Servers {
             node,
@@ -373,15 +374,15 @@ impl Certificate {
 }
 
 /// Shows figures of the storage among the metrics.
-fn show_storage(store: &StoreHandle, storage: Storage) {
+fn show_storage(metrics: &MetricsRegistry, storage: Storage) {
     let of = storage.clone();
-    store.show_counter(
+    metrics.show_counter(
         "rows_expired_total",
         "Rows that were deleted as the time in their TTL column had come",
         &[],
         Arc::new(move || vec![(Vec::new(), of.statistics().rows_expired)]),
     );
-    store.show_gauge(
+    metrics.show_gauge(
         "write_buffer_bytes",
         "Memory of rows that wait to be written out, of all tables",
         &[],
@@ -390,7 +391,7 @@ fn show_storage(store: &StoreHandle, storage: Storage) {
 }
 
 /// Shows the violations of guardrails among the metrics.
-fn show_guardrails(store: &StoreHandle, guardrails: Arc<Guardrails>) {
+fn show_guardrails(metrics: &MetricsRegistry, guardrails: Arc<Guardrails>) {
     let read = move || {
         let counts = guardrails.counts().into_iter();
         let counts = counts.flat_map(|(guardrail, warned, refused)| {
@@ -402,7 +403,7 @@ fn show_guardrails(store: &StoreHandle, guardrails: Arc<Guardrails>) {
         });
         counts.collect()
     };
-    store.show_counter(
+    metrics.show_counter(
         "guardrail_violations_total",
         "Violations of guardrails, by what came of them",
         &["guardrail", "outcome"],

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use cql::secret::Secret;
+use http_server::TokenSet;
 use net::tls::Pem;
-use store_api::TokenSet;
 
 use crate::FileError;
 
@@ -80,7 +80,7 @@ pub fn tokens(path: &Path) -> Result<TokenSet, FileError> {
 /// As [`tokens`].
 pub fn first_token(path: &Path) -> Result<Secret<String>, FileError> {
     let text = private_text(path)?;
-    match store_api::first_token(text.expose()) {
+    match http_server::first_token(text.expose()) {
         Ok(token) => Ok(token.to_owned().into()),
         Err(why) => Err(FileError::new(path, why)),
     }

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use http_server::{BoundHttpListener, TokenSet};
 use net::listener::{BindError, Listener};
 use net::seldom::Seldom;
 use rustls::ServerConfig;
-use store_api::TokenSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::catalog::Catalog;
 use crate::clients::Clients;
+use crate::http_routes;
 use crate::inquiry::AnswerMemory;
 use crate::listener::accept;
 use crate::log_clock::LogClock;
 use crate::metrics::Metrics;
-use crate::metrics_listener;
 use crate::options::GatewayOptions;
 use crate::prepared::PreparedStatements;
 use crate::shared::Shared;
@@ -41,7 +41,7 @@ impl Gateway {
         let listener = Listener::bind(options.address).await?;
         let address = listener.address();
         let for_metrics = match options.metrics_address {
-            Some(address) => Some(Listener::bind(address).await?),
+            Some(address) => Some(http_routes::bind(address).await?),
             None => None,
         };
         let metrics = Arc::<Metrics>::default();
@@ -82,10 +82,15 @@ impl Gateway {
             options,
         });
         shared.tasks.spawn(accept(listener, shared.clone()));
-        let metrics_address = for_metrics.as_ref().map(Listener::address);
-        if let Some(listener) = for_metrics {
-            let serving = metrics_listener::serve(listener, shared.clone());
-            shared.tasks.spawn(serving);
+        let metrics_address = for_metrics.as_ref().map(BoundHttpListener::address);
+        if let Some(bound) = for_metrics {
+            let served = http_routes::serve(bound, &shared);
+            let stop = shared.stop.clone();
+            shared.tasks.spawn(async move {
+                stop.cancelled().await;
+                served.stop();
+                served.stopped().await;
+            });
         }
         Ok(Gateway {
             address,

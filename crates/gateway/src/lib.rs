@@ -90,13 +90,13 @@ mod error_frame;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod gateway;
+mod http_routes;
 mod inquiry;
 mod kept_answers;
 mod key_read;
 mod listener;
 mod log_clock;
 mod metrics;
-mod metrics_listener;
 mod options;
 mod overlay;
 mod prepared;

@@ -1,10 +1,13 @@
-//! The metrics of a gateway, in the text form that Prometheus scrapes.
+//! The metrics of a gateway.
 
-use std::fmt::{self, Write};
+mod families;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cql::error::ErrorKind;
+
+pub(crate) use families::GatewayFamilies;
 
 /// The kinds of requests, by what the gateway does with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,21 +95,6 @@ impl Latencies {
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         self.sum_micros.fetch_add(micros, Ordering::Relaxed);
     }
-
-    /// Writes the histogram under a name.
-    fn write(&self, name: &str, help: &str, out: &mut String) -> fmt::Result {
-        head(out, name, help, "histogram")?;
-        let mut count = 0;
-        for (bound, of_bucket) in BOUNDS_MS.iter().zip(&self.counts) {
-            count += of_bucket.load(Ordering::Relaxed);
-            let seconds = *bound as f64 / 1e3;
-            writeln!(out, "{name}_bucket{{le=\"{seconds}\"}} {count}")?;
-        }
-        count += self.counts[BOUNDS_MS.len()].load(Ordering::Relaxed);
-        writeln!(out, "{name}_bucket{{le=\"+Inf\"}} {count}")?;
-        let sum = self.sum_micros.load(Ordering::Relaxed) as f64 / 1e6;
-        writeln!(out, "{name}_sum {sum}\n{name}_count {count}")
-    }
 }
 
 /// The counters of a gateway.
@@ -171,107 +159,14 @@ impl Metrics {
     pub(crate) fn answered_without_rows(&self) {
         self.without_rows.fetch_add(1, Ordering::Relaxed);
     }
-
-    /// All metrics in the text form of Prometheus.
-    pub(crate) fn text(&self, gauges: &Gauges) -> String {
-        let mut out = String::new();
-        // Writing to a String never fails.
-        let _ = self.write(gauges, &mut out);
-        out
-    }
-
-    fn write(&self, gauges: &Gauges, out: &mut String) -> fmt::Result {
-        let name = "gateway_requests_total";
-        head(
-            out,
-            name,
-            "Requests of clients, by what the gateway does with them",
-            "counter",
-        )?;
-        for (kind, count) in Kind::ALL.iter().zip(&self.requests) {
-            let count = count.load(Ordering::Relaxed);
-            writeln!(out, "{name}{{kind=\"{}\"}} {count}", kind.label())?;
-        }
-        let name = "gateway_refusals_total";
-        head(
-            out,
-            name,
-            "Requests that the gateway itself has refused, by the kind of the error",
-            "counter",
-        )?;
-        for (error, count) in REFUSALS.iter().zip(&self.refusals) {
-            let count = count.load(Ordering::Relaxed);
-            writeln!(out, "{name}{{error=\"{error}\"}} {count}")?;
-        }
-        counter(
-            out,
-            "gateway_late_log_rows_total",
-            "Writes whose log rows came late and were written again",
-            &self.late_log_rows,
-        )?;
-        self.writes.write(
-            "gateway_write_seconds",
-            "How long writes to tables with a vector index took",
-            out,
-        )?;
-        self.searches.write(
-            "gateway_ann_seconds",
-            "How long nearest-neighbour queries took",
-            out,
-        )?;
-        counter(
-            out,
-            "gateway_ann_without_rows_total",
-            "Nearest-neighbour queries that were answered from the index, without rows",
-            &self.without_rows,
-        )?;
-        let name = "gateway_connections";
-        head(out, name, "Connections of clients", "gauge")?;
-        writeln!(out, "{name} {}", gauges.connections)?;
-        let name = "gateway_refuses_writes";
-        head(
-            out,
-            name,
-            "1 while writes to tables with a vector index are refused: the clock is wrong, or the cluster can't be told that this gateway lives",
-            "gauge",
-        )?;
-        writeln!(out, "{name} {}", u8::from(gauges.refuses_writes))?;
-        let name = "gateway_clock_difference_seconds";
-        head(
-            out,
-            name,
-            "Time by which another clock is certainly ahead of this gateway's, negative if it is behind",
-            "gauge",
-        )?;
-        if let Some(difference) = gauges.node_clock {
-            writeln!(out, "{name}{{of=\"node\"}} {}", difference as f64 / 1e6)?;
-        }
-        for (address, difference) in &gauges.gateway_clocks {
-            let difference = *difference as f64 / 1e6;
-            writeln!(out, "{name}{{of=\"{}\"}} {difference}", escaped(address))?;
-        }
-        Ok(())
-    }
-}
-
-fn counter(out: &mut String, name: &str, help: &str, count: &AtomicU64) -> fmt::Result {
-    head(out, name, help, "counter")?;
-    writeln!(out, "{name} {}", count.load(Ordering::Relaxed))
-}
-
-fn head(out: &mut String, name: &str, help: &str, kind: &str) -> fmt::Result {
-    writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}")
-}
-
-fn escaped(label: &str) -> String {
-    label
-        .replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('\n', "\\n")
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use http_server::MetricsRegistry;
+
     use super::*;
 
     #[test]
@@ -285,12 +180,16 @@ mod tests {
         metrics.write_took(Duration::from_millis(3));
         metrics.search_took(Duration::from_secs(60));
         metrics.answered_without_rows();
-        let text = metrics.text(&Gauges {
+        let read = || Gauges {
             connections: 3,
             refuses_writes: true,
             node_clock: Some(-1_500_000),
             gateway_clocks: vec![("10.0.0.2:9043".to_owned(), 250_000)],
-        });
+        };
+        let families = GatewayFamilies::new(Arc::new(metrics), read).unwrap();
+        let registry = MetricsRegistry::default();
+        registry.register(Box::new(families)).unwrap();
+        let text = registry.text().unwrap();
         for line in [
             "# TYPE gateway_requests_total counter",
             "gateway_requests_total{kind=\"write\"} 2",

@@ -7,9 +7,10 @@ use std::time::Duration;
 use client_memory::{Budget, Shares};
 use clock::{Clock, SystemClock};
 use cql::wire::DEFAULT_BODY_LIMIT;
+use http_server::Tokens;
 use net::reactors::Reactors;
 use rustls::{ClientConfig, ServerConfig};
-use store_api::{Stores, Tokens};
+use store_api::Stores;
 
 use crate::catalog::CatalogOptions;
 use crate::ring::Ring;

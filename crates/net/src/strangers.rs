@@ -10,7 +10,7 @@
 //! - A connection that was let in never gives way.
 //!
 //! An HTTP server has no such beginning: there a connection may give way at any time that it is
-//! silent (`store::httpd`).
+//! silent (`http_server`).
 //!
 //! [lets them in]: Guest::let_in
 

@@ -11,17 +11,13 @@
 pub mod binary;
 mod client;
 mod columns_predicate;
-mod doorkeeper;
 mod error;
 mod stores;
-mod tokens;
 pub mod types;
 mod vector_search;
 
 pub use client::{Client, ClientOptions, KeyValue, Neighbours, Zones};
 pub use columns_predicate::ColumnsPredicate;
-pub use doorkeeper::{Doorkeeper, Refusal, Visit, Wish};
 pub use error::{ClientError, InvalidUri, NotOneService};
 pub use stores::{LocalStore, Stores};
-pub use tokens::{TokenSet, Tokens, first_token};
 pub use vector_search::VectorSearch;

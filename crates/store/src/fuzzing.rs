@@ -10,8 +10,8 @@ use store_api::types::AnnRequest;
 use value::CqlType;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
-use crate::httpd::quick_json;
 use crate::keys::{KeyColumn, KeySchema};
+use crate::routes::quick_json;
 use crate::snapshot::manifest::Manifest;
 use crate::snapshot::rows;
 

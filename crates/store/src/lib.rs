@@ -12,13 +12,13 @@
 //!                 indexes: all of them, their status      |  scan ------> apply
 //!                       ^                                 |                ^   | changes
 //!                       | reads                           | hints          |   v
-//!   sockets --> httpd --+--> index: search     feed::log ------> reread ---+  index
+//!   sockets -> routes --+--> index: search     feed::log ------> reread ---+  index
 //! ```
 //!
 //! The service also saves each index now and then ([`snapshot`]), so that a restart needs no scan.
 //!
 //! A row of the log is only a hint, and the base row is the truth. [`items`] argues why the index
-//! ends up equal to the table. [`httpd`] serves the API, and [`Store::start`] starts the service.
+//! ends up equal to the table. [`routes`] has the API, and [`Store::start`] starts the service.
 
 #![warn(clippy::unwrap_used)]
 
@@ -31,7 +31,6 @@ mod feed;
 mod filter;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod httpd;
 mod identity;
 mod index_options;
 mod indexes;
@@ -45,6 +44,7 @@ mod observed;
 mod options;
 mod present;
 mod repair;
+mod routes;
 mod rows;
 mod schema_watch;
 mod scrub;
@@ -57,14 +57,13 @@ mod tender;
 
 pub use compute::INLINE_WITHIN;
 pub use cql::secret::Secret;
-pub use httpd::openapi;
 pub use memory::{default_limit_bytes, half_of_machine_bytes};
-pub use metrics::ReadCounts;
 pub use options::{
     CdcOptions, Consistency, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions,
     MemoryOptions, Placement, Preferred, ReaderOptions, RepairOptions, RepairSchedule, ScanOptions,
     ScrubOptions, SnapshotOptions, StoreOptions, UnknownKeys, WhenShort,
 };
+pub use routes::openapi;
 pub use scrub::{Pace, check_snapshots};
 pub use service::{Listeners, Store, StoreHandle};
 pub use start_error::StartError;

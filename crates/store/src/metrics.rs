@@ -3,17 +3,16 @@
 //! The series of an index exist from its discovery until it is dropped. A request with an unknown
 //! index name creates no series.
 
-mod foreign;
 mod snapshots;
 mod turn_families;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use foreign::{ForeignCounter, ForeignGauge};
+use http_server::MetricsRegistry;
 use prometheus::{
     Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
-    IntGaugeVec, Opts, Registry, TextEncoder,
+    IntGaugeVec, Opts,
 };
 use snapshots::SnapshotFamilies;
 use store_api::types::SearchPlan;
@@ -22,7 +21,6 @@ use turns::Turns;
 
 use crate::counters::{Counters, Event};
 use crate::identity::IndexName;
-pub use foreign::ReadCounts;
 pub use snapshots::SnapshotMetrics;
 
 const INDEX: &[&str] = &["keyspace", "index_name"];
@@ -68,7 +66,7 @@ const LAG_BUCKETS_S: &[f64] = &[
 /// All metric families of the service.
 #[derive(Clone)]
 pub struct Metrics {
-    registry: Registry,
+    registry: MetricsRegistry,
     counters: Arc<Counters>,
     request_latency: HistogramVec,
     index_size: IntGaugeVec,
@@ -210,7 +208,7 @@ impl Metrics {
         reason = "one table: each series with its help text"
     )]
     pub fn new() -> Metrics {
-        let registry = Registry::new();
+        let registry = MetricsRegistry::default();
         Metrics {
             searches: counter(
                 &registry,
@@ -543,46 +541,28 @@ impl Metrics {
         }
     }
 
-    /// Shows a counter whose counts somebody else keeps, too. Only the first of a name counts.
-    pub fn show_counter(&self, name: &str, help: &str, labels: &[&str], read: ReadCounts) {
-        let shown = ForeignCounter::new(name, help, labels, read)
-            .and_then(|counter| self.registry.register(Box::new(counter)));
-        if let Err(error) = shown {
-            tracing::debug!(%error, name, "a counter is not shown");
-        }
-    }
-
-    /// Shows a gauge of the process around the service.
-    pub fn show_gauge(&self, name: &str, help: &str, labels: &[&str], read: ReadCounts) {
-        let shown = ForeignGauge::new(name, help, labels, read)
-            .and_then(|gauge| self.registry.register(Box::new(gauge)));
-        if let Err(error) = shown {
-            tracing::debug!(%error, name, "a gauge is not shown");
-        }
-    }
-
-    /// Writes all series in the text format 0.0.4.
-    pub fn text(&self) -> Result<String, prometheus::Error> {
-        TextEncoder::new().encode_to_string(&self.registry.gather())
+    /// The registry of all families, to which other parts of the program add theirs.
+    pub fn registry(&self) -> &MetricsRegistry {
+        &self.registry
     }
 }
 
-fn histogram(registry: &Registry, name: &str, help: &str, buckets: &[f64]) -> HistogramVec {
+fn histogram(registry: &MetricsRegistry, name: &str, help: &str, buckets: &[f64]) -> HistogramVec {
     let options = HistogramOpts::new(name, help).buckets(buckets.to_vec());
     registered(registry, HistogramVec::new(options, INDEX))
 }
 
-fn gauge(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> IntGaugeVec {
+fn gauge(registry: &MetricsRegistry, name: &str, help: &str, labels: &[&str]) -> IntGaugeVec {
     registered(registry, IntGaugeVec::new(Opts::new(name, help), labels))
 }
 
-fn counter(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> IntCounterVec {
+fn counter(registry: &MetricsRegistry, name: &str, help: &str, labels: &[&str]) -> IntCounterVec {
     registered(registry, IntCounterVec::new(Opts::new(name, help), labels))
 }
 
 /// Registers a family. Its name, labels and buckets are constants of this crate, so a test shows
 /// that they are valid.
-fn registered<F>(registry: &Registry, family: prometheus::Result<F>) -> F
+fn registered<F>(registry: &MetricsRegistry, family: prometheus::Result<F>) -> F
 where
     F: prometheus::core::Collector + Clone + 'static,
 {
@@ -600,7 +580,7 @@ mod tests {
     #[test]
     fn series_come_and_go_with_their_index() {
         let metrics = Metrics::new();
-        assert_eq!(metrics.text().unwrap(), "");
+        assert_eq!(metrics.registry().text().unwrap(), "");
         let name = IndexName {
             keyspace: "ks".into(),
             index: "idx".into(),
@@ -609,7 +589,7 @@ mod tests {
         index.inserted.inc();
         index.request_latency.observe(0.003);
         metrics.reader(&name, "fine").up.set(1);
-        let text = metrics.text().unwrap();
+        let text = metrics.registry().text().unwrap();
         for line in [
             r#"index_modified{index_name="idx",keyspace="ks",operation="insert"} 1"#,
             r#"request_latency_seconds_bucket{index_name="idx",keyspace="ks",le="0.005"} 1"#,
@@ -619,6 +599,6 @@ mod tests {
         }
         metrics.forget(&name, &["fine".to_owned()]);
         index.inserted.inc();
-        assert_eq!(metrics.text().unwrap(), "");
+        assert_eq!(metrics.registry().text().unwrap(), "");
     }
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use client_memory::Shares;
-use store_api::Doorkeeper;
+use http_server::Authorizer;
 use tasks::Registry;
 use turns::Turns;
 
@@ -66,7 +66,7 @@ pub struct StoreOptions {
     /// Whether the HTTP API has the test hooks under `/api/internals`.
     pub internals: bool,
     /// Checks logins at the HTTP API; `None` lets everybody in.
-    pub doorkeeper: Option<Arc<dyn Doorkeeper>>,
+    pub authorizer: Option<Arc<dyn Authorizer>>,
     /// The longest time that requests in flight may go on after a shutdown was asked for.
     pub shutdown_timeout: Duration,
 }
@@ -211,7 +211,7 @@ impl Default for StoreOptions {
             filter_values_max: 100_000,
             when_short: WhenShort::default(),
             internals: false,
-            doorkeeper: None,
+            authorizer: None,
             shutdown_timeout: Duration::from_secs(10),
         }
     }

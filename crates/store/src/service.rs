@@ -6,6 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http_server::MetricsRegistry;
 use net::tls::{ServerTls, TlsOptions};
 use store_api::LocalStore;
 use store_api::types::{Info, NodeStatus};
@@ -16,15 +17,15 @@ use tokio_util::task::TaskTracker;
 use crate::cluster::{Cluster, SessionTarget};
 use crate::compute::Compute;
 use crate::database::Database;
-use crate::httpd::{Api, Bound, Listening, LocalDoor, server_tls};
 use crate::indexes::Engine;
 use crate::memory::Memory;
-use crate::metrics::{Metrics, ReadCounts};
+use crate::metrics::Metrics;
 use crate::options::{
     DatabaseOptions, IndexesOptions, ListenerOptions, MemoryOptions, Placement, StoreOptions,
 };
 use crate::present::Present;
 use crate::repair::{Repairs, Schedules};
+use crate::routes::{Api, Bound, Listening, LocalDoor, server_tls};
 use crate::schema_watch::SchemaWatch;
 use crate::scrub::Scrubs;
 use crate::search::SearchDoor;
@@ -201,7 +202,7 @@ fn begin(
             engine: concat!("annulus-", env!("CARGO_PKG_VERSION")).to_owned(),
         }),
         internals: options.internals,
-        doorkeeper: options.doorkeeper,
+        authorizer: options.authorizer,
     };
     bound.local.open(api.clone());
     let listening = bound.bound.into_iter();
@@ -306,14 +307,9 @@ fn prepare(indexes: &IndexesOptions) -> Result<(), StartError> {
 }
 
 impl StoreHandle {
-    /// Shows a counter of the process around the service among the metrics, with these labels.
-    pub fn show_counter(&self, name: &str, help: &str, labels: &[&str], read: ReadCounts) {
-        self.engine.metrics().show_counter(name, help, labels, read);
-    }
-
-    /// Shows a gauge of the process around the service among the metrics, with these labels.
-    pub fn show_gauge(&self, name: &str, help: &str, labels: &[&str], read: ReadCounts) {
-        self.engine.metrics().show_gauge(name, help, labels, read);
+    /// The metrics that the API shows. The process around the service may add families to them.
+    pub fn metrics(&self) -> &MetricsRegistry {
+        self.engine.metrics().registry()
     }
 
     /// The addresses of the API, one for each listener of the options, in their order.
@@ -381,7 +377,7 @@ impl StoreHandle {
         let mut unclaimed: Vec<usize> = (0..self.listening.len()).collect();
         let mut next = Vec::new();
         for options in options {
-            let is_at = |at: &usize| self.listening[*at].is_at(options);
+            let is_at = |at: &usize| self.listening[*at].configured_address() == options.address;
             next.push(match unclaimed.iter().position(is_at) {
                 Some(claimed) => Next::Stays {
                     at: unclaimed.remove(claimed),

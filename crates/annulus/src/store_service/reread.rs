@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use store_api::TokenSet;
+use http_server::TokenSet;
 
 use super::settings::StoreSettings;
 use super::{Host, Settings, sources};

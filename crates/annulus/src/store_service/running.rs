@@ -6,9 +6,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
+use http_server::{TokenSet, Tokens};
 use store::{ListenerOptions, Listeners, StartError, Store, StoreHandle};
+use store_api::Stores;
 use store_api::types::NodeStatus;
-use store_api::{Stores, TokenSet, Tokens};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior};
@@ -71,7 +72,7 @@ impl Bound {
             mut resolved,
         } = self.settings;
         let tokens = Arc::new(Tokens::new(self.tokens));
-        resolved.options.doorkeeper = Some(tokens.clone());
+        resolved.options.authorizer = Some(tokens.clone());
         let mut checks = tokio::time::interval(resolved.check_interval);
         checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let store = Store::start_on(self.listeners, resolved.options).map_err(failed)?;

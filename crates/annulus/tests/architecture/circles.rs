@@ -8,7 +8,7 @@ use crate::uses::Uses;
 /// Children of one module that use each other in a circle.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Circle {
-    /// The crate and the module that they are children of: `store::httpd`.
+    /// The crate and the module that they are children of: `store::routes`.
     parent: String,
     children: BTreeSet<String>,
 }

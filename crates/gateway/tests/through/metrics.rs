@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use gateway::CatalogOptions;
-use store_api::{TokenSet, Tokens};
+use http_server::{TokenSet, Tokens};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -63,11 +63,19 @@ async fn nobody_asks_by_another_name_or_for_anything_else() {
     let address = setup.gateway.metrics_address().unwrap();
     let foreign = get(address, "/metrics", "rebound.example").await;
     assert!(foreign.starts_with("HTTP/1.1 403"), "{foreign}");
+    let why =
+        "\r\n\r\nthis listener is on a loopback address and answers to loopback names alone\n";
+    assert!(foreign.ends_with(why), "{foreign}");
     let other = get(address, "/", "localhost").await;
     assert!(other.starts_with("HTTP/1.1 404"), "{other}");
+    assert!(other.ends_with("\r\n\r\nask for /metrics\n"), "{other}");
     let post = "POST /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
     let post = http(address, post).await;
     assert!(post.starts_with("HTTP/1.1 405"), "{post}");
+    assert!(post.ends_with("\r\n\r\nask with GET\n"), "{post}");
+    let head = "HEAD /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let head = http(address, head).await;
+    assert!(head.starts_with("HTTP/1.1 405"), "{head}");
 }
 
 #[tokio::test]
@@ -92,5 +100,13 @@ async fn health_needs_no_token_and_waits_for_the_cluster() {
         assert!(ready.starts_with(&format!("HTTP/1.1 {status}")), "{ready}");
         let metrics = get(address, "/metrics", "localhost").await;
         assert!(metrics.starts_with("HTTP/1.1 401"), "{metrics}");
+        let challenge = "www-authenticate: Bearer realm=\"annulus\"\r\n";
+        assert!(metrics.contains(challenge), "{metrics}");
+        assert!(
+            metrics.ends_with("send Authorization: Bearer TOKEN\n"),
+            "{metrics}"
+        );
+        let other = get(address, "/", "localhost").await;
+        assert!(other.starts_with("HTTP/1.1 401"), "{other}");
     }
 }

@@ -10,9 +10,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cql::error::{CqlError, ErrorKind};
 use cql::secret::Secret;
+use http_server::{Authorizer, Refusal, RequestOrigin, RequestedOperation};
 use schema::{Catalog, Permission, Table};
 use storage::Storage;
-use store_api::{Doorkeeper, Refusal, Visit, Wish};
 
 use super::access::login::{Credentials, role_of_identity};
 use super::access::{Access, Rights};
@@ -40,16 +40,25 @@ impl HttpLogins {
         }
     }
 
-    async fn check(&self, visit: Visit<'_>, wish: Wish<'_>) -> Result<(), Refusal> {
+    async fn check(
+        &self,
+        origin: RequestOrigin<'_>,
+        operation: RequestedOperation<'_>,
+    ) -> Result<(), Refusal> {
         let mut logged_in = None;
         let admitted = match self.access.asks_for_login() {
-            true => self.check_login(visit, wish, &mut logged_in).await,
+            true => self.check_login(origin, operation, &mut logged_in).await,
             false => Ok(()),
         };
         if let Some(log) = &self.audit {
             let refused = admitted.as_ref().err();
-            self.tell(log, (visit.client, logged_in.as_deref()), wish, refused)
-                .await?;
+            self.tell(
+                log,
+                (origin.client, logged_in.as_deref()),
+                operation,
+                refused,
+            )
+            .await?;
         }
         admitted
     }
@@ -57,8 +66,8 @@ impl HttpLogins {
     /// Checks the login and the rights of a request. `logged_in` becomes the role.
     async fn check_login(
         &self,
-        visit: Visit<'_>,
-        wish: Wish<'_>,
+        origin: RequestOrigin<'_>,
+        operation: RequestedOperation<'_>,
         logged_in: &mut Option<String>,
     ) -> Result<(), Refusal> {
         let catalog = self.storage.catalog();
@@ -68,12 +77,12 @@ impl HttpLogins {
             Refusal::Login(text.to_owned())
         };
         // Who gives no name is not logged: there is no guess, and anybody may ask a lot.
-        let role = match visit.authorization {
+        let role = match origin.authorization {
             Some(authorization) => {
                 let credentials = basic(authorization).ok_or_else(no_login)?;
                 let attempt = Attempt {
-                    address: visit.client,
-                    source: visit.client.to_string(),
+                    address: origin.client,
+                    source: origin.client.to_string(),
                     credentials: Ok(credentials),
                     is_told_always: false,
                 };
@@ -82,7 +91,7 @@ impl HttpLogins {
                 role.map_err(refusal)?
             }
             None => {
-                let identity = visit.identity;
+                let identity = origin.identity;
                 let role = identity.and_then(|identity| role_of_identity(&catalog, identity));
                 role.ok_or_else(no_login)?
             }
@@ -90,7 +99,7 @@ impl HttpLogins {
         *logged_in = Some(role.to_string());
         let catalog = self.storage.catalog();
         let rights = self.access.rights(&catalog, &role).map_err(refusal)?;
-        may(&rights, &catalog, wish)
+        may(&rights, &catalog, operation)
     }
 
     /// Logs that a request was let in or refused. Those that only see states are not logged if they
@@ -99,14 +108,20 @@ impl HttpLogins {
         &self,
         log: &AuditLog,
         (client, role): (IpAddr, Option<&str>),
-        wish: Wish<'_>,
+        operation: RequestedOperation<'_>,
         refused: Option<&Refusal>,
     ) -> Result<(), Refusal> {
-        let (category, kind, keyspace, index) = match wish {
-            Wish::Search { keyspace, index } => (Category::Query, "SEARCH", keyspace, index),
-            Wish::Change { keyspace, index } => (Category::Admin, "REPAIR", keyspace, index),
-            Wish::Operate => (Category::Admin, "OPERATE", "", ""),
-            Wish::See | Wish::SeeState => (Category::Other, "SEE", "", ""),
+        let (category, kind, keyspace, index) = match operation {
+            RequestedOperation::Search { keyspace, index } => {
+                (Category::Query, "SEARCH", keyspace, index)
+            }
+            RequestedOperation::Change { keyspace, index } => {
+                (Category::Admin, "REPAIR", keyspace, index)
+            }
+            RequestedOperation::Operate => (Category::Admin, "OPERATE", "", ""),
+            RequestedOperation::See | RequestedOperation::SeeState => {
+                (Category::Other, "SEE", "", "")
+            }
         };
         let [keyspace, index] = [keyspace, index].map(|name| (!name.is_empty()).then_some(name));
         let source = client.to_string();
@@ -118,7 +133,13 @@ impl HttpLogins {
             }
             // The attempt to log in is logged where it is checked.
             Some(_) => return Ok(()),
-            None if matches!(wish, Wish::See | Wish::SeeState) => return Ok(()),
+            None if matches!(
+                operation,
+                RequestedOperation::See | RequestedOperation::SeeState
+            ) =>
+            {
+                return Ok(());
+            }
             None if !filter.keeps(category, role, keyspace) => return Ok(()),
             None => (Entry::new(category, kind), None),
         };
@@ -141,15 +162,19 @@ impl HttpLogins {
     }
 }
 
-fn may(rights: &Rights, catalog: &Catalog, wish: Wish<'_>) -> Result<(), Refusal> {
-    let (permission, keyspace, index) = match wish {
-        Wish::See | Wish::SeeState => return Ok(()),
-        Wish::Operate if rights.is_superuser() => return Ok(()),
-        Wish::Operate => {
+fn may(
+    rights: &Rights,
+    catalog: &Catalog,
+    operation: RequestedOperation<'_>,
+) -> Result<(), Refusal> {
+    let (permission, keyspace, index) = match operation {
+        RequestedOperation::See | RequestedOperation::SeeState => return Ok(()),
+        RequestedOperation::Operate if rights.is_superuser() => return Ok(()),
+        RequestedOperation::Operate => {
             return Err(Refusal::Right("only superusers may do this".to_owned()));
         }
-        Wish::Search { keyspace, index } => (Permission::Select, keyspace, index),
-        Wish::Change { keyspace, index } => (Permission::Alter, keyspace, index),
+        RequestedOperation::Search { keyspace, index } => (Permission::Select, keyspace, index),
+        RequestedOperation::Change { keyspace, index } => (Permission::Alter, keyspace, index),
     };
     match table_of(catalog, keyspace, index) {
         Some(table) => rights
@@ -197,13 +222,13 @@ fn refusal(error: CqlError) -> Refusal {
     }
 }
 
-impl Doorkeeper for HttpLogins {
+impl Authorizer for HttpLogins {
     fn admit<'a>(
         &'a self,
-        visit: Visit<'a>,
-        wish: Wish<'a>,
+        origin: RequestOrigin<'a>,
+        operation: RequestedOperation<'a>,
     ) -> Pin<Box<dyn Future<Output = Result<(), Refusal>> + Send + 'a>> {
-        Box::pin(self.check(visit, wish))
+        Box::pin(self.check(origin, operation))
     }
 }
 
@@ -234,11 +259,11 @@ mod tests {
         let (keyspace, index) = ("shop", "dropped");
         for (role, may_use) in [("chief", true), ("reader", false)] {
             let rights = Rights::of(&catalog, role).unwrap();
-            for wish in [
-                Wish::Search { keyspace, index },
-                Wish::Change { keyspace, index },
+            for operation in [
+                RequestedOperation::Search { keyspace, index },
+                RequestedOperation::Change { keyspace, index },
             ] {
-                assert_eq!(may(&rights, &catalog, wish).is_ok(), may_use, "{role}");
+                assert_eq!(may(&rights, &catalog, operation).is_ok(), may_use, "{role}");
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The metrics of snapshots.
 
-use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry};
+use http_server::MetricsRegistry;
+use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec};
 
 use super::{INDEX, counter, gauge};
 
@@ -32,7 +33,7 @@ pub struct SnapshotMetrics {
 
 impl SnapshotFamilies {
     /// Registers the families, without series.
-    pub fn new(registry: &Registry) -> SnapshotFamilies {
+    pub fn new(registry: &MetricsRegistry) -> SnapshotFamilies {
         let gauge = |name, help| gauge(registry, name, help, INDEX);
         SnapshotFamilies {
             taken: gauge(

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use client_memory::Shares;
+use http_server::{ConnectionLimits, HttpListenerOptions, WhenFull};
 use net::tls::TlsOptions;
 
 /// The options of one socket of the HTTP API.
@@ -82,6 +83,22 @@ impl ListenerOptions {
             body_bytes_max: 2 << 20,
             body_timeout: Duration::from_secs(10),
             unknown_keys: UnknownKeys::default(),
+        }
+    }
+
+    /// The options of the server's listener.
+    pub(crate) fn http(&self) -> HttpListenerOptions {
+        HttpListenerOptions {
+            address: self.address,
+            names: self.names.clone(),
+            tls_alone: self.tls_alone,
+            answer_bytes_max: self.answer_bytes_max,
+            connections_max: self.connections_max,
+            when_full: WhenFull::SilentGivesWay,
+            connection: ConnectionLimits {
+                mute_max: self.mute_max,
+                ..ConnectionLimits::default()
+            },
         }
     }
 

@@ -1,4 +1,4 @@
-//! The door for searches. A search comes by HTTP ([`crate::httpd`]) or by a call of a node in the
+//! The door for searches. A search comes by HTTP ([`crate::routes`]) or by a call of a node in the
 //! same process. Both take the same way from here on, and get the same results and errors.
 
 mod admission;

@@ -4,12 +4,12 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
 use credentials::files::{self, password, pem};
+use http_server::TokenSet;
 use net::tls::{TlsClients, TlsOptions};
 use store::{
     CdcOptions, Credentials, DatabaseOptions, IndexesOptions, ListenerOptions, MemoryOptions,
     Placement, Preferred, ReaderOptions, RepairOptions, RepairSchedule, StoreOptions,
 };
-use store_api::TokenSet;
 use turns::Turns;
 
 use super::{AnswerOrError, StoreSettings};

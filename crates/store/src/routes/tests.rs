@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
@@ -81,29 +82,29 @@ impl Service {
     }
 
     async fn start_behind(
-        doorkeeper: Option<Arc<dyn Doorkeeper>>,
+        authorizer: Option<Arc<dyn Authorizer>>,
         internals: bool,
         change: impl FnOnce(&mut ListenerOptions),
     ) -> Service {
-        Service::start_over(Arc::new(Silent), doorkeeper, internals, change).await
+        Service::start_over(Arc::new(Silent), authorizer, internals, change).await
     }
 
     async fn start_over(
         database: Arc<dyn Database>,
-        doorkeeper: Option<Arc<dyn Doorkeeper>>,
+        authorizer: Option<Arc<dyn Authorizer>>,
         internals: bool,
         change: impl FnOnce(&mut ListenerOptions),
     ) -> Service {
         let mut options = ListenerOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
         change(&mut options);
         let bound = Bound::bind(options).await.unwrap();
-        Service::start_on(bound, database, doorkeeper, internals)
+        Service::start_on(bound, database, authorizer, internals)
     }
 
     fn start_on(
         bound: Bound,
         database: Arc<dyn Database>,
-        doorkeeper: Option<Arc<dyn Doorkeeper>>,
+        authorizer: Option<Arc<dyn Authorizer>>,
         internals: bool,
     ) -> Service {
         let engine = Arc::new(Engine::new(Metrics::new(), vec!["fine".into()]));
@@ -146,7 +147,7 @@ impl Service {
                 engine: "e".into(),
             }),
             internals,
-            doorkeeper,
+            authorizer,
         };
         let listening = bound.serve(api.clone());
         Service {
@@ -308,7 +309,7 @@ async fn unknown_keys_are_refused_by_name_or_counted() {
     for body in within {
         assert_eq!(service.ann("idx", body).await.status, 400, "{body}");
     }
-    let metrics = service.engine.metrics().text().unwrap();
+    let metrics = service.engine.metrics().registry().text().unwrap();
     assert!(
         metrics.contains("request_keys_unknown_total 2\n"),
         "{metrics}"

@@ -1,11 +1,15 @@
 //! The route that searches an index: `POST /api/v1/indexes/{keyspace}/{index}/ann`.
 
+use std::sync::Arc;
+
 use axum::BoxError;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, Request};
 use axum::response::{IntoResponse, Response};
+use http_server::DirectRoute;
+use hyper::body::Incoming;
 use store_api::binary::ANSWER_MEDIA_TYPE;
 use store_api::types::{AnnRequest, AnnResponse, EXACT_HEADER, SHORT_HEADER, Unavailable};
 
@@ -75,8 +79,21 @@ pub async fn ann(
     answer(&shared, path.into(), request).await
 }
 
+/// Nearly all requests are searches, so their route is the direct one.
+impl DirectRoute for Listener {
+    async fn answer(
+        self: Arc<Listener>,
+        keyspace: String,
+        index: String,
+        request: Request<Incoming>,
+    ) -> Response {
+        let name = IndexName { keyspace, index };
+        answer(&self, name, request).await.into_response()
+    }
+}
+
 /// Answers a search of the index `name`. An error is the answer that tells the client why.
-pub async fn answer<B>(
+async fn answer<B>(
     shared: &Listener,
     name: IndexName,
     request: Request<B>,

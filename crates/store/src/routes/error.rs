@@ -1,8 +1,9 @@
 //! The answers other than success (contract, sections 1.4 and 1.13).
 
-use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Json, Response};
+use http_server::RequestRefusal;
 use store_api::types::{Unavailable, UnavailableReason};
 
 use crate::search::SearchError;
@@ -31,54 +32,9 @@ pub enum ApiError {
     /// A limit or a filter that can't be parsed.
     #[error("{0}")]
     Unprocessable(String),
-    /// A search or a change in clear on a listener with a certificate.
-    #[error("searches and changes are answered over HTTPS only: use https:// on this port")]
-    InClear,
-    /// A request in clear on a listener that answers under TLS alone.
-    #[error("requests are answered over HTTPS only: use https:// on this port")]
-    WithoutTls,
-    /// The request names a host that this listener doesn't answer to.
-    #[error(
-        "this is not '{0}': ask by a loopback name or address, or start the service with --http-host and the name"
-    )]
-    ForeignHost(String),
-    /// The request comes from a web page of another origin.
-    #[error("requests of pages from elsewhere ({0}) are refused")]
-    ForeignOrigin(String),
-    /// Nobody has logged in, or not rightly.
-    #[error("{0}")]
-    NoLogin(String),
-    /// The request bears no token, or a wrong one.
-    #[error("{0}")]
-    NoToken(String),
-    /// The client may not do this.
-    #[error("{0}")]
-    NoRight(String),
-    /// The login can't be checked now.
-    #[error("{0}")]
-    LoginsWait(String),
-    /// The body is longer than the listener's limit.
-    #[error("the request body is longer than {bytes_max} bytes, the most that is taken")]
-    LongBody {
-        /// The most bytes that a body may have.
-        bytes_max: usize,
-    },
-    /// The body did not arrive in time.
-    #[error("the request body did not arrive in time")]
-    SlowBody,
-    /// There is no room for the answer, as clients don't take theirs.
-    #[error(
-        "answers that their clients have not yet taken fill this listener's room for them; try again later"
-    )]
-    AnswersWait,
-    /// There is no room for the body, as others are on their way.
-    #[error(
-        "bodies of requests that are still on their way fill this listener's room for them; try again later"
-    )]
-    BodiesWait,
-    /// The service behind the listener has not started.
-    #[error("the service is starting; /health/ready says when it serves")]
-    Starting,
+    /// The server refuses the request or its body.
+    #[error(transparent)]
+    Refused(#[from] RequestRefusal),
     /// A fault of the service.
     #[error("{0}")]
     Internal(String),
@@ -108,32 +64,8 @@ impl IntoResponse for ApiError {
             ApiError::Conflict(_) => (StatusCode::CONFLICT, text).into_response(),
             ApiError::BadRequest(_) => (StatusCode::BAD_REQUEST, text).into_response(),
             ApiError::UnknownForm => (StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response(),
-            ApiError::LongBody { .. } => (StatusCode::PAYLOAD_TOO_LARGE, text).into_response(),
             ApiError::Unprocessable(_) => (StatusCode::UNPROCESSABLE_ENTITY, text).into_response(),
-            ApiError::InClear
-            | ApiError::WithoutTls
-            | ApiError::NoRight(_)
-            | ApiError::ForeignHost(_)
-            | ApiError::ForeignOrigin(_) => (StatusCode::FORBIDDEN, text).into_response(),
-            // The rest of the body may still come, so the connection can't be used again.
-            ApiError::SlowBody => {
-                let close = [(CONNECTION, HeaderValue::from_static("close"))];
-                (StatusCode::REQUEST_TIMEOUT, close, text).into_response()
-            }
-            ApiError::BodiesWait => {
-                let headers = [
-                    (CONNECTION, HeaderValue::from_static("close")),
-                    (RETRY_AFTER, HeaderValue::from_static("1")),
-                ];
-                (StatusCode::SERVICE_UNAVAILABLE, headers, text).into_response()
-            }
-            ApiError::NoLogin(_) => {
-                unauthorized("Basic realm=\"annulus\", charset=\"UTF-8\"", text)
-            }
-            ApiError::NoToken(_) => unauthorized("Bearer realm=\"annulus\"", text),
-            ApiError::AnswersWait | ApiError::LoginsWait(_) | ApiError::Starting => {
-                overloaded(text)
-            }
+            ApiError::Refused(refusal) => refusal.into_response(),
             ApiError::Internal(_) => failed(text),
         }
     }
@@ -166,12 +98,6 @@ fn no_answer(error: &SearchError, text: String) -> Response {
         | SearchError::Unsuitable(_)
         | SearchError::TooManyValues { .. } => (status_of(error), text).into_response(),
     }
-}
-
-fn unauthorized(challenge: &'static str, text: String) -> Response {
-    let challenge = HeaderValue::from_static(challenge);
-    let headers = [(WWW_AUTHENTICATE, challenge)];
-    (StatusCode::UNAUTHORIZED, headers, text).into_response()
 }
 
 fn failed(text: String) -> Response {

@@ -12,7 +12,7 @@ use arc_swap::ArcSwapOption;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{SHA256, digest};
 
-use crate::{Doorkeeper, Refusal, Visit, Wish};
+use crate::access::{Authorizer, Refusal, RequestOrigin, RequestedOperation};
 
 /// The fewest characters of a token.
 const CHARACTERS_MIN: usize = 16;
@@ -186,17 +186,17 @@ fn bearer(authorization: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-impl Doorkeeper for Tokens {
+impl Authorizer for Tokens {
     fn admit<'a>(
         &'a self,
-        visit: Visit<'a>,
-        wish: Wish<'a>,
+        origin: RequestOrigin<'a>,
+        operation: RequestedOperation<'a>,
     ) -> Pin<Box<dyn Future<Output = Result<(), Refusal>> + Send + 'a>> {
-        let admitted = match wish {
-            Wish::Search { .. } | Wish::SeeState => Ok(()),
-            Wish::See | Wish::Change { .. } | Wish::Operate => {
-                self.check(visit.authorization, visit.listener)
-            }
+        let admitted = match operation {
+            RequestedOperation::Search { .. } | RequestedOperation::SeeState => Ok(()),
+            RequestedOperation::See
+            | RequestedOperation::Change { .. }
+            | RequestedOperation::Operate => self.check(origin.authorization, origin.listener),
         };
         Box::pin(std::future::ready(admitted))
     }

@@ -1,23 +1,23 @@
-//! Decides who may do what at the HTTP API. A database in the same process knows its users; an
-//! index service alone knows tokens ([`crate::Tokens`]).
+//! Decides who may do what. A database in the same process knows its users; an index service of its
+//! own and a gateway know tokens ([`crate::Tokens`]).
 
 use std::fmt;
 use std::net::IpAddr;
 use std::pin::Pin;
 
 /// Checks requests before they reach a handler.
-pub trait Doorkeeper: fmt::Debug + Send + Sync {
+pub trait Authorizer: fmt::Debug + Send + Sync {
     /// Lets a request in or refuses it.
     fn admit<'a>(
         &'a self,
-        visit: Visit<'a>,
-        wish: Wish<'a>,
+        origin: RequestOrigin<'a>,
+        operation: RequestedOperation<'a>,
     ) -> Pin<Box<dyn Future<Output = Result<(), Refusal>> + Send + 'a>>;
 }
 
 /// The origin of a request.
 #[derive(Clone, Copy, Debug)]
-pub struct Visit<'a> {
+pub struct RequestOrigin<'a> {
     /// The value of its header `Authorization`.
     pub authorization: Option<&'a str>,
     /// The identity that its client has proved by a certificate.
@@ -28,9 +28,9 @@ pub struct Visit<'a> {
     pub listener: IpAddr,
 }
 
-/// The right that a request needs.
+/// An operation that a request would do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish<'a> {
+pub enum RequestedOperation<'a> {
     /// To see the state of one index, as databases do that have a login for nothing.
     SeeState,
     /// To see states, tasks and metrics, none of which tell of rows.
@@ -51,6 +51,41 @@ pub enum Wish<'a> {
     },
     /// To start and stop work of the service as a whole.
     Operate,
+}
+
+/// The right that a route needs, without the index in its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequiredRight {
+    /// None: whoever balances load sends this without a login.
+    Nothing,
+    /// See [`RequestedOperation::SeeState`].
+    SeeState,
+    /// See [`RequestedOperation::See`].
+    See,
+    /// See [`RequestedOperation::Search`].
+    Search,
+    /// See [`RequestedOperation::Change`].
+    Change,
+    /// See [`RequestedOperation::Operate`].
+    Operate,
+}
+
+impl RequiredRight {
+    /// The operation of a request whose path names this index. `None`: it needs no right.
+    pub(crate) fn operation<'a>(
+        self,
+        keyspace: &'a str,
+        index: &'a str,
+    ) -> Option<RequestedOperation<'a>> {
+        match self {
+            RequiredRight::Nothing => None,
+            RequiredRight::SeeState => Some(RequestedOperation::SeeState),
+            RequiredRight::See => Some(RequestedOperation::See),
+            RequiredRight::Search => Some(RequestedOperation::Search { keyspace, index }),
+            RequiredRight::Change => Some(RequestedOperation::Change { keyspace, index }),
+            RequiredRight::Operate => Some(RequestedOperation::Operate),
+        }
+    }
 }
 
 /// The reason why a request is refused. The texts are for its client.

@@ -10,14 +10,14 @@ use prometheus::{IntCounterVec, IntGaugeVec, Opts};
 pub type ReadCounts = Arc<dyn Fn() -> Vec<(Vec<&'static str>, u64)> + Send + Sync>;
 
 /// A counter whose counts somebody else keeps.
-pub struct ForeignCounter {
+pub(crate) struct ForeignCounter {
     counter: IntCounterVec,
     read: ReadCounts,
 }
 
 impl ForeignCounter {
     /// The counter of this name, with these labels.
-    pub fn new(
+    pub(crate) fn new(
         name: &str,
         help: &str,
         labels: &[&str],
@@ -45,14 +45,14 @@ impl Collector for ForeignCounter {
 }
 
 /// A gauge whose value somebody else keeps.
-pub struct ForeignGauge {
+pub(crate) struct ForeignGauge {
     gauge: IntGaugeVec,
     read: ReadCounts,
 }
 
 impl ForeignGauge {
     /// The gauge of this name, with these labels.
-    pub fn new(
+    pub(crate) fn new(
         name: &str,
         help: &str,
         labels: &[&str],

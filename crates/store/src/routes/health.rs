@@ -1,8 +1,8 @@
 //! Whether the process answers, and whether it serves, for those who start and balance services.
 //!
-//! A listener answers these routes from the moment at which it is bound, without a login. The
-//! service behind it may start long after that, as a database in the same process first reads its
-//! journals. Until then all other routes are refused.
+//! A listener answers these routes ([`http_server::health`]) from the moment at which it is bound,
+//! without a login. The service behind it may start long after that, as a database in the same
+//! process first reads its journals. Until then all other routes are refused.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -10,11 +10,6 @@ use axum::response::Json;
 use store_api::types::NodeStatus;
 
 use super::Shared;
-
-/// The path of [`live`].
-pub const LIVE: &str = "/health/live";
-/// The path of [`ready`].
-pub const READY: &str = "/health/ready";
 
 /// Says that the process answers.
 #[utoipa::path(

@@ -389,7 +389,7 @@ mod tests {
         }
         assert_eq!(met.logged.lock().unwrap().len(), LOGGED_MAX);
         let counted = format!("request_keys_unknown_total {}\n", 4 * LOGGED_MAX);
-        assert!(metrics.text().unwrap().contains(&counted));
+        assert!(metrics.registry().text().unwrap().contains(&counted));
         let in_filter = find(br#"{"filter":{"x":1}}"#, Of::Search);
         assert!(met.take(&in_filter, &metrics).is_err());
         let strict = KeysMet::new(UnknownKeys::Refused);

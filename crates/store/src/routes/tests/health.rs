@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use store_api::{TokenSet, Tokens};
+use http_server::{TokenSet, Tokens};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

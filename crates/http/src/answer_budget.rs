@@ -15,7 +15,7 @@ use bytes::Buf;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::error::ApiError;
+use crate::refusal::RequestRefusal;
 
 /// The unit in which the budget counts. Counted in bytes, a large budget would not fit into the 32
 /// bits of a semaphore's request.
@@ -23,14 +23,14 @@ const UNIT_BYTES: u64 = 1024;
 
 /// The room for answers of a listener. Cheap to clone; clones share it.
 #[derive(Clone)]
-pub struct AnswerBudget {
+pub(crate) struct AnswerBudget {
     units: Arc<Semaphore>,
     units_max: u32,
 }
 
 impl AnswerBudget {
     /// A budget of `bytes` bytes.
-    pub fn new(bytes: usize) -> AnswerBudget {
+    pub(crate) fn new(bytes: usize) -> AnswerBudget {
         let units_max = units(bytes as u64);
         AnswerBudget {
             units: Arc::new(Semaphore::new(units_max as usize)),
@@ -41,7 +41,7 @@ impl AnswerBudget {
     /// Charges an answer to the budget until its bytes have been sent. Without room for it, the
     /// result is an answer that says so (503). An answer that is larger than the whole budget takes
     /// all of it.
-    pub fn charge(&self, answer: Response) -> Response<Charged> {
+    pub(crate) fn charge(&self, answer: Response) -> Response<Charged> {
         let body = answer.body().size_hint();
         let bytes = body.exact().unwrap_or(body.lower());
         if bytes == 0 {
@@ -53,7 +53,9 @@ impl AnswerBudget {
                 body,
                 charge: Some(charge),
             }),
-            Err(_) => ApiError::AnswersWait.into_response().map(Charged::free),
+            Err(_) => RequestRefusal::AnswersWait
+                .into_response()
+                .map(Charged::free),
         }
     }
 }
@@ -63,7 +65,7 @@ fn units(bytes: u64) -> u32 {
 }
 
 /// The body of an answer that has been charged for.
-pub struct Charged {
+pub(crate) struct Charged {
     body: Body,
     charge: Option<OwnedSemaphorePermit>,
 }
@@ -109,7 +111,7 @@ impl HttpBody for Charged {
 }
 
 /// Bytes of an answer that are being sent.
-pub struct ChargedBytes {
+pub(crate) struct ChargedBytes {
     bytes: Bytes,
     _charge: Option<OwnedSemaphorePermit>,
 }

@@ -1,6 +1,6 @@
 //! Tokens at the door: what a database asks for needs none, all else one.
 
-use store_api::{TokenSet, Tokens};
+use http_server::{TokenSet, Tokens};
 
 use super::*;
 

@@ -1,10 +1,9 @@
-//! The routes for the state of the service and of its indexes, and those that only refuse.
+//! The routes for the state of the service and of its indexes, and those of text searches, which
+//! only refuse.
 
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::HeaderValue;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use store_api::types::{ClockStatus, IndexInfo, IndexState, IndexStatus, Info, NodeStatus};
 
 use super::Shared;
@@ -119,16 +118,6 @@ pub async fn no_text_index(Path(path): Path<IndexPath>) -> ApiError {
     SearchError::MissingIndex(path.into()).into()
 }
 
-/// Refuses a search or a change that comes in clear where it could be encrypted.
-pub async fn in_clear() -> ApiError {
-    ApiError::InClear
-}
-
-/// Refuses a request in clear to a listener that answers under TLS alone.
-pub async fn without_tls() -> ApiError {
-    ApiError::WithoutTls
-}
-
 /// Returns metrics in the text format of Prometheus.
 #[utoipa::path(
     get,
@@ -143,10 +132,5 @@ pub async fn metrics(State(shared): State<Shared>) -> Result<Response, ApiError>
     if let Some(lead) = engine.clock_lead() {
         engine.metrics().set_clock_lead(lead);
     }
-    let text = engine
-        .metrics()
-        .text()
-        .map_err(|error| ApiError::Internal(error.to_string()))?;
-    let format = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    Ok(([(CONTENT_TYPE, format)], text).into_response())
+    engine.metrics().registry().answer().map_err(ApiError::from)
 }

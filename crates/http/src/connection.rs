@@ -15,21 +15,17 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
-use super::crowd::Guest;
-use super::entry::Caller;
-use super::front::Front;
+use crate::access_check::RequestClient;
+use crate::connections::HttpConnection;
+use crate::front::RequestFront;
+use crate::options::ConnectionLimits;
+use crate::routes::DirectRoute;
 
 /// The first byte of a TLS connection: a record of the handshake. No HTTP request begins with it.
 const TLS_HANDSHAKE: u8 = 0x16;
 
 /// The longest time that the first byte and the handshake may take together.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The longest time that a connection of HTTP/1.1 may wait for a whole request head. A client that
-/// keeps connections open may not send a request for long. If it sends one just as its connection
-/// is closed, it takes the service for dead. So this time is long, and the number of connections is
-/// bounded instead.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// The most bytes that are buffered of a request head, and of a body before it is taken. Heads are
 /// not charged, so they must be short.
@@ -50,37 +46,51 @@ const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(30);
 const HTTP2_STREAMS_MAX: u32 = 256;
 
 /// The settings with which a new connection is served.
-#[derive(Clone)]
-pub struct Entrance {
+pub(crate) struct Entrance<D> {
     /// The TLS configuration; `None`: HTTP in clear alone.
-    pub tls: Option<Arc<ServerConfig>>,
+    pub(crate) tls: Option<Arc<ServerConfig>>,
     /// The front for requests in clear; `None`: connections in clear are closed.
-    pub in_clear: Option<Arc<Front>>,
+    pub(crate) in_clear: Option<Arc<RequestFront<D>>>,
     /// The front for requests over TLS.
-    pub in_tls: Arc<Front>,
-    /// The longest time that a connection may wait for its first request.
-    pub mute_max: Duration,
+    pub(crate) in_tls: Arc<RequestFront<D>>,
+    /// The bounds of a connection.
+    pub(crate) limits: ConnectionLimits,
+}
+
+impl<D> Clone for Entrance<D> {
+    fn clone(&self) -> Entrance<D> {
+        Entrance {
+            tls: self.tls.clone(),
+            in_clear: self.in_clear.clone(),
+            in_tls: self.in_tls.clone(),
+            limits: self.limits,
+        }
+    }
 }
 
 /// Serves a connection until the client or `stop` ends it. Requests in flight are answered first.
-pub async fn serve(stream: TcpStream, entrance: Entrance, guest: Arc<Guest>) {
-    let stop = guest.end.clone();
+pub(crate) async fn serve<D: DirectRoute>(
+    stream: TcpStream,
+    entrance: Entrance<D>,
+    connection: Arc<HttpConnection>,
+) {
+    let stop = connection.end.clone();
     let peer = stream.peer_addr().ok();
-    let caller = |identity| {
+    let client = |identity| {
         let address = peer?.ip();
-        Some(Caller { address, identity })
+        Some(RequestClient { address, identity })
     };
     if let Err(error) = prepare(&stream).and_then(|()| drop_if_untaken(&stream, UNTAKEN_MAX)) {
         tracing::debug!(%error, ?peer, "a connection was gone before it was served");
         return;
     }
     let patience = Patience {
-        first_request: entrance.mute_max,
+        limits: entrance.limits,
         last_answers: LAST_ANSWERS_WITHIN,
     };
     let ended = match entrance.tls {
         None => match entrance.in_clear {
-            Some(front) => http(stream, front, guest, (patience, caller(None))).await,
+            Some(front) => http(stream, front, connection, (patience, client(None))).await,
             None => Ok(()),
         },
         Some(config) => {
@@ -95,11 +105,11 @@ pub async fn serve(stream: TcpStream, entrance: Entrance, guest: Arc<Guest>) {
                 Some(Ok(Ok(Begun::Tls(stream)))) => {
                     let certificates = stream.get_ref().1.peer_certificates();
                     let identity = certificates.and_then(|them| tls::identity(them.first()?));
-                    let caller = caller(identity.map(Arc::from));
-                    http(*stream, entrance.in_tls, guest, (patience, caller)).await
+                    let client = client(identity.map(Arc::from));
+                    http(*stream, entrance.in_tls, connection, (patience, client)).await
                 }
                 Some(Ok(Ok(Begun::Clear(stream)))) => match entrance.in_clear {
-                    Some(front) => http(stream, front, guest, (patience, caller(None))).await,
+                    Some(front) => http(stream, front, connection, (patience, client(None))).await,
                     None => Ok(()),
                 },
             }
@@ -113,9 +123,9 @@ pub async fn serve(stream: TcpStream, entrance: Entrance, guest: Arc<Guest>) {
 /// The time limits of a connection.
 #[derive(Clone, Copy)]
 struct Patience {
-    /// The longest wait for the first request. It counts from the start, so an unfinished HTTP/2
-    /// preface doesn't extend it.
-    first_request: Duration,
+    /// The bounds of the listener. The wait for the first request counts from the start, so an
+    /// unfinished HTTP/2 preface doesn't extend it.
+    limits: ConnectionLimits,
     /// The longest wait for the answers to requests in flight when the connection is to end.
     last_answers: Duration,
 }
@@ -140,20 +150,25 @@ async fn begin(stream: TcpStream, config: Arc<ServerConfig>, clear: bool) -> io:
     Ok(Begun::Tls(Box::new(stream)))
 }
 
-async fn http<S>(
+async fn http<S, D>(
     stream: S,
-    front: Arc<Front>,
-    guest: Arc<Guest>,
-    (patience, caller): (Patience, Option<Caller>),
+    front: Arc<RequestFront<D>>,
+    http: Arc<HttpConnection>,
+    (patience, client): (Patience, Option<RequestClient>),
 ) -> Result<(), String>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    D: DirectRoute,
 {
+    let limits = patience.limits;
     let mut builder = auto::Builder::new(TokioExecutor::new());
+    if !limits.has_http2 {
+        builder = builder.http1_only();
+    }
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(IDLE_TIMEOUT)
+        .header_read_timeout(limits.idle_max)
         .max_buf_size(HTTP1_BUFFER_BYTES)
         // Answers to requests that came together leave together.
         .pipeline_flush(true);
@@ -165,14 +180,14 @@ where
     let asked = Arc::new(AtomicBool::new(false));
     let service = service_fn({
         let asked = asked.clone();
-        let guest = guest.clone();
+        let http = http.clone();
         move |request| {
             asked.store(true, Ordering::Relaxed);
-            let asking = guest.asks();
-            let answer = front.clone().answer(request, caller.clone());
+            let guard = http.begin_request();
+            let answer = front.clone().answer(request, client.clone());
             async move {
                 let answer = answer.await;
-                drop(asking);
+                drop(guard);
                 answer
             }
         }
@@ -181,15 +196,22 @@ where
     tokio::pin!(connection);
     // The library sets no time limit to the bytes that tell the HTTP version.
     let first_request = async {
-        tokio::time::sleep(patience.first_request).await;
+        tokio::time::sleep(limits.mute_max).await;
         if asked.load(Ordering::Relaxed) {
             std::future::pending::<()>().await;
+        }
+    };
+    let open_for_long = async {
+        match limits.open_max {
+            Some(open_max) => tokio::time::sleep(open_max).await,
+            None => std::future::pending().await,
         }
     };
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
         () = first_request => return Err("no request in time".to_owned()),
-        () = guest.end.cancelled() => {
+        () = open_for_long => return Err("open for as long as it may be".to_owned()),
+        () = http.end.cancelled() => {
             connection.as_mut().graceful_shutdown();
             tokio::time::timeout(patience.last_answers, connection)
                 .await
@@ -201,26 +223,41 @@ where
 
 #[cfg(test)]
 mod tests {
-    use axum::Router;
+    use std::net::SocketAddr;
+
     use tokio::io::AsyncWriteExt;
     use tokio_util::sync::CancellationToken;
 
-    use super::super::answer_budget::AnswerBudget;
-    use super::super::guard::Guard;
-    use super::super::table::Routes;
     use super::*;
+    use crate::access_check::AccessCheck;
+    use crate::answer_budget::AnswerBudget;
+    use crate::host_rules::HostRules;
+    use crate::routes::{NoDirectRoute, RequestChannel, RouteTable};
 
     const LONG: Duration = Duration::from_secs(20);
     const SHORT: Duration = Duration::from_millis(100);
 
-    fn front() -> Arc<Front> {
-        let guard = Guard::new(([127, 0, 0, 1], 6080).into(), &[]);
+    fn front() -> Arc<RequestFront<NoDirectRoute>> {
+        let address: SocketAddr = ([127, 0, 0, 1], 6080).into();
+        let rules = HostRules::new(address, &[]);
         let answers = AnswerBudget::new(1 << 20);
-        let routes = Routes {
-            router: Router::new(),
-            direct: None,
+        let check = AccessCheck {
+            authorizer: None,
+            listener: address.ip(),
         };
-        Arc::new(Front::new(routes, answers, Arc::new(guard)))
+        let routes = RouteTable::default().routes(RequestChannel::AsConfigured, &check);
+        Arc::new(RequestFront::new(routes, answers, Arc::new(rules)))
+    }
+
+    /// So long a wait for the first request, and so long for the last answers.
+    fn patience(first_request: Duration, last_answers: Duration) -> Patience {
+        Patience {
+            limits: ConnectionLimits {
+                mute_max: first_request,
+                ..ConnectionLimits::default()
+            },
+            last_answers,
+        }
     }
 
     /// Serves a client that sends `sent` and then nothing. Returns the error that ends the
@@ -228,17 +265,14 @@ mod tests {
     async fn end_after(sent: &[u8], stop: CancellationToken, patience: Patience) -> String {
         let (mut client, server) = tokio::io::duplex(1 << 16);
         client.write_all(sent).await.unwrap();
-        let ended = http(server, front(), Guest::new(stop), (patience, None));
+        let ended = http(server, front(), HttpConnection::new(stop), (patience, None));
         let ended = tokio::time::timeout(LONG, ended).await.expect("it ends");
         ended.unwrap_err()
     }
 
     #[tokio::test]
     async fn a_client_that_asks_nothing_is_given_up() {
-        let patience = Patience {
-            first_request: SHORT,
-            last_answers: LONG,
-        };
+        let patience = patience(SHORT, LONG);
         for sent in ["", "P", "PRI * HTTP/2.0"] {
             let end = end_after(sent.as_bytes(), CancellationToken::new(), patience).await;
             assert_eq!(end, "no request in time", "{sent:?}");
@@ -248,12 +282,9 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_has_asked_may_be_silent() {
         let (mut client, server) = tokio::io::duplex(1 << 16);
-        let patience = Patience {
-            first_request: SHORT,
-            last_answers: LONG,
-        };
+        let patience = patience(SHORT, LONG);
         let stop = CancellationToken::new();
-        let serving = http(server, front(), Guest::new(stop), (patience, None));
+        let serving = http(server, front(), HttpConnection::new(stop), (patience, None));
         client
             .write_all(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
             .await
@@ -266,10 +297,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_of_http2_that_does_not_answer_is_cut_off_at_the_end() {
         let stop = CancellationToken::new();
-        let patience = Patience {
-            first_request: LONG,
-            last_answers: SHORT,
-        };
+        let patience = patience(LONG, SHORT);
         // The preface and empty settings. The client never answers the server's notice of the end.
         let sent = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
         let ended = end_after(sent, stop.clone(), patience);
@@ -279,5 +307,15 @@ mod tests {
         };
         let (end, ()) = tokio::join!(ended, stopped);
         assert_eq!(end, "cut off, as it did not end in time");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_may_not_be_open_for_long_ends() {
+        let mut patience = patience(LONG, LONG);
+        patience.limits.open_max = Some(SHORT);
+        patience.limits.has_http2 = false;
+        let stop = CancellationToken::new();
+        let end = end_after(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", stop, patience);
+        assert_eq!(end.await, "open for as long as it may be");
     }
 }

@@ -15,42 +15,42 @@ use axum::http::header::{HOST, ORIGIN};
 use axum::http::uri::Authority;
 use axum::http::{HeaderValue, Request};
 
-use super::error::ApiError;
+use crate::refusal::RequestRefusal;
 
 /// The host names that a listener answers to.
-pub struct Guard {
+pub(crate) struct HostRules {
     on_loopback: bool,
     /// The configured names.
     names: ArcSwap<Vec<String>>,
 }
 
-impl Guard {
-    /// The guard of a listener that is bound to `address` and also answers to `names`.
-    pub fn new(address: SocketAddr, names: &[String]) -> Guard {
-        let guard = Guard {
+impl HostRules {
+    /// The rules of a listener that is bound to `address` and also answers to `names`.
+    pub(crate) fn new(address: SocketAddr, names: &[String]) -> HostRules {
+        let rules = HostRules {
             on_loopback: address.ip().to_canonical().is_loopback(),
             names: ArcSwap::default(),
         };
-        guard.set_names(names);
-        guard
+        rules.set_names(names);
+        rules
     }
 
     /// Replaces the configured names.
-    pub fn set_names(&self, names: &[String]) {
+    pub(crate) fn set_names(&self, names: &[String]) {
         self.names.store(Arc::new(names.to_vec()));
     }
 
     /// Checks the host names and the origin of a request.
     ///
-    /// [`ApiError::ForeignHost`] or [`ApiError::ForeignOrigin`].
-    pub fn admit<B>(&self, request: &Request<B>) -> Result<(), ApiError> {
+    /// [`RequestRefusal::ForeignHost`] or [`RequestRefusal::ForeignOrigin`].
+    pub(crate) fn admit<B>(&self, request: &Request<B>) -> Result<(), RequestRefusal> {
         let hosts = || {
             let named = request.headers().get_all(HOST).iter().map(text);
             named.chain(request.uri().authority().map(Authority::as_str))
         };
         // A client of HTTP/1.0 may name no host; a browser always does.
         if let Some(foreign) = hosts().find(|host| !self.answers_to(host)) {
-            return Err(ApiError::ForeignHost(foreign.to_owned()));
+            return Err(RequestRefusal::ForeignHost(foreign.to_owned()));
         }
         for origin in request.headers().get_all(ORIGIN) {
             let origin = text(origin);
@@ -58,7 +58,7 @@ impl Guard {
                 .next()
                 .is_some_and(|host| is_origin_of(origin, host));
             if !is_own {
-                return Err(ApiError::ForeignOrigin(origin.to_owned()));
+                return Err(RequestRefusal::ForeignOrigin(origin.to_owned()));
             }
         }
         Ok(())
@@ -126,23 +126,23 @@ fn is_origin_of(origin: &str, host: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn guard(address: &str, names: &[&str]) -> Guard {
+    fn rules(address: &str, names: &[&str]) -> HostRules {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        Guard::new(address.parse().unwrap(), &names)
+        HostRules::new(address.parse().unwrap(), &names)
     }
 
-    fn admits(guard: &Guard, headers: &[(&str, &str)]) -> bool {
+    fn admits(rules: &HostRules, headers: &[(&str, &str)]) -> bool {
         let mut request = Request::builder().uri("/api/v1/status");
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        guard.admit(&request.body(()).unwrap()).is_ok()
+        rules.admit(&request.body(()).unwrap()).is_ok()
     }
 
     #[test]
     fn on_loopback_only_loopback_and_configured_names_are_answered() {
         for address in ["127.0.0.1:6080", "[::1]:6080", "127.0.0.9:1"] {
-            let guard = guard(address, &["Vectors.Example"]);
+            let rules = rules(address, &["Vectors.Example"]);
             for host in [
                 "localhost",
                 "LOCALHOST:6080",
@@ -154,7 +154,7 @@ mod tests {
                 "[::ffff:127.0.0.1]:80",
                 "vectors.example:6080",
             ] {
-                assert!(admits(&guard, &[("host", host)]), "{host}");
+                assert!(admits(&rules, &[("host", host)]), "{host}");
             }
             for host in [
                 "evil.example:6080",
@@ -164,19 +164,19 @@ mod tests {
                 "10.0.0.1",
                 "",
             ] {
-                assert!(!admits(&guard, &[("host", host)]), "{host}");
+                assert!(!admits(&rules, &[("host", host)]), "{host}");
             }
-            assert!(admits(&guard, &[]), "HTTP/1.0");
+            assert!(admits(&rules, &[]), "HTTP/1.0");
             let both = [("host", "localhost"), ("host", "evil.example")];
-            assert!(!admits(&guard, &both));
+            assert!(!admits(&rules, &both));
         }
     }
 
     #[test]
     fn elsewhere_any_name_is_taken_unless_some_are_configured() {
-        let open = guard("10.0.0.1:6080", &[]);
+        let open = rules("10.0.0.1:6080", &[]);
         assert!(admits(&open, &[("host", "what.scylladb.was.told")]));
-        let named = guard("0.0.0.0:6080", &["vs.internal"]);
+        let named = rules("0.0.0.0:6080", &["vs.internal"]);
         assert!(admits(&named, &[("host", "vs.internal:6080")]));
         assert!(!admits(&named, &[("host", "evil.example")]));
         named.set_names(&[]);
@@ -185,10 +185,10 @@ mod tests {
 
     #[test]
     fn an_absolute_uri_is_a_name_too() {
-        let guard = guard("127.0.0.1:6080", &[]);
+        let rules = rules("127.0.0.1:6080", &[]);
         let asked = |uri: &str| {
             let request = Request::builder().uri(uri).header("host", "localhost");
-            guard.admit(&request.body(()).unwrap()).is_ok()
+            rules.admit(&request.body(()).unwrap()).is_ok()
         };
         assert!(asked("http://localhost:6080/metrics"));
         assert!(!asked("http://evil.example/metrics"));
@@ -197,9 +197,9 @@ mod tests {
     #[test]
     fn a_foreign_origin_is_refused_everywhere() {
         for address in ["127.0.0.1:6080", "10.0.0.1:6080"] {
-            let guard = guard(address, &[]);
+            let rules = rules(address, &[]);
             let from =
-                |origin: &str, host: &str| admits(&guard, &[("host", host), ("origin", origin)]);
+                |origin: &str, host: &str| admits(&rules, &[("host", host), ("origin", origin)]);
             assert!(from("http://localhost:6080", "localhost:6080"));
             assert!(from("http://LOCALHOST", "localhost:80"));
             assert!(from("https://localhost:443", "localhost"));
@@ -213,7 +213,7 @@ mod tests {
             ] {
                 assert!(!from(foreign, "localhost:6080"), "{foreign}");
             }
-            assert!(!admits(&guard, &[("origin", "http://localhost")]));
+            assert!(!admits(&rules, &[("origin", "http://localhost")]));
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Admits searches and requests for changes, and reads their bodies.
 
-use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use axum::BoxError;
@@ -9,10 +8,6 @@ use axum::body::{Bytes, HttpBody};
 use axum::extract::FromRequest;
 use axum::http::{HeaderMap, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
-use bytes::BytesMut;
-use client_memory::Charge;
-use http_body_util::BodyExt;
-use net::sockets::{LINGER, LINGER_BYTES};
 use serde::de::DeserializeOwned;
 use store_api::types::AnnRequest;
 use tokio::time::Instant;
@@ -57,79 +52,16 @@ impl Body {
         B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
     {
         let callers_deadline = callers_deadline(request.headers(), Instant::now())?;
-        let mut body = pin!(request.into_body());
-        let collected = tokio::time::timeout(shared.body_timeout, collect(body.as_mut(), shared));
-        let collected = collected.await.unwrap_or(Err(ApiError::SlowBody));
-        if matches!(collected, Err(ApiError::LongBody { .. })) {
-            drop_rest(body).await;
-        }
-        let (bytes, charge) = collected?;
+        let received = shared.bodies.read(request.into_body()).await?;
         let metrics = shared.api.engine.metrics();
         let admission = shared.admissions.take(callers_deadline, metrics)?;
         // From here on the body is bounded by the admissions.
-        drop(charge);
-        Ok(Body { bytes, admission })
+        drop(received.charge);
+        Ok(Body {
+            bytes: received.bytes,
+            admission,
+        })
     }
-}
-
-/// Reads the rest of a body that is refused and drops it, so that the client gets the answer: a
-/// connection that is closed with unread bytes in it is reset. Ends at the bounds for such reading.
-async fn drop_rest<B>(mut body: Pin<&mut B>)
-where
-    B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
-{
-    let reading = async {
-        let mut dropped = 0;
-        while dropped < LINGER_BYTES
-            && let Some(Ok(frame)) = body.as_mut().frame().await
-        {
-            dropped += frame.data_ref().map_or(0, |data| data.len() as u64);
-        }
-    };
-    let _ = tokio::time::timeout(LINGER, reading).await;
-}
-
-/// Reads the whole body. A body that comes in pieces is charged as they come.
-async fn collect<B>(
-    mut body: Pin<&mut B>,
-    shared: &Listener,
-) -> Result<(Bytes, Option<Charge>), ApiError>
-where
-    B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
-{
-    let bytes_max = shared.body_bytes_max;
-    let mut pieces: Option<(BytesMut, Charge)> = None;
-    while let Some(frame) = body.as_mut().frame().await {
-        let frame = frame.map_err(|error| {
-            let error: BoxError = error.into();
-            ApiError::BadRequest(format!("the request body broke off: {error}"))
-        })?;
-        let Ok(piece) = frame.into_data() else {
-            continue;
-        };
-        let before = pieces.as_ref().map_or(0, |(bytes, _)| bytes.len());
-        let length = before + piece.len();
-        if length > bytes_max {
-            return Err(ApiError::LongBody { bytes_max });
-        }
-        if pieces.is_none() && body.is_end_stream() {
-            return Ok((piece, None));
-        }
-        let (mut bytes, mut charge) = match pieces.take() {
-            Some(pieces) => pieces,
-            None => {
-                let client = shared.bodies.client().map_err(|_| ApiError::BodiesWait)?;
-                (BytesMut::new(), client.charge())
-            }
-        };
-        charge.resize(length).map_err(|_| ApiError::BodiesWait)?;
-        bytes.extend_from_slice(&piece);
-        pieces = Some((bytes, charge));
-    }
-    Ok(pieces.map_or_else(
-        || (Bytes::new(), None),
-        |(bytes, charge)| (bytes.freeze(), Some(charge)),
-    ))
 }
 
 impl Admitted {

@@ -11,28 +11,28 @@ use tokio_util::sync::CancellationToken;
 
 /// All connections of a listener.
 #[derive(Default)]
-pub struct Crowd {
-    guests: Mutex<Vec<Arc<Guest>>>,
+pub(crate) struct ConnectionSet {
+    connections: Mutex<Vec<Arc<HttpConnection>>>,
 }
 
 /// A connection.
-pub struct Guest {
+pub(crate) struct HttpConnection {
     began: Instant,
     /// Requests that are not answered yet.
     in_flight: AtomicUsize,
     /// The time of the last answer, microseconds since the connection began.
     silent_since: AtomicU64,
     /// Cancelled to end the connection, once its requests are answered.
-    pub end: CancellationToken,
+    pub(crate) end: CancellationToken,
 }
 
 /// A request that is being answered.
-pub struct Asking(Arc<Guest>);
+pub(crate) struct RequestGuard(Arc<HttpConnection>);
 
-impl Guest {
+impl HttpConnection {
     /// A connection that begins now, and ends at the latest with `end`.
-    pub fn new(end: CancellationToken) -> Arc<Guest> {
-        Arc::new(Guest {
+    pub(crate) fn new(end: CancellationToken) -> Arc<HttpConnection> {
+        Arc::new(HttpConnection {
             began: Instant::now(),
             in_flight: AtomicUsize::new(0),
             silent_since: AtomicU64::new(0),
@@ -41,9 +41,9 @@ impl Guest {
     }
 
     /// Counts a request as in flight until the result is dropped.
-    pub fn asks(self: &Arc<Guest>) -> Asking {
+    pub(crate) fn begin_request(self: &Arc<HttpConnection>) -> RequestGuard {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
-        Asking(self.clone())
+        RequestGuard(self.clone())
     }
 
     /// The time since when the connection has been silent. `None` while a request is in flight, or
@@ -57,38 +57,50 @@ impl Guest {
     }
 }
 
-impl Drop for Asking {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
-        let guest = &self.0;
-        let now = guest.began.elapsed().as_micros();
-        guest.silent_since.store(now as u64, Ordering::Relaxed);
-        guest.in_flight.fetch_sub(1, Ordering::Relaxed);
+        let connection = &self.0;
+        let now = connection.began.elapsed().as_micros();
+        connection.silent_since.store(now as u64, Ordering::Relaxed);
+        connection.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Crowd {
+impl ConnectionSet {
     /// Adds a connection.
-    pub fn enter(&self, guest: Arc<Guest>) {
-        let mut guests = self.guests.lock().unwrap_or_else(PoisonError::into_inner);
-        guests.push(guest);
+    pub(crate) fn enter(&self, connection: Arc<HttpConnection>) {
+        let mut connections = self
+            .connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        connections.push(connection);
     }
 
     /// Removes a connection that has ended.
-    pub fn leave(&self, guest: &Arc<Guest>) {
-        let mut guests = self.guests.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = guests.iter().position(|other| Arc::ptr_eq(other, guest)) {
-            guests.swap_remove(at);
+    pub(crate) fn leave(&self, connection: &Arc<HttpConnection>) {
+        let mut connections = self
+            .connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = connections
+            .iter()
+            .position(|other| Arc::ptr_eq(other, connection))
+        {
+            connections.swap_remove(at);
         }
     }
 
     /// Ends the connection that has been silent for the longest, if any is silent.
-    pub fn make_room(&self) {
-        let guests = self.guests.lock().unwrap_or_else(PoisonError::into_inner);
-        let silent = guests
+    pub(crate) fn make_room(&self) {
+        let connections = self
+            .connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let silent = connections
             .iter()
-            .filter_map(|guest| Some((guest.silent_since()?, guest)));
-        if let Some((_, guest)) = silent.min_by_key(|(since, _)| *since) {
-            guest.end.cancel();
+            .filter_map(|connection| Some((connection.silent_since()?, connection)));
+        if let Some((_, connection)) = silent.min_by_key(|(since, _)| *since) {
+            connection.end.cancel();
         }
     }
 }
@@ -99,31 +111,31 @@ mod tests {
 
     #[test]
     fn the_one_that_is_silent_for_the_longest_gives_way() {
-        let crowd = Crowd::default();
-        let guests: Vec<_> = (0..4)
-            .map(|_| Guest::new(CancellationToken::new()))
+        let set = ConnectionSet::default();
+        let connections: Vec<_> = (0..4)
+            .map(|_| HttpConnection::new(CancellationToken::new()))
             .collect();
-        for guest in &guests {
-            crowd.enter(guest.clone());
+        for connection in &connections {
+            set.enter(connection.clone());
         }
-        let _busy = guests[0].asks();
+        let _busy = connections[0].begin_request();
         // Two answers in one microsecond would be equally old.
         std::thread::sleep(std::time::Duration::from_millis(2));
-        drop(guests[1].asks());
+        drop(connections[1].begin_request());
         let ended = || {
-            guests
+            connections
                 .iter()
-                .map(|guest| guest.end.is_cancelled())
+                .map(|connection| connection.end.is_cancelled())
                 .collect::<Vec<_>>()
         };
-        crowd.make_room();
+        set.make_room();
         assert_eq!(ended(), [false, false, true, false]);
-        crowd.make_room();
-        crowd.make_room();
+        set.make_room();
+        set.make_room();
         assert_eq!(ended(), [false, true, true, true]);
-        crowd.make_room();
+        set.make_room();
         assert_eq!(ended(), [false, true, true, true], "one is busy");
-        crowd.leave(&guests[0]);
-        assert_eq!(crowd.guests.lock().unwrap().len(), 3);
+        set.leave(&connections[0]);
+        assert_eq!(set.connections.lock().unwrap().len(), 3);
     }
 }

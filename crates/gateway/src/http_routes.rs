@@ -1,0 +1,179 @@
+//! The rows of a gateway in the table of routes: its metrics, and whether it lives and serves
+//! clients. The listener is closed unless an address for it is set.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::WWW_AUTHENTICATE;
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::MethodFilter;
+use http_server::health::{LIVE, READY};
+use http_server::{
+    BoundHttpListener, ConnectionLimits, HttpListenerOptions, MetricsRegistry, RequestRefusal,
+    RequiredRight, RouteRow, RouteTable, ServedHttpListener, WhenFull,
+};
+use net::listener::BindError;
+
+use crate::metrics::GatewayFamilies;
+use crate::shared::Shared;
+
+/// Connections that are served at once; more wait.
+const CONNECTIONS_MAX: usize = 16;
+
+/// The time that a connection has to send the head of a request.
+const REQUEST_WITHIN: Duration = Duration::from_secs(10);
+
+/// The time that a connection may be open in all.
+const OPEN_MAX: Duration = Duration::from_secs(600);
+
+/// The bytes of answers that clients have not taken yet: far more than a text of metrics for each
+/// connection.
+const ANSWER_BYTES_MAX: usize = 16 << 20;
+
+/// The path of the metrics.
+const METRICS: &str = "/metrics";
+
+/// The state that the handlers read.
+#[derive(Clone)]
+struct RouteState {
+    shared: Arc<Shared>,
+    metrics: MetricsRegistry,
+}
+
+/// Binds the listener.
+pub(crate) async fn bind(address: SocketAddr) -> Result<BoundHttpListener, BindError> {
+    let options = HttpListenerOptions {
+        address,
+        names: Vec::new(),
+        tls_alone: false,
+        answer_bytes_max: ANSWER_BYTES_MAX,
+        connections_max: CONNECTIONS_MAX,
+        when_full: WhenFull::Waits,
+        connection: ConnectionLimits {
+            mute_max: REQUEST_WITHIN,
+            idle_max: REQUEST_WITHIN,
+            open_max: Some(OPEN_MAX),
+            has_http2: false,
+        },
+    };
+    BoundHttpListener::bind(options, None, RouteTable::default()).await
+}
+
+/// Serves the routes until the result is stopped or dropped.
+pub(crate) fn serve(bound: BoundHttpListener, shared: &Arc<Shared>) -> ServedHttpListener {
+    let state = RouteState {
+        shared: shared.clone(),
+        metrics: registry(shared),
+    };
+    let table = RouteTable::default()
+        .with_rows(rows(), &state)
+        .with_other_paths(RequiredRight::See, other)
+        .with_other_methods(RequiredRight::See, other)
+        .with_refusals(refused);
+    bound.serve(table, Some(shared.options.tokens.clone()))
+}
+
+/// The registry with the families of the gateway.
+fn registry(shared: &Arc<Shared>) -> MetricsRegistry {
+    let registry = MetricsRegistry::default();
+    let of = shared.clone();
+    let registered = GatewayFamilies::new(shared.metrics.clone(), move || of.gauges())
+        .and_then(|families| registry.register(Box::new(families)));
+    if let Err(error) = registered {
+        tracing::error!(%error, "bug: the metrics are not shown");
+    }
+    registry
+}
+
+fn rows() -> [RouteRow<RouteState>; 4] {
+    [
+        RouteRow::new(MethodFilter::GET, LIVE, live).needs(RequiredRight::Nothing),
+        RouteRow::new(MethodFilter::GET, READY, ready).needs(RequiredRight::Nothing),
+        RouteRow::new(MethodFilter::GET, METRICS, metrics),
+        RouteRow::new(MethodFilter::HEAD, METRICS, other),
+    ]
+}
+
+/// Says that the process answers.
+async fn live() -> Response {
+    answer(StatusCode::OK, "live".to_owned())
+}
+
+/// Says whether clients are served. The CQL port is open for as long as this one.
+async fn ready(State(state): State<RouteState>) -> Response {
+    let (status, body) = match state.shared.catalog.is_ready() {
+        true => (StatusCode::OK, "\"SERVING\""),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "\"CONNECTING_TO_DB\""),
+    };
+    answer(status, body.to_owned())
+}
+
+/// Returns metrics in the text format of Prometheus.
+async fn metrics(State(state): State<RouteState>) -> Result<Response, RequestRefusal> {
+    state.metrics.answer()
+}
+
+/// Answers requests that no route is for.
+async fn other(method: Method) -> Response {
+    match method {
+        Method::GET => line(StatusCode::NOT_FOUND, "ask for /metrics"),
+        _ => line(StatusCode::METHOD_NOT_ALLOWED, "ask with GET"),
+    }
+}
+
+/// The answer that refuses a request.
+fn refused(refusal: RequestRefusal) -> Response {
+    match refusal {
+        RequestRefusal::ForeignHost(_) => line(
+            StatusCode::FORBIDDEN,
+            "this listener is on a loopback address and answers to loopback names alone",
+        ),
+        RequestRefusal::NoToken(text) | RequestRefusal::NoLogin(text) => {
+            let mut response = line(StatusCode::UNAUTHORIZED, &text);
+            let challenge = HeaderValue::from_static("Bearer realm=\"annulus\"");
+            response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+            response
+        }
+        RequestRefusal::NoRight(text) => line(StatusCode::FORBIDDEN, &text),
+        RequestRefusal::LoginsWait(text) => line(StatusCode::SERVICE_UNAVAILABLE, &text),
+        refusal => refusal.into_response(),
+    }
+}
+
+fn line(status: StatusCode, why: &str) -> Response {
+    answer(status, format!("{why}\n"))
+}
+
+fn answer(status: StatusCode, body: String) -> Response {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_how_to_get_in() {
+        let missing = refused(RequestRefusal::NoToken("no token".to_owned()));
+        assert_eq!(missing.status(), 401);
+        assert_eq!(
+            missing.headers()[WWW_AUTHENTICATE],
+            "Bearer realm=\"annulus\""
+        );
+        for (refusal, status) in [
+            (RequestRefusal::NoRight("no token".to_owned()), 403),
+            (RequestRefusal::ForeignHost("evil".to_owned()), 403),
+            (RequestRefusal::LoginsWait("later".to_owned()), 503),
+        ] {
+            let response = refused(refusal);
+            assert_eq!(response.status(), status);
+            assert!(!response.headers().contains_key(WWW_AUTHENTICATE));
+        }
+    }
+}

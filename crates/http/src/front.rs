@@ -1,0 +1,106 @@
+//! Checks each request of a connection and passes it to its handler.
+//!
+//! Each request goes by the table of routes, either past the router or through it.
+
+use std::convert::Infallible;
+use std::sync::{Arc, OnceLock};
+
+use axum::Router;
+use axum::http::Request;
+use axum::response::Response;
+use hyper::body::Incoming;
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
+
+use crate::access_check::{AccessCheck, RequestClient};
+use crate::answer_budget::{AnswerBudget, Charged};
+use crate::host_rules::HostRules;
+use crate::refusal::RefusalAnswer;
+use crate::routes::{ChannelRoutes, DirectPath, DirectRoute};
+
+/// The front of a listener, which checks requests and passes them on.
+pub(crate) struct RequestFront<D> {
+    /// The ways of requests before the program has started.
+    before: Ways<D>,
+    /// The ways of requests from then on.
+    since: OnceLock<Ways<D>>,
+    answers: AnswerBudget,
+    rules: Arc<HostRules>,
+}
+
+/// The ways of requests to their handlers.
+struct Ways<D> {
+    /// The routes of all requests.
+    router: TowerToHyperService<Router>,
+    /// The route past the router, and its handler.
+    direct: Option<(DirectPath, Arc<D>)>,
+    check: AccessCheck,
+    refused: RefusalAnswer,
+}
+
+impl<D> Ways<D> {
+    fn new(routes: ChannelRoutes<D>) -> Ways<D> {
+        Ways {
+            router: TowerToHyperService::new(routes.router),
+            direct: routes.direct,
+            check: routes.check,
+            refused: routes.refused,
+        }
+    }
+}
+
+impl<D: DirectRoute> RequestFront<D> {
+    /// A front before the routes of a listener. Its answers are charged to `answers`.
+    pub(crate) fn new(
+        routes: ChannelRoutes<D>,
+        answers: AnswerBudget,
+        rules: Arc<HostRules>,
+    ) -> RequestFront<D> {
+        RequestFront {
+            before: Ways::new(routes),
+            since: OnceLock::new(),
+            answers,
+            rules,
+        }
+    }
+
+    /// Passes requests on to other routes from now on, those of open connections included. Only
+    /// the first call has an effect.
+    pub(crate) fn start(&self, routes: ChannelRoutes<D>) {
+        self.since.get_or_init(|| Ways::new(routes));
+    }
+
+    /// Answers a request. A request that the rules of names refuse reaches no route. `client` is
+    /// its client, if its address is known still.
+    pub(crate) async fn answer(
+        self: Arc<RequestFront<D>>,
+        mut request: Request<Incoming>,
+        client: Option<RequestClient>,
+    ) -> Result<Response<Charged>, Infallible> {
+        let ways = self.since.get().unwrap_or(&self.before);
+        if let Err(refusal) = self.rules.admit(&request) {
+            return Ok(self.answers.charge((ways.refused)(refusal)));
+        }
+        let direct = ways.direct.as_ref().and_then(|(path, route)| {
+            let names = path.index_of(&request)?;
+            Some((path.right, route.clone(), names))
+        });
+        let answer = match direct {
+            Some((right, route, (keyspace, index))) => {
+                let (headers, client) = (request.headers(), client.as_ref());
+                let names = (keyspace.as_str(), index.as_str());
+                match ways.check.admit(right, names, headers, client).await {
+                    Ok(()) => route.answer(keyspace, index, request).await,
+                    Err(refusal) => (ways.refused)(refusal),
+                }
+            }
+            None => {
+                if let Some(client) = client {
+                    request.extensions_mut().insert(client);
+                }
+                ways.router.call(request).await?
+            }
+        };
+        Ok(self.answers.charge(answer))
+    }
+}

@@ -1,0 +1,51 @@
+//! The one HTTP server. `annulus serve`, `annulus store` and `annulus gateway` start it, each with
+//! rows of its own in a table of routes ([`RouteTable`]).
+//!
+//! ```text
+//!   socket --> listener --> connection --> front --> a row's handler
+//!              limit of     TLS, time      names and origins,
+//!              connections  limits         the right of the row,
+//!                                          bytes of the answer
+//! ```
+//!
+//! - **A listener** ([`BoundHttpListener`], [`ServedHttpListener`]) has its own budgets, so clients
+//!   who overload one can't starve those of another. It may be bound and answer some routes long
+//!   before its program has started. Its certificate and its names can change while it is served.
+//!   With a certificate it speaks HTTPS and HTTP on one port, and refuses private routes in clear.
+//! - **A row** ([`RouteRow`]) is a path, a method, the right that it needs and a handler with its
+//!   state. What an answer says is the concern of those who add the row. One row may go past the
+//!   router ([`DirectRoute`]).
+//! - **Rights** are checked by an [`Authorizer`] before a handler: by tokens ([`Tokens`]) or by the
+//!   logins of a database. A route that needs [`RequiredRight::Nothing`] is open.
+//! - **Bodies** are read within [`BodyLimits`], by the handlers that take one.
+//! - **Refusals** of the server itself are values ([`RequestRefusal`]).
+//! - **Metrics** of all parts of a program are families of one [`MetricsRegistry`].
+
+#![warn(clippy::unwrap_used)]
+
+mod access;
+mod access_check;
+mod answer_budget;
+mod body;
+mod connection;
+mod connections;
+mod foreign_metrics;
+mod front;
+pub mod health;
+mod host_rules;
+mod listener;
+mod metrics;
+mod options;
+mod refusal;
+mod routes;
+mod tokens;
+
+pub use access::{Authorizer, Refusal, RequestOrigin, RequestedOperation, RequiredRight};
+pub use body::{BodyLimits, ReceivedBody};
+pub use foreign_metrics::ReadCounts;
+pub use listener::{BoundHttpListener, ServedHttpListener, server_tls};
+pub use metrics::MetricsRegistry;
+pub use options::{ConnectionLimits, HttpListenerOptions, WhenFull};
+pub use refusal::{RefusalAnswer, RequestRefusal};
+pub use routes::{DirectRoute, NoDirectRoute, RouteRow, RouteTable};
+pub use tokens::{TokenSet, Tokens, first_token};

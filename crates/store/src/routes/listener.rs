@@ -1,0 +1,57 @@
+//! A listener of the index service: the server's, with the routes and the budgets of the service.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use http_server::{BoundHttpListener, ServedHttpListener};
+use net::tls::{ServerTls, TlsOptions};
+
+use super::table::{routes, routes_before_start};
+use super::{Api, Listener};
+use crate::options::ListenerOptions;
+use crate::start_error::StartError;
+
+/// A listener that is served. Dropping it stops it without waiting.
+pub type Listening = ServedHttpListener<Listener>;
+
+/// A socket that is bound, and whose service has not started yet. Dropping it closes it.
+pub struct Bound {
+    http: BoundHttpListener<Listener>,
+    options: ListenerOptions,
+}
+
+impl Bound {
+    /// Binds the socket. Fails if the certificates can't be used or the address can't be bound.
+    pub async fn bind(options: ListenerOptions) -> Result<Bound, StartError> {
+        let tls = server_tls(options.tls.as_ref())?;
+        let http = BoundHttpListener::bind(options.http(), tls, routes_before_start()).await;
+        let http = http.map_err(|error| StartError::Listen {
+            address: error.address,
+            source: error.source,
+        })?;
+        Ok(Bound { http, options })
+    }
+
+    /// The address at which it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.http.address()
+    }
+
+    /// Accepts connections from now on. Until [`Bound::serve`] only the routes of health are
+    /// answered.
+    pub fn answer_health(&mut self) {
+        self.http.answer_before_start();
+    }
+
+    /// Serves the API until the returned listener is stopped.
+    pub fn serve(self, api: Api) -> Listening {
+        let authorizer = api.authorizer.clone();
+        let listener = Listener::new(api, &self.options, self.http.stop_token());
+        self.http.serve(routes(Arc::new(listener)), authorizer)
+    }
+}
+
+/// Loads the certificates of a listener. Fails if they can't be used.
+pub fn server_tls(options: Option<&TlsOptions>) -> Result<Option<ServerTls>, StartError> {
+    http_server::server_tls(options).map_err(StartError::Certificates)
+}

@@ -1,0 +1,150 @@
+//! The rows of the index service in the table of routes: path, method, the right that a request
+//! needs, and the handler.
+
+use axum::handler::Handler;
+use axum::response::Json;
+use axum::routing::MethodFilter;
+use http_server::health::{LIVE, READY};
+use http_server::{RequestRefusal, RequiredRight, RouteRow, RouteTable};
+use store_api::types::NodeStatus;
+
+use super::{Listener, Shared, health, internals, openapi, repair, scrub, state, tasks};
+
+const GET: MethodFilter = MethodFilter::GET;
+const POST: MethodFilter = MethodFilter::POST;
+const PUT: MethodFilter = MethodFilter::PUT;
+const PATCH: MethodFilter = MethodFilter::PATCH;
+const DELETE: MethodFilter = MethodFilter::DELETE;
+
+/// A search.
+fn search<H, T>(path: &'static str, handler: H) -> RouteRow<Shared>
+where
+    H: Handler<T, Shared>,
+    T: 'static,
+{
+    let row = RouteRow::new(POST, path, handler);
+    row.private().needs(RequiredRight::Search)
+}
+
+/// A route that changes an index.
+fn changes<H, T>(method: MethodFilter, path: &'static str, handler: H) -> RouteRow<Shared>
+where
+    H: Handler<T, Shared>,
+    T: 'static,
+{
+    let row = RouteRow::new(method, path, handler);
+    row.private().needs(RequiredRight::Change)
+}
+
+/// A route that changes something of the service as a whole.
+fn operates<H, T>(method: MethodFilter, path: &'static str, handler: H) -> RouteRow<Shared>
+where
+    H: Handler<T, Shared>,
+    T: 'static,
+{
+    let row = RouteRow::new(method, path, handler);
+    row.private().needs(RequiredRight::Operate)
+}
+
+/// The path of the service's state.
+const STATUS_PATH: &str = "/api/v1/status";
+
+/// The rows of every listener.
+fn rows() -> [RouteRow<Shared>; 23] {
+    const INDEX: &str = "/api/v1/indexes/{keyspace}/{index}";
+    const STATUS: &str = "/api/v1/indexes/{keyspace}/{index}/status";
+    const ANN: &str = "/api/v1/indexes/{keyspace}/{index}/ann";
+    const BM25: &str = "/api/v1/indexes/{keyspace}/{index}/bm25";
+    const HIGHLIGHT: &str = "/api/v1/indexes/{keyspace}/{index}/highlight";
+    const REPAIR: &str = "/api/v1/indexes/{keyspace}/{index}/repair";
+    const SCHEDULE: &str = "/api/v1/indexes/{keyspace}/{index}/repair/schedule";
+    [
+        RouteRow::new(GET, LIVE, health::live).needs(RequiredRight::Nothing),
+        RouteRow::new(GET, READY, health::ready).needs(RequiredRight::Nothing),
+        RouteRow::new(GET, STATUS_PATH, state::status).needs(RequiredRight::Nothing),
+        RouteRow::new(GET, "/api/v1/info", state::info),
+        RouteRow::new(GET, "/api/v1/clock", state::clock),
+        RouteRow::new(GET, "/api/v1/indexes", state::indexes),
+        RouteRow::new(GET, INDEX, state::index),
+        RouteRow::new(GET, STATUS, state::index_status).needs(RequiredRight::SeeState),
+        search(ANN, super::ann::ann).direct(),
+        search(BM25, state::no_text_index),
+        search(HIGHLIGHT, state::no_text_index),
+        RouteRow::new(GET, REPAIR, repair::status),
+        changes(POST, REPAIR, repair::start),
+        changes(PATCH, REPAIR, repair::control),
+        changes(PUT, SCHEDULE, repair::update),
+        operates(POST, "/api/v1/scrub", scrub::start),
+        RouteRow::new(GET, "/api/v1/tasks", tasks::list),
+        RouteRow::new(GET, "/api/v1/tasks/{id}", tasks::status),
+        operates(DELETE, "/api/v1/tasks/{id}", tasks::abort),
+        RouteRow::new(GET, "/api/v1/tasks/{id}/tree", tasks::tree),
+        RouteRow::new(GET, "/api/v1/tasks/{id}/wait", tasks::wait),
+        RouteRow::new(GET, "/metrics", state::metrics),
+        RouteRow::new(GET, "/api-docs/openapi.json", openapi::document),
+    ]
+}
+
+/// The rows that exist only if internal routes are switched on.
+fn internal_rows() -> [RouteRow<Shared>; 4] {
+    const COUNTERS: &str = "/api/internals/counters";
+    const COUNTER: &str = "/api/internals/counters/{id}";
+    const SESSION_COUNTERS: &str = "/api/internals/session-counters";
+    [
+        RouteRow::new(GET, COUNTERS, internals::counters),
+        operates(DELETE, COUNTERS, internals::clear),
+        operates(PUT, COUNTER, internals::start),
+        RouteRow::new(GET, SESSION_COUNTERS, internals::session_counters),
+    ]
+}
+
+/// The routes of a listener.
+pub fn routes(shared: Shared) -> RouteTable<Listener> {
+    let mut table = RouteTable::default().with_rows(rows(), &shared);
+    if shared.api.internals {
+        table = table.with_rows(internal_rows(), &shared);
+    }
+    table.with_direct(shared)
+}
+
+/// The routes of a listener whose service has not started.
+pub fn routes_before_start() -> RouteTable<Listener> {
+    let starting = || async { Json(NodeStatus::Initializing) };
+    let not_ready = || async { health::readiness(NodeStatus::Initializing) };
+    let rows = [
+        RouteRow::new(GET, LIVE, health::live),
+        RouteRow::new(GET, READY, not_ready),
+        RouteRow::new(GET, STATUS_PATH, starting),
+    ];
+    let refused = || async { RequestRefusal::Starting };
+    let table = RouteTable::default().with_rows(rows, &());
+    table.with_other_paths(RequiredRight::Nothing, refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_get_changes_anything_and_every_other_route_has_a_right_of_its_own() {
+        let rows = || rows().into_iter().chain(internal_rows());
+        for row in rows() {
+            let (path, method) = (row.path(), row.method());
+            let is_read = [MethodFilter::GET, MethodFilter::HEAD].contains(&method);
+            match row.right() {
+                RequiredRight::Change | RequiredRight::Operate => {
+                    assert!(!is_read && row.is_private(), "{path}");
+                }
+                RequiredRight::Search => {
+                    assert!(method == MethodFilter::POST && row.is_private(), "{path}");
+                }
+                RequiredRight::Nothing | RequiredRight::See | RequiredRight::SeeState => {
+                    assert!(is_read, "{path}");
+                }
+            }
+        }
+        let changing = rows()
+            .filter(|row| matches!(row.right(), RequiredRight::Change | RequiredRight::Operate));
+        assert!(changing.count() >= 7);
+    }
+}
