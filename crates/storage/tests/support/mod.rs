@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -30,12 +30,23 @@ pub fn options() -> StorageOptions {
     }
 }
 
+/// Written while a process starts, read while a storage is opened. Until it runs its program, a
+/// process that starts holds the locks of all directories that were open here, also of those that
+/// are closed meanwhile. They could not be opened again until then.
+pub static STARTING: RwLock<()> = RwLock::new(());
+
+pub fn open_with(directory: &Path, options: StorageOptions) -> Result<Storage, StorageError> {
+    let _held = STARTING.read().unwrap_or_else(PoisonError::into_inner);
+    Storage::open(directory, options)
+}
+
 pub fn open(directory: &Path) -> Storage {
-    Storage::open(directory, options()).expect("the directory opens")
+    open_with(directory, options()).expect("the directory opens")
 }
 
 pub fn open_at(directory: &Path, clock: &Arc<HandClock>) -> Storage {
     let clock: Arc<dyn Clock> = clock.clone();
+    let _held = STARTING.read().unwrap_or_else(PoisonError::into_inner);
     Storage::open_with_clock(directory, options(), clock).expect("the directory opens")
 }
 

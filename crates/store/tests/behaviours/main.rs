@@ -1,0 +1,18 @@
+//! The index service beside its database, with a file for each behaviour. It is one program, so
+//! that it links once.
+
+mod common;
+
+mod anew_over_restart;
+mod covering;
+mod equals_the_table;
+mod freshness;
+mod guarded_database;
+mod keys_of_every_type;
+mod log_unknown;
+mod long_work;
+mod lost_database;
+mod repair;
+mod schema_changes;
+mod snapshots;
+mod without_room;
