@@ -1,5 +1,5 @@
-//! The column that says when its row expires: `TTL` after a column of CREATE TABLE, and `ALTER
-//! TABLE ... TTL`, as in ScyllaDB.
+//! The column that says when its row expires: `TTL` after a column of CREATE TABLE, and
+//! `ALTER TABLE ... TTL`, as in ScyllaDB.
 
 use cql::ast::ColumnDefinition;
 use cql::error::CqlError;
