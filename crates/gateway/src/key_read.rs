@@ -14,8 +14,8 @@
 //!
 //! A [`TableRead`] reads all rows, for a query whose rows no index can name.
 //!
-//! A row without a vector is left out only where the vector is read anyway. It is not read only for
-//! this: even `WRITETIME(v)` makes the node fetch the whole vector, a fifth of the time that
+//! A row without a vector is left out only where the vector is read anyway. It is never read just
+//! for this: even `WRITETIME(v)` makes the node fetch the whole vector, a fifth of the time that
 //! reading ten rows of 384 floats takes, and the index learns of the removed vector within moments.
 
 use std::collections::HashMap;

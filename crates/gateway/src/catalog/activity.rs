@@ -23,10 +23,10 @@
 //! - *The row was there when the poll came.* Then its mark was there too, and the look sees it at a
 //!   quorum. This compares no clocks: a row whose mark the look did not see was sent to the node
 //!   after the poll came, and the node would not have shown it either.
-//! - *Its mark was removed*, because its gateway had nothing to write any more, has left or has
-//!   died. A gateway removes a mark long after its last row, and the row of a gateway that leaves
-//!   or dies stays for the time of its lease. A gateway that looks all the time has seen the mark
-//!   and remembers how far it reached. One that has just started, or did not look for [a
+//! - *Its mark is no longer there*, because its gateway had nothing to write any more, has left or
+//!   has died. A gateway removes a mark long after its last row, and the row of a gateway that
+//!   leaves or dies stays for the time of its lease. A gateway that looks all the time has seen the
+//!   mark and remembers how far it reached. One that has just started, or did not look for [a
 //!   while](GAP_MAX), answers no polls for earlier times. [`SKEW`] covers clocks that differ.
 //! - *Its gateway is of an earlier version*, which writes no marks. While such a gateway lives, no
 //!   poll is answered here.

@@ -39,7 +39,7 @@
 //! - *Together*: Cassandra checks all of a batch, with all permissions, before it writes any of it.
 //!   So a statement that must not be carried out twice (`l = l + [1]`) was not carried out once.
 //! - *Around*: only the log rows before the write can be refused because of the gateway. The
-//!   client's request has not gone out, so its condition was not checked either. Log rows that were
+//!   client's request was not sent, so its condition was not checked either. Log rows that were
 //!   already written are needless hints. A write that goes around because the batch log did not
 //!   answer may be written twice in any case.
 //! - A *prepared* statement was understood by the old snapshot. By a newer one it is answered
