@@ -73,10 +73,10 @@
 //!
 //! # Protocol versions
 //!
-//! The gateway speaks versions 4 and 5, to both sides the one that the client has begun with (module
-//! `dialect`). A client that begins with another gets the error that drivers look for when they go
-//! down to a lower one. SUPPORTED names only these versions, and only the compressions that the
-//! gateway can read.
+//! The gateway speaks versions 4 and 5, to both sides the one that the client has begun with
+//! (module `dialect`). A client that begins with another gets the error that drivers look for when
+//! they go down to a lower one. SUPPORTED names only these versions, and only the compressions that
+//! the gateway can read.
 
 #![warn(clippy::unwrap_used)]
 

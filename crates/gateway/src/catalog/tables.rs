@@ -6,7 +6,7 @@
 //!                  that the gateway has confirmed, its time, the lead of its node's clock, and the
 //!                  tables whose logs may get rows from it
 //! group0_history, cdc_generation_timestamps, cdc_streams_descriptions_v2
-//!                  replacements for ScyllaDB's system tables of these names, which Cassandra lacks;
+//!                  they replace ScyllaDB's system tables of these names, which Cassandra lacks;
 //!                  they answer the queries of index services and of the CDC library
 //! ```
 //!
