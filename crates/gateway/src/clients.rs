@@ -56,10 +56,10 @@ impl Client {
 
     /// Whether an answer is due on a stream.
     ///
-    /// The gateway tells answers apart by their streams. If a second request went out before the
-    /// first one was answered, the answer to one would be taken for the answer to the other, and a
-    /// client could give a prepared id that all clients use a wrong meaning. So a stream carries
-    /// one request at a time.
+    /// The gateway matches answers to requests by their streams. If a second request went out
+    /// before the first one was answered, the answer to one would be taken for the answer to the
+    /// other, and a client could give a prepared id that all clients use a wrong meaning. So a
+    /// stream carries one request at a time.
     pub(crate) fn is_due_on(&self, stream: i16) -> bool {
         self.in_flight.lock().due.holds(stream)
     }
@@ -75,7 +75,7 @@ impl Client {
         }
     }
 
-    /// Notes that the gateway itself asks something on this connection. Such a request writes
+    /// Notes that the gateway itself sends a request on this connection. Such a request writes
     /// nothing, so it is never marked.
     pub(crate) fn inquired(&self) {
         self.in_flight.lock().inquiries += 1;
@@ -105,8 +105,8 @@ impl Client {
         self.in_flight.lock().marked.holds_none_but(None)
     }
 
-    /// The way to send frames to the client; `None` once the client asks nothing more and no task
-    /// holds a sender for an answer that is due.
+    /// The way to send frames to the client; `None` once the client sends no more requests and no
+    /// task holds a sender for an answer that is due.
     pub(crate) fn answers(&self) -> Option<mpsc::Sender<Bytes>> {
         self.answers.upgrade()
     }
@@ -138,7 +138,7 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    /// Adds a connection. It is forgotten once nobody holds it any more.
+    /// Adds a connection. It is forgotten once no one holds it any more.
     pub(crate) fn enter(&self, client: &Arc<Client>) {
         let mut open = self.open.lock();
         if open.len() == open.capacity() {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_in_flight_is_known_among_what_came_since() {
+    fn marked_requests_differ_from_those_that_came_since() {
         let (sender, _receiver) = mpsc::channel(1);
         let client = Client::new(sender.downgrade());
         client.mark();
@@ -221,7 +221,7 @@ mod tests {
         client.inquired();
         assert_eq!(client.in_flight(), 3);
         client.inquiry_answered();
-        // An answer that nobody asked for counts for nothing.
+        // An answer without a request counts for nothing.
         client.answered(9);
         client.answered(0);
         client.answered(0);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_for_an_answer_goes_on_with_it() {
+    async fn a_wait_ends_with_the_last_other_answer() {
         let (sender, _receiver) = mpsc::channel(1);
         let client = Client::new(sender.downgrade());
         client.request_came(1);

@@ -7,11 +7,11 @@
 //! would even fail when two snapshots come in a row, as they do: an index is first defined, then
 //! logged. So a statement is forgotten only when its own dependencies change:
 //!
-//! - the text alone, for USE and for reads that are no nearest-neighbour queries;
+//! - only the text, for USE and for reads that are no nearest-neighbour queries;
 //! - the state of one table, for writes to one table, TRUNCATE and nearest-neighbour queries;
 //! - the whole snapshot, for anything else, which is rare.
 //!
-//! The text tells them, and not the kind that it has under the present snapshot: an INSERT into a
+//! The text shows them, and not the kind that it has under the present snapshot: an INSERT into a
 //! table without an index is plain (`crate::statement`), and is a logged write once the table has
 //! one.
 
@@ -93,8 +93,8 @@ impl Dependencies {
         })
     }
 
-    /// The bytes that the dependencies take beside their own size. Tables and indexes are not
-    /// counted, as they belong to a snapshot.
+    /// The bytes that the dependencies take in addition to their own size. Tables and indexes are
+    /// not counted, as they belong to a snapshot.
     pub(crate) fn bytes(&self) -> usize {
         match &self.depends_on {
             DependsOn::Table(table) => {
@@ -132,7 +132,7 @@ fn depends_on(
         },
         Verb::Write | Verb::Truncate => match changed(text) {
             Some(Changed::Rows(table) | Changed::All(table)) => known(table, false),
-            // It writes to several tables, or its table cannot be told from the text.
+            // It writes to several tables, or the text does not show its table.
             Some(Changed::Batch) | None => DependsOn::Snapshot,
         },
         _ => DependsOn::Snapshot,
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_other_tables_takes_nothing_away() {
+    fn definitions_of_other_tables_invalidate_nothing() {
         for text in [
             "SELECT name FROM products",
             "SELECT name FROM products WHERE \"annual\" = ?",

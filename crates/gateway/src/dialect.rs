@@ -7,12 +7,12 @@ use cql::wire::{Compression, ProtocolVersion, SegmentForm};
 pub(crate) struct Dialect {
     /// The version of the protocol.
     pub(crate) version: ProtocolVersion,
-    /// The compression that STARTUP asked for. In version 5 it is that of segments.
+    /// The compression that STARTUP requested. In version 5 it is that of segments.
     compression: Option<Compression>,
 }
 
 impl Dialect {
-    /// The form that a STARTUP asks for.
+    /// The form that a STARTUP requests.
     pub(crate) fn new(version: ProtocolVersion, compression: Option<Compression>) -> Dialect {
         Dialect {
             version,

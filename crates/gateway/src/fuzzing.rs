@@ -46,7 +46,7 @@ pub fn recognition(bytes: &[u8]) {
         | Statement::DropIndex { .. }
         | Statement::DropAbsent { .. } => Verb::Drop,
         Statement::Describe(_) => Verb::Describe,
-        // The verbs of statements about roles are not told apart.
+        // The verbs of statements about roles are not distinguished.
         Statement::Role(_) => seen,
         // Its first words are in the text that it holds.
         Statement::Unsupported(words) => verb(words.as_bytes()),

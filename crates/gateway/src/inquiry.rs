@@ -1,5 +1,5 @@
 //! Inquiries: requests that the gateway itself sends to the node on a client's connection, to carry
-//! out what the client asked for.
+//! out what the client requested.
 //!
 //! The connection's loop takes inquiries from a channel and writes them between the client's
 //! requests, on streams that the client does not use. Each gets its own answer. So the gateway need
@@ -124,7 +124,7 @@ impl Inquirer {
         std::mem::take(&mut self.held.lock())
     }
 
-    /// Holds memory beside that of the answers.
+    /// Holds memory in addition to that of the answers.
     pub(crate) fn keep(&self, held: Held) {
         self.held.lock().push(held);
     }

@@ -1,5 +1,5 @@
-//! Answers that are kept for some seconds, as many readers ask for them and they seldom change:
-//! which generations of streams there are. Each reader of each log asks that twice a second. A
+//! Answers that are cached for some seconds, as many readers request them and they seldom change:
+//! which generations of streams there are. Each reader of each log requests that twice a second. A
 //! generation is announced long before it begins, so an answer that is some seconds old does no
 //! harm.
 
@@ -10,13 +10,13 @@ use bytes::Bytes;
 use cql::wire::{Compression, Frame, FrameHeader, ProtocolVersion};
 use parking_lot::Mutex;
 
-/// The time for which an answer is kept.
+/// The time for which an answer is cached.
 const KEPT_FOR: Duration = Duration::from_secs(10);
 
-/// The number of answers that are kept at once.
+/// The number of answers that are cached at once.
 const ANSWERS_MAX: usize = 64;
 
-/// The most bytes that a question and its answer may have together; longer ones are not kept.
+/// The most bytes that a question and its answer may have together; longer ones are not cached.
 const BYTES_MAX: usize = 4 << 10;
 
 /// A request of a client, byte for byte, with the compression of its connection.
@@ -31,7 +31,7 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// The question that a request asks on a connection with this compression.
+    /// The question of a request on a connection with this compression.
     pub(crate) fn new(
         body: &[u8],
         header: &FrameHeader,
@@ -45,14 +45,14 @@ impl Question {
     }
 }
 
-/// The kept answers of a gateway.
+/// The cached answers of a gateway.
 #[derive(Debug, Default)]
 pub(crate) struct KeptAnswers {
     answers: Mutex<HashMap<Question, (Instant, Frame)>>,
 }
 
 impl KeptAnswers {
-    /// The kept answer to a question, with the stream on which it came.
+    /// The cached answer to a question, with the stream on which it came.
     pub(crate) fn get(&self, question: &Question) -> Option<Frame> {
         self.get_at(question, Instant::now())
     }

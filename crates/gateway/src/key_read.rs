@@ -8,14 +8,14 @@
 //! | `(p), c, d` | `p = ? AND (c, d) IN ?`: the rows of one partition |
 //!
 //! Several reads are on their way at once. The cluster returns the rows of a read in its own order,
-//! so the read also selects the key columns, which tell the rows apart, and removes them
-//! afterwards. It also selects the columns that WHERE names, and the vector if candidates are put
-//! in order by it.
+//! so the read also selects the key columns, which identify the rows, and removes them afterwards.
+//! It also selects the columns that WHERE names, and the vector if candidates are put in order by
+//! it.
 //!
 //! A [`TableRead`] reads all rows, for a query whose rows no index can name.
 //!
-//! A row without a vector is left out only where the vector is read anyway. It is not read for this
-//! alone: even `WRITETIME(v)` makes the node fetch the whole vector, a fifth of the time that
+//! A row without a vector is left out only where the vector is read anyway. It is never read just
+//! for this: even `WRITETIME(v)` makes the node fetch the whole vector, a fifth of the time that
 //! reading ten rows of 384 floats takes, and the index learns of the removed vector within moments.
 
 use std::collections::HashMap;
@@ -65,7 +65,7 @@ enum Places {
 /// The layout of the rows that are read.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Layout {
-    /// The number of columns that the client asked for. They come first.
+    /// The number of columns that the client selected. They come first.
     pub(crate) shown: usize,
     /// The positions of the columns of the primary key.
     pub(crate) key: Vec<usize>,
@@ -77,7 +77,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// The layout of rows that hold no more than what the client asked for, in this many columns.
+    /// The layout of rows that hold no more than what the client selected, in this many columns.
     pub(crate) fn of_shown(shown: usize) -> Layout {
         Layout {
             shown,
@@ -88,7 +88,7 @@ impl Layout {
     }
 }
 
-/// The columns that are read beside the primary key and those that the client selects.
+/// The columns that are read in addition to the primary key and those that the client selects.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Needed<'a> {
     /// The vector column.
@@ -128,7 +128,7 @@ impl KeyRead {
     /// The layout of the rows, given the columns that the cluster names.
     ///
     /// # Errors
-    /// If these columns are not those that were asked for.
+    /// If these columns are not those that were selected.
     pub(crate) fn layout(&self, columns: &Metadata) -> Result<Layout, CqlError> {
         self.places.layout(columns)
     }
@@ -200,7 +200,7 @@ impl TableRead {
     /// The layout of the rows, given the columns that the cluster names.
     ///
     /// # Errors
-    /// If these columns are not those that were asked for.
+    /// If these columns are not those that were selected.
     pub(crate) fn layout(&self, columns: &Metadata) -> Result<Layout, CqlError> {
         self.places.layout(columns)
     }
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_rows_apart_is_read_too() {
+    fn key_columns_are_read_too() {
         let read = read(
             "SELECT name, length(v) FROM films",
             &table(&["id"], &[]),
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_selected_anyway_is_read_once() {
+    fn columns_that_are_selected_anyway_are_read_once() {
         let table = table(&["id"], &[]);
         let selects_it = read("SELECT v, id FROM films", &table, true);
         assert_eq!(

@@ -2,8 +2,8 @@
 //! by frame.
 //!
 //! Drivers connect only to gateways, and go on knowing the cluster's nodes and tokens: one gateway
-//! stands beside each node, and tells drivers the addresses of the other gateways where Cassandra
-//! would tell those of the nodes.
+//! runs next to each node, and reports the addresses of the other gateways to drivers where
+//! Cassandra would report those of the nodes.
 //!
 //! # One connection to the node for each client connection
 //!
@@ -33,7 +33,7 @@
 //!
 //! The cheapest test that can say "no" comes first: the opcode, then the first word of the text,
 //! then whether the text holds a table's name at all (module `recognise`). Whether a SELECT reads
-//! the cluster's own tables is told for certain by the metadata of its result, so this takes
+//! the cluster's own tables is known for certain from the metadata of its result, so this takes
 //! neither a parser nor the connection's keyspace.
 //!
 //! A statement that is recognised is a value of a kind (module `statement`), and each kind has a
@@ -48,8 +48,8 @@
 //! # Writes to tables with an index
 //!
 //! Such a write goes to the node in another form, together with the rows of the table's change log
-//! (module `writes`). It is recognised by the table's name, which stands among its first words. It
-//! may take several requests, one after another. They are sent on the stream of the client's own
+//! (module `writes`). It is recognised by the table's name, which is among its first words. It may
+//! take several requests, one after another. They are sent on the stream of the client's own
 //! request, which is free on the node's side meanwhile, and so with the client's user and keyspace.
 //! The loop that reads the node's answers decides the next request, and the loop that writes to the
 //! node sends it.
@@ -60,12 +60,12 @@
 //! follows them by a session of its own. Every request is decided by one snapshot of them. Module
 //! `overlay` adds what Cassandra's own answers lack: a statement goes to the node, changed if need
 //! be, and the gateway adds to the answer. A definition is carried out in the background once the
-//! node has told that the client may make it.
+//! node has confirmed that the client may make it.
 //!
 //! # Queries for neighbours
 //!
-//! A query with `ANN OF` on an indexed column (module `ann`) runs in a task of its own, beside the
-//! two loops, so that nothing waits behind a search. The task asks the node for rows by their keys
+//! A query with `ANN OF` on an indexed column (module `ann`) runs in a task of its own, next to the
+//! two loops, so that nothing waits for a search. The task reads rows from the node by their keys
 //! (module `key_read`) on the client's connection (module `inquiry`), on streams that the client
 //! does not use (`connection::own_streams`). So the cluster sees the client's own user and
 //! consistency level, and several reads are on their way at once. The answer goes to the client
@@ -73,10 +73,10 @@
 //!
 //! # Protocol versions
 //!
-//! The gateway speaks versions 4 and 5, to both sides the one that the client has begun with (module
-//! `dialect`). A client that begins with another gets the error that drivers look for when they go
-//! down to a lower one. SUPPORTED names only these versions, and only the compressions that the
-//! gateway can read.
+//! The gateway speaks versions 4 and 5, to both sides the one that the client has begun with
+//! (module `dialect`). A client that begins with another gets the error that drivers look for when
+//! they go down to a lower one. SUPPORTED names only these versions, and only the compressions that
+//! the gateway can read.
 
 #![warn(clippy::unwrap_used)]
 

@@ -98,7 +98,7 @@ impl LogClock {
     /// Checks that log rows may be dated.
     ///
     /// # Errors
-    /// If the clock is wrong, so that readers would miss the rows. Upon this error drivers ask
+    /// If the clock is wrong, so that readers would miss the rows. Upon this error drivers try
     /// another gateway.
     pub(crate) fn check(&self) -> Result<(), CqlError> {
         match &*self.wrong.load() {

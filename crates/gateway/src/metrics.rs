@@ -114,15 +114,15 @@ pub(crate) struct Metrics {
     without_rows: AtomicU64,
 }
 
-/// Values that are read when metrics are asked for.
+/// Values that are read when metrics are requested.
 #[derive(Debug, Default)]
 pub(crate) struct Gauges {
     /// Open connections of clients.
     pub(crate) connections: usize,
     /// Whether writes to tables with a vector index are refused now.
     pub(crate) refuses_writes: bool,
-    /// The time by which the node's clock is certainly ahead of this gateway's; negative if it is
-    /// behind. Microseconds.
+    /// The time by which the node's clock is certainly ahead of this gateway's; negative if it
+    /// lags. Microseconds.
     pub(crate) node_clock: Option<i64>,
     /// For each other gateway its address, and the time by which its clock is certainly ahead of
     /// this gateway's. Microseconds.
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_counted_is_told() {
+    fn counted_values_are_reported() {
         let metrics = Metrics::default();
         metrics.request(Kind::Write);
         metrics.request(Kind::Write);

@@ -53,16 +53,16 @@ pub struct GatewayOptions {
     pub metrics_address: Option<SocketAddr>,
     /// The tokens that `GET /metrics` needs.
     pub tokens: Arc<Tokens>,
-    /// The node behind the gateway, as `HOST:PORT`. A name is resolved for each connection.
+    /// The gateway's node, as `HOST:PORT`. A name is resolved for each connection.
     pub cassandra: String,
     /// The TLS for connections to the node: the authorities that are trusted, and the certificate
-    /// that the gateway shows if the node asks for one. The node's certificate has to name the host
+    /// that the gateway shows if the node requires one. The node's certificate has to name the host
     /// of `cassandra`. `None`: connections are in clear.
     pub cassandra_tls: Option<Arc<ClientConfig>>,
     /// The TLS for connections of clients: the gateway's certificate, and the clients that are let
     /// in. A client without TLS is then refused. `None`: connections are in clear.
     pub client_tls: Option<Arc<ServerConfig>>,
-    /// The gateways that stand before the nodes of the cluster.
+    /// The gateways in front of the nodes of the cluster.
     pub ring: Ring,
     /// The storage of the definitions of vector indexes. `None`: the gateway passes everything
     /// through and defines no index.
@@ -84,7 +84,8 @@ pub struct GatewayOptions {
     pub handshake_timeout: Duration,
     /// The time that connecting to the node may take.
     pub connect_timeout: Duration,
-    /// The time for which the gateway waits for the answers to a client that asks nothing more.
+    /// The time for which the gateway waits for the answers to a client that sends no more
+    /// requests.
     pub drain_timeout: Duration,
     /// Bytes that the remembered prepared statements may take, about. Beyond that the least used
     /// are forgotten, and drivers prepare them again.

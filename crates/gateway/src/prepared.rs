@@ -17,7 +17,7 @@ use crate::catalog::Snapshot;
 use crate::dependencies::Dependencies;
 use crate::statement::Statement;
 
-/// Bytes that an entry takes beside its id, dependencies and statement.
+/// Bytes that an entry takes in addition to its id, dependencies and statement.
 const ENTRY_BYTES: usize = 256;
 
 /// The factor from the bytes of a statement's text and of the node's answer to PREPARE to the bytes
@@ -25,7 +25,7 @@ const ENTRY_BYTES: usize = 256;
 /// name.
 const UNDERSTOOD: usize = 32;
 
-/// The length of a text up to which a statement that grows with it is kept. Bytes.
+/// The length of a text up to which a statement that grows with it is remembered. Bytes.
 const TEXT_MAX: usize = 128 << 10;
 
 /// The number of parts of the table. Each has an equal share of the bytes, which the largest entry
@@ -36,7 +36,7 @@ const PARTS: usize = 16;
 /// length.
 ///
 /// # Errors
-/// If the text is too long for its statement to be kept.
+/// If the text is too long for its statement to be remembered.
 pub(crate) fn check_text(bytes: usize) -> Result<(), CqlError> {
     if bytes <= TEXT_MAX {
         return Ok(());
@@ -70,7 +70,7 @@ impl Weighter<Bytes, Entry> for ByBytes {
 /// The statements of prepared ids.
 pub(crate) struct PreparedStatements {
     by_id: Cache<Bytes, Entry, ByBytes>,
-    /// The most bytes that a statement counts for: a heavier entry would not be kept at all.
+    /// The most bytes that a statement counts for: a heavier entry would not be stored at all.
     statement_max: usize,
 }
 
@@ -154,7 +154,7 @@ mod tests {
 
     const MIB: usize = 1 << 20;
 
-    /// The dependencies of a statement that depends on its text alone.
+    /// The dependencies of a statement that depends only on its text.
     fn of_text() -> Dependencies {
         let snapshot = Snapshot::default();
         Dependencies::of(Verb::Select, b"SELECT 1", None, &snapshot)
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_much_leaves_room_for_few() {
+    fn large_statements_leave_room_for_few() {
         let statements = PreparedStatements::new(64 * MIB);
         let columns = Arc::new(Metadata::default());
         for number in 0u32..1_000 {
@@ -189,7 +189,7 @@ mod tests {
         }
         let known = remembered(&statements, 1_000);
         assert!((16..=64).contains(&known), "{known}");
-        // An entry that is larger than any other is kept as well.
+        // An entry that is larger than any other is stored as well.
         let statement = Statement::RingRead(Some(columns));
         statements.insert(b"large", of_text(), statement, 100 * MIB);
         assert!(statements.get(b"large", &Snapshot::default()).is_some());

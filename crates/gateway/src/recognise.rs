@@ -1,10 +1,10 @@
-//! A quick look at a statement's text that tells what the statement cannot be.
+//! A quick look at a statement's text that shows what the statement cannot be.
 //!
 //! Every answer here is "maybe" or "certainly not": comments, quoted names and literals may look
 //! like the word that is searched for. After a "maybe" the statement is looked at closely; nothing
-//! is changed because of a "maybe" alone.
+//! is changed only because of a "maybe".
 
-/// The names of the tables that tell of nodes (`system.local`, `system.peers` and
+/// The names of the tables that describe nodes (`system.local`, `system.peers` and
 /// `system.peers_v2`) each contain one of these words.
 const RING_TABLE_WORDS: [&[u8]; 2] = [b"local", b"peers"];
 
@@ -60,7 +60,7 @@ pub(crate) fn verb(text: &[u8]) -> Verb {
         .map_or(Verb::Other, |(_, verb)| *verb)
 }
 
-/// Whether a statement may read a table that tells of the cluster's nodes.
+/// Whether a statement may read a table that describes the cluster's nodes.
 pub(crate) fn may_read_ring(text: &[u8]) -> bool {
     verb(text) == Verb::Select
         && RING_TABLE_WORDS

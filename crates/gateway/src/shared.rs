@@ -39,7 +39,7 @@ pub(crate) struct Shared {
     pub(crate) clients: Arc<Clients>,
     /// The counters that metrics show.
     pub(crate) metrics: Arc<Metrics>,
-    /// Answers that many clients ask for.
+    /// Answers that many clients request.
     pub(crate) kept_answers: Arc<KeptAnswers>,
     /// The memory for the rows of searches.
     pub(crate) answer_memory: AnswerMemory,

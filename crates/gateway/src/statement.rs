@@ -36,14 +36,14 @@ pub(crate) enum Statement {
     Plain,
     /// The statement is a USE.
     Use,
-    /// The statement may read one of the tables that tell of the cluster's nodes. A prepared one
-    /// certainly does. The columns of its result are kept for results that come without them;
+    /// The statement may read one of the tables that describe the cluster's nodes. A prepared one
+    /// certainly does. The columns of its result are stored for results that come without them;
     /// `None` if it is not prepared.
     RingRead(Option<Arc<Metadata>>),
     /// The statement polls a change log. Its columns are empty until it is prepared.
     LogRead(Arc<PreparedLogRead>),
-    /// The statement asks which generations of streams there are. It may be answered with an answer
-    /// that is some seconds old.
+    /// The statement reads which generations of streams there are. It may be answered with an
+    /// answer that is some seconds old.
     Generations,
     /// The statement is a prepared nearest-neighbour query.
     Neighbours(Arc<AnnStatement>),
@@ -64,7 +64,7 @@ pub(crate) enum Statement {
 }
 
 impl Statement {
-    /// Adds what the node's answer to PREPARE tells. `answer` decodes it, for the kinds that need
+    /// Adds what the node's answer to PREPARE reports. `answer` decodes it, for the kinds that need
     /// more than the id: columns of other tables may have types that the gateway does not know, and
     /// then there is no answer.
     pub(crate) fn prepared(self, answer: impl FnOnce() -> Option<Prepared>) -> Statement {
@@ -163,7 +163,7 @@ impl From<Statement> for Recognised {
 }
 
 impl StatementText<'_> {
-    /// Tells the kind of the statement. Only the first words of most texts are looked at.
+    /// Finds the kind of the statement. Only the first words of most texts are looked at.
     ///
     /// # Errors
     /// If the statement defines a vector index that cannot be, if it writes to a logged table and
@@ -218,7 +218,7 @@ impl StatementText<'_> {
             Verb::Drop if !snapshot.is_empty() && holds(b"index") => {
                 IndexStatement::read(text, in_use, snapshot)?.map(definition)
             }
-            // The text alone decides here, so that a prepared statement need not be prepared again
+            // Only the text decides here, so that a prepared statement need not be prepared again
             // for each new index.
             Verb::Select if holds(b"indexes") => IndexesRead::read(text, in_use)
                 .map(|read| Statement::IndexesRead(Arc::new(read), None)),

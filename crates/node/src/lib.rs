@@ -4,8 +4,8 @@
 //! knows no database → `requests` (prepared statements, the audit log, traces) → `cql::parser` →
 //! [`planner`] (resolves it against the catalog into a plan that can be printed) → the plan's own
 //! module, which executes it: [`select`], [`modify`], [`schema`], [`describe`] or
-//! [`security::roles`]. A query with `ANN OF` asks the index service (`store_api::Stores`) for
-//! primary keys, and reads the rows here.
+//! [`security::roles`]. A query with `ANN OF` gets primary keys from the index service
+//! (`store_api::Stores`), and reads the rows here.
 
 #![warn(clippy::unwrap_used)]
 

@@ -149,7 +149,7 @@ fn refuse_unknown_type(written: &Written, table: &LoggedTable) -> Result<(), Cql
     }
 }
 
-/// Refuses a relation on a vector column with an index, which serves nearest neighbours alone.
+/// Refuses a relation on a vector column with an index, which serves only nearest neighbours.
 fn refuse_indexed_vector(
     relation: &Relation,
     table: &LoggedTable,

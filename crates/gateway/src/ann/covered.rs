@@ -1,4 +1,4 @@
-//! Queries that an index can answer alone, as it keeps all that they need.
+//! Queries that an index can answer by itself, as it keeps all that they need.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ pub(super) struct Covered {
     pub(super) columns: Metadata,
     /// The source of each column of the answer.
     sources: Vec<Source>,
-    /// The columns whose values the index service is asked for.
+    /// The columns whose values the index service returns.
     returned: Vec<Column>,
 }
 
@@ -109,7 +109,7 @@ impl Covered {
         })
     }
 
-    /// The names of the columns whose values the index service is asked for.
+    /// The names of the columns whose values the index service returns.
     pub(super) fn names(&self) -> Vec<String> {
         let columns = self.returned.iter();
         columns.map(|column| column.name.clone()).collect()
@@ -154,7 +154,7 @@ mod tests {
     use super::super::fixtures::{keeping, snapshot_of, table};
     use super::*;
 
-    /// Whether a query of `films`, whose index keeps `names`, can be answered by it alone.
+    /// Whether a query of `films`, whose index keeps `names`, can be answered by the index itself.
     fn is_covered(query: &str, table: LoggedTable, names: &[&str], rescoring: bool) -> bool {
         let mut index = keeping(&table, names);
         if rescoring {

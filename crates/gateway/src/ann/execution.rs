@@ -1,5 +1,5 @@
-//! One execution of a nearest-neighbour query: its values, the search that it is, what it asks the
-//! cluster for, and the form of its answer.
+//! One execution of a nearest-neighbour query: its values, the search that it is, what it reads
+//! from the cluster, and the form of its answer.
 
 use bytes::Bytes;
 use clock::{Clock, SystemClock};
@@ -49,7 +49,7 @@ pub(super) struct AnnExecution<'a> {
     pub(super) new_columns: Option<Bytes>,
 }
 
-/// The form in which the cluster is asked for rows.
+/// The form in which rows are requested from the cluster.
 #[derive(Clone, Copy)]
 pub(super) enum ReadBy<'a> {
     /// QUERY with the text of the statement.
@@ -172,7 +172,7 @@ impl<'a> AnnExecution<'a> {
 
     /// The error for a search that failed in the index service. A service that does not know a new
     /// index will know it soon, and one that lacks the newest writes will have them; upon these
-    /// errors drivers ask another gateway, or again.
+    /// errors drivers try another gateway, or try again.
     pub(super) fn search_failed(&self, error: ClientError) -> CqlError {
         let DefinedIndex { name, version, .. } = &*self.plan.index;
         if let ClientError::Behind { .. } = error {

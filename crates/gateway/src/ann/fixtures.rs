@@ -70,7 +70,7 @@ pub(crate) fn snapshot_of(
     Snapshot::new([Arc::new(table)], indexes.into_iter().map(Arc::new))
 }
 
-/// An index on `v` that keeps the values of these columns beside the vectors.
+/// An index on `v` that keeps the values of these columns with the vectors.
 pub(crate) fn keeping(table: &LoggedTable, columns: &[&str]) -> DefinedIndex {
     let mut index = index(table, "keeping", 1_000);
     let columns = columns.iter().map(|column| (*column).to_owned());

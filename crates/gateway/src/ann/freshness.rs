@@ -28,7 +28,7 @@ pub(crate) struct Searches {
 }
 
 impl Searches {
-    /// `log` tells the writes that this gateway acknowledged.
+    /// `log` knows the writes that this gateway acknowledged.
     pub(crate) fn new(stores: Stores, log: Arc<ChangeLog>, options: FreshnessOptions) -> Searches {
         Searches {
             stores,

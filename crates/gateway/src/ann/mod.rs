@@ -13,7 +13,7 @@
 //! - `plan`: decides whether a statement is such a query, and makes its plan (a value that prints);
 //! - `conditions`: the WHERE of a query, and the check of rows for it;
 //! - `prepared`: PREPARE, and what is remembered for EXECUTE;
-//! - `execution`: the values of one execution, the search that it is, and what it asks for;
+//! - `execution`: the values of one execution, the search that it is, and what it reads;
 //! - `search`: carries out a query, prepared or not. The loop is that of `query::search`;
 //! - `rows`: the rows of the cluster, and the answer that is made of them;
 //! - `covered`: the queries that the index can answer without rows;
@@ -24,9 +24,9 @@
 //!
 //! The rows are read on the client's own connection (module `inquiry`). So its permissions, its
 //! consistency level, its trace and its timeouts hold as if the client had read the rows itself,
-//! and it gets the errors of the cluster as they are. The node beside the gateway coordinates: it
-//! reads the rows that it has and asks other replicas for the rest at once, so one round trip reads
-//! all partitions.
+//! and it gets the errors of the cluster as they are. The node next to the gateway coordinates: it
+//! reads the rows that it has and requests the rest from other replicas at once, so one round trip
+//! reads all partitions.
 //!
 //! # Prepared statements
 //!
@@ -43,7 +43,7 @@
 //! that does not satisfy WHERE, or was read with its vector and has none. The next neighbours take
 //! their places (`query::search`). Where WHERE names a column that the index doesn't keep, and the
 //! neighbours that one answer can name hold too few rows that satisfy it, all rows are read. There
-//! are no pages; a client that asks for pages gets a warning.
+//! are no pages; a client that requests pages gets a warning.
 
 mod conditions;
 mod covered;

@@ -33,7 +33,7 @@ pub(crate) struct AnnPlan {
     pub(super) limit: PreparedTerm,
     /// The conditions of WHERE.
     pub(super) conditions: Conditions,
-    /// The number of candidates to ask the index for, and whether they are scored again.
+    /// The number of candidates to request from the index, and whether they are scored again.
     pub(super) candidates: Candidates,
     /// The options of the search.
     pub(super) options: AnnOptions,
@@ -41,7 +41,7 @@ pub(crate) struct AnnPlan {
     pub(super) markers: Vec<Option<String>>,
     /// The number of markers in the selection. They come first.
     pub(super) selection_markers: usize,
-    /// The specs of the markers behind those of the selection.
+    /// The specs of the markers after those of the selection.
     variables: Vec<ColumnSpec>,
     /// The statement that reads rows by their keys.
     pub(super) read: KeyRead,
@@ -80,7 +80,7 @@ impl AnnPlan {
     /// `snapshot`. The cluster answers such a statement. `keyspace` is the keyspace in use.
     ///
     /// # Errors
-    /// If the query asks for anything that such a query can't ask for, in the words of ScyllaDB.
+    /// If the query has anything that such a query can't have, in the words of ScyllaDB.
     pub(crate) fn of(
         text: &str,
         keyspace: Option<&str>,
@@ -155,7 +155,7 @@ impl AnnPlan {
         }))
     }
 
-    /// The bind markers as clients are told of them. `selection` describes the markers in the
+    /// The bind markers as they are reported to clients. `selection` describes the markers in the
     /// selection, as the cluster does.
     pub(super) fn variables(&self, selection: &[ColumnSpec]) -> Metadata {
         Metadata {
@@ -164,7 +164,7 @@ impl AnnPlan {
     }
 }
 
-/// The specs of the markers behind the selection. Those in the selection are the cluster's to tell.
+/// The specs of the markers after the selection. The cluster reports those in the selection.
 fn own_variables(
     mut ctx: PrepareContext,
     selection_markers: usize,
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_queried_is_named() {
+    fn the_unsupported_part_of_a_query_is_named() {
         for (text, named) in [
             ("ORDER BY v ANN OF ?", "must have a limit"),
             ("ORDER BY v ANN OF ? DESC LIMIT 3", "Descending"),

@@ -25,7 +25,7 @@ pub(crate) struct AnnStatement {
     pub(super) layout: Layout,
     /// The id of the columns of the answer.
     pub(super) columns_id: Bytes,
-    /// The bind markers as the client is told of them. The names also apply to `?`.
+    /// The bind markers as they are reported to the client. The names also apply to `?`.
     pub(super) variables: Metadata,
 }
 

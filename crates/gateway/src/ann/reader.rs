@@ -1,9 +1,10 @@
 //! The reader of answers that Cassandra has no part in: whether the client may read the table, and
 //! the memory for what it reads.
 //!
-//! Cassandra is asked by a read of no partition, on the client's own connection and at its
-//! consistency level: it checks the user's permissions and its own limits, and reads nothing. Its
-//! answer holds for [`VALID_FOR`], which is how long Cassandra by default keeps permissions itself.
+//! The gateway sends Cassandra a read of no partition, on the client's own connection and at its
+//! consistency level. Cassandra checks the user's permissions and its own limits, and reads
+//! nothing. Its answer holds for [`VALID_FOR`], which is how long Cassandra by default keeps
+//! permissions itself.
 //!
 //! ```text
 //! SELECT "id" FROM "shop"."films" WHERE "id" IN ()
@@ -23,14 +24,14 @@ use crate::catalog::LoggedTable;
 use crate::inquiry::{AnswerMemory, Failure, Inquirer, no_memory};
 use crate::metrics::Metrics;
 
-/// The time for which a permission counts without being asked for again.
+/// The time for which a permission counts without being checked again.
 const VALID_FOR: Duration = Duration::from_secs(2);
 
 /// The client of a connection as a reader of tables, where Cassandra reads none for it.
 #[derive(Debug)]
 pub(super) struct Reader {
-    /// The time at which Cassandra was asked for a permission, by the table's id and the level of
-    /// the read. Whoever asks holds the lock, so that many searches at once ask once.
+    /// The time at which Cassandra last checked a permission, by the table's id and the level of
+    /// the read. The check holds the lock, so that many searches at once send one read.
     permitted: Mutex<HashMap<(Uuid, Consistency), Instant>>,
     /// The memory for the values of answers.
     memory: AnswerMemory,
@@ -75,7 +76,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Notes an answer of the index service that stands for the rows, whose values take so many
+    /// Notes an answer of the index service that replaces the rows, whose values take so many
     /// bytes. `node` holds the memory until the client has the answer.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use crate::key_read::Layout;
 /// The cells of a row as it was read; `None` for null.
 pub(super) type Row = Vec<Option<Bytes>>;
 
-/// Encodes the result that the client asked for. `columns` are the columns of the rows that were
+/// Encodes the result that the client requested. `columns` are the columns of the rows that were
 /// read.
 pub(super) fn encode(
     rows: &[Row],

@@ -69,8 +69,8 @@ impl<'a> ClusterRows<'a> {
         }
     }
 
-    /// The answer to the client. If no row was read, the columns are not known yet, so the cluster
-    /// is asked to prepare the statement.
+    /// The answer to the client. If no row was read, the columns are not known yet, so the
+    /// statement is prepared on the cluster, which returns them.
     ///
     /// # Errors
     /// Those of the cluster.
@@ -154,7 +154,7 @@ impl SearchedRows for ClusterRows<'_> {
     type Row = Row;
     type Error = Failure;
 
-    /// The cluster is asked for many at once.
+    /// The cluster reads many at once.
     const KEYS_AT_ONCE: usize = usize::MAX;
 
     fn key(&self, sent: &[KeyValue]) -> Option<Key> {

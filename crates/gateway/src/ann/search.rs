@@ -15,8 +15,8 @@ use crate::inquiry::{Failure, Inquirer};
 ///
 /// # Errors
 /// If values don't fit, or the index service or the cluster does not answer or answers with an
-/// error. If the cluster has forgotten its statement, or its columns have changed, the client is
-/// told to prepare the query again.
+/// error. If the cluster has forgotten its statement, or its columns have changed, the error is
+/// UNPREPARED, so that the client prepares the query again.
 pub(crate) async fn execute(
     statement: &AnnStatement,
     id: Bytes,

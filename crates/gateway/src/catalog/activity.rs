@@ -1,21 +1,21 @@
 //! The activity of change logs: which of them may get rows at present. Polls of all others are
-//! answered without asking a node.
+//! answered without a request to a node.
 //!
 //! An index service polls each log again and again for its newest rows. With the official library
-//! it asks for 64 streams twice a second, for each table. Most tables are idle most of the time.
-//! The gateway answers a poll of an idle table's log itself ([`Activity::may_be_idle`]).
+//! it reads 64 streams twice a second, for each table. Most tables are idle most of the time. The
+//! gateway answers a poll of an idle table's log itself ([`Activity::may_be_idle`]).
 //!
 //! # Marks
 //!
-//! A *mark* says: the log of this table may get rows from this gateway, dated up to a time T. It
-//! stands in the gateway's row of the table of gateways. The gateway writes it at a quorum before
+//! A *mark* says: the log of this table may get rows from this gateway, dated up to a time T. It is
+//! stored in the gateway's row of the table of gateways. The gateway writes it at a quorum before
 //! it dates the first row. While writes to the table are under way, and for a while afterwards,
 //! each [heartbeat](super::lease) writes it again, with T some seconds ahead. So a write costs one
 //! more write if its table was idle, and none otherwise.
 //!
 //! # Why no row is missed
 //!
-//! A *look* reads the marks of all gateways. A poll asks for the rows dated from `a` to `b`. The
+//! A *look* reads the marks of all gateways. A poll reads the rows dated from `a` to `b`. The
 //! gateway answers it only after a look that began *after the poll came in*, and only if no mark
 //! that was ever seen reaches beyond `a`. A row of the log that the node would have shown is one of
 //! these cases:
@@ -23,10 +23,10 @@
 //! - *The row was there when the poll came.* Then its mark was there too, and the look sees it at a
 //!   quorum. This compares no clocks: a row whose mark the look did not see was sent to the node
 //!   after the poll came, and the node would not have shown it either.
-//! - *Its mark is gone*, because its gateway had nothing to write any more, has left or has died. A
-//!   gateway removes a mark long after its last row, and the row of a gateway that leaves or dies
-//!   stays for the time of its lease. A gateway that looks all the time has seen the mark and
-//!   remembers how far it reached. One that has just started, or did not look for [a
+//! - *Its mark is no longer there*, because its gateway had nothing to write any more, has left or
+//!   has died. A gateway removes a mark long after its last row, and the row of a gateway that
+//!   leaves or dies stays for the time of its lease. A gateway that looks all the time has seen the
+//!   mark and remembers how far it reached. One that has just started, or did not look for [a
 //!   while](GAP_MAX), answers no polls for earlier times. [`SKEW`] covers clocks that differ.
 //! - *Its gateway is of an earlier version*, which writes no marks. While such a gateway lives, no
 //!   poll is answered here.
@@ -74,7 +74,7 @@ const HORIZON: Duration = Duration::from_secs(600);
 /// The least time between two looks that polls wait for.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// The time limit for a poll to wait for a look. After that the node is asked.
+/// The time limit for a poll to wait for a look. After that the poll goes to the node.
 const LOOKED_WITHIN: Duration = Duration::from_secs(2);
 
 /// The name of a table in marks: `keyspace.table`.
@@ -90,13 +90,13 @@ pub(crate) struct Activity {
     is_kept: bool,
     /// The tables that are written to through this gateway, by their names in marks.
     own: Mutex<HashMap<String, OwnMark>>,
-    /// Asks for a heartbeat at once, as there is a new mark.
+    /// Requests a heartbeat at once, as there is a new mark.
     to_say: Notify,
     /// The number of heartbeats that the cluster has acknowledged.
     said: watch::Sender<u64>,
     /// The marks of all gateways, as far as they were seen.
     seen: Mutex<Seen>,
-    /// Asks for a look, as a poll waits for one.
+    /// Requests a look, as a poll waits for one.
     wanted: Notify,
     /// The beginning of the latest look whose marks were taken in; `None` before the first.
     looked: watch::Sender<Option<Instant>>,
@@ -170,7 +170,7 @@ impl Activity {
     /// epoch.
     ///
     /// # Errors
-    /// [`ErrorKind::IsBootstrapping`] if the cluster can't be told in time. Drivers then ask
+    /// [`ErrorKind::IsBootstrapping`] if the marks can't be written in time. Drivers then try
     /// another gateway.
     pub(crate) async fn enter(
         self: &Arc<Self>,
@@ -394,7 +394,7 @@ mod tests {
         activity.take_in(&[gateway(Some(&marks))], began, NOW);
         assert!(!activity.may_be_idle(TABLE, NOW, NOW));
         assert!(activity.may_be_idle("shop.events", NOW, NOW));
-        // The mark is gone with its gateway, but is remembered.
+        // The mark was removed with its gateway, but is remembered.
         activity.take_in(&[gateway(Some(&[]))], began, NOW + S);
         assert!(!activity.may_be_idle(TABLE, NOW + 4 * S, NOW + S));
         assert!(activity.may_be_idle(TABLE, NOW + 6 * S, NOW + S));

@@ -9,20 +9,21 @@
 //! # How clocks are compared
 //!
 //! The gateway reads its own clock before and after another one. So the difference is only known to
-//! lie between two numbers, and its [certain](Difference::certain) part counts. A slow answer is
+//! be between two numbers, and its [certain](Difference::certain) part counts. A slow answer is
 //! therefore no difference.
 //!
-//! - *The node* is asked for `now()`. It gives writes their timestamps, and usually stands beside
-//!   its gateway.
+//! - *The node* answers a query of `now()`. It gives writes their timestamps, and usually runs next
+//!   to its gateway.
 //! - *Another gateway* writes its time into its row of the table of gateways every few seconds. A
 //!   new time was written after the previous look at that table.
 //!
 //! # Which clock is wrong
 //!
-//! The difference of two clocks does not tell which of them is wrong. If the gateway's clock
+//! The difference of two clocks does not show which of them is wrong. If the gateway's clock
 //! differs from the node's, the gateway's counts as wrong. Among all gateways, this one included,
 //! the median clock counts as right, and of two in the middle the later one. For the rows of a
-//! gateway that is behind are missed, while those of one that is ahead are only found late.
+//! gateway whose clock lags are missed, while those of one whose clock is ahead are only found
+//! late.
 //!
 //! # A clock that is set while the gateway runs
 //!
@@ -145,7 +146,7 @@ impl fmt::Display for Whose {
 pub(crate) struct Compared {
     /// The meaning of the difference.
     pub(crate) verdict: Verdict,
-    /// The time by which the other clock is ahead. Microseconds, negative if it is behind.
+    /// The time by which the other clock is ahead. Microseconds, negative if it lags.
     pub(crate) difference: i64,
     /// The clock that this gateway's was compared with.
     pub(crate) whose: Whose,
@@ -243,8 +244,8 @@ impl Clocks {
     fn node_showed(&self, theirs: i64, from: i64, to: i64) {
         let difference = Difference::of(theirs, from, to);
         let lead = self.own.lead_micros();
-        // The difference of the machine's clock leaves out the lead that the log clock kept when
-        // the machine's was set back.
+        // The difference of the machine's clock leaves out the lead that the log clock retained
+        // when the machine's was set back.
         let of_machine = difference.certain().saturating_add(lead);
         if Verdict::of(difference.certain()) > Verdict::Right
             && difference.certain() < 0
@@ -402,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_the_way_is_no_difference() {
+    fn the_duration_of_a_reading_is_no_difference() {
         for (theirs, from, to, certain) in [
             (50, 40, 60, 0),
             (50, 50, 50, 0),
@@ -441,7 +442,7 @@ mod tests {
         for (others, is_wrong) in [
             (vec![START], false),
             (vec![START + 90 * S], true),
-            // Of two gateways the one that is behind is wrong.
+            // Of two gateways the one whose clock lags is wrong.
             (vec![START - 90 * S], false),
             (vec![START + 90 * S, START + 90 * S], true),
             (vec![START - 90 * S, START - 90 * S], true),
@@ -479,7 +480,7 @@ mod tests {
         hand.advance_seconds(1);
         clocks.take_in(&rows, own, START + 14 * S, START + 14 * S);
         assert_eq!(clocks.of_gateways()[0].1, -10 * S);
-        // A gateway that is gone is forgotten.
+        // A gateway that has left is forgotten.
         clocks.take_in(&[], own, START + 15 * S, START + 15 * S);
         assert!(clocks.of_gateways().is_empty());
     }

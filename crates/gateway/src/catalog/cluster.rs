@@ -27,7 +27,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The number of statements that are kept prepared. It is more than this module has.
+/// The number of prepared statements that are cached. It is more than this module has.
 const STATEMENTS_MAX: usize = 64;
 
 /// The failure of a request to the cluster.

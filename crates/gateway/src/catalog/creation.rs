@@ -38,7 +38,7 @@ pub(super) fn end_of_creation(
             let failure = failures.find(|failure| {
                 failure.keyspace == index.keyspace && failure.table == index.table
             })?;
-            // Other errors may be gone the next time.
+            // Other errors may not occur the next time.
             matches!(failure.error, ClusterError::Refused(_))
                 .then(|| Creation::WithoutLog(failure.error.clone()))
         }

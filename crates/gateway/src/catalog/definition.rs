@@ -1,9 +1,9 @@
 //! The definitions as the cluster holds them, and the states that each one goes through.
 //!
-//! All definitions lie in one partition together with a revision. Every change raises the revision
-//! by one, on the condition that nobody else has. So changes come one after another, and a revision
-//! stands for exactly one set of definitions. A gateway has *confirmed* a revision once it acts by
-//! it and has no request in flight that an earlier revision decided.
+//! All definitions are stored in one partition together with a revision. Every change raises the
+//! revision by one, on the condition that no one else has. So changes come one after another, and a
+//! revision identifies exactly one set of definitions. A gateway has *confirmed* a revision once it
+//! acts by it and has no request in flight that an earlier revision decided.
 //!
 //! ```text
 //! CREATE INDEX -> CREATING   the table is given a log, if it has none
@@ -14,9 +14,9 @@
 //!                  v
 //!                 USABLE     queries and index services see the index: the scan begins, and every
 //!                  |         write from then on has its log row
-//!                  |         once DROP INDEX comes, or the table is gone
+//!                  |         once DROP INDEX comes, or the table was dropped
 //!                  v
-//!                 DROPPING   nobody sees the index, and gateways no longer log writes for it
+//!                 DROPPING   no one sees the index, and gateways no longer log writes for it
 //!                  |         once all live gateways have confirmed the revision of this change
 //!                  v
 //!                 (nothing)  the log goes, if no other index needs it, and then the definition
@@ -179,7 +179,7 @@ impl Definitions {
     }
 }
 
-/// The definition in a row; `None` for a row that holds the revision alone.
+/// The definition in a row; `None` for a row that holds only the revision.
 fn definition(row: Row) -> Option<Definition> {
     let (
         _,
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_on_its_way_out_of_a_table_or_of_its_forerunner_is_known() {
+    fn indexes_being_dropped_from_a_table_or_its_forerunner_are_found() {
         let table = BaseTable::new("k", "t", Uuid::from_u128(2), Vec::new());
         let is_left = |name: &str, id: u128, state: State| {
             let row = Definition {

@@ -131,8 +131,7 @@ impl Follower {
         here: &mut Here,
     ) -> Result<bool, ClusterError> {
         let began = Instant::now();
-        // A node that lags behind could report tables as missing, and their writes would pass
-        // unlogged.
+        // A node that lags could report tables as missing, and their writes would pass unlogged.
         let Some(schema_version) = cluster.agreed_schema_version().await? else {
             tracing::debug!("the nodes do not agree on the schema yet");
             return Ok(false);

@@ -14,7 +14,7 @@ use super::tables::SCOPE;
 /// The time limit for a heartbeat, the write of a gateway's own row.
 pub(super) const BEAT_WITHIN: Duration = Duration::from_secs(2);
 
-/// The content of a heartbeat: what a gateway tells the others about itself.
+/// The content of a heartbeat: what a gateway reports to the others about itself.
 #[derive(Clone, Debug)]
 pub(super) struct Word<'a> {
     /// The id of the gateway, which is new at each start.
@@ -35,7 +35,7 @@ pub(super) struct Word<'a> {
     pub(super) written_at: i64,
 }
 
-/// The last heartbeat of a live gateway, or the marks that a gateway which has left leaves behind.
+/// The last heartbeat of a live gateway, or the marks that remain of a gateway which has left.
 #[derive(Clone, Debug)]
 pub(super) struct LiveGateway {
     /// The id of the gateway, which is new at each start.

@@ -1,7 +1,7 @@
 //! The generations of streams, as the cluster holds them.
 //!
 //! The first generation is the same whichever gateway makes it, so several gateways that make it at
-//! the same time write the same rows. It lies before all writes, and no reader begins before it.
+//! the same time write the same rows. It is before all writes, and no reader begins before it.
 
 use cql::quote::quoted;
 use scylla::value::CqlTimestamp;
@@ -12,7 +12,7 @@ use super::streams::{Generation, StreamId, Streams};
 /// The number of groups of streams. Readers make one query for each group and time window.
 const GROUPS: usize = 4;
 
-/// The number of streams in a group. With rows kept for a day, a thousand writes a second make
+/// The number of streams in a group. With rows that live for a day, a thousand writes a second make
 /// partitions of about a million small rows each.
 const STREAMS_A_GROUP: usize = 16;
 

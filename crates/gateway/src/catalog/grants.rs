@@ -2,7 +2,7 @@
 //! too.
 //!
 //! Clients write log rows themselves. So where Cassandra checks permissions, a client whose MODIFY
-//! comes from a grant on the table alone would have its writes refused because of the log. Before
+//! comes only from a grant on the table would have its writes refused because of the log. Before
 //! writes are logged, the gateway's user therefore grants MODIFY on the log, which belongs to it,
 //! to all such roles. Grants on the keyspace, or on all keyspaces, cover the log already. Later
 //! grants are not seen, so an administrator has to make them for the log too.

@@ -3,7 +3,7 @@
 //!
 //! An index service may read the newest entry through one gateway and the indexes through another.
 //! So every gateway adds an entry once it shows a change, even if another gateway has added one. An
-//! index service that asked it too early then looks again.
+//! index service that polled it too early then looks again.
 
 use cql::quote::quoted;
 use scylla::value::CqlTimeuuid;

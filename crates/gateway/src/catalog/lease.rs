@@ -102,8 +102,8 @@ impl Lease {
         }
     }
 
-    /// The next write timestamp of the gateway's row, greater than all before. Nobody else writes
-    /// this row.
+    /// The next write timestamp of the gateway's row, greater than all before. No other gateway
+    /// writes this row.
     pub(super) fn next_timestamp(&self) -> i64 {
         let now = self.catalog.clocks.now_micros();
         let after = |last: i64| now.max(last.saturating_add(1));

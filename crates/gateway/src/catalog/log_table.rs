@@ -1,6 +1,6 @@
 //! The log of a table, an ordinary Cassandra table in the format of ScyllaDB's CDC logs.
 //!
-//! A log holds keys alone. Its row is a hint to read the row of that key again, so it need not say
+//! A log holds only keys. Its row is a hint to read the row of that key again, so it need not say
 //! what was written.
 
 use std::time::Duration;
@@ -16,7 +16,7 @@ use super::one_version::of_one_version;
 
 const SUFFIX: &str = "_scylla_cdc_log";
 
-/// The column by which a log is told from other tables.
+/// The column that distinguishes a log from other tables.
 const STREAM_ID: &str = "cdc$stream_id";
 
 /// The columns of a log that hold no key, with their types.
@@ -33,8 +33,8 @@ const COLUMNS: [(&str, &str); 6] = [
 /// nothing. It is as long as Cassandra keeps hints for nodes that are away.
 const GC_GRACE: Duration = Duration::from_secs(3 * 60 * 60);
 
-/// The number of compaction windows in the time that rows are kept. Compaction drops expired rows
-/// in whole windows.
+/// The number of compaction windows in the lifetime of rows. Compaction drops expired rows in whole
+/// windows.
 const WINDOWS: u64 = 24;
 
 /// The time limit for the nodes to agree on whether a log is there. After that the next round
@@ -83,8 +83,8 @@ pub(super) async fn is_there(
     table: &str,
 ) -> Result<bool, ClusterError> {
     let log = name_of(table);
-    // A node that has not heard of the log yet would say that it is gone. Then it would stay for
-    // good.
+    // A node that has not heard of the log yet would say that it does not exist. Then it would stay
+    // for good.
     let there = of_one_version(
         || cluster.agreed_schema_version(),
         || BaseTable::read(cluster, keyspace, &log),
@@ -95,7 +95,7 @@ pub(super) async fn is_there(
     Ok(there.is_some_and(|table| table.is_log()))
 }
 
-/// Drops the log of a table. It may only be called if the log is there: Cassandra asks for the
+/// Drops the log of a table. It may only be called if the log is there: Cassandra requires the
 /// permission to drop a table even if there is none.
 pub(super) async fn drop(
     cluster: &Cluster,

@@ -1,10 +1,10 @@
-//! The definitions of vector indexes: kept by the cluster, and seen by every request in one
+//! The definitions of vector indexes: stored in the cluster, and seen by every request in one
 //! snapshot.
 //!
-//! Definitions lie in a keyspace of the cluster, so they are replicated and backed up as the rows
-//! are, and all gateways see the same ones. Each gateway has an internal session to the cluster,
-//! under a user of its own, and follows that keyspace. It holds what it read in one immutable
-//! [`Snapshot`], which is replaced as a whole. A request takes the snapshot once
+//! Definitions are stored in a keyspace of the cluster, so they are replicated and backed up as the
+//! rows are, and all gateways see the same ones. Each gateway has an internal session to the
+//! cluster, under a user of its own, and follows that keyspace. It holds what it read in one
+//! immutable [`Snapshot`], which is replaced as a whole. A request takes the snapshot once
 //! ([`Catalog::snapshot`], one atomic load) and decides everything by it.
 //!
 //! While no index is defined, the snapshot [is empty](Snapshot::is_empty), and requests pass
@@ -177,7 +177,7 @@ impl Catalog {
         }
     }
 
-    /// The present snapshot. A request takes it once and decides by it alone.
+    /// The present snapshot. A request takes it once and decides only by it.
     pub(crate) fn snapshot(&self) -> arc_swap::Guard<Arc<Snapshot>> {
         self.current.load()
     }
@@ -203,7 +203,7 @@ impl Catalog {
         if self.options.is_some() {
             let mut rounds = self.rounds.clone();
             if rounds.wait_for(Option::is_some).await.is_err() {
-                // The sender is gone, as the gateway stops.
+                // The sender was dropped, as the gateway stops.
                 std::future::pending::<()>().await;
             }
         }
@@ -243,7 +243,7 @@ impl Catalog {
     /// Begins a write to these tables. Waits until all gateways can see marks of their logs.
     ///
     /// # Errors
-    /// If the cluster can't be told in time.
+    /// If the marks can't be written in time.
     pub(crate) async fn enter(
         &self,
         tables: impl Iterator<Item = &Arc<LoggedTable>>,
@@ -356,7 +356,7 @@ mod tests {
     const LATER: Duration = Duration::from_secs(60);
 
     #[tokio::test]
-    async fn what_is_known_runs_out_by_itself() {
+    async fn a_snapshot_lapses_by_itself() {
         let catalog = Catalog::new(Snapshot::default());
         catalog.lapse_if_over();
         assert!(!catalog.snapshot().lapsed(), "nothing was ever said");
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_read_before_a_lapse_is_not_put_in_place_after_it() {
+    async fn a_snapshot_read_before_a_lapse_is_not_used_after_it() {
         let catalog = Catalog::new(Snapshot::default());
         catalog.prolong(Instant::now());
         let known = catalog.lapses();
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_looks_waits_for_a_look_that_began_later() {
+    async fn a_caller_waits_for_a_look_that_began_later() {
         let catalog = Arc::new(Catalog::new(Snapshot::default()));
         let began = Instant::now() - Duration::from_millis(5);
         catalog.has_looked(began);

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::cluster::ClusterError;
 
-/// The pause before the nodes are asked again.
+/// The pause before the nodes are queried again.
 const AGAIN_AFTER: Duration = Duration::from_millis(50);
 
 /// Returns the result of `read`, once all nodes have one version of the schema from the beginning
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_read_while_the_schema_changed_is_read_again() {
+    async fn a_read_during_a_schema_change_is_repeated() {
         let versions = [Some(1), Some(2), Some(2), Some(2)];
         assert_eq!(read(&versions, LATER).await, (Ok(2), 2));
         let versions = [Some(1), None, None, Some(2), Some(2)];
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_read_in_one_version_is_told_be_it_an_error() {
+    async fn a_result_of_one_version_is_returned_even_if_it_is_an_error() {
         let refused = ClusterError::Refused("another table".to_owned());
         let versions = [None, Some(1), Some(1)];
         assert_eq!(read(&versions, LATER).await, (Err(refused), 1));

@@ -11,7 +11,7 @@ use rustls::ClientConfig;
 pub struct CatalogOptions {
     /// The nodes that the internal session connects to first, as `HOST:PORT`.
     pub contact_points: Vec<String>,
-    /// The gateway's own user and password; `None` if the cluster asks for no login.
+    /// The gateway's own user and password; `None` if the cluster requires no login.
     pub credentials: Option<(String, Secret<String>)>,
     /// The TLS settings for the nodes, whose certificates have to name their addresses; `None` for
     /// connections in clear.
@@ -21,7 +21,7 @@ pub struct CatalogOptions {
     /// The replication of that keyspace as a CQL map, used when the keyspace is made. `None` for as
     /// many copies in each data centre as it has nodes, three at most.
     pub replication: Option<String>,
-    /// The time for which rows of change logs are kept. It is used when a log is made.
+    /// The time after which rows of change logs expire. It is used when a log is made.
     pub log_ttl: Duration,
 }
 

@@ -17,7 +17,7 @@ use super::table::LoggedTable;
 pub(super) struct Reconciled {
     /// The snapshot that requests are decided by.
     pub(super) snapshot: Snapshot,
-    /// The definitions whose table or column is gone, or whose table was recreated.
+    /// The definitions whose table or column was dropped, or whose table was recreated.
     pub(super) orphans: Vec<Definition>,
     /// The tables without a log whose indexes are all CREATING.
     pub(super) without_log: Vec<BaseTable>,

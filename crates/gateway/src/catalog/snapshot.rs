@@ -87,8 +87,8 @@ impl Snapshot {
         self.logged.is_empty()
     }
 
-    /// Whether a text contains the name of a logged table. Names consist of letters, digits and
-    /// underscores alone, so a statement that writes to a table contains its name as it is, in
+    /// Whether a text contains the name of a logged table. Names consist only of letters, digits
+    /// and underscores, so a statement that writes to a table contains its name as it is, in
     /// capitals or not.
     pub(crate) fn names_logged_table(&self, text: &str) -> bool {
         let text = text.to_ascii_lowercase();

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_at_once() {
+    fn an_impossible_index_is_refused_at_once() {
         let refusal = |text| {
             let error = IndexStatement::read(text, None, &snapshot()).unwrap_err();
             error.message

@@ -6,7 +6,7 @@
 //!                  that the gateway has confirmed, its time, the lead of its node's clock, and the
 //!                  tables whose logs may get rows from it
 //! group0_history, cdc_generation_timestamps, cdc_streams_descriptions_v2
-//!                  stand-ins for ScyllaDB's system tables of these names, which Cassandra lacks;
+//!                  they replace ScyllaDB's system tables of these names, which Cassandra lacks;
 //!                  they answer the queries of index services and of the CDC library
 //! ```
 //!
@@ -29,7 +29,7 @@ pub(super) const SCOPE: &str = "cluster";
 /// The time for which a gateway counts as alive after its last heartbeat.
 pub(super) const LEASE: Duration = Duration::from_secs(15);
 
-/// The time for which entries of the schema's history are kept.
+/// The time after which entries of the schema's history expire.
 const HISTORY_TTL: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The greatest number of copies of the definitions in a data centre.
@@ -112,7 +112,7 @@ pub(super) async fn create(
     if missing.is_empty() {
         return Ok(());
     }
-    // The keyspace is only created if it is missing: Cassandra asks for the permission to create
+    // The keyspace is only created if it is missing: Cassandra requires the permission to create
     // any keyspace even if it is there.
     if existing.is_empty() && !exists(cluster, keyspace).await? {
         let replication = match &options.replication {

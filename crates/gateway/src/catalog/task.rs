@@ -1,4 +1,4 @@
-//! The task behind a catalog, from the gateway's start to its end.
+//! The task of a catalog, from the gateway's start to its end.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
@@ -17,7 +17,7 @@ use crate::clients::Clients;
 /// The time limit for telling the cluster that this gateway leaves.
 const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 
-/// The interval at which a gateway that stops checks whether all clients are gone.
+/// The interval at which a gateway that stops checks whether all clients have disconnected.
 const DRAINED_EVERY: Duration = Duration::from_millis(20);
 
 /// The parts that the task works with.
@@ -39,7 +39,7 @@ pub(super) struct CatalogTask {
 
 impl CatalogTask {
     /// Connects, sends heartbeats and follows the definitions. After `stop` it goes on until no
-    /// client is there any more, and then tells the cluster that the gateway leaves.
+    /// client is there any more, and then notes in the cluster that the gateway leaves.
     pub(super) async fn run(self) {
         let connecting = connect::connect(&self.options, &self.trouble);
         let Some(cluster) = self.stop.run_until_cancelled(connecting).await else {

@@ -5,11 +5,11 @@
 //! they hold, and read the table again.
 //!
 //! The new version comes after the node's answer, and the gateway may die before that. So it writes
-//! a *note* of the TRUNCATE into the definitions of the table's indexes before it asks the node.
-//! The change that gives an index its new version removes the note too. All gateways see the notes.
-//! If a note stays for longer than a TRUNCATE can take, its gateway cannot finish, and any gateway
-//! does so instead. Each gateway counts that time from when it first saw the note, so no clocks are
-//! compared.
+//! a *note* of the TRUNCATE into the definitions of the table's indexes before it sends the
+//! TRUNCATE to the node. The change that gives an index its new version removes the note too. All
+//! gateways see the notes. If a note stays for longer than a TRUNCATE can take, its gateway cannot
+//! finish, and any gateway does so instead. Each gateway counts that time from when it first saw
+//! the note, so no clocks are compared.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -222,7 +222,7 @@ mod tests {
             "{change:?}"
         );
         // The note goes meanwhile, as its gateway has finished. If it comes again, its time begins
-        // anew.
+        // again.
         notes.overdue(&definitions(State::Usable, &[]), seen, VERSION);
         let again = notes.overdue(&both, seen + FINISHED_WITHIN, VERSION);
         assert!(again.is_none(), "{again:?}");

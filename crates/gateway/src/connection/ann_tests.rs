@@ -442,7 +442,7 @@ async fn a_prepared_query_is_answered_in_the_order_of_the_neighbours() {
     let answer = Response::Rows(rows(&stored, true));
     setup.node.answer(&answer, &said).await;
 
-    // One row is gone, so the next neighbour takes its place.
+    // One row was deleted, so the next neighbour takes its place.
     let search = setup
         .store
         .neighbours(
@@ -525,7 +525,7 @@ async fn where_is_a_filter_of_the_index_and_a_check_of_each_row() {
     let answer = checked_rows(&[("b", "Brazil"), ("c", "Alien")]);
     setup.node.answer(&answer, &context).await;
 
-    // One row is another film by now, so more neighbours are asked for, and the index has no more.
+    // One row is another film by now, so more neighbours are requested, and the index has no more.
     let body = r#"{"primary_keys":{"id":["b","c","d"]},"similarity_scores":[1,0.9,0.8]}"#;
     let search = setup.store.neighbours(body).await;
     assert_eq!(search["filter"]["restrictions"], restrictions);
@@ -576,7 +576,7 @@ async fn a_column_with_an_index_of_cassandras_own_is_searched_by_once_the_servic
             assert_eq!(names(&setup.client.response().await.1), ["b"]);
             continue;
         };
-        // The rows that the others leave are checked, and more are asked for without another
+        // The rows that the others leave are checked, and more are requested without another
         // refusal.
         setup.store.answer(status, body).await;
         for (body, row) in [(one, ("b", "Brazil")), (two, ("c", "Alien"))] {

@@ -32,9 +32,9 @@ pub(super) enum Awaited {
     },
     /// USE.
     Keyspace,
-    /// A question that many clients ask. Its answer is kept for them.
+    /// A question that many clients send. Its answer is cached for them.
     Kept(Question),
-    /// A read that may return rows of a table that tells of nodes. The columns are those of the
+    /// A read that may return rows of a table that describes nodes. The columns are those of the
     /// prepared statement, if one was executed.
     RingRows(Option<Arc<Metadata>>),
     /// The probe of a definition, which is carried out unless the response says that the client may
@@ -53,9 +53,8 @@ pub(super) enum Awaited {
     Write(Box<WriteUnderWay>),
 }
 
-/// The way to the client behind a probe. It is held until the node answers, so that the other loop
-/// does not take the client for one that is due no more answers. `None` if the connection is at its
-/// end.
+/// The way to the client of a probe. It is held until the node answers, so that the other loop does
+/// not take the client for one that is due no more answers. `None` if the connection is at its end.
 pub(super) type ToClient = Option<mpsc::Sender<Bytes>>;
 
 /// A write to logged tables, between a request to the node and its answer.

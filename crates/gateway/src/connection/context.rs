@@ -24,9 +24,9 @@ pub(super) struct Context {
     pub(super) catalog: Arc<Catalog>,
     /// The state that all writes to change logs share.
     pub(super) log: Arc<ChangeLog>,
-    /// Answers that many clients ask for.
+    /// Answers that many clients request.
     pub(super) kept_answers: Arc<KeptAnswers>,
-    /// The addresses of the gateways that drivers are told.
+    /// The addresses of the gateways that are reported to drivers.
     pub(super) ring: Arc<Ring>,
     /// The index services, which CREATE INDEX waits for.
     pub(super) stores: Stores,

@@ -14,8 +14,8 @@ use crate::recognise::{self, Verb};
 use crate::statement::{Recognised, StatementText};
 use crate::writes::ClientRequest;
 
-/// Decides the way of a request. `has_room` tells whether the gateway may carry out one more
-/// request of the connection itself.
+/// Decides the way of a request. `has_room` says whether the gateway may carry out one more request
+/// of the connection itself.
 pub(super) fn decide(
     context: &Context,
     header: &FrameHeader,
@@ -40,7 +40,7 @@ pub(super) fn decide(
     decided.unwrap_or_else(Route::Answer)
 }
 
-/// Notes the version and the compression that STARTUP asks for. It must be one that the gateway can
+/// Notes the version and the compression that STARTUP requests. It must be one that the gateway can
 /// read.
 fn startup(context: &Context, header: &FrameHeader, body: &[u8]) -> Result<Route, CqlError> {
     let frame = Frame {
@@ -135,8 +135,9 @@ fn batch(context: &Context, header: &FrameHeader, body: &[u8]) -> Result<Route, 
     Ok(Route::of_write(execution))
 }
 
-/// Notes clients that register for changes of the schema: the gateway tells them about vector
-/// indexes, which the node knows nothing of. It tells nobody whom the node has not let in.
+/// Notes clients that register for changes of the schema: the gateway sends them events about
+/// vector indexes, which the node knows nothing of. It sends none to a client that the node has not
+/// let in.
 fn register(context: &Context, header: &FrameHeader, body: &[u8]) -> Result<Route, CqlError> {
     let frame = Frame {
         header: *header,

@@ -13,7 +13,7 @@ pub(super) enum RequestsEnd {
     /// The gateway stops, or the rules for certificates of clients have changed.
     #[error("the gateway stops, or clients need other certificates now")]
     Stopping,
-    /// The client broke the rules of the protocol, and has been told.
+    /// The client broke the rules of the protocol, and has got an error.
     #[error("the client broke the rules of the protocol")]
     Refused,
     /// The client's socket failed, or the client was too slow: with a request, with its login, or

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use cql::error::{CqlError, ErrorKind};
 
-/// The error for a STARTUP behind another one, in the node's words.
+/// The error for a STARTUP after another one, in the node's words.
 pub(super) fn begun_already() -> CqlError {
     CqlError::new(
         ErrorKind::ProtocolError,
@@ -21,7 +21,7 @@ pub(super) fn not_let_in() -> CqlError {
     )
 }
 
-/// The error for writes while the snapshot is out of date. Upon this drivers ask another gateway.
+/// The error for writes while the snapshot is out of date. Upon this drivers try another gateway.
 pub(super) fn lapsed() -> CqlError {
     CqlError::new(
         ErrorKind::IsBootstrapping,
@@ -39,7 +39,8 @@ pub(super) fn unprepared(id: &[u8]) -> CqlError {
     CqlError::new(ErrorKind::Unprepared { id }, message)
 }
 
-/// The error for a request on a stream that is in use: nobody could tell which answer is whose.
+/// The error for a request on a stream that is in use: no one could know which answer belongs to
+/// which request.
 pub(super) fn stream_in_use(stream: i16) -> CqlError {
     let message = format!(
         "stream {stream} is in use: the request before on it has no answer yet, so take another stream or wait"

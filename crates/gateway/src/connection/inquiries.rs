@@ -12,7 +12,7 @@ use crate::inquiry::Inquiry;
 /// The position of the stream in a frame. The stream has two bytes.
 const STREAM_AT: usize = 2;
 
-/// Writes an inquiry and all that wait behind it, in one write.
+/// Writes an inquiry and all that wait after it, in one write.
 pub(super) async fn write_inquiries(
     first: Inquiry,
     waiting: &mut mpsc::Receiver<Inquiry>,
@@ -22,8 +22,7 @@ pub(super) async fn write_inquiries(
     let mut frames = BytesMut::new();
     let mut next = Some(first);
     while let Some(Inquiry { mut frame, answer }) = next {
-        // Without a free stream the answer's sender is dropped, which tells whoever waits for the
-        // answer.
+        // Without a free stream the answer's sender is dropped, which ends the wait for the answer.
         if let Some(stream) = session.own_streams.take(answer) {
             frame[STREAM_AT..STREAM_AT + 2].copy_from_slice(&stream.to_be_bytes());
             session.client.inquired();

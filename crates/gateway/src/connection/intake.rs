@@ -1,5 +1,5 @@
-//! The buffer of one direction: bytes of frames that came from one socket and have not gone to the
-//! other yet. They may come within segments.
+//! The buffer of one direction: bytes of frames that came from one socket and were not written to
+//! the other yet. They may come within segments.
 
 use std::io;
 
@@ -14,7 +14,7 @@ const READ_BYTES_MAX: usize = 64 << 10;
 /// The most memory that an empty buffer keeps. Bytes.
 const KEPT_BYTES_MAX: usize = 2 * READ_BYTES_MAX;
 
-/// Bytes that were read and have not gone on yet.
+/// Bytes that were read and not passed on yet.
 pub(super) struct Intake {
     bytes: BytesMut,
     /// The memory of `bytes`.
@@ -42,7 +42,7 @@ impl Intake {
         }
     }
 
-    /// Expects segments of a form in all bytes that have not gone on yet. Does nothing if it does
+    /// Expects segments of a form in all bytes that were not passed on yet. Does nothing if it does
     /// so already.
     pub(super) fn begin_segments(&mut self, form: SegmentForm) {
         if self.segments.is_some() {
@@ -70,20 +70,20 @@ impl Intake {
         Ok(Some(before - segments.unfinished.len()))
     }
 
-    /// The number of bytes that are held: those that have not gone on yet, and those of segments
+    /// The number of bytes that are held: those that were not passed on yet, and those of segments
     /// whose frames are not taken out yet.
     pub(super) fn held(&self) -> usize {
         let unfinished = self.segments.as_ref().map_or(0, |of| of.unfinished.len());
         self.bytes.len() + unfinished
     }
 
-    /// The bytes that have not gone on yet.
+    /// The bytes that were not passed on yet.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Removes the first `count` bytes, which have gone on. The memory of a large message goes with
-    /// it.
+    /// Removes the first `count` bytes, which were passed on. This also frees the memory of a large
+    /// message.
     pub(super) fn advance(&mut self, count: usize) {
         self.memory.advance(&mut self.bytes, count);
     }
@@ -92,7 +92,7 @@ impl Intake {
     /// dropped.
     ///
     /// They are those of the next segment where there are segments. A segment may be hundreds of
-    /// times as long when it is decompressed. So those behind it wait until its frames have gone
+    /// times as long when it is decompressed. So those after it wait until its frames were passed
     /// on.
     ///
     /// # Errors
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_passes_in_pieces_needs_no_more_than_a_few_of_them() {
+    async fn a_stream_that_passes_in_pieces_needs_memory_for_a_few_of_them() {
         let stream = vec![7; 4 << 20];
         let mut socket = &stream[..];
         let mut intake = Intake::new();

@@ -3,14 +3,14 @@
 //! Both directions run in one task, so that a request and its response wake no other thread. How a
 //! connection ends depends on the side that ends it:
 //!
-//! - *The client asks nothing more* (it has closed its sending side, it broke the rules and was
-//!   told so, the gateway stops, or clients need other certificates now): requests in flight are
-//!   still answered, within the drain timeout, then both sides close. The node is not told before,
-//!   as Cassandra throws answers away once a client has closed.
-//! - *The client is gone*: the node's side closes at once.
-//! - *The node closes, or is gone*: the client gets all bytes that the node had sent, even a part
-//!   of a response, then its side closes, too. Drivers rightly take this to mean that the node
-//!   behind this address is down.
+//! - *The client sends no more requests* (it has closed its sending side, it broke the rules and
+//!   got an error, the gateway stops, or clients need other certificates now): requests in flight
+//!   are still answered, within the drain timeout, then both sides close. The node's side is not
+//!   closed before, as Cassandra throws answers away once a client has closed.
+//! - *The client has disconnected*: the node's side closes at once.
+//! - *The node closes, or has died*: the client gets all bytes that the node had sent, even a part
+//!   of a response, then its side closes, too. Drivers rightly take this to mean that the node of
+//!   this address is down.
 //! - *The node cannot be reached*: the client's first request is answered with an error that says
 //!   so.
 
@@ -80,7 +80,7 @@ use crate::shared::Shared;
 const ANSWERS_MAX: usize = 16;
 
 /// The time for which a client waits until the definitions of vector indexes are known. It is
-/// shorter than drivers wait for a connection (5 s), so that they are told why it is refused.
+/// shorter than drivers wait for a connection (5 s), so that they get the reason why it is refused.
 const KNOWN_WITHIN: Duration = Duration::from_secs(4);
 
 /// Serves a connection to its end. It is dropped if the guest has to give way.
@@ -145,7 +145,7 @@ pub(crate) async fn serve(client: TcpStream, shared: Arc<Shared>, guest: Guest) 
     }
 }
 
-/// An error upon which drivers ask another gateway. Upon other errors of a server some drivers fail
+/// An error upon which drivers try another gateway. Upon other errors of a server some drivers fail
 /// the request.
 fn away(message: String) -> CqlError {
     CqlError::new(ErrorKind::IsBootstrapping, message)

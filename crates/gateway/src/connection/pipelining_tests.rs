@@ -68,7 +68,7 @@ async fn the_answer_to_a_client_is_not_taken_for_one_to_a_write_under_way() {
     node.answer(&prepared_as(b"other"), 5).await;
     assert_eq!(client.response().await, (5, prepared_as(b"other")));
     assert_eq!(rest(client.socket).await, b"");
-    // The id `other` was not taken for that of the INSERT of log rows: the node is asked to prepare
+    // The id `other` was not taken for that of the INSERT of log rows: the node gets a PREPARE of
     // that INSERT.
     let (mut client, mut node) = shared.connect();
     client.ask(&write, 1).await;

@@ -192,7 +192,7 @@ impl Responses {
         self.context.session.client.inquiry_answered();
         if let Some(answer) = self.context.session.own_streams.answered(header.stream) {
             let held = self.answer_memory.hold(body.len());
-            // If nobody waits for the answer any more, the client is gone.
+            // If no one waits for the answer any more, the client has disconnected.
             let _ = answer.send(held.map(|held| Answer {
                 frame: Frame {
                     header: *header,
@@ -206,7 +206,7 @@ impl Responses {
 
     /// Whether a response must be read before it goes on.
     fn must_read(&self, header: &FrameHeader) -> bool {
-        // The client must not get what the gateway asked for itself, however long it is.
+        // The client must not get what the gateway requested for itself, however long it is.
         if self.context.session.own_streams.is_own(header.stream) {
             return true;
         }
@@ -238,7 +238,7 @@ impl Responses {
         })
     }
 
-    /// Tells the client the gateway's address in an event about a node, or nothing if the node has
+    /// Sends the client the gateway's address in an event about a node, or nothing if the node has
     /// no gateway.
     fn event(&self, header: &FrameHeader, body: &[u8]) -> Result<Reply, DecodeError> {
         let (context, Response::Event(event)) = self.context.decode(header, body)? else {

@@ -148,7 +148,7 @@ async fn a_prepared_write_is_prepared_again_by_its_client() {
 }
 
 #[tokio::test]
-async fn what_the_client_itself_did_wrong_it_is_told_in_the_nodes_words() {
+async fn a_mistake_of_the_client_is_answered_in_the_nodes_words() {
     let shared = Shared::new(snapshot());
     let (mut client, mut node) = shared.connect();
     log_is_prepared(&mut client, &mut node).await;
@@ -161,7 +161,7 @@ async fn what_the_client_itself_did_wrong_it_is_told_in_the_nodes_words() {
 }
 
 #[tokio::test]
-async fn what_may_have_been_written_is_not_retried() {
+async fn a_write_that_may_have_happened_is_not_retried() {
     let shared = Shared::new(snapshot());
     let (mut client, mut node) = shared.connect();
     log_is_prepared(&mut client, &mut node).await;

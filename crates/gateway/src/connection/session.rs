@@ -29,7 +29,7 @@ pub(super) struct Session {
     pub(super) own_address: SocketAddr,
     /// Bytes above which bodies of frames are not read by the gateway.
     body_max: usize,
-    /// The form of frames that STARTUP asked for.
+    /// The form of frames that STARTUP requested.
     dialect: Mutex<Dialect>,
     /// Whether the node has taken a STARTUP, after which the dialect does not change.
     has_begun: AtomicBool,
@@ -92,13 +92,13 @@ impl Session {
         self.let_in.load(Ordering::Acquire)
     }
 
-    /// Notes that the node has let the client in. Must be called before the client is told.
+    /// Notes that the node has let the client in. Must be called before the client gets the answer.
     pub(super) fn let_in(&self) {
         self.let_in.store(true, Ordering::Release);
         self.guest.let_in();
     }
 
-    /// The form of frames that STARTUP asked for.
+    /// The form of frames that STARTUP requested.
     pub(super) fn dialect(&self) -> Dialect {
         *self.dialect.lock()
     }
@@ -126,7 +126,7 @@ impl Session {
         }
     }
 
-    /// Notes the version and the compression that STARTUP asks for. If the node refuses it, no
+    /// Notes the version and the compression that STARTUP requests. If the node refuses it, no
     /// frame will be compressed.
     ///
     /// # Errors
@@ -149,7 +149,7 @@ impl Session {
         self.has_begun.load(Ordering::Acquire)
     }
 
-    /// Notes that the node has taken a STARTUP. Must be called before the client is told.
+    /// Notes that the node has taken a STARTUP. Must be called before the client gets the answer.
     pub(super) fn begin(&self) {
         self.has_begun.store(true, Ordering::Release);
     }
@@ -165,8 +165,8 @@ impl Session {
         self.segments.get().is_none() && self.version() == ProtocolVersion::V5
     }
 
-    /// Notes that segments begin behind the node's answer to STARTUP, and returns their form. Must
-    /// be called before the client is told.
+    /// Notes that segments begin after the node's answer to STARTUP, and returns their form. Must
+    /// be called before the client gets the answer.
     pub(super) fn begin_segments(&self) -> SegmentForm {
         *self.segments.get_or_init(|| self.dialect().segments())
     }
@@ -193,7 +193,7 @@ impl Session {
         Ok(Some(own.into()))
     }
 
-    /// Notes that the node has confirmed a USE. Must be called before the client is told.
+    /// Notes that the node has confirmed a USE. Must be called before the client gets the answer.
     pub(super) fn use_keyspace(&self, keyspace: &str) {
         *self.keyspace.lock() = Some(keyspace.into());
     }

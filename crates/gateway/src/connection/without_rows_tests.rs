@@ -132,7 +132,7 @@ async fn the_index_answers_alone_once_the_node_lets_the_client_read() {
         let expected = vec![vec![text("b"), text("Brazil")], vec![text("a"), None]];
         let columns = ["id", "title"].map(str::to_owned).to_vec();
         assert_eq!(told(&answer), (columns, expected));
-        // The node was asked nothing else.
+        // The node got no other request.
         let next = query("SELECT name FROM films");
         setup.client.ask(&next, 4).await;
         assert_eq!(setup.node.request().await, (4, next));

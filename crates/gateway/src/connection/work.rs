@@ -95,7 +95,7 @@ pub(super) struct Workshop {
     pub(super) metrics: Arc<Metrics>,
     /// The way to the client.
     pub(super) answers: mpsc::Sender<Bytes>,
-    /// Cancelled when the connection is closed: nobody waits for answers any more.
+    /// Cancelled when the connection is closed: no one waits for answers any more.
     pub(super) gone: CancellationToken,
     /// The places for work at once.
     places: Arc<Semaphore>,
@@ -179,7 +179,7 @@ impl Workshop {
             self.metrics.search_took(began.elapsed());
         }
         let answer = holding(answer, self.node.take_held());
-        // If the other loop has ended, the client is gone.
+        // If the other loop has ended, the client has disconnected.
         let _ = self.answers.send(answer).await;
     }
 

@@ -117,7 +117,7 @@ async fn a_statement_prepared_before_its_table_was_logged_is_prepared_again() {
 }
 
 #[tokio::test]
-async fn what_was_prepared_outlives_definitions_of_other_tables() {
+async fn prepared_statements_outlive_definitions_of_other_tables() {
     let shared = Shared::new(snapshot());
     let (mut client, mut node) = shared.connect();
     let statements: [(&[u8], &str); 3] = [
@@ -190,7 +190,7 @@ async fn compressed_requests_are_understood_and_compressed_answers_pass() {
     let answer = Response::Error(CqlError::invalid("y".repeat(2_000)));
     node.answer(&answer, 1).await;
     assert_eq!(client.response().await, (1, answer));
-    // A write that goes alone is compressed as it came.
+    // A write that is sent apart from its log rows is compressed as it came.
     let conditional = format!("{INSERT} IF NOT EXISTS -- {}", "x".repeat(2_000));
     let sent = client.ask(&query(&conditional), 2).await;
     node.batch(1).await;

@@ -44,8 +44,8 @@ impl AnswerMemory {
         }
     }
 
-    /// Takes memory for an answer; `None` if there is not enough left. Nobody waits for memory: the
-    /// answers that would free it come on the same connection, behind the answer that waits.
+    /// Takes memory for an answer; `None` if there is not enough left. No answer waits for memory:
+    /// the answers that would free it come on the same connection, after this one.
     pub(crate) fn hold(&self, bytes: usize) -> Option<Held> {
         let hold = |semaphore: &Arc<Semaphore>, max: usize| {
             let permits = bytes.min(max) as u32;

@@ -1,9 +1,8 @@
 //! ALTER TABLE that would take away a column that a vector index needs. It is refused, as Cassandra
 //! refuses it for an index of its own.
 //!
-//! An index whose column is dropped would have to be dropped, and if a key column were renamed,
-//! nobody could write the table's log. Cassandra knows nothing of vector indexes, so it would do
-//! both.
+//! An index whose column is dropped would have to be dropped, and if a key column were renamed, no
+//! one could write the table's log. Cassandra knows nothing of vector indexes, so it would do both.
 
 use cql::ast::{AlterTableChange, Statement};
 use cql::error::CqlError;

@@ -1,8 +1,8 @@
 //! DESCRIBE with the gateway's vector indexes.
 //!
 //! After every table that the node describes come the statements that create its vector indexes,
-//! whether the table, its keyspace or everything was asked for. The node does not know an index
-//! that is asked for by name; then its error is replaced by the index's description.
+//! whether the client described the table, its keyspace or everything. The node does not know an
+//! index that is described by name; then its error is replaced by the index's description.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ const COLUMNS: [&str; 4] = ["keyspace_name", "type", "name", "create_statement"]
 /// The part of a DESCRIBE that the gateway needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Description {
-    /// The keyspace and name of the index that may be asked for; `None` if the statement asks for
+    /// The keyspace and name of the index that may be described; `None` if the statement describes
     /// something else.
     index: Option<(String, String)>,
 }

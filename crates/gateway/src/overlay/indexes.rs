@@ -37,7 +37,7 @@ pub(crate) struct IndexesRead {
 struct Restriction {
     /// The restricted column.
     column: String,
-    /// Whether the restriction is `IN ?`, whose one marker stands for the whole list.
+    /// Whether the restriction is `IN ?`, whose one marker is the whole list.
     is_list: bool,
     /// The terms of the values: string literals and markers.
     terms: Vec<Term>,

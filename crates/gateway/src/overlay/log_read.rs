@@ -121,8 +121,8 @@ impl PreparedLogRead {
             .then_some(from_ms.saturating_mul(1_000))
     }
 
-    /// Whether these are the columns that a client expects. One of version 4 tells none, and takes
-    /// those that it was told.
+    /// Whether these are the columns that a client expects. One of version 4 names none, and takes
+    /// those that PREPARE returned.
     pub(crate) fn has_columns(&self, expected: Option<&Bytes>) -> bool {
         expected.is_none() || expected == self.columns_id.as_ref()
     }
@@ -141,7 +141,7 @@ mod tests {
                         AND \"cdc$time\" >= minTimeuuid(?) AND \"cdc$time\" < minTimeuuid(?)  BYPASS CACHE";
 
     #[test]
-    fn what_the_cdc_library_asks_is_a_poll() {
+    fn the_query_of_the_cdc_library_is_a_poll() {
         let poll = LogRead {
             keyspace: "k".to_owned(),
             table: "T".to_owned(),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_asks_for_anything_else_is_none() {
+    fn any_other_query_is_no_poll() {
         for (this, that) in [
             (">=", ">"),
             ("<", "<="),

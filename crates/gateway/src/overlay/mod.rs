@@ -1,11 +1,11 @@
 //! The overlay over Cassandra's own answers: the vector indexes, and the tables of ScyllaDB that an
 //! index service reads.
 //!
-//! No code here asks the cluster. The text of a statement shows what it concerns
+//! No code here queries the cluster. The text of a statement shows what it concerns
 //! (`crate::statement`):
 //!
-//! - a SELECT of [ScyllaDB's tables](rewrite) goes to the node as a SELECT of the tables that stand
-//!   in for them;
+//! - a SELECT of [ScyllaDB's tables](rewrite) goes to the node as a SELECT of the tables that
+//!   replace them;
 //! - a [poll of a change log](log_read) is answered without the node while the table is idle;
 //! - a SELECT of [`system_schema.indexes`](indexes) and a [DESCRIBE](describe) go to the node as
 //!   they are, and rows of vector indexes are added to its answer;

@@ -17,7 +17,7 @@ const TABLES: [(&str, &str); 3] = [
     ("system_distributed", "cdc_streams_descriptions_v2"),
 ];
 
-/// Whether a SELECT asks which generations of streams there are. Its answer stays the same for a
+/// Whether a SELECT reads which generations of streams there are. Its answer stays the same for a
 /// long time.
 pub(crate) fn asks_for_generations(text: &str) -> bool {
     contains_in_any_case(text.as_bytes(), TABLES[1].1.as_bytes())

@@ -1,11 +1,12 @@
-//! The map from nodes to the gateways that stand before them.
+//! The map from nodes to the gateways in front of them.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
-/// The gateways of a cluster, by the addresses of the nodes that they stand before.
+/// The gateways of a cluster, by the addresses of the nodes that they are in front of.
 ///
-/// Drivers are not told of a node without a gateway, as they would connect to it past the gateways.
+/// A node without a gateway is not reported to drivers, as they would connect to it past the
+/// gateways.
 #[derive(Clone, Debug, Default)]
 pub struct Ring {
     /// The gateway of each node.

@@ -1,8 +1,8 @@
-//! The cluster's nodes as drivers are told of them: with the addresses of their gateways.
+//! The cluster's nodes as they are reported to drivers: with the addresses of their gateways.
 //!
 //! Tokens, data centres, racks and host ids stay those of the nodes. So drivers send a statement to
-//! the gateway beside a replica of its row, as they would to the replica. Every gateway is given
-//! the same map from nodes to gateways ([`Ring`]). Drivers are not told of a node without one.
+//! the gateway next to a replica of its row, as they would to the replica. Every gateway is given
+//! the same map from nodes to gateways ([`Ring`]). A node without one is not reported to drivers.
 
 mod events;
 mod map;

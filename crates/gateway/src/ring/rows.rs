@@ -16,7 +16,7 @@ use super::Ring;
 /// The tables that tell of the cluster's nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RingTable {
-    /// `system.local`: the node that was asked.
+    /// `system.local`: the node that was queried.
     Local,
     /// `system.peers`: the other nodes, without ports. Drivers use the port that they know.
     Peers,

@@ -20,7 +20,7 @@ enum Call {
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
-/// The value of a `date` that stands for 1970-01-01.
+/// The value of a `date` that represents 1970-01-01.
 const EPOCH_DAY: i64 = 1 << 31;
 
 impl Call {

@@ -8,8 +8,8 @@
 //!   or neither does, whatever fails, since the batch log plays a batch that was begun to its end.
 //! - **Around**: the log rows are written first, then the client's request as it came. Then log
 //!   rows are written again with a later time, unless it is certain that the request wrote nothing.
-//!   The first log rows make sure that the reader of the log which stays 30 s behind looks at the
-//!   row, even if this gateway dies meanwhile. The second ones make sure that it is looked at soon.
+//!   The first log rows make sure that the reader of the log which lags by 30 s looks at the row,
+//!   even if this gateway dies meanwhile. The second ones make sure that it is looked at soon.
 //!
 //! A write goes around if it cannot share a batch with another table (a condition, a batch as
 //! text), if it would be too large for one, and for a while when the [batch log](super::batch_log)
@@ -22,11 +22,11 @@
 //!
 //! A log row is dated when its request is made. One reader of the log follows close to the present,
 //! and reads each time once. A log row that is long on its way, as its node is stopped or slow, may
-//! come after that reader has passed its time. Then only the reader that stays 30 s behind finds
-//! it. So log rows that took [too long](super::LATE_AFTER) are written again with a later time
-//! before the client is answered, whichever way the execution went. Thus an acknowledged write is
-//! found at once. This is repeated a few times at most, as it would only add to the load of a
-//! cluster that answers slowly.
+//! come after that reader has passed its time. Then only the reader that lags by 30 s finds it. So
+//! log rows that took [too long](super::LATE_AFTER) are written again with a later time before the
+//! client is answered, whichever way the execution went. Thus an acknowledged write is found at
+//! once. This is repeated a few times at most, as it would only add to the load of a cluster that
+//! answers slowly.
 //!
 //! # Refusals by the node
 //!
@@ -39,7 +39,7 @@
 //! - *Together*: Cassandra checks all of a batch, with all permissions, before it writes any of it.
 //!   So a statement that must not be carried out twice (`l = l + [1]`) was not carried out once.
 //! - *Around*: only the log rows before the write can be refused because of the gateway. The
-//!   client's request has not gone out, so its condition was not checked either. Log rows that were
+//!   client's request was not sent, so its condition was not checked either. Log rows that were
 //!   already written are needless hints. A write that goes around because the batch log did not
 //!   answer may be written twice in any case.
 //! - A *prepared* statement was understood by the old snapshot. By a newer one it is answered
@@ -81,7 +81,7 @@ const UNPREPARED_MAX: u32 = 3;
 /// The number of times that the late log rows of a request are written again.
 const AGAIN_MAX: u32 = 2;
 
-/// The error that the client gets if the node forgets the statement once more. Drivers then ask
+/// The error that the client gets if the node forgets the statement once more. Drivers then try
 /// another gateway.
 const NOT_KEPT: &str = "the node does not keep the statement by which the gateway logs writes, so this one was not carried out: \
                         try again, and see whether too many statements are prepared on the node";
@@ -310,8 +310,8 @@ impl WriteExecution {
     }
 
     /// Ends the execution, as a log row could not be written. `error` is the node's answer; `None`
-    /// if that was no error. After the client's write the log rows before it stand in for the
-    /// missing one. Before the write, nothing was written.
+    /// if that was no error. After the client's write the log rows before it replace the missing
+    /// one. Before the write, nothing was written.
     fn give_up(self, error: Option<&CqlError>) -> Next {
         match (self.stage, error) {
             (Stage::After(_, answer), _) => {

@@ -335,7 +335,7 @@ fn a_write_of_version_5_goes_in_version_5_with_its_keyspace() {
     assert_eq!(batch.kind, BatchKind::Logged);
     assert_eq!(batch.keyspace.as_deref(), Some("shop"));
 
-    // Log rows must not expire by the present that a client tells, so they don't share its batch.
+    // Log rows must not expire by the present that a client sends, so they don't share its batch.
     let sent = frame_in(ProtocolVersion::V5, &insert(Some(7)));
     let (request, execution) = setup.begin(&sent);
     assert_eq!(batch_of(&request).now_in_seconds, None);
@@ -666,7 +666,7 @@ fn a_conditional_batch_and_a_batch_as_text_go_around() {
 }
 
 #[test]
-fn what_is_too_large_for_a_batch_goes_around() {
+fn a_write_that_is_too_large_for_a_batch_goes_around() {
     let mut setup = Setup::prepared();
     setup.prepare(
         b"insert",
@@ -732,7 +732,7 @@ fn the_insert_of_log_rows_is_prepared_again_without_the_client_seeing_it() {
         assert_eq!(count(&first), count(&again));
         drop(execution);
     }
-    // A node that keeps forgetting the statement is not asked forever.
+    // A node that keeps forgetting the statement does not get it forever.
     let (_, mut execution) = setup.begin(&plain_query(INSERT));
     for _ in 0..3 {
         let (_, preparing) = goes_on(execution, &unprepared(LOG_ID));
@@ -768,7 +768,7 @@ fn an_id_that_the_node_does_not_know_is_the_clients_or_the_gateways() {
 }
 
 #[test]
-fn what_is_refused_is_in_doubt_unless_something_may_have_been_written() {
+fn a_refused_write_is_in_doubt_unless_something_may_have_been_written() {
     let refusals = [
         (error(ErrorKind::Invalid, "no such table"), true),
         (error(ErrorKind::Unauthorized, "may not"), true),

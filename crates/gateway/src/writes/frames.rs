@@ -31,7 +31,7 @@ pub(super) fn encode(
 }
 
 /// The answer to a statement that went as a batch, without the warning of the batch's size, which
-/// the statement alone would not have caused. `None` if the answer has no such warning.
+/// the statement by itself would not have caused. `None` if the answer has no such warning.
 pub(super) fn without_size_warning(
     mut context: ResponseContext,
     response: &Response,

@@ -28,8 +28,8 @@ pub(super) struct Hint {
 }
 
 impl Hint {
-    /// The part of a hint that tells it from others. A second hint with the same identity adds
-    /// nothing to a request.
+    /// The part of a hint that identifies it. A second hint with the same identity adds nothing to
+    /// a request.
     fn identity(&self) -> (*const LoggedTable, i8, &[Bytes], &[Bytes]) {
         let table = Arc::as_ptr(&self.table);
         (table, self.operation, &self.partition, &self.clustering)

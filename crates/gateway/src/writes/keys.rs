@@ -210,7 +210,7 @@ fn choices(
     }
 }
 
-/// The values of a term that stands for a tuple.
+/// The values of a term that represents a tuple.
 fn tuple(term: &Term, types: &[&CqlType], bound: &[BoundValue]) -> Result<Vec<Bytes>, Unplanned> {
     match term {
         Term::Tuple(terms) if terms.len() == types.len() => terms

@@ -1,7 +1,7 @@
 //! Writes to tables with a vector index: each leaves rows in the change log of its table.
 //!
 //! A log row is a *hint*: it names a key, and whoever follows the log reads that row of the table
-//! itself. So log rows hold keys alone, need no order, and do no harm if there are too many. But
+//! itself. So log rows hold only keys, need no order, and do no harm if there are too many. But
 //! none may be missing. A write takes these steps:
 //!
 //! 1. The text of a statement is *understood* when it comes ([`read`]): its table, and the terms

@@ -1,5 +1,5 @@
-//! Plans of writes: the rows that a statement touches, as far as its text tells. Hints are made
-//! from a plan and bound values.
+//! Plans of writes: the rows that a statement touches, as far as its text shows them. Hints are
+//! made from a plan and bound values.
 //!
 //! Only the table, the key and the condition of a statement matter here, not the values that it
 //! writes.
@@ -26,7 +26,7 @@ pub(super) struct WritePlan {
     pub(super) partition: Vec<Part>,
     /// The rows of each partition that the statement touches.
     pub(super) extent: Extent,
-    /// Whether the statement writes static columns beside these rows.
+    /// Whether the statement writes static columns in addition to these rows.
     pub(super) writes_static: bool,
     /// Whether the statement has an IF.
     pub(super) conditional: bool,
@@ -75,7 +75,7 @@ pub(super) enum Choice {
     One(Term),
     /// `IN (term, ...)`.
     Each(Vec<Term>),
-    /// `IN ?`: the marker stands for a list.
+    /// `IN ?`: the marker is a list.
     List(Term),
 }
 

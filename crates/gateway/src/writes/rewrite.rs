@@ -356,7 +356,7 @@ impl ClientRequest<'_> {
     }
 }
 
-/// Whether a request leaves the present to the node. One that tells its own must not share a batch
+/// Whether a request leaves the present to the node. One that sends its own must not share a batch
 /// with log rows, which would expire by it.
 fn has_no_present(now_in_seconds: Option<u32>) -> bool {
     now_in_seconds.is_none()

@@ -51,7 +51,7 @@ pub(crate) fn read(
             Some(table) => format!("a write to {}.{}", table.keyspace, table.name),
             None => return Ok(None),
         },
-        // The batch writes to no logged table, so the node alone has to understand it.
+        // The batch writes to no logged table, so only the node has to understand it.
         Some(Changed::Batch) if !batch_is_logged(text, keyspace, snapshot) => return Ok(None),
         Some(Changed::Batch) => "a batch".to_owned(),
         None if is_of_no_table(text, snapshot) => return Err(of_no_table()),
@@ -132,7 +132,7 @@ fn of_no_table() -> CqlError {
 /// The logged table that a TRUNCATE empties; `None` if it empties another one.
 ///
 /// # Errors
-/// If the text names a logged table, but it cannot be told which table is truncated.
+/// If the text names a logged table, but does not show which table is truncated.
 pub(crate) fn truncated(
     text: &str,
     keyspace: Option<&str>,
@@ -276,7 +276,7 @@ mod tests {
     fn a_batch_that_names_no_logged_table_is_for_the_node_to_understand() {
         let batch = |table: &str| format!("BEGIN BATCH UPDATE {table} SET what APPLY BATCH");
         assert_eq!(tables(&batch("others"), Some("shop")), Ok(None));
-        // The name of a logged table may stand anywhere, as in a string or as a column name.
+        // The name of a logged table may be anywhere, as in a string or as a column name.
         let others = "BEGIN BATCH UPDATE others SET a = 1 * 2, b = 'products' WHERE products = {zip: 1}; APPLY BATCH";
         assert_eq!(tables(others, Some("shop")), Ok(None));
         assert!(!is_logged(others, Some("shop"), &snapshot()));

@@ -11,11 +11,11 @@ use super::plan::Unplanned;
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
 
-/// The value of a `date` that stands for 1970-01-01.
+/// The value of a `date` that represents 1970-01-01.
 const EPOCH_DAY: i64 = 1 << 31;
 
-/// The serialised value of a term that stands for a key column of type `cql_type`. `bound` are the
-/// values of the bind markers.
+/// The serialised value of a term for a key column of type `cql_type`. `bound` are the values of
+/// the bind markers.
 ///
 /// # Errors
 /// [`Unplanned::Refused`] if Cassandra refuses such a key (null, or no value), and
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_value_is_told_apart_from_what_is_not_understood() {
+    fn a_missing_value_differs_from_an_unreadable_one() {
         for bound in [vec![], vec![BoundValue::Null], vec![BoundValue::Unset]] {
             assert_eq!(value("?", &CqlType::Int, &bound), Err(Unplanned::Refused));
         }

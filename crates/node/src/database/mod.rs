@@ -18,7 +18,7 @@ pub struct Database {
     /// The tables of `system`, `system_schema` and the other system keyspaces. Their rows are made
     /// from the catalog when they are read.
     pub system: SystemTables,
-    /// The index services that `ANN OF` asks.
+    /// The index services that `ANN OF` queries.
     pub stores: Stores,
     /// The logins of clients, and the rights of roles.
     pub access: Arc<Access>,

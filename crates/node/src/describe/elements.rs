@@ -76,7 +76,7 @@ impl<'a> Schema<'a> {
     }
 
     /// Describes the keyspace, and its types and its tables with their indexes unless `only` is
-    /// set. Each type stands behind those that it uses.
+    /// set. Each type comes after those that it uses.
     pub fn describe_keyspace(
         &self,
         keyspace: &Keyspace,

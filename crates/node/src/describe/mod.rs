@@ -3,8 +3,7 @@
 //!
 //! Lists of names have the columns `keyspace_name, type, name`. Descriptions also have
 //! `create_statement`. The statements, executed in this order, create an equal schema. Therefore
-//! objects that no statement can create (system tables, CDC logs) are left out or stand in a
-//! comment.
+//! objects that no statement can create (system tables, CDC logs) are left out or put in a comment.
 
 mod create;
 mod elements;

@@ -249,7 +249,7 @@ fn a_bare_name_is_whatever_is_found() {
 }
 
 #[test]
-fn what_is_not_there_is_an_error() {
+fn an_unknown_object_is_an_error() {
     for (text, in_use, message) in [
         (
             "DESCRIBE KEYSPACE none",

@@ -26,7 +26,7 @@ pub enum Guardrail {
     Tombstones,
     /// Bytes of a page of a SELECT.
     ReadSize,
-    /// Rows that a client asks for in a page.
+    /// Rows that a client requests in a page.
     PageSize,
     /// Partitions that a SELECT names by `IN`.
     PartitionKeysInSelect,
@@ -115,8 +115,8 @@ impl Guardrail {
         }
     }
 
-    /// Whether a request is refused above the second threshold. What is there already is only told
-    /// of.
+    /// Whether a request is refused above the second threshold. Data that is stored already is only
+    /// logged.
     pub fn refuses(self) -> bool {
         !matches!(
             self,

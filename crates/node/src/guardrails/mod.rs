@@ -187,8 +187,8 @@ impl Guardrails {
     }
 }
 
-/// Writes a line of the log. A client is told of a refusal. Where there is none, the line has the
-/// level that the threshold deserves.
+/// Writes a line of the log. A refusal is a warning, as the client gets the error. Without a
+/// refusal, the line has the level that the threshold deserves.
 fn log(guardrail: Guardrail, place: Place<'_>, violation: Violation, message: &str) {
     // A key or a name in it may have line ends.
     let message = without_controls(message);

@@ -25,7 +25,7 @@ use super::{Guardrail, Guardrails, Place, Violation};
 /// Keys that are passed at a time.
 const ENTRIES_A_STEP: usize = 1_000;
 
-/// The pause behind a piece of work, as a multiple of the time that it took.
+/// The pause after a piece of work, as a multiple of the time that it took.
 const PAUSE_SHARE: u32 = 9;
 
 /// The guardrails of partitions, each with its value.
@@ -99,7 +99,7 @@ impl PartitionWalks {
         }
     }
 
-    /// The tables of users, without change logs, whose partitions nobody shapes.
+    /// The tables of users. Change logs are left out, as users don't shape their partitions.
     fn tables(&self) -> Vec<Arc<Table>> {
         let catalog = self.storage.catalog();
         let tables = catalog.keyspaces.values().flat_map(|of| of.tables.values());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Guardrail, Place};
 
-/// The most places that are kept. One that was not seen for the longest time makes room.
+/// The most places that are remembered. One that was not seen for the longest time makes room.
 const PLACES_MAX: usize = 1_000;
 
 /// The time between two lines of the log about one place and threshold, in microseconds.
@@ -161,7 +161,7 @@ mod tests {
         assert!(warned(&mut seen, "b", at(9)));
         assert!(warned(&mut seen, "a", at(10)));
         assert_eq!(seen.all()[0].1.warned, 3);
-        // An error is told though a warning was.
+        // An error is logged even right after a warning.
         let place = Place {
             keyspace: "k",
             table: "a",

@@ -13,7 +13,7 @@ use crate::system::{DATA_CENTER, Setting};
 /// The options of a node.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
-    /// The listeners. Drivers are told the address to which they connected.
+    /// The listeners. The node reports to drivers the address to which they connected.
     pub listeners: Vec<ListenerOptions>,
     /// The bytes that prepared statements may take, about. Beyond it the least useful are
     /// forgotten, and drivers prepare them again.

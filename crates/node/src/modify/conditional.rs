@@ -29,7 +29,7 @@ use crate::statement::{
     Answer, BoundValue, ColumnSpec, Outcome, Parameters, Rows, no_room, storage_error,
 };
 
-/// The name of the column that tells whether a conditional write was applied.
+/// The name of the column that says whether a conditional write was applied.
 const APPLIED: &str = "[applied]";
 
 /// Writes with conditions, with their values.
@@ -75,7 +75,7 @@ pub(super) fn check_together<'w>(
 }
 
 impl Conditional {
-    /// Begins without any statement. `is_batch` tells whether the rows of the answer name their
+    /// Begins without any statement. `is_batch` says whether the rows of the answer name their
     /// keys.
     pub fn new(table: &Arc<Table>, is_batch: bool) -> Conditional {
         Conditional {
@@ -284,7 +284,7 @@ impl Conditional {
             true => self.row_beside(database, standing, parameters.told_s)?,
             false => standing,
         };
-        // A static row without the row that was asked for is shown only if it has something of what
+        // A static row without the requested row is shown only if it has something of what
         // Cassandra reads: the columns of the conditions, or all where one is written.
         let is_read = |id: ColumnId| self.writes_statics || self.shown.iter().any(|c| c.id == id);
         let is_row = |row: &Row| {
@@ -304,8 +304,8 @@ impl Conditional {
         self.answer(false, &columns, &rows, &parameters.memory)
     }
 
-    /// Conditions on static columns alone show the static row beside the first row of the
-    /// partition, as Cassandra does.
+    /// If all conditions are on static columns, shows the static row together with the first row of
+    /// the partition, as Cassandra does.
     fn row_beside(
         &self,
         database: &Database,

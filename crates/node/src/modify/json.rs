@@ -24,8 +24,8 @@ pub(super) struct JsonInsert {
 }
 
 impl JsonInsert {
-    /// Resolves the object. One that stands in the statement is read, so that its faults come
-    /// early.
+    /// Resolves the object. One that is written in the statement is read at once, so that its
+    /// faults are reported early.
     ///
     /// # Errors
     /// A term that is no text, and an object that can't be read.
@@ -89,7 +89,7 @@ impl JsonInsert {
         };
         let text = String::from_utf8_lossy(&text);
         let mut given: HashMap<String, Option<Bytes>> = HashMap::new();
-        // An unknown column is refused where it stands, before more of the object is kept.
+        // An unknown column is refused as soon as it is read, before more of the object is stored.
         let read = json_fields(&text, |name, json| {
             let name = json_column(&name);
             let Some(column) = table.column(&name) else {

@@ -1,6 +1,6 @@
 //! Statements that change rows: INSERT, UPDATE, DELETE, BATCH and TRUNCATE.
 //!
-//! [`prepare`] resolves names and types into a [`ModifyPlan`], which tells the partitions and rows
+//! [`prepare`] resolves names and types into a [`ModifyPlan`], which holds the partitions and rows
 //! to write (`target`) and the changes to their columns (`operation`). [`execute()`] puts the
 //! values in and gives the storage one atomic write.
 

@@ -82,7 +82,7 @@ impl WritePlan {
     }
 }
 
-/// The kind of a write: what it does to the rows of its target, beside its operations.
+/// The kind of a write: what it does to the rows of its target, apart from its operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WriteKind {
     /// INSERT, which marks each row as alive.

@@ -24,7 +24,7 @@ pub(super) struct WriteTarget {
     pub partition: Vec<KeyPart>,
     /// The parts for the first clustering columns, without a gap, in the order of the key.
     pub clustering: Vec<KeyPart>,
-    /// The bounds on the columns behind those of `clustering`, if there are any.
+    /// The bounds on the columns after those of `clustering`, if there are any.
     pub slice: Option<SlicePlan>,
 }
 
@@ -66,7 +66,7 @@ pub(super) struct EdgePlan {
     pub term: PreparedTerm,
     /// Whether the value is a tuple with a field for each column. A tuple may have one field.
     pub is_tuple: bool,
-    /// Whether rows with this very value lie within the bound.
+    /// Whether rows with this very value are within the bound.
     pub inclusive: bool,
 }
 
@@ -305,7 +305,7 @@ fn too_long(length: usize) -> CqlError {
     ))
 }
 
-/// Refuses a component of a key that alone is longer than a key may be.
+/// Refuses a component of a key that by itself is longer than a key may be.
 fn check_components(key: &[Bytes]) -> Result<(), CqlError> {
     let mut lengths = key.iter().map(Bytes::len);
     match lengths.find(|length| *length > MAX_PARTITION_KEY_BYTES) {

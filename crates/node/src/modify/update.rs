@@ -38,7 +38,7 @@ pub(super) fn prepare(
         } else {
             &mut row_operations
         };
-        // Two operations on one column can stand beside each other only if both change elements.
+        // A statement can have two operations on one column only if both change elements.
         let earlier_is_whole = assigned.insert(operation.column, operation.is_whole());
         let is_field_again = operations
             .iter()
@@ -82,8 +82,8 @@ fn assigned_column<'a>(table: &'a Table, assignment: &Assignment) -> Result<&'a 
     Ok(column)
 }
 
-/// Checks that a statement on columns names whole rows if it changes rows, and partitions alone if
-/// it changes static columns alone.
+/// Checks that a statement on columns names whole rows if it changes rows, and only partitions if
+/// it changes only static columns.
 pub(super) fn check_rows(
     table: &Table,
     kind: WriteKind,

@@ -107,7 +107,8 @@ impl UsingPlan {
     }
 }
 
-/// Refuses a timestamp beside a condition: the write must be later than what the condition saw.
+/// Refuses a timestamp together with a condition: the write must be later than what the condition
+/// saw.
 pub(super) fn check_timestamp(
     condition: Option<&PreparedCondition>,
     using: &Using,

@@ -95,7 +95,7 @@ impl StatementPlan {
     }
 
     /// The positions of the bind markers that make up the partition key, in the key's order.
-    /// Drivers route requests by them. Empty if the key is not made of markers alone.
+    /// Drivers route requests by them. Empty if the key is not made only of markers.
     pub fn partition_key_variables(&self) -> &[u16] {
         match self {
             StatementPlan::Select(plan) => plan.partition_key_variables(),

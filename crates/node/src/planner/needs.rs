@@ -1,4 +1,4 @@
-//! The permissions that each statement needs, as Cassandra asks for them.
+//! The permissions that each statement needs, as Cassandra requires them.
 
 use cql::error::CqlError;
 use schema::{Catalog, Permission};

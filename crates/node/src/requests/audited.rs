@@ -16,10 +16,11 @@ use super::prepared::Prepared;
 use crate::security::audit::{AuditLog, Category, Entry, Place, Subject, category_of};
 use crate::statement::LoggedIn;
 
-/// The most bytes of a statement's text. Its type, its keyspace and its table are told in any case.
+/// The most bytes of a statement's text. Its type, its keyspace and its table are logged in any
+/// case.
 const TEXT_BYTES_MAX: usize = 8 << 10;
 
-/// The mark behind a text that is cut.
+/// The mark after a text that is cut.
 const CUT: &str = "...";
 
 /// The bytes of a line that are known only when its request is done.
@@ -46,7 +47,7 @@ struct Notes<'a> {
     events: Vec<Event>,
     /// The number of events that are not [`Event::is_chosen`].
     in_case: u32,
-    /// The statements that are told by their number alone if the request is refused.
+    /// The statements of which only the number is logged if the request is refused.
     untold: u32,
     /// The bytes of the texts and lines of chosen events.
     bytes: usize,
@@ -56,8 +57,8 @@ struct Notes<'a> {
 /// A statement of the request.
 struct Event {
     asked: Asked,
-    /// Whether the operator has chosen to log such statements. Others are told only if the request
-    /// is refused for want of a right, which turns out later.
+    /// Whether the operator has chosen to log such statements. Others are logged only if the
+    /// request is refused for want of a right, which turns out later.
     is_chosen: bool,
     times: u32,
 }
@@ -266,7 +267,7 @@ impl Notes<'_> {
     /// Charges the text and the lines of a chosen event before it is carried out.
     fn charge_chosen(&mut self, event: &Event) -> Result<(), CqlError> {
         let mut lines = Vec::new();
-        // A refusal is told of all places, and takes the most.
+        // A refusal is logged for all places, and takes the most.
         self.put(event, None, self.is_told_of_refusals(), &mut lines);
         let outcomes = event.asked.subject().places.len() * OUTCOME_BYTES;
         self.bytes += event.asked.text().len() + lines.len() + outcomes;
@@ -279,13 +280,13 @@ impl Notes<'_> {
         Ok(())
     }
 
-    /// Whether a statement of a category may have to be told, wherever it is about.
+    /// Whether a statement of a category may have to be logged, whatever keyspace it is about.
     fn may_tell(&self, category: Category) -> bool {
         let filter = self.log.filter();
         filter.keeps(category, self.role.as_deref(), None) || self.is_told_of_refusals()
     }
 
-    /// Whether the request is told if it is refused for want of a right.
+    /// Whether the request is logged if it is refused for want of a right.
     fn is_told_of_refusals(&self) -> bool {
         self.role.is_some() && self.log.filter().has(Category::Auth)
     }
@@ -336,7 +337,7 @@ impl Notes<'_> {
         }
     }
 
-    /// Appends a line for the statements of a refused request that are told by their number alone.
+    /// Appends a line for the statements of a refused request of which only the number is logged.
     fn put_untold(&self, error: Option<&ErrorKind>, lines: &mut Vec<u8>) {
         let entry = Entry {
             times: Some(self.untold),

@@ -1,8 +1,8 @@
 //! Schema events for the connections that registered for them.
 //!
 //! They come from a comparison of catalogs, not from the statements. So they name every change
-//! once, whoever made it, and also what a statement changes beside its object: a vector index
-//! creates a CDC log, too.
+//! once, whoever made it, and also what a statement changes in addition to its object: a vector
+//! index creates a CDC log, too.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,7 +11,7 @@ use schema::{Catalog, Keyspace, Table};
 use tokio::sync::broadcast;
 use value::UserType;
 
-/// The most events by which a connection may be behind.
+/// The most events by which a connection may lag.
 const BACKLOG: usize = 4096;
 
 /// Sends an event for each change of the catalog.
@@ -97,7 +97,7 @@ fn same_properties(old: &Keyspace, new: &Keyspace) -> bool {
         == (&new.replication, new.durable_writes, new.tablets)
 }
 
-/// Adds the types that are new or others than before, each behind those that it uses.
+/// Adds the types that are new or others than before, each after those that it uses.
 fn type_changes(old: &Keyspace, new: &Keyspace, changes: &mut Vec<SchemaChange>) {
     if old.types.is_same(&new.types) {
         return;

@@ -10,8 +10,8 @@ use crate::statement::{Actor, Answer, BoundValue, Parameters};
 
 /// Executes statements for the process that runs the node.
 ///
-/// Nobody has logged in behind them: all are allowed but those about roles, and nobody is granted
-/// what they make. They take no part in the bounds for clients. Cheap to clone.
+/// No role has logged in for them: all are allowed but those about roles, and no role gets grants
+/// on what they make. They take no part in the bounds for clients. Cheap to clone.
 #[derive(Clone)]
 pub struct Local {
     database: Arc<Database>,

@@ -1,4 +1,4 @@
-//! Texts of statements without their secrets, for those who read what was asked.
+//! Texts of statements without their secrets, for readers of the audit log and of traces.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -16,9 +16,9 @@ const QUOTES: [&str; 2] = ["'", "$$"];
 /// `None` if it can't be read.
 ///
 /// Of a statement about roles its secrets are left out, and nothing else: whoever writes it could
-/// hide the rest behind a word in a comment or in a name. A text that can't be read may be such a
-/// statement with a mistake anywhere. It is cut at its first string, at the first word that tells
-/// of a secret, and behind the WITH of a role.
+/// hide the rest with a word in a comment or in a name. A text that can't be read may be such a
+/// statement with a mistake anywhere. It is cut at its first string, after the first word that
+/// announces a secret, or after the WITH of a role.
 pub(super) fn masked<'a>(
     text: &'a str,
     bytes_max: usize,
@@ -33,7 +33,7 @@ pub(super) fn masked<'a>(
     }
 }
 
-/// A text without its secrets, the last of which may begin or end behind its end.
+/// A text without its secrets, the last of which may begin or end beyond its end.
 fn without<'a>(text: &'a str, secrets: &[Range<usize>]) -> Cow<'a, str> {
     let mut shown = Cow::Borrowed(text);
     // From the last on, so that the offsets of the others hold.
@@ -46,7 +46,7 @@ fn without<'a>(text: &'a str, secrets: &[Range<usize>]) -> Cow<'a, str> {
     shown
 }
 
-/// A text up to where a secret may begin: behind a word or at a quote that tells of one.
+/// A text up to where a secret may begin: after a word that announces one, or at a quote.
 fn cut(text: &str) -> Cow<'_, str> {
     let quotes = QUOTES.iter().filter_map(|quote| text.find(quote));
     let words = [end_of_telling_word(text), end_of_with(text)];
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_hides_a_statement_about_roles_behind_a_word_or_a_quote() {
+    fn a_word_or_a_quote_hides_no_statement_about_roles() {
         for text in [
             "/* password */ GRANT ALL ON ALL KEYSPACES TO mallory",
             "GRANT SELECT ON shop.password_resets TO bob",
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_read_is_cut_where_a_secret_may_begin() {
+    fn an_unreadable_text_is_cut_where_a_secret_may_begin() {
         for (text, expected) in [
             (
                 "CRETE ROLE r WITH PASSWORD = 'secret'",

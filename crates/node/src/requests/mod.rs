@@ -1,5 +1,5 @@
 //! The requests of clients with statements: read, planned, executed, and noted in the audit log and
-//! in traces. [`Statements`] is the node's service behind the connections of [`crate::server`];
+//! in traces. [`Statements`] is the service that answers the connections of [`crate::server`];
 //! [`Local`] has statements of the process itself.
 
 mod audited;

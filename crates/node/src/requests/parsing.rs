@@ -1,5 +1,5 @@
 //! The way from a statement's text to what it says: charged, off the reactor where it is long, and
-//! told to the request's trace.
+//! noted in the request's trace.
 
 use client_memory::{Account, Charge};
 use cql::ast::{Parsed, Statement};
@@ -43,8 +43,8 @@ pub(super) fn charge_text(text: &str, memory: &Account) -> Result<Charge, CqlErr
     Ok(charge)
 }
 
-/// Reads a statement. Only then the trace is told its text, as it takes a reader to tell which
-/// part of it is a secret.
+/// Reads a statement. The trace gets the text only afterwards, as only the parsed statement shows
+/// which part of it is a secret.
 pub(super) async fn parse(text: String) -> Read {
     let read = read(text).await;
     traced::note_parsing(&read.text, read.statement());

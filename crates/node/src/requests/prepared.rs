@@ -1,9 +1,9 @@
 //! Prepared statements: found by id, planned again when the schema has changed, and forgotten when
 //! they take too much memory.
 //!
-//! A statement is executed only against the table and with the types that its client was told of.
-//! If these have changed, EXECUTE answers UNPREPARED, and drivers prepare the statement again. In
-//! version 5 the answer itself tells of columns that have changed.
+//! A statement is executed only against the table and with the types that were reported to its
+//! client. If these have changed, EXECUTE answers UNPREPARED, and drivers prepare the statement
+//! again. In version 5 the answer itself reports columns that have changed.
 
 use std::sync::Arc;
 
@@ -79,11 +79,11 @@ pub(super) struct Resolved {
     tables: Vec<TableId>,
     pub plan: Arc<StatementPlan>,
     pub variables: Metadata,
-    /// The columns of the answer as clients are told of them, if the plan knows them.
+    /// The columns of the answer as reported to clients, if the plan knows them.
     pub result: Option<Metadata>,
-    /// The id of these columns, by which clients of version 5 tell which they expect.
+    /// The id of these columns. Clients of version 5 send it to say which columns they expect.
     pub result_id: Bytes,
-    /// Whether clients may rely on the columns that they were told when they prepared the
+    /// Whether clients may rely on the columns that were reported to them when they prepared the
     /// statement. They may not once the schema has changed these columns.
     pub columns_are_as_prepared: bool,
 }
@@ -110,8 +110,8 @@ impl Resolved {
         })
     }
 
-    /// Whether everything that a client was told of `earlier` also holds for this one, columns of
-    /// the answer left aside if they `may_change`.
+    /// Whether everything that was reported to a client about `earlier` also holds for this one,
+    /// except for the columns of the answer if they `may_change`.
     fn is_as_told_by(&self, earlier: &Resolved, may_change: bool) -> bool {
         self.tables == earlier.tables
             && self.variables == earlier.variables
@@ -172,10 +172,10 @@ impl Prepared {
     }
 
     /// The statement with a plan for the present schema. The columns of its answer `may_change` if
-    /// the answer tells the client so, as in version 5.
+    /// the answer reports the change to the client, as in version 5.
     ///
     /// # Errors
-    /// UNPREPARED if clients were told something else of the statement than holds now, or if the
+    /// UNPREPARED if what was reported to clients about the statement no longer holds, or if the
     /// statement no longer fits the schema.
     pub fn resolved(
         &self,
@@ -216,7 +216,7 @@ pub(super) struct PreparedStatements {
 struct ByBytes;
 
 /// The number of parts of the cache. Each has its share of the bytes, in which the largest
-/// statement must fit beside others.
+/// statement must fit together with others.
 const PARTS: usize = 4;
 
 /// The expected size of a prepared statement in bytes. It sets the initial capacity of the cache.
@@ -288,7 +288,7 @@ impl PreparedStatements {
     /// statements, the least useful, may be forgotten.
     ///
     /// # Errors
-    /// If the statement is too large to be kept.
+    /// If the statement is too large for the cache.
     pub fn keep(&self, prepared: Prepared) -> Result<Arc<Prepared>, CqlError> {
         if prepared.bytes > self.statement_bytes_max {
             return Err(CqlError::invalid(format!(

@@ -362,7 +362,7 @@ impl Statements {
         Some(role)
     }
 
-    /// The reply to a statement whose columns the client was not told before.
+    /// The reply to a statement whose columns were not reported to the client before.
     fn reply(&self, session: &Session, answer: Answer, skip_metadata: bool) -> Reply {
         let (response, charge) = match answer.outcome {
             Outcome::Rows(rows) => {

@@ -1,4 +1,4 @@
-//! Traces of requests, from the server's side: what a trace tells of its request, in the words of
+//! Traces of requests, from the server's side: what a trace records of its request, in the words of
 //! Cassandra.
 
 use std::collections::BTreeMap;
@@ -15,12 +15,12 @@ use value::{CqlType, Value};
 
 use super::masked::masked;
 
-/// The most bind markers whose values a trace tells.
+/// The most bind markers whose values a trace records.
 const BOUND_MAX: usize = 64;
 /// The most bytes of the text of a value.
 const BOUND_BYTES_MAX: usize = 256;
-/// The most bytes of a value that a trace tells. Of a longer one it tells the length, as it would
-/// take long to read a value of many megabytes for the beginning of its text.
+/// The most bytes of a value that a trace records. Of a longer one it records the length, as it
+/// would take long to read a value of many megabytes for the beginning of its text.
 const VALUE_BYTES_MAX: usize = 4 << 10;
 /// The most bytes of a statement's text.
 const TEXT_BYTES_MAX: usize = 8 << 10;
@@ -28,7 +28,7 @@ const TEXT_BYTES_MAX: usize = 8 << 10;
 const STEP_TEXT_BYTES: usize = 256;
 
 /// Begins the trace of a request of the client at an address, which connected to `server`. The text
-/// of its statement is told once it is parsed ([`tell_statement`]).
+/// of its statement is recorded once it is parsed ([`tell_statement`]).
 pub(super) fn begin(
     storage: &Storage,
     (client, server): (SocketAddr, SocketAddr),
@@ -64,12 +64,12 @@ pub(super) fn note_parsing(text: &str, statement: Option<&Statement>) {
     traces::note(|| format!("Parsing {}", shown(text, STEP_TEXT_BYTES, statement)));
 }
 
-/// Tells the text of the request's only statement, as [`note_parsing`].
+/// Records the text of the request's only statement, as [`note_parsing`].
 pub(super) fn tell_statement(text: &str, statement: Option<&Statement>) {
     traces::tell(|| vec![("query".to_owned(), shown(text, TEXT_BYTES_MAX, statement))]);
 }
 
-/// Tells the text of a prepared statement, and the values of its bind markers, the `variables`.
+/// Records the text of a prepared statement, and the values of its bind markers, the `variables`.
 pub(super) fn tell_prepared(
     (text, statement): (&str, &Statement),
     variables: &Metadata,

@@ -1,8 +1,8 @@
 //! Estimates of the memory that statements take. A test compares them with the allocator's count.
 //!
-//! A text is small beside the plan that is made of it. A bind marker of two characters becomes a
-//! term, a column with three names, and a second form of this column for clients. So the estimates
-//! count words, values and signs instead of characters.
+//! A text is small compared with the plan that is made of it. A bind marker of two characters
+//! becomes a term, a column with three names, and a second form of this column for clients. So the
+//! estimates count words, values and signs instead of characters.
 
 use crate::planner::StatementPlan;
 
@@ -77,7 +77,7 @@ fn tokens(text: &str) -> usize {
     count
 }
 
-/// Whether a dash behind this part of a word may belong to a UUID.
+/// Whether a dash after this part of a word may belong to a UUID.
 fn is_within_uuid(part: &[u8]) -> bool {
     let is_digit = |byte: &u8| byte.is_ascii_hexdigit() || *byte == b'-';
     matches!(part.len(), 8 | 13 | 18 | 23) && part.iter().all(is_digit)

@@ -47,7 +47,7 @@ enum Change {
     /// The old names of columns with their new names.
     Rename(Vec<(String, String)>),
     Options(TableOptions),
-    /// The column that tells when its row expires, or none.
+    /// The column that says when its row expires, or none.
     RowTtl(Option<String>),
 }
 

@@ -1,4 +1,4 @@
-//! The table option `compaction = {...}`: checked, and kept in the form that Cassandra 5 shows.
+//! The table option `compaction = {...}`: checked, and stored in the form that Cassandra 5 shows.
 //!
 //! It has no effect here. Values that Cassandra or ScyllaDB knows are accepted, all others are
 //! refused.
@@ -21,7 +21,7 @@ enum Kind {
     Number,
     /// A number above 0.
     Positive,
-    /// One of these words. They stand here in capitals; a statement may use any case.
+    /// One of these words. They are written here in capitals; a statement may use any case.
     Word(&'static [&'static str]),
     /// A number of bytes with a unit: `512MiB`.
     Size,
@@ -35,7 +35,7 @@ type Options = &'static [(&'static str, Kind)];
 /// A compaction strategy with its sub-options.
 struct Strategy {
     class: &'static str,
-    /// Whether the strategy is ScyllaDB's. Its class is then kept without a package.
+    /// Whether the strategy is ScyllaDB's. Its class is then stored without a package.
     is_scyllas: bool,
     /// Whether the defaults of `min_threshold` and `max_threshold` are filled in.
     has_thresholds: bool,
@@ -307,7 +307,7 @@ mod tests {
 
     // Cassandra's answers to these cases are recorded in tests/compat, area `definitions`.
     #[test]
-    fn what_scylladb_alone_knows_is_taken() {
+    fn options_that_only_scylladb_knows_are_accepted() {
         assert_eq!(
             kept(&[
                 ("class", "IncrementalCompactionStrategy"),

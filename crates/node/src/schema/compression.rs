@@ -1,8 +1,8 @@
-//! The table option `compression = {...}`: checked, and kept in the form that Cassandra 5 shows.
+//! The table option `compression = {...}`: checked, and stored in the form that Cassandra 5 shows.
 //!
 //! It has no effect here. It is checked so that a mistake shows where it is made, and so that
 //! drivers and tools read the values that Cassandra would show. ScyllaDB's own options are accepted
-//! too. Those that Cassandra has under another name are kept under that name.
+//! too. Those that Cassandra has under another name are stored under that name.
 
 use cql::ast::OptionValue;
 use cql::error::CqlError;
@@ -14,11 +14,11 @@ const PACKAGE: &str = "org.apache.cassandra.io.compress.";
 const MIN_RATIO: &str = "min_compress_ratio";
 const DEFAULT_CHUNK_KB: &str = "16";
 
-/// A compressor class, and the options that it has beside the options of all classes.
+/// A compressor class, and the options that it has in addition to the options of all classes.
 struct Compressor {
     class: &'static str,
     options: &'static [&'static str],
-    /// Whether the class is ScyllaDB's. It is then kept without a package.
+    /// Whether the class is ScyllaDB's. It is then stored without a package.
     is_scyllas: bool,
 }
 
@@ -205,7 +205,7 @@ mod tests {
 
     // Cassandra's answers to these cases are recorded in tests/compat, area `definitions`.
     #[test]
-    fn what_scylladb_alone_knows_is_kept_under_cassandras_names() {
+    fn options_of_scylladb_are_stored_under_cassandras_names() {
         assert_eq!(
             kept(&[
                 ("sstable_compression", "LZ4Compressor"),
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_read_back_as_itself() {
+    fn a_stored_option_is_read_back_as_itself() {
         for entries in [
             &[][..],
             &[("class", "LZ4Compressor"), ("lz4_compressor_type", "high")],

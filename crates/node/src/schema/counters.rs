@@ -1,4 +1,4 @@
-//! The rules of tables of counters: all columns beside the key are counters, nothing in them
+//! The rules of tables of counters: all columns outside the key are counters, nothing in them
 //! expires, and no index and no CDC log is derived from them.
 
 use cql::error::CqlError;
@@ -8,7 +8,7 @@ use value::CqlType;
 /// Checks a table whose columns or options are new.
 ///
 /// # Errors
-/// Counters beside other columns, and options that counters don't have.
+/// Counters together with other columns, and options that counters don't have.
 pub(super) fn check_table(table: &Table) -> Result<(), CqlError> {
     let beside_key =
         |column: &&Column| matches!(column.kind, ColumnKind::Regular | ColumnKind::Static);

@@ -19,7 +19,7 @@ use super::table_options::TableOptions;
 use super::{Applied, cdc, counters};
 use crate::statement::SchemaChangeKind;
 
-/// The name by which `USING` may ask for an index without a class, in upper or lower case.
+/// The name by which `USING` may request an index without a class, in upper or lower case.
 const NO_CLASS: &str = "legacy_local_table";
 
 /// The class of full-text indexes, which are not supported yet.

@@ -306,7 +306,7 @@ async fn index_serves(database: &Database, change: &SchemaChange) {
 }
 
 impl SchemaPlan {
-    /// The warnings that the client gets beside the result.
+    /// The warnings that the client gets with the result.
     fn warnings(&self) -> Vec<String> {
         match &self.work {
             Work::CreateKeyspace(plan) => plan.warnings(),

@@ -9,7 +9,7 @@ const TABLE_LENGTH_MAX: usize = 222;
 /// The end of the name of each CDC log.
 const LOG_SUFFIX: &str = "_scylla_cdc_log";
 
-/// The beginning of the names of all columns that a CDC log has beside those of its table.
+/// The beginning of the names of all columns that a CDC log has in addition to those of its table.
 const LOG_COLUMN_PREFIX: &str = "cdc$";
 
 /// Checks the name of a new keyspace.
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_cdc_log_needs_is_reserved() {
+    fn names_that_a_cdc_log_needs_are_reserved() {
         assert!(check_table("ks", "t_scylla_cdc_log").is_err());
         assert!(check_column("cdc$time").is_err());
         assert!(check_column("cdc time").is_ok());

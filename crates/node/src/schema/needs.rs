@@ -1,4 +1,4 @@
-//! The permission that each change of the schema needs, as Cassandra asks for it.
+//! The permission that each change of the schema needs, as Cassandra requires it.
 
 use schema::{Catalog, Permission, Resource};
 

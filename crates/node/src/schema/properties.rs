@@ -1,4 +1,4 @@
-//! Properties behind `WITH`: values by name, read as the types that they should have.
+//! Properties after `WITH`: values by name, read as the types that they should have.
 
 use std::collections::HashSet;
 

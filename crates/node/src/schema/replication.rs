@@ -1,5 +1,5 @@
-//! The option `replication = {...}`, which says where the copies of a keyspace lie. There is one
-//! node in one data centre, so the option is only checked, kept and shown.
+//! The option `replication = {...}`, which says where the copies of a keyspace are placed. There is
+//! one node in one data centre, so the option is only checked, stored and shown.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ const FACTOR: &str = "replication_factor";
 /// The factor that is filled in where none is given, as in Cassandra.
 const DEFAULT_FACTOR: &str = "1";
 
-/// Checks the option and returns it in the form in which it is kept: the class by its short name.
+/// Checks the option and returns it in the form in which it is stored: the class by its short name.
 /// [`complete`] adds a factor where one is needed. `replication_factor` keeps its name, so that it
 /// holds for the data centre under any name.
 ///

@@ -1,5 +1,6 @@
-//! The options `speculative_retry` and `additional_write_policy`, which say when a coordinator asks
-//! another replica. There is one node here, so they are only checked and kept in Cassandra's form.
+//! The options `speculative_retry` and `additional_write_policy`, which say when a coordinator
+//! sends a request to another replica. There is one node here, so they are only checked and stored
+//! in Cassandra's form.
 
 use cql::ast::OptionValue;
 use cql::error::CqlError;

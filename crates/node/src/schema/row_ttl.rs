@@ -1,4 +1,4 @@
-//! The column that tells when its row expires: `TTL` behind a column of CREATE TABLE, and
+//! The column that says when its row expires: `TTL` after a column of CREATE TABLE, and
 //! `ALTER TABLE ... TTL`, as in ScyllaDB.
 
 use cql::ast::ColumnDefinition;
@@ -19,7 +19,7 @@ pub(super) fn defined(columns: &[ColumnDefinition]) -> Result<Option<&str>, CqlE
     }
 }
 
-/// Refuses `TTL` behind a column that ALTER TABLE adds.
+/// Refuses `TTL` after a column that ALTER TABLE adds.
 pub(super) fn check_added(table: &str, column: &ColumnDefinition) -> Result<(), CqlError> {
     if column.is_row_ttl {
         let name = &column.name;
@@ -31,7 +31,7 @@ pub(super) fn check_added(table: &str, column: &ColumnDefinition) -> Result<(), 
     Ok(())
 }
 
-/// Makes a column the one that tells when its row expires, or with `None` leaves the table without
+/// Makes a column the one that says when its row expires, or with `None` leaves the table without
 /// such a column. `version` is new.
 pub(super) fn alter(
     table: &mut Table,
@@ -57,7 +57,7 @@ pub(super) fn alter(
     }
 }
 
-/// Makes a column of a table without such a column the one that tells when its row expires.
+/// Makes a column of a table without such a column the one that says when its row expires.
 pub(super) fn set(table: &mut Table, name: &str, version: Uuid) -> Result<(), CqlError> {
     let Some(column) = table.column(name) else {
         return Err(CqlError::invalid(format!(
@@ -92,7 +92,7 @@ pub(super) fn set(table: &mut Table, name: &str, version: Uuid) -> Result<(), Cq
     Ok(())
 }
 
-/// Refuses to drop the column that tells when its row expires.
+/// Refuses to drop the column that says when its row expires.
 pub(super) fn check_dropped(table: &Table, name: &str) -> Result<(), CqlError> {
     let is_it = |column: &schema::Column| column.name == name;
     if table.row_ttl_column().is_some_and(is_it) {

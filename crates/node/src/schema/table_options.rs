@@ -1,9 +1,9 @@
-//! The options of a table: checked, and kept as CQL text.
+//! The options of a table: checked, and stored as CQL text.
 //!
 //! `default_time_to_live`, `gc_grace_seconds` and `cdc` have an effect here. All others concern
 //! files and nodes that this database does not have. They are checked so that a mistake shows where
-//! it is made, and kept to be shown again. Of those that promise more than speed the client is
-//! warned ([`unheeded`]).
+//! it is made, and stored to be shown again. The client gets a warning for those that promise more
+//! than speed ([`unheeded`]).
 
 use std::collections::BTreeMap;
 
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_cql_text() {
+    fn stored_options_are_cql_text() {
         let kept = |options: Result<TableOptions, String>| {
             options.unwrap().kept.into_values().next().unwrap()
         };

@@ -1,5 +1,5 @@
-//! Options of a table that say how it should behave on nodes that this database does not have.
-//! They are checked and kept, and the client is told why they have no effect.
+//! Options of a table that say how it should behave on nodes that this database does not have. They
+//! are checked and stored, and a warning says why they have no effect.
 
 use cql::ast::OptionValue;
 use cql::error::CqlError;
@@ -9,7 +9,7 @@ use super::properties;
 /// The modes of ScyllaDB's `tombstone_gc`.
 const TOMBSTONE_MODES: [&str; 4] = ["timeout", "repair", "disabled", "immediate"];
 
-/// The name of such an option, with the reason why what it asks for has no effect here.
+/// The name of such an option, with the reason why it has no effect here.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Unheeded {
     name: &'static str,
@@ -24,7 +24,7 @@ impl Unheeded {
     }
 }
 
-/// Checks the option. Returns it as CQL text, and why it has no effect if it asks for something;
+/// Checks the option. Returns it as CQL text, and why it has no effect unless it has its default;
 /// `None` if it is another option.
 pub(super) fn parse(
     name: &str,

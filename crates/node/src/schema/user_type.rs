@@ -168,7 +168,7 @@ impl AlterTypePlan {
             }
             catalog.put_type(new);
         }
-        // As in Cassandra, drivers are told even if nothing is different.
+        // As in Cassandra, drivers get an event even if nothing is different.
         Ok(Applied::user_type(
             SchemaChangeKind::Updated,
             &self.keyspace,

@@ -1,4 +1,4 @@
-//! Logins by a password, by CQL and by HTTP: checked, and told to the audit log.
+//! Logins by a password, by CQL and by HTTP: checked, and written to the audit log.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ pub(crate) struct Attempt {
     /// The name and the password, or the error of a client that gives none.
     pub credentials: Result<Credentials, CqlError>,
     pub address: IpAddr,
-    /// The client, as a line tells it.
+    /// The client, as a line names it.
     pub source: String,
-    /// Whether a line tells also of an attempt that succeeds.
+    /// Whether an attempt that succeeds is logged, too.
     pub is_told_always: bool,
 }
 
 /// Checks a login, and has the attempt logged, if there is a log of such. Returns the role.
 ///
-/// An attempt whose password is checked goes on if nobody waits for it any more: whoever hangs up
+/// An attempt whose password is checked goes on if no one waits for it any more: whoever hangs up
 /// hides no guess. Those that fail without a check of their own cost a client next to nothing, so
 /// that a line for each could fill the disk: they share a line now and then.
 ///
@@ -221,7 +221,7 @@ mod tests {
             (&Value::Null, &Value::Null)
         );
 
-        // All are told of that are let in.
+        // Every login that succeeds has its line.
         let right = || log_in(&storage, &logins, Some(&log), attempt("lovelace"));
         let let_in = futures::future::join_all((0..100).map(|_| right())).await;
         assert!(let_in.iter().all(Result::is_ok));

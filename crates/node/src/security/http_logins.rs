@@ -76,7 +76,8 @@ impl HttpLogins {
                         or a client certificate of its identity";
             Refusal::Login(text.to_owned())
         };
-        // Who gives no name is not logged: there is no guess, and anybody may ask a lot.
+        // A request without a name is not logged: there is no guess, and anybody may send a lot of
+        // them.
         let role = match origin.authorization {
             Some(authorization) => {
                 let credentials = basic(authorization).ok_or_else(no_login)?;
@@ -181,7 +182,7 @@ fn may(
             .need_on_table(permission, table, catalog)
             .map_err(refusal),
         // The handler says that there is no such index. The index service may still have one that
-        // was just dropped, whose table nobody can tell any more.
+        // was just dropped, whose table is not known any more.
         None if rights.is_superuser() => Ok(()),
         None => Err(Refusal::Right(format!(
             "there is no index {keyspace}.{index}, or the role {} may not use it",

@@ -26,7 +26,7 @@ pub(super) struct Access {
     pub indexes: IndexUse,
     /// The relations that each row is checked for after it is read.
     pub filters: Vec<Relation>,
-    /// Whether a partition with static content alone is part of the answer. It is if neither
+    /// Whether a partition with only static content is part of the answer. It is if neither
     /// clustering nor regular columns are restricted.
     pub wants_static_only: bool,
 }
@@ -64,7 +64,7 @@ pub(super) enum IndexUse {
     Optional,
 }
 
-/// The ways to rows that a query may take beside its keys.
+/// The ways to rows that a query may take in addition to its keys.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowed {
     /// Rows are read only to throw some away.
@@ -85,7 +85,7 @@ pub(super) fn needs_filtering() -> CqlError {
 /// Decides how a query finds its rows, by the rules of Cassandra.
 ///
 /// # Errors
-/// Relations that can't stand together, and filtering that is not allowed.
+/// Relations that can't be combined, and filtering that is not allowed.
 pub(super) fn plan(
     table: &Table,
     relations: Vec<Relation>,
@@ -162,8 +162,8 @@ struct Needs {
     others: Service,
 }
 
-/// How far indexes serve a number of relations. Those that ask for elements of a column count as
-/// one, as in Cassandra: a storage-attached index of its values lets them ask for its keys, too.
+/// How far indexes serve a number of relations. Those on elements of a column count as one, as in
+/// Cassandra: with a storage-attached index of its values, they may restrict its keys, too.
 #[derive(Clone, Copy, Default)]
 struct Service {
     relations: usize,
@@ -208,7 +208,7 @@ impl Service {
     }
 
     /// Whether indexes serve all relations: storage-attached ones do so together, while one without
-    /// a class serves a relation that stands alone.
+    /// a class serves only a single relation.
     fn is_whole(self) -> bool {
         self.relations == self.served_together || (self.relations, self.served) == (1, 1)
     }
@@ -235,10 +235,10 @@ impl Needs {
     }
 
     /// The part that indexes take. `unkeyed` are the relations on the partition key that don't name
-    /// partitions. `fault` tells why the clustering relations don't narrow partitions down.
+    /// partitions. `fault` says why the clustering relations don't narrow partitions down.
     ///
     /// # Errors
-    /// Filtering that is not allowed, and an IN of partitions beside an index.
+    /// Filtering that is not allowed, and an IN of partitions together with an index.
     fn indexes(
         &self,
         partitions: &PartitionAccess,
@@ -293,7 +293,7 @@ fn is_token(relation: &Relation) -> bool {
     matches!(relation.kind, RelationKind::Token { .. })
 }
 
-/// Refuses relations on a vector column with an index, which serves nearest neighbours alone. Where
+/// Refuses relations on a vector column with an index, which serves only nearest neighbours. Where
 /// there are relations on several such columns, only the first of them counts, as in Cassandra.
 fn refuse_vector_comparisons(table: &Table, relations: &[Relation]) -> Result<(), CqlError> {
     let indexed = |column: &Column| {
@@ -440,7 +440,7 @@ fn width(relation: &Relation) -> usize {
     }
 }
 
-/// The error that tells why a relation on a clustering column doesn't narrow partitions down.
+/// The error that says why a relation on a clustering column doesn't narrow partitions down.
 fn fault_of(table: &Table, relation: &Relation, access: &ClusteringAccess) -> CqlError {
     let name = relation
         .first_column()

@@ -16,7 +16,7 @@ use super::expression::Expression;
 use super::held::own_value;
 
 /// The greatest exponent, positive or negative, of a decimal that is summed. A sum can need as many
-/// digits as the exponents of its numbers lie apart.
+/// digits as the exponents of its numbers differ by.
 const SCALE_MAX: i64 = 20_000;
 
 /// 2^-64. The sum of doubles times this factor does not overflow, with as many doubles as there can
@@ -214,7 +214,7 @@ impl Accumulator {
         self.kept_bytes()
     }
 
-    /// The bytes of the value that is kept.
+    /// The bytes of the value that is held.
     pub(super) fn kept_bytes(&self) -> usize {
         self.best.as_ref().map_or(0, Bytes::len)
     }

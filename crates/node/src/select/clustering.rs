@@ -123,7 +123,7 @@ pub(super) fn compare_clustering(clustering: &[&Column], a: &[Bytes], b: &[Bytes
         .unwrap_or(Ordering::Equal)
 }
 
-/// Whether the column is a clustering column that is kept in descending order.
+/// Whether the column is a clustering column that is stored in descending order.
 pub(super) fn is_descending(column: &Column) -> bool {
     matches!(
         column.kind,

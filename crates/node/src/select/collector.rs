@@ -42,7 +42,7 @@ pub(super) enum Output {
     Aggregate {
         /// The states of the projection's aggregates, in their order.
         accumulators: Vec<Accumulator>,
-        /// The first row, as far as it is selected. Columns beside aggregates show its values.
+        /// The first row, as far as it is selected. Columns next to aggregates show its values.
         first: Option<Box<HeldRow>>,
     },
     /// Each group of rows becomes a row of a page.
@@ -213,7 +213,7 @@ impl Collector {
         }
     }
 
-    /// Lets the next page begin behind the row at this position.
+    /// Lets the next page begin after the row at this position.
     pub(super) fn pass_over(&mut self, slot: usize, position: Position) {
         self.state.slot = slot as u32;
         self.state.position = Some(position);
@@ -342,7 +342,7 @@ impl Collector {
                     }
                     (None, None) => return Ok(Progress::Unfinished),
                 };
-                // Of DISTINCT, a partition's first row stands for all.
+                // With DISTINCT, only the first row of a partition counts.
                 if is_first || !self.plan.distinct {
                     take_all(&mut open.accumulators, calls, scope)?;
                 }
@@ -418,7 +418,7 @@ impl Collector {
 }
 
 /// Whether the row's partition can have no other row in an answer: the table has no clustering
-/// columns, or the partition has static columns alone.
+/// columns, or the partition has only static columns.
 pub(super) fn is_only_of_partition(row: &Row) -> bool {
     row.clustering.as_ref().is_none_or(Vec::is_empty)
 }

@@ -1,8 +1,8 @@
 //! Selectors that put values together: `(a, b)`, `[a, b]`, `{a, b}`, `{k: v}`, `(type) a`.
 //!
 //! A tuple has the types of its parts, and a list or a set that of its first part whose type is
-//! known. A map, a vector and a user type are known only by the type that is wanted where they
-//! stand, which a hint or a function tells.
+//! known. A map, a vector and a user type are known only by the type that is wanted in their place,
+//! which a hint or a function gives.
 
 use cql::ast::{Selector, Term};
 use cql::error::CqlError;

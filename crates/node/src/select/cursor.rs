@@ -2,7 +2,7 @@
 //! collector.
 //!
 //! A cursor works in bounded steps. Between them its caller can give the thread back, and can stop
-//! when nobody waits for the answer any more. A cursor that pauses lets go of the rows that it has
+//! when no one waits for the answer any more. A cursor that pauses lets go of the rows that it has
 //! read ahead, and what it has to hold is charged ([`Cursor::let_go`]).
 
 use std::time::Duration;
@@ -44,7 +44,7 @@ pub(super) struct Cursor {
     pub has_more: bool,
     /// The number of live rows that were read.
     pub rows_read: u64,
-    /// The number of entries of secondary indexes whose rows are gone.
+    /// The number of entries of secondary indexes whose rows no longer exist.
     pub rows_gone: u64,
 }
 
@@ -173,7 +173,7 @@ impl Cursor {
         self.collector.sorts()
     }
 
-    /// Tells a trace of what was read.
+    /// Notes in a trace what was read.
     fn note_read(&self) {
         traces::note(|| {
             let tombstones = self.source.tombstones();

@@ -103,8 +103,8 @@ async fn execute_at(
         plan,
         parameters: &parameters,
     };
-    // The block drops all but the cursor before the await behind it: the future would hold the rest
-    // as well.
+    // The block drops all but the cursor before the await that follows: the future would hold the
+    // rest as well.
     let (mut cursor, progress, limit) = {
         let (mut partitions, mut slices) = reads(plan, values)?;
         if table.log_of.is_some() && partitions != WantedPartitions::Nothing {
@@ -171,7 +171,7 @@ fn rows(plan: &Resolved, page: Page, state: Option<PagingState>) -> Rows {
     }
 }
 
-/// Tells a trace of the access path, and of the partitions and slices that it leads to.
+/// Notes in a trace the access path, and the partitions and slices that it leads to.
 fn note_reads(plan: &Resolved, partitions: &WantedPartitions, slices: &[ClusteringSlice]) {
     traces::note(|| {
         let decided = plan.to_string();

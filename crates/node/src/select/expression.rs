@@ -111,7 +111,8 @@ pub(super) struct Scope<'a> {
 }
 
 impl Expression {
-    /// Appends the value behind its length of 4 bytes, big-endian; the length of null is -1.
+    /// Appends the length of the value in 4 bytes, big-endian, then the value; the length of null
+    /// is -1.
     ///
     /// # Errors
     /// As [`Expression::evaluate`].

@@ -1,4 +1,5 @@
-//! Reads that this node could not carry out, and the reasons that version 5 of the protocol tells.
+//! Reads that this node could not carry out, and the reasons that version 5 of the protocol
+//! reports.
 
 use std::net::{IpAddr, Ipv4Addr};
 

@@ -15,7 +15,7 @@ use super::terms::Terms;
 /// A condition that each row is checked for after it is read.
 #[derive(Clone, Debug)]
 pub(super) enum Filter {
-    /// The condition of a relation as it stands.
+    /// The condition of a relation, unchanged.
     Plain(RowFilter<Place>),
     /// A predicate on the terms of a column's texts, as an index with an analysis has them.
     Terms {

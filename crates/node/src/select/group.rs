@@ -1,8 +1,8 @@
 //! GROUP BY: rows that follow each other and agree in the first columns of the primary key are one
 //! row of the answer.
 //!
-//! A group lies within a partition, as the columns of the partition key are either named or given
-//! by WHERE. So a group has ended as soon as a row of another one comes, and only one is open at a
+//! A group is within a partition, as the columns of the partition key are either named or given by
+//! WHERE. So a group has ended as soon as a row of another one comes, and only one is open at a
 //! time. LIMIT, PER PARTITION LIMIT and pages count groups.
 
 use std::sync::Arc;
@@ -33,7 +33,7 @@ const OUT_OF_ORDER: &str = "Group by currently only support groups of columns fo
 pub(super) struct Grouping {
     /// The first columns of the clustering key, whose values the rows of a group share.
     clustering: Vec<Column>,
-    /// A function of the clustering column behind these, whose result they share, too.
+    /// A function of the clustering column after these, whose result they share, too.
     function: Option<Expression>,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct OpenGroup {
     key: Key,
     /// The index of its partition among those that the query names.
     pub slot: usize,
-    /// The first row, as far as it is selected. Columns beside aggregates show its values.
+    /// The first row, as far as it is selected. Columns next to aggregates show its values.
     pub first: Box<HeldRow>,
     /// The states of the projection's aggregates, in their order.
     pub accumulators: Vec<Accumulator>,
@@ -101,7 +101,8 @@ impl Grouping {
     /// Resolves GROUP BY; `None` if there is none.
     ///
     /// # Errors
-    /// Columns outside the primary key, or not in its order, and functions that can't stand there.
+    /// Columns outside the primary key, or not in its order, and functions that are not allowed
+    /// there.
     pub(super) fn prepare(
         table: &Table,
         group_by: &[Selector],

@@ -1,4 +1,4 @@
-//! The order of groups over several partitions: ORDER BY beside GROUP BY and IN.
+//! The order of groups over several partitions: ORDER BY together with GROUP BY and IN.
 //!
 //! The groups of each partition are made in the order of the disk. They are put in order, and LIMIT
 //! cuts them, once the last one has ended, and before that whenever there are twice as many. So a
@@ -15,7 +15,7 @@ use super::order::RowOrder;
 use super::page::Page;
 use crate::statement::no_room;
 
-/// The number of groups that are kept however small LIMIT is, as to cut them takes time.
+/// The number of groups that are held however small LIMIT is, as to cut them takes time.
 const KEPT_MIN: usize = 1_000;
 
 /// The groups that have ended, which are rows of a page, and the order that they are to have.
@@ -92,7 +92,7 @@ impl GroupOrder {
     }
 
     /// Puts the groups so far in order, and leaves the first of them. Of equal ones the earlier
-    /// stays, as those that come later are sorted behind it.
+    /// stays, as those that come later are sorted after it.
     fn cut(&mut self, page: &mut Page) -> Result<(), CqlError> {
         let order = &self.order;
         self.ended

@@ -1,4 +1,4 @@
-//! The guardrails of SELECT: of the question before it is asked, and of what was read for a page.
+//! The guardrails of SELECT: of the query before it runs, and of what was read for a page.
 
 use cql::error::{CqlError, ErrorKind};
 use storage::read::ClusteringSlice;

@@ -32,7 +32,7 @@ pub(super) enum Found {
     /// A record comes next that is longer than the step may decode.
     Large,
     End,
-    /// The rows have to be scanned behind the position.
+    /// The rows have to be scanned after the position.
     Scan(Option<Position>),
 }
 
@@ -221,7 +221,7 @@ impl Indexed {
     }
 
     /// The lookup with the fewest entries, if it has few. A lookup that names whole partitions
-    /// counts only among its like, as nobody knows how many rows they have.
+    /// counts only among its like, as the number of their rows is unknown.
     fn fewest(&self, lookups: &[Lookup]) -> Result<Option<usize>, CqlError> {
         let names_rows = lookups.iter().any(|lookup| !lookup.names_partitions);
         let mut fewest = (FEW, None);

@@ -1,9 +1,9 @@
 //! Reads of a CDC log wait for the writes that could still add rows to what they read.
 //!
-//! A reader of the log goes from window to window of `cdc$time` and never back. So a read first
-//! asks the storage to settle the log up to the end of the window. Afterwards no row can be added
-//! to the window. It ends at the present: rows of deletions may be dated a little ahead, and a
-//! reader that went on behind them would miss the rows that come meanwhile.
+//! A reader of the log goes from window to window of `cdc$time` and never back. So a read first has
+//! the storage settle the log up to the end of the window. Afterwards no row can be added to the
+//! window. It ends at the present: rows of deletions may be dated a little ahead, and a reader that
+//! went on after them would miss the rows that come meanwhile.
 
 use bytes::Bytes;
 use cql::error::CqlError;
@@ -17,7 +17,7 @@ use crate::statement::storage_error;
 
 /// Settles the log up to the last `cdc$time` in the slices. If the slices have no end, or reach
 /// beyond the present, the log is settled up to the present. Returns the slices up to there; `None`
-/// if all of them lie behind.
+/// if all of them are later.
 pub(super) async fn settle(
     storage: &Storage,
     slices: Vec<ClusteringSlice>,
@@ -28,8 +28,7 @@ pub(super) async fn settle(
     Ok(up_to(slices, end.saturating_add(1)))
 }
 
-/// The slices without what lies at or behind that microsecond; `None` if nothing is left. No slices
-/// stand for the whole log.
+/// The slices before that microsecond; `None` if nothing is left. No slices mean the whole log.
 fn up_to(slices: Vec<ClusteringSlice>, end_micros: i64) -> Option<Vec<ClusteringSlice>> {
     let Ok(end) = timeuuid::min_for_micros(end_micros) else {
         return Some(slices);
@@ -56,14 +55,14 @@ fn up_to(slices: Vec<ClusteringSlice>, end_micros: i64) -> Option<Vec<Clustering
     (!cut.is_empty()).then_some(cut)
 }
 
-/// The first microsecond behind all slices, since the epoch; `None` if a slice has no end, or there
+/// The first microsecond after all slices, since the epoch; `None` if a slice has no end, or there
 /// are no slices.
 fn end_micros(slices: &[ClusteringSlice]) -> Option<i64> {
     let ends: Option<Vec<i64>> = slices.iter().map(|slice| end_of(&slice.end)).collect();
     ends?.into_iter().max()
 }
 
-/// The first microsecond behind a bound; `None` if there is none.
+/// The first microsecond after a bound; `None` if there is none.
 fn end_of(bound: &ClusteringBound) -> Option<i64> {
     time_of(bound).map(|time| time.saturating_add(1))
 }

@@ -1,4 +1,4 @@
-//! Lookups: what the secondary indexes of a query are asked for, once the values are known.
+//! Lookups: what a query looks up in its secondary indexes, once the values are known.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -18,7 +18,7 @@ use super::failed::{INDEX_NOT_AVAILABLE, read_failure};
 use super::filter::Filter;
 use crate::statement::{Parameters, storage_error};
 
-/// The values that an index is asked for.
+/// The values to look up in an index.
 #[derive(Clone, Debug)]
 pub(super) struct Lookup {
     /// The index.
@@ -29,7 +29,7 @@ pub(super) struct Lookup {
     pub names_partitions: bool,
 }
 
-/// A value that an index is asked for, or a bound of the values.
+/// A value to look up in an index, or a bound of the values.
 struct Wanted<'f> {
     comparison: Comparison,
     value: &'f Bytes,

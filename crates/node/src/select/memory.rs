@@ -30,7 +30,7 @@ pub(super) struct MemoryTable {
     _charge: Arc<Charge>,
 }
 
-/// The bytes that a row or a cell takes beside its values.
+/// The bytes that a row or a cell takes in addition to its values.
 const ENTRY_BYTES: usize = 128;
 
 /// The place of a row among all rows of its table.
@@ -69,7 +69,7 @@ impl MemoryTable {
         })
     }
 
-    /// The rows that a request asks for.
+    /// The rows that a request selects.
     ///
     /// # Errors
     /// If the position to resume after can't be decoded.
@@ -192,8 +192,8 @@ fn order(row: &Row, place: &Place, clustering: &[&Column]) -> Ordering {
         .then_with(|| compare_clustering(clustering, values, &place.clustering))
 }
 
-/// Encodes the place of a row: the token (8 bytes), then each component of the key behind its
-/// length (4 bytes). Numbers are big-endian.
+/// Encodes the place of a row: the token (8 bytes), then for each component of the key its length
+/// (4 bytes) and its bytes. Numbers are big-endian.
 fn encode(row: &Row) -> Position {
     let mut out = BytesMut::new();
     out.put_i64(row.partition.token.0);

@@ -9,10 +9,10 @@
 //! 2. *bind*: `partitions`, `clustering` (with `slices`), `filter` (with `terms`) and `lookup` put
 //!    the values in.
 //! 3. *do*: rows are found in the wanted order. In the order of the disk, `execute` drives a
-//!    `cursor` along the access path, whose `source` asks its `question` of the storage or of
+//!    `cursor` along the access path, whose `source` sends its `question` to the storage or to
 //!    `memory` (system tables), and `paging` encodes where the page ended. Where secondary indexes
 //!    serve relations, the `indexed` rows are those at the `positions` of their entries. By
-//!    similarity, `neighbours` asks the index service for their keys. Either way a `collector`
+//!    similarity, `neighbours` gets their keys from the index service. Either way a `collector`
 //!    filters and counts the rows, takes those of a `group` together, and makes a `page` of them.
 //!
 //! All but small reads are done on `blocking` threads, a slice at a time and each in a turn

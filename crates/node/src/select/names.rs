@@ -26,7 +26,7 @@ pub(super) fn selector_name(selector: &Selector) -> String {
             if let ([argument], Some(to)) = (&*arguments, call.name.strip_prefix("cast_as_")) {
                 return format!("cast({argument} as {to})");
             }
-            // Cassandra shows this function by its older name alone.
+            // Cassandra shows only the older name of this function.
             let name = match call.name.as_str() {
                 "to_json" => "tojson",
                 name => name,

@@ -29,11 +29,11 @@ pub(super) struct NearestOrder {
     pub key_columns: Vec<Column>,
     /// The number of partition key columns, which are the first of `key_columns`.
     pub partition_columns: usize,
-    /// The number of candidates to ask for, and whether they are put in order again.
+    /// The number of candidates to request, and whether they are put in order again.
     pub candidates: Candidates,
     /// The options of the search.
     pub options: AnnOptions,
-    /// The columns that the index keeps beside the vectors.
+    /// The columns that the index keeps with the vectors.
     kept: Vec<ColumnId>,
     /// The columns with an index of their own.
     indexed: Vec<ColumnId>,
@@ -41,7 +41,7 @@ pub(super) struct NearestOrder {
     /// up a change yet.
     pub conditions: Vec<Condition>,
     /// The columns outside of the key that the selection reads, if the index keeps all of them as
-    /// the rows have them, and all columns of WHERE. Then it can answer alone.
+    /// the rows have them, and all columns of WHERE. Then it can answer by itself.
     pub covered: Option<Vec<Column>>,
 }
 
@@ -76,7 +76,7 @@ impl fmt::Display for NearestOrder {
     }
 }
 
-/// Resolves an ordering by similarity, and checks the clauses beside it.
+/// Resolves an ordering by similarity, and checks the other clauses.
 ///
 /// # Errors
 /// Clauses that such a query can't have, in the words of ScyllaDB, and a column without a vector
@@ -162,7 +162,7 @@ impl NearestOrder {
         Ok(())
     }
 
-    /// Finds out whether the index can answer alone ([`covered`]), once WHERE has been taken.
+    /// Finds out whether the index can answer by itself ([`covered`]), once WHERE has been taken.
     pub(super) fn cover(&mut self, projection: &Projection) {
         let (conditions, read) = (&self.conditions, &projection.read);
         self.covered = match projection.reads_times {

@@ -220,7 +220,7 @@ impl NearestExecution<'_> {
 /// The rows of the storage, and the page that is made of them.
 struct ViewRows<'a> {
     execution: &'a NearestExecution<'a>,
-    /// The last commit before an index was asked; `None` if one was under way.
+    /// The last commit before an index was queried; `None` if one was under way.
     before: Option<u64>,
     /// The rows as they were after that; `None` before.
     view: Option<View>,
@@ -267,7 +267,7 @@ impl<'a> ViewRows<'a> {
         view.map_err(storage_error)
     }
 
-    /// The means to read rows as they were after an index was asked.
+    /// The means to read rows as they were after an index was queried.
     fn reading(&self) -> Result<Reading, CqlError> {
         let NearestExecution {
             database,
@@ -308,7 +308,7 @@ impl<'a> ViewRows<'a> {
         Ok(rows)
     }
 
-    /// Reads the rows of the first of these keys on blocking threads, and puts them behind `rows`.
+    /// Reads the rows of the first of these keys on blocking threads, and appends them to `rows`.
     /// Returns the keys that are left, as the rows before them are large.
     async fn read_chunks(
         &mut self,

@@ -28,7 +28,7 @@ pub(super) struct ClusteringOrder {
     /// Whether partitions are read against the order of the disk.
     pub reversed: bool,
     /// The columns of ORDER BY, as (position in the clustering key, whether descending); empty
-    /// without ORDER BY. A column that is named twice stands where it was named first, with the
+    /// without ORDER BY. A column that is named twice is placed where it was named first, with the
     /// direction that was named last. The rows of several partitions are merged by these columns;
     /// for a single partition `reversed` is enough.
     pub columns: Vec<(usize, bool)>,
@@ -82,8 +82,8 @@ impl RowOrder {
 /// Resolves ORDER BY on clustering columns.
 ///
 /// # Errors
-/// Unknown columns, an order beside secondary indexes, and an order that partitions don't have when
-/// they are read forwards or backwards.
+/// Unknown columns, an order together with secondary indexes, and an order that partitions don't
+/// have when they are read forwards or backwards.
 pub(super) fn prepare(
     table: &Table,
     order_by: &[Ordering],
@@ -132,8 +132,8 @@ pub(super) fn prepare(
     Ok(order)
 }
 
-/// Checks that the columns stand in the order of the key. A column before one of them may be left
-/// out only if WHERE gives it a single value.
+/// Checks that the columns are in the order of the key. A column before one of them may be left out
+/// only if WHERE gives it a single value.
 fn check_key_order(columns: &[(usize, bool)], access: &Access) -> Result<(), CqlError> {
     let mut next = 0;
     for (position, _) in columns {
@@ -151,7 +151,7 @@ fn check_key_order(columns: &[(usize, bool)], access: &Access) -> Result<(), Cql
 }
 
 /// Whether all columns run against the order of the disk. A column with a single value counts, too:
-/// if only it is named, it decides in which direction the columns behind it run.
+/// if only it is named, it decides in which direction the columns after it run.
 fn is_reversed(table: &Table, columns: &[(usize, bool)]) -> Result<bool, CqlError> {
     let clustering = table.clustering_key();
     let mut against = columns

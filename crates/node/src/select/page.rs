@@ -11,7 +11,7 @@ use cql::error::CqlError;
 use super::expression::{Outputs, Scope};
 use crate::statement::no_room;
 
-/// The size in bytes at which a page ends, even with fewer rows than asked for. It bounds the
+/// The size in bytes at which a page ends, even with fewer rows than requested. It bounds the
 /// memory that unexpectedly large rows take on both sides.
 pub(super) const PAGE_BYTES_MAX: usize = 16 << 20;
 
@@ -106,7 +106,7 @@ impl Page {
     /// Keeps these rows in this order. Each is a part of the body.
     ///
     /// # Errors
-    /// Rows for which there is no memory, as the old ones lie beside the new ones.
+    /// Rows for which there is no memory, as the old and the new ones are held at the same time.
     pub(super) fn keep(
         &mut self,
         rows: impl ExactSizeIterator<Item = Range<usize>>,

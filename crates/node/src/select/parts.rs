@@ -11,7 +11,7 @@ use super::names::selector_excerpt;
 use super::place::Place;
 use super::projection::{Builder, field_of};
 
-/// A map or set behind which brackets stand.
+/// A map or set with brackets after it.
 struct Bracketed<'t> {
     /// The type of a map's keys or of a set's elements.
     key_type: &'t CqlType,
@@ -57,7 +57,7 @@ impl Builder<'_> {
     }
 
     /// The map or set before brackets, and its type. A column is not turned into a value, as its
-    /// elements lie apart.
+    /// elements are stored separately.
     fn bracketed_value(&mut self, selector: &Selector) -> Result<(Of, CqlType), CqlError> {
         if let Selector::Column(name) = selector {
             let column = resolve::column(self.table, name)?;
@@ -103,7 +103,7 @@ impl Builder<'_> {
         })
     }
 
-    /// The cells of a column, or of a part of it, whose times a function tells.
+    /// The cells of a column, or of a part of it, whose times a function returns.
     ///
     /// # Errors
     /// Unknown columns, columns of the primary key, and parts that the column doesn't have.

@@ -141,7 +141,7 @@ impl Shape {
     }
 }
 
-/// Appends a value behind its length of 4 bytes, big-endian.
+/// Appends the length of a value in 4 bytes, big-endian, then the value.
 pub(crate) fn put_bytes(out: &mut BytesMut, bytes: &[u8]) {
     out.put_i32(bytes.len() as i32);
     out.put_slice(bytes);
@@ -166,8 +166,8 @@ impl<'r> Content<'r> {
         }
     }
 
-    /// Appends the value behind its length of 4 bytes, big-endian. A non-frozen collection or user
-    /// type is written in its frozen form.
+    /// Appends the length of the value in 4 bytes, big-endian, then the value. A non-frozen
+    /// collection or user type is written in its frozen form.
     pub(crate) fn put(&self, shape: Shape, out: &mut BytesMut) {
         match self {
             Content::Null => put_null(out),

@@ -3,7 +3,7 @@
 //! An index has the rows of one value in the order of the disk. So several such lookups are read
 //! side by side, and the positions that all of them have are taken ([`Common`]). The rows of a
 //! range of values are in the order of the values. They are gathered by passes over the range, each
-//! of which keeps the first positions behind those of the pass before ([`Gathered`]).
+//! of which keeps the first positions after those of the pass before ([`Gathered`]).
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ const PASS_ENTRIES_MAX: usize = 1 << 17;
 /// The most positions that a pass keeps, and the most bytes of them.
 const KEPT_MAX: usize = 1 << 13;
 const KEPT_BYTES_MAX: usize = 4 << 20;
-/// The bytes that a position takes beside its own.
+/// The bytes that a position takes in addition to its own.
 const POSITION_BYTES: usize = 64;
 
 /// The outcome of one step.
@@ -46,14 +46,14 @@ pub(super) enum Step {
 pub(super) struct Span {
     /// The tokens of the partitions.
     pub tokens: Tokens,
-    /// The row behind which the read begins.
+    /// The row after which the read begins.
     pub after: Option<Position>,
     /// The partition of that row as a whole, if it may have more rows.
     pub begun: Option<Position>,
 }
 
 impl Span {
-    /// The span of these tokens behind a row.
+    /// The span of these tokens after a row.
     ///
     /// # Errors
     /// If `after` is no position of the table.
@@ -80,7 +80,7 @@ impl Span {
     }
 
     fn request(&self, lookup: &Lookup) -> IndexRequest {
-        // A whole partition stands before its rows.
+        // A whole partition comes before its rows.
         let begun = self.begun.as_ref().filter(|_| lookup.names_partitions);
         IndexRequest {
             index: lookup.index.version,
@@ -210,7 +210,7 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// Makes the positions of a lookup. Those that are kept are charged to `memory`.
+    /// Makes the positions of a lookup. Those that are held are charged to `memory`.
     pub(super) fn new(lookup: Lookup, span: Span, memory: &Account) -> Gathered {
         Gathered {
             lookup,
@@ -284,7 +284,7 @@ impl Gathered {
     }
 }
 
-/// The bytes that a kept position takes.
+/// The bytes that a held position takes.
 fn bytes(position: &Position) -> usize {
     position.0.len() + POSITION_BYTES
 }

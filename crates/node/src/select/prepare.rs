@@ -98,7 +98,7 @@ pub(super) fn prepare(
     })
 }
 
-/// Checks GROUP BY beside the other clauses.
+/// Checks GROUP BY against the other clauses.
 fn check_groups(select: &ast::Select, grouping: Option<&Grouping>) -> Result<(), CqlError> {
     let Some(grouping) = grouping else {
         return Ok(());
@@ -132,8 +132,8 @@ fn access(
     Ok(access)
 }
 
-/// Refuses PER PARTITION LIMIT beside DISTINCT and aggregates, as no partition has several rows of
-/// the answer there.
+/// Refuses PER PARTITION LIMIT together with DISTINCT and aggregates, as no partition has several
+/// rows of the answer there.
 fn check_per_partition_limit(
     select: &ast::Select,
     projection: &Projection,

@@ -192,7 +192,7 @@ impl Projection {
 }
 
 /// The name of a column as the name of a JSON field. One that is not in lower case has its quotes
-/// in the field, so that it can be told from another.
+/// in the field, so that it differs from every other.
 fn json_name(name: &str) -> String {
     let quoted = match name.chars().any(char::is_uppercase) {
         true => Cow::Owned(format!("\"{name}\"")),
@@ -208,7 +208,7 @@ pub(super) struct Builder<'a> {
     aggregates: Vec<AggregateCall>,
     read: Vec<Column>,
     pub(super) reads_times: bool,
-    /// Whether the argument of an aggregate is being resolved. No other aggregate may stand there.
+    /// Whether the argument of an aggregate is being resolved. No other aggregate is allowed there.
     in_aggregate: bool,
 }
 

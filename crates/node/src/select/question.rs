@@ -1,4 +1,4 @@
-//! The question that a query asks of each of its partitions.
+//! The question of a query: what it reads of each of its partitions.
 
 use schema::TableId;
 use storage::read::{ClusteringSlice, Partitions, Position, ReadRequest};
@@ -20,7 +20,7 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// The request for the rows of some partitions, behind a row.
+    /// The request for the rows of some partitions, after a row.
     pub(super) fn ask(
         &self,
         partitions: Partitions,

@@ -2,8 +2,8 @@
 //! the order of the rows on disk.
 //!
 //! `(a, b) > (1, 2)` is one slice if the table keeps `a` and `b` in the same direction. With `a
-//! ASC, b DESC` it is two: the rows with `a = 1` and `b > 2` lie before the row `(1, 2)` on disk,
-//! and all rows with a greater `a` lie behind it.
+//! ASC, b DESC` it is two: the rows with `a = 1` and `b > 2` are before the row `(1, 2)` on disk,
+//! and all rows with a greater `a` are after it.
 
 use bytes::Bytes;
 use schema::{Column, ColumnKind};
@@ -15,12 +15,12 @@ use value::compare;
 pub struct Edge<'a> {
     /// Serialised values, at least one, of the columns that follow the prefix.
     pub values: &'a [Bytes],
-    /// Whether rows with exactly these values lie within the bound.
+    /// Whether rows with exactly these values are within the bound.
     pub inclusive: bool,
 }
 
-/// The slices of the rows that begin with `prefix` and lie between two edges. The slices are
-/// disjoint and in the order of the disk. There are none if no row can lie between the edges.
+/// The slices of the rows that begin with `prefix` and are between two edges. The slices are
+/// disjoint and in the order of the disk. There are none if no row can be between the edges.
 ///
 /// `clustering` is the table's whole clustering key. The prefix and an edge together have no more
 /// values than the key has columns.
@@ -63,7 +63,7 @@ fn is_descending(column: &Column) -> bool {
     )
 }
 
-/// Whether no row can lie between the edges.
+/// Whether no row can be between the edges.
 fn is_empty(columns: &[&Column], lower: Option<Edge<'_>>, upper: Option<Edge<'_>>) -> bool {
     let (Some(lower), Some(upper)) = (lower, upper) else {
         return false;
@@ -161,7 +161,7 @@ fn split(
     at_edge(if reversed { lower } else { upper }, reversed, out);
 }
 
-/// The part of an edge behind its first column; `None` if it has no more columns.
+/// The part of an edge after its first column; `None` if it has no more columns.
 fn rest(edge: Edge<'_>) -> Option<Edge<'_>> {
     (edge.values.len() > 1).then(|| Edge {
         values: &edge.values[1..],
@@ -169,8 +169,8 @@ fn rest(edge: Edge<'_>) -> Option<Edge<'_>> {
     })
 }
 
-/// The edge's bound on the first column alone. If the edge has more columns, the rows that share
-/// its first value are excluded, since the later columns decide on them.
+/// The edge's bound on only the first column. If the edge has more columns, the rows that share its
+/// first value are excluded, since the later columns decide on them.
 fn first(edge: Edge<'_>) -> Edge<'_> {
     Edge {
         values: &edge.values[..1],

@@ -25,7 +25,7 @@ pub(super) enum Reader {
     /// A table of the storage.
     Stored {
         storage: Storage,
-        /// The present that the client tells, in seconds since the epoch.
+        /// The present as the client sent it, in seconds since the epoch.
         told_s: Option<i64>,
         /// The most tombstones that a read may pass.
         tombstones_max: u64,
@@ -213,7 +213,7 @@ impl Source {
         }
     }
 
-    /// Whether a page may end behind any row.
+    /// Whether a page may end after any row.
     pub(super) fn can_resume(&self) -> bool {
         !matches!(self, Source::Merge(_))
     }
@@ -224,7 +224,7 @@ pub(super) struct Sequence {
     reader: Reader,
     question: Question,
     wanted: WantedPartitions,
-    /// The slot of the partition that is open or comes next; 1 behind a range of tokens.
+    /// The slot of the partition that is open or comes next; 1 after a range of tokens.
     slot: usize,
     /// The rows of the partition that is open.
     open: Option<Rows>,
@@ -232,12 +232,12 @@ pub(super) struct Sequence {
     left: usize,
     /// The tombstones of the partitions that were left.
     tombstones: u64,
-    /// The row behind which the first partition is read.
+    /// The row after which the first partition is read.
     resume_after: Option<Position>,
 }
 
 impl Sequence {
-    /// Makes a source that begins with the partition at `slot`, behind the row at `resume_after`.
+    /// Makes a source that begins with the partition at `slot`, after the row at `resume_after`.
     pub(super) fn new(
         reader: Reader,
         question: Question,
@@ -324,7 +324,7 @@ struct Head {
     slot: usize,
     /// The next row.
     row: HeldRow,
-    /// The rows behind it.
+    /// The rows after it.
     rows: Rows,
 }
 

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_compressed_body_claims_is_charged() {
+    fn the_stated_length_of_a_compressed_body_is_charged() {
         for compression in Compression::EVERY {
             let account = Budget::new(3 << 20).client().unwrap();
             let large = frame(900 << 10, Some(compression));

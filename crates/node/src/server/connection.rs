@@ -52,8 +52,8 @@ const AUTHENTICATOR: &str = "org.apache.cassandra.auth.PasswordAuthenticator";
 /// The longest time for which frames that were read wait for memory.
 const ROOM_WITHIN: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// The bytes that a request is charged beside those of its frame, for its task. More are charged
-/// for the work on it.
+/// The bytes that a request is charged for its task, in addition to those of its frame. More are
+/// charged for the work on it.
 const REQUEST_BYTES: usize = 2 << 10;
 
 /// The reason for which no more requests are read.
@@ -61,10 +61,10 @@ const REQUEST_BYTES: usize = 2 << 10;
 enum End {
     /// The client has closed its side.
     Eof,
-    /// The server stops, the rules for clients have changed, the writer has ended, or the client is
-    /// too far behind.
+    /// The server stops, the rules for clients have changed, the writer has ended, or the client
+    /// lags too far.
     Closing,
-    /// The client sent something that can't be served, and has been told.
+    /// The client sent something that can't be served, and has got an error.
     Refused,
     /// The socket failed, or the client was too slow.
     Failed(io::Error),
@@ -208,7 +208,7 @@ impl<S: Service> Connection<S> {
                     frame_deadline = None;
                     let of_frame = std::mem::replace(&mut charge, self.account.charge());
                     self.take(frame, of_frame, &mut decoder);
-                    // The frames behind it in a segment are charged while they wait.
+                    // The frames after it in a segment are charged while they wait.
                     if decoder.held_bytes() > FLOOR_BYTES
                         && !has_room(&mut charge, decoder.held_capacity(), None).await
                     {
@@ -367,8 +367,8 @@ impl<S: Service> Connection<S> {
         }
     }
 
-    /// Has a token checked, and answers when that is done. A client that is refused is told so, and
-    /// the connection ends.
+    /// Has a token checked, and answers when that is done. A client that is refused gets an error,
+    /// and the connection ends.
     ///
     /// Where too many wait, it ends without an answer: drivers take any error for a wrong password
     /// and give up, but connect again to a node that has hung up.
@@ -383,7 +383,7 @@ impl<S: Service> Connection<S> {
         let guest = self.guest.clone();
         let version = self.framing.version;
         self.shared.shutdown.tasks.spawn(async move {
-            // A login that is logged goes on when nobody waits for it.
+            // A login that is logged goes on when no one waits for it.
             let checked = tokio::select! {
                 checked = shared.service.log_in(&session, token) => checked,
                 () = closing.cancelled() => return,
@@ -485,7 +485,7 @@ impl<S: Service> Connection<S> {
         tasks.spawn(task);
     }
 
-    /// Tells that there is no memory for the unfinished frame that begins so.
+    /// Answers that there is no memory for the unfinished frame that begins so.
     fn no_room(&self, unfinished: &[u8]) {
         self.overloaded(stream_of(unfinished), "no memory for so large a request");
     }

@@ -31,8 +31,8 @@ pub(super) struct Entered {
     pub tls_memory: Option<Charge>,
 }
 
-/// Lets a connection in. `None` if it has ended: the client is gone, failed the handshake, or did
-/// not finish it before the deadline. The log says so.
+/// Lets a connection in. `None` if it has ended: the client has disconnected, failed the handshake,
+/// or did not finish it before the deadline. The log says so.
 pub(super) async fn enter<S: Service>(
     stream: TcpStream,
     shared: &Shared<S>,
@@ -41,7 +41,7 @@ pub(super) async fn enter<S: Service>(
     deadline: Instant,
 ) -> Option<Entered> {
     let (Ok(local), Ok(remote)) = (stream.local_addr(), stream.peer_addr()) else {
-        // The client has gone already.
+        // The client has disconnected already.
         return None;
     };
     let mut tls_memory = None;
@@ -100,7 +100,7 @@ pub(super) async fn enter<S: Service>(
 
 /// The reason for which a client is not served.
 enum Refused {
-    /// It speaks no TLS, and was told.
+    /// It speaks no TLS, and has got an error.
     WithoutTls,
     /// It has closed the connection before it said anything, as checks of ports do.
     Gone,

@@ -3,7 +3,7 @@
 use cql::error::CqlError;
 use cql::wire::{Compression, ProtocolVersion, SegmentForm, Startup};
 
-/// The form of a connection's frames behind the answer to STARTUP.
+/// The form of a connection's frames after the answer to STARTUP.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Framing {
     /// The version of every frame.

@@ -20,7 +20,7 @@ pub struct ListenerOptions {
     pub connections_max: usize,
     /// The most requests that are worked on at once. Further ones are answered Overloaded.
     pub requests_max: usize,
-    /// The certificate of the listener, which serves clients under TLS alone then. `None` for no
+    /// The certificate of the listener, which then serves clients only under TLS. `None` for no
     /// TLS.
     pub tls: Option<Arc<ServerConfig>>,
     /// The memory that requests and answers may hold. The bytes of a large request stay in the

@@ -19,14 +19,14 @@ use super::unread::Unread;
 /// The size in bytes up to which frames are collected before they are written.
 const BATCH_BYTES: usize = 64 << 10;
 
-/// Parts with more bytes than this are written from where they lie, without a copy.
+/// Parts with more bytes than this are written from where they are, without a copy.
 const COPY_BYTES_MAX: usize = 16 << 10;
 
 /// The things that the writer takes, in order.
 enum Item {
     /// A frame, or the segments of one.
     Answer(Encoded),
-    /// The frames behind this go out within segments of a form.
+    /// The frames after this go out within segments of a form.
     Segments(SegmentForm),
 }
 
@@ -133,11 +133,11 @@ pub(super) fn encode(
 }
 
 impl Outbox {
-    /// Hands in a frame. It is dropped if the client is gone.
+    /// Hands in a frame. It is dropped if the client has disconnected.
     pub fn send(&self, frame: Encoded) {
         let frame = frame.within(self.segments.get().copied());
         self.unread.add(frame.length());
-        // It fails only if the writer is gone, and then the connection is gone, too.
+        // It fails only if the writer has ended, and then the connection has ended, too.
         let _ = self.items.send(Item::Answer(frame));
     }
 
@@ -148,7 +148,8 @@ impl Outbox {
         }
     }
 
-    /// Waits until work on the answer to one more request may begin; `None` if the client is gone.
+    /// Waits until work on the answer to one more request may begin; `None` if the client has
+    /// disconnected.
     pub async fn turn(&self) -> Option<Turn> {
         let expected = self.unread.expect().await?;
         Some(Turn {

@@ -1,4 +1,4 @@
-//! The service behind a connection, which answers its statements.
+//! The service of a connection, which answers its statements.
 
 use std::future::Future;
 
@@ -21,7 +21,7 @@ pub trait Service: Send + Sync + 'static {
     /// Makes the session of a new connection.
     fn open_session(&self, peer: Peer) -> impl Future<Output = Self::Session> + Send;
 
-    /// Whether the client has to log in before it may ask anything.
+    /// Whether the client has to log in before it may send requests.
     fn must_log_in(&self, session: &Self::Session) -> bool;
 
     /// Checks a token of SASL PLAIN. If it is right, the session belongs to its role from now on. A
@@ -43,7 +43,7 @@ pub trait Service: Send + Sync + 'static {
     fn supported(&self) -> Vec<(String, Vec<String>)>;
 
     /// Answers a request. The memory of the answer is charged to `memory` while it grows. A panic
-    /// becomes a ServerError for this request alone.
+    /// becomes a ServerError only for this request.
     fn answer(
         &self,
         session: &Self::Session,
@@ -65,8 +65,8 @@ pub trait Service: Send + Sync + 'static {
     /// Keeps the trace of a request that is answered, so that the client can read it.
     fn keep_trace(&self, _trace: &Trace) {}
 
-    /// Schema events from now on, for a connection that registers for them. A receiver that falls
-    /// behind loses its connection, since a driver refreshes its schema when it connects again.
+    /// Schema events from now on, for a connection that registers for them. A receiver that lags
+    /// too far loses its connection, since a driver refreshes its schema when it connects again.
     fn events(&self) -> broadcast::Receiver<Event>;
 }
 
@@ -75,7 +75,7 @@ pub trait Service: Send + Sync + 'static {
 pub struct Reply {
     /// The answer itself.
     pub response: Response,
-    /// Warnings, which drivers show beside the answer.
+    /// Warnings, which drivers show with the answer.
     pub warnings: Vec<String>,
     /// The charge for the rows of the answer, if they were charged as they grew.
     pub charge: Option<Charge>,

@@ -30,13 +30,13 @@ pub(super) struct Shared<S> {
 /// Limits the log lines about clients that fail before their first frame.
 #[derive(Default)]
 pub(super) struct Refusals {
-    /// Clients that speak no TLS where it is asked for.
+    /// Clients that speak no TLS where it is required.
     pub without_tls: Seldom,
     /// Handshakes that failed.
     pub handshakes: Seldom,
 }
 
-/// Tells the tasks of a server to stop, and tells the server when they have stopped.
+/// Signals the tasks of a server to stop, and the server that they have stopped.
 #[derive(Clone, Default)]
 pub(super) struct Shutdown {
     /// Cancelled when no more connections and requests may be taken.

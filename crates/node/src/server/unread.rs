@@ -32,7 +32,7 @@ pub(super) struct Unread {
     turns: Notify,
     /// Notified when there are fewer bytes. The reader of the connection listens to it.
     room: Notify,
-    /// Cancelled when the client is gone, so that nothing will be written any more.
+    /// Cancelled when the client has disconnected, so that nothing will be written any more.
     pub gone: CancellationToken,
 }
 
@@ -49,7 +49,7 @@ impl Unread {
     }
 
     /// Waits until there is room for an answer, and sets its expected bytes aside; `None` if the
-    /// client is gone.
+    /// client has disconnected.
     pub async fn expect(&self) -> Option<usize> {
         loop {
             let mut fewer = pin!(self.turns.notified());
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_waits_for_a_client_that_is_gone() {
+    async fn a_wait_ends_when_the_client_disconnects() {
         let unread = Arc::new(Unread::new(1));
         assert!(unread.expect().await.is_some());
         let waiting = tokio::spawn({

@@ -1,4 +1,4 @@
-//! The role behind a statement.
+//! The role that runs a statement.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use cql::error::{CqlError, ErrorKind};
 use schema::Catalog;
 use uuid::Uuid;
 
-/// The role behind a statement.
+/// The role that runs a statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Actor {
-    /// Anybody: the node asks for no login, and everything is allowed but to manage roles.
+    /// Anybody: the node requires no login, and everything is allowed but to manage roles.
     #[default]
     Anybody,
     /// This role, which has logged in.
@@ -72,7 +72,7 @@ impl Actor {
     /// The name of the role.
     ///
     /// # Errors
-    /// Unauthorized if the node asks for no login.
+    /// Unauthorized if the node requires no login.
     pub fn role(&self) -> Result<&LoggedIn, CqlError> {
         match self {
             Actor::Role(role) => Ok(role),

@@ -11,7 +11,7 @@ use cql::wire::ColumnSpec;
 pub struct Answer {
     /// The outcome of the statement.
     pub outcome: Outcome,
-    /// Warnings, which drivers show beside the result.
+    /// Warnings, which drivers show with the result.
     pub warnings: Vec<String>,
 }
 
@@ -44,7 +44,7 @@ pub struct Rows {
     pub charge: Option<Charge>,
 }
 
-/// A change of the schema, as drivers are told of it.
+/// A change of the schema, as it is reported to drivers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaChange {
     /// The kind of change.

@@ -1,7 +1,7 @@
 //! Checks of the consistency levels of statements.
 //!
 //! One node answers alike at every level. But a level that Cassandra refuses is a mistake of the
-//! client that would otherwise show only beside a cluster.
+//! client that would otherwise show only in a cluster.
 
 use cql::error::CqlError;
 use cql::wire::Consistency;

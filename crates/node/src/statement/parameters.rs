@@ -20,7 +20,7 @@ pub struct Parameters {
     pub paging_state: Option<Bytes>,
     /// The write timestamp of the request, in microseconds since the epoch, if the client gave one.
     pub timestamp_micros: Option<i64>,
-    /// The present by which values expire, in seconds since the epoch, if the client tells one.
+    /// The present by which values expire, in seconds since the epoch, if the client sent one.
     pub told_s: Option<i64>,
     /// The consistency level of the statement.
     pub consistency: Consistency,
@@ -31,7 +31,7 @@ pub struct Parameters {
     pub server_address: Option<SocketAddr>,
     /// The account that is charged for the answer while it grows.
     pub memory: Account,
-    /// The role behind the statement.
+    /// The role that runs the statement.
     pub actor: Actor,
     /// Whether the client is still connected.
     pub presence: Presence,

@@ -59,7 +59,7 @@ impl Presence {
     }
 }
 
-/// The error of a statement that ends with its client. It reaches the audit log alone.
+/// The error of a statement that ends with its client. It reaches only the audit log.
 fn hung_up_error() -> CqlError {
     CqlError::server("the client has hung up")
 }

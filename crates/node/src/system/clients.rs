@@ -11,7 +11,7 @@ use net::stream::TlsSession;
 
 use crate::statement::LoggedIn;
 
-/// The most options of STARTUP that are kept of a connection, and the most bytes of them all.
+/// The most options of STARTUP that are stored for a connection, and the most bytes of them all.
 const OPTIONS_MAX: usize = 32;
 const OPTIONS_BYTES_MAX: usize = 2 << 10;
 
@@ -93,7 +93,7 @@ impl Clients {
 
 impl Client {
     /// Notes that the connection has begun, with these options of STARTUP. Those beyond a bound are
-    /// not kept.
+    /// not stored.
     pub fn started(&self, version: ProtocolVersion, options: &[(String, String)]) {
         let mut left = OPTIONS_BYTES_MAX;
         let mut kept = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Declarations of system tables: the CQL that defines a table, beside the function that makes its
+//! Declarations of system tables: the CQL that defines a table, and the function that makes its
 //! rows.
 
 use std::collections::BTreeMap;

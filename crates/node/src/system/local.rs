@@ -50,7 +50,7 @@ pub(super) const TABLES: &[Declaration] = &[
         records: versions,
     },
     // ScyllaDB's history of changes to the cluster's shared state. Clients that follow the schema
-    // read its newest entry, so only that entry is kept here.
+    // read its newest entry, so only that entry is stored here.
     Declaration {
         cql: "CREATE TABLE system.group0_history (
             key text,

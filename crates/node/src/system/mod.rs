@@ -4,7 +4,7 @@
 //!
 //! Drivers, `cqlsh` and CDC readers learn from them everything about a node. So their names and
 //! types are those of Cassandra 5, or of ScyllaDB where Cassandra has no such table. Each table is
-//! a [`definition::Declaration`] in the file of its kind: its `CREATE TABLE` statement beside the
+//! a [`definition::Declaration`] in the file of its kind: its `CREATE TABLE` statement next to the
 //! function that makes its rows.
 
 mod auth;
@@ -90,8 +90,8 @@ pub struct Setting {
     pub kind: &'static str,
 }
 
-/// The keyspaces and tables whose rows are wanted. After each change drivers ask for the rows of
-/// one table, and this must not cost as much as the rows of all tables.
+/// The keyspaces and tables whose rows are wanted. After each change drivers read the rows of one
+/// table, and this must not cost as much as the rows of all tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Wanted<'a> {
     /// The name of the one wanted keyspace; `None` for all.

@@ -15,7 +15,7 @@ fn tables() -> SystemTables {
 }
 
 impl SystemTables {
-    /// The rows of a table, made of a catalog alone.
+    /// The rows of a table, made only of a catalog.
     fn rows_of(
         &self,
         catalog: &Catalog,

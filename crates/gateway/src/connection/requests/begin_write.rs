@@ -18,7 +18,7 @@ use crate::connection::outlet::Outlet;
 use crate::writes::WriteExecution;
 
 /// The memory that the writes under way of one connection may hold. With more, the connection's
-/// requests wait. A larger write goes alone. Bytes.
+/// requests wait. A larger write goes by itself. Bytes.
 const MEMORY_MAX: usize = 16 << 20;
 
 /// The number of copies of a write that are held: as it came, and as a batch.

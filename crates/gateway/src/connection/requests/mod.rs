@@ -226,7 +226,7 @@ impl Requests {
                     passing = 0;
                     let stream = refusal.error.stream();
                     if let FrameError::UnsupportedVersion { version } = refusal.error {
-                        // Behind the handshake there is but one version to answer in.
+                        // After the handshake there is but one version to answer in.
                         let _ = self
                             .context
                             .session
@@ -244,8 +244,8 @@ impl Requests {
     }
 
     /// Takes the way of the request that follows the first `passing` bytes of the buffer. Returns
-    /// how many bytes pass now: with a request that passes they wait for those behind it, before
-    /// any other they are written and the request is removed.
+    /// how many bytes pass now: with a request that passes they wait for those after it, before any
+    /// other they are written and the request is removed.
     async fn take(
         &mut self,
         route: Route,
@@ -330,7 +330,7 @@ impl Requests {
         })
     }
 
-    /// The outcome of a read from the client. A client whose segments are damaged is told so.
+    /// The outcome of a read from the client. A client whose segments are damaged gets an error.
     async fn check_read<T>(&self, read: io::Result<T>) -> Result<T, RequestsEnd> {
         match read {
             Err(error)
@@ -361,7 +361,7 @@ impl Requests {
     /// Refuses a request on a stream.
     pub(super) async fn answer(&self, stream: i16, error: CqlError) {
         self.context.log.metrics.refused(&error.kind);
-        // If the other loop has ended, the client is gone.
+        // If the other loop has ended, the client has disconnected.
         let _ = self
             .workshop
             .answers

@@ -1,6 +1,6 @@
-//! STARTUP, behind which nothing goes to the node until it is answered.
+//! STARTUP, after which nothing goes to the node until it is answered.
 //!
-//! The answer settles the form of all frames behind it. In version 5 they come within segments. If
+//! The answer settles the form of all frames after it. In version 5 they come within segments. If
 //! the gateway passed frames on before it knows of the answer, the node could read other frames out
 //! of the same bytes: statements that the gateway did not look at.
 
@@ -17,9 +17,9 @@ use crate::connection::outlet::Outlet;
 
 impl Requests {
     /// Passes on a STARTUP, which is the first `length` bytes of the buffer, and waits for its
-    /// answer. What the client has sent behind it is in the form that the answer settles.
+    /// answer. What the client has sent after it is in the form that the answer settles.
     ///
-    /// Meanwhile the client is not read, so nobody sees that it goes. The connection ends if the
+    /// Meanwhile the client is not read, so it can disconnect unnoticed. The connection ends if the
     /// node takes longer than the client may take for its login.
     pub(super) async fn start(
         &mut self,

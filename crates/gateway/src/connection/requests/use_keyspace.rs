@@ -1,10 +1,10 @@
-//! USE, which goes to the node alone on its connection.
+//! USE, which goes to the node while it is the only request of its client.
 //!
 //! The node carries out the requests of a connection side by side, in no order. A statement that is
-//! sent before the answer to a USE may be understood in the old keyspace or in the new one, and
-//! nobody can tell in which. Then a write to a logged table could be taken for one to another
-//! table, and its prepared id be remembered so for every client. So a USE waits until all earlier
-//! requests are answered, and later requests wait for its answer.
+//! sent before the answer to a USE may be understood in the old keyspace or in the new one, and no
+//! one can know in which. Then a write to a logged table could be taken for one to another table,
+//! and its prepared id be remembered so for every client. So a USE waits until all earlier requests
+//! are answered, and later requests wait for its answer.
 
 use cql::wire::FrameHeader;
 use tokio::io::AsyncWrite;

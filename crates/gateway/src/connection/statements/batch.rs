@@ -30,7 +30,7 @@ pub(in crate::connection) fn execution(
     let plain = context.session.plain(header, body, &mut scratch)?;
     let keyspace = context.session.keyspace_of(header, plain)?;
     let mut writes_to_logged = false;
-    // The statements are kept, as an id may be forgotten at any time.
+    // The statements are held, as an id may be forgotten at any time.
     let mut prepared = Vec::new();
     for statement in glance::batched(header.flags, plain)? {
         prepared.push(match statement? {

@@ -1,5 +1,5 @@
-//! Definitions of vector indexes. The node is asked by a probe whether the client may make one.
-//! Then the gateway carries it out.
+//! Definitions of vector indexes. A probe of the node shows whether the client may make one. Then
+//! the gateway carries it out.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -90,7 +90,7 @@ fn define(context: &Context, stream: i16, statement: Arc<IndexStatement>, to_cli
             }
             Err(error) => error_frame(version, stream, error),
         };
-        // If the other loop has ended, the client is gone.
+        // If the other loop has ended, the client has disconnected.
         let _ = to_client.send(answer).await;
     });
 }

@@ -1,4 +1,4 @@
-//! The question which generations of streams there are. Its answer seldom changes, so it is kept
+//! The question which generations of streams there are. Its answer seldom changes, so it is cached
 //! for all clients.
 
 use bytes::Bytes;

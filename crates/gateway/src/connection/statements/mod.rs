@@ -41,7 +41,7 @@ use super::route::Route;
 use crate::statement::Statement;
 use crate::writes::ClientRequest;
 
-/// Decides the way of a QUERY or EXECUTE of a statement. `has_room` tells whether the gateway may
+/// Decides the way of a QUERY or EXECUTE of a statement. `has_room` says whether the gateway may
 /// carry out one more request of the connection itself.
 ///
 /// # Errors
@@ -70,8 +70,8 @@ pub(super) fn route(
     }
 }
 
-/// Decides the reply upon a response that was awaited. A task that has more to ask the node sends
-/// it by `to_node`.
+/// Decides the reply upon a response that was awaited. A task that has another request for the node
+/// sends it by `to_node`.
 ///
 /// # Errors
 /// If the response cannot be read.

@@ -17,7 +17,7 @@ use crate::writes::ClientRequest;
 /// `rewritten` is the text that goes to the node in place of the client's.
 ///
 /// # Errors
-/// If the text is too long for the statement to be kept.
+/// If the text is too long for the statement to be remembered.
 pub(in crate::connection) fn route(
     context: &Context,
     request: &ClientRequest,
@@ -44,7 +44,7 @@ pub(in crate::connection) fn route(
     })
 }
 
-/// Remembers the id that the node gave a statement, with what its answer tells.
+/// Remembers the id that the node gave a statement, with what its answer reports.
 ///
 /// # Errors
 /// If the id cannot be read.
@@ -87,7 +87,7 @@ pub(in crate::connection) fn with_text(
 
 fn frame_with_text(header: &FrameHeader, plain: &[u8], text: &[u8], rewritten: &str) -> Bytes {
     const LENGTH_BYTES: usize = 4;
-    // The text lies within the body, after its length.
+    // The text is within the body, after its length.
     let text_at = text.as_ptr().addr() - plain.as_ptr().addr();
     let length = plain.len() - text.len() + rewritten.len();
     let mut frame = BytesMut::with_capacity(HEADER_LENGTH + length);

@@ -1,5 +1,5 @@
-//! Probes: the node is asked by one whether the client may change a table, before the gateway acts
-//! on the client's statement.
+//! Probes: the node's answer to one shows whether the client may change a table, before the gateway
+//! acts on the client's statement.
 
 use bytes::BytesMut;
 use cql::error::{CqlError, ErrorKind};

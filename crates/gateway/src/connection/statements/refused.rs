@@ -1,6 +1,5 @@
-//! Changes of the schema that the gateway refuses, as they conflict with a vector index. The node
-//! is asked by a probe whether the client may make the change. If it may not, the node's answer
-//! says so.
+//! Changes of the schema that the gateway refuses, as they conflict with a vector index. A probe of
+//! the node shows whether the client may make the change. If it may not, the node's answer says so.
 
 use std::sync::Arc;
 

@@ -46,7 +46,8 @@ pub(super) fn retry(
     retries: u32,
     memory: OwnedSemaphorePermit,
 ) -> Reply {
-    // The client asks nothing more and no work is under way for it, so it cannot be answered later.
+    // The client sends no more requests and no work is under way for it, so it cannot be answered
+    // later.
     let Some(to_client) = context.session.client.answers() else {
         return Reply::Keep;
     };
@@ -123,7 +124,7 @@ impl RefusedWrite {
 
     async fn answer(self, answer: Bytes) {
         self.context.session.client_is_answered(self.stream);
-        // If the other loop has ended, the client is gone.
+        // If the other loop has ended, the client has disconnected.
         let _ = self.to_client.send(answer).await;
     }
 }

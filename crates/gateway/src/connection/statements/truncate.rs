@@ -100,7 +100,7 @@ pub(super) fn reply(
             }
             _ => as_it_came,
         };
-        // If the other loop has ended, the client is gone.
+        // If the other loop has ended, the client has disconnected.
         let _ = answers.send(answer).await;
     });
     Reply::Replace(Bytes::new())

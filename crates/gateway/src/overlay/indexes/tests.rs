@@ -93,7 +93,7 @@ fn a_marker_may_stand_for_a_list_or_have_a_name() {
 }
 
 #[test]
-fn what_cannot_be_answered_here_passes() {
+fn a_query_that_cannot_be_answered_here_passes() {
     for text in [
         "SELECT count(*) FROM system_schema.indexes",
         "SELECT JSON * FROM system_schema.indexes",

@@ -51,7 +51,7 @@ fn a_timeout_of_the_write_itself_is_answered_with() {
 }
 
 #[test]
-fn what_may_not_be_carried_out_twice_is_left_to_the_client() {
+fn a_write_that_must_not_run_twice_is_left_to_the_client() {
     for text in [
         "UPDATE products SET names = names + ['x'] WHERE id = 7",
         "UPDATE products SET names = ['x'] + names WHERE id = 7",

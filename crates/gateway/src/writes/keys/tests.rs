@@ -189,7 +189,7 @@ fn no_rows_are_no_rows_however_many_they_would_be() {
 }
 
 #[test]
-fn what_cannot_be_a_key_is_left_to_cassandra_and_what_is_not_known_is_refused() {
+fn an_invalid_key_is_left_to_cassandra_and_an_unknown_one_is_refused() {
     let refused = "INSERT INTO products (id, name) VALUES (?, 'x')";
     assert_eq!(hints_of(refused, &[]), Err(Unplanned::Refused));
     let not_a_list = "DELETE FROM products WHERE id IN ?";

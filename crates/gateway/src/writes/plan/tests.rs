@@ -138,7 +138,7 @@ fn conditions_and_changing_calls_are_seen() {
 }
 
 #[test]
-fn what_cassandra_refuses_is_left_to_it() {
+fn statements_that_cassandra_refuses_are_left_to_it() {
     for text in [
         "INSERT INTO events (tenant, hour) VALUES (1, 2)",
         "INSERT INTO events (tenant, day) VALUES (1)",

@@ -53,7 +53,7 @@ pub(super) fn all_of(conditions: Vec<BoundCondition>) -> RowPredicate {
 }
 
 /// Conditions on one row, all of which must hold. A statement or batch may have thousands of them
-/// on a large collection. Those on one column look at it together, so that it is gone over once.
+/// on a large collection. Those on one column look at it together, so that it is read once.
 #[derive(Debug)]
 struct AllOf(Vec<OfColumn>);
 
@@ -155,7 +155,7 @@ enum BoundPart {
     Field(usize),
 }
 
-/// The test of a part; `None` stands for null.
+/// The test of a part; `None` is null.
 #[derive(Debug)]
 enum BoundTest {
     Equal(CqlType, Option<Bytes>),

@@ -78,7 +78,7 @@ fn of_relation(
     })
 }
 
-/// The part that an element or a field stands for.
+/// The part that an element or a field refers to.
 fn part_of(
     column: &Column,
     subject: &Subject,

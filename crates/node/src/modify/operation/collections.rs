@@ -12,10 +12,10 @@ use query::clock::{self, StatementClock};
 use value::{split_elements, split_entries};
 
 /// The day at which times are mirrored: 2010-01-01, in 100-ns units since the Unix epoch. It is the
-/// day that Cassandra uses. Every appended path lies behind it and every prepended one before it.
+/// day that Cassandra uses. Every appended path is after it and every prepended one before it.
 const MIRROR_TICKS: i64 = 12_623_040_000_000_000;
 
-/// The elements of a serialised list as (path, value), with paths behind all that exist.
+/// The elements of a serialised list as (path, value), with paths after all that exist.
 pub(super) fn appended(
     list: &[u8],
     clock: &StatementClock,

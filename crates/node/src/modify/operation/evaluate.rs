@@ -94,7 +94,7 @@ impl Operation {
                 }
             }
             Action::DeleteElement(collection, key) => match (collection, evaluate(key)?) {
-                // As in Cassandra, an unset key deletes nothing. For a map alone it is an error.
+                // As in Cassandra, an unset key deletes nothing. Only for a map it is an error.
                 (Collection::List | Collection::Set, Bound::Unset) => None,
                 (_, key) => Some(self.path(*collection, key)?.deletion()),
             },

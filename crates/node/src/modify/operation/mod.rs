@@ -95,8 +95,8 @@ impl Operation {
         }
     }
 
-    /// Whether the operation changes the column as a whole, so that no other operation on the
-    /// column can stand beside it.
+    /// Whether the operation changes the column as a whole, so that it can't be combined with
+    /// another operation on the column.
     pub fn is_whole(&self) -> bool {
         matches!(
             self.action,

@@ -234,7 +234,7 @@ fn set_element(
     })
 }
 
-/// The type of the term in the brackets behind a collection, and the name of its place.
+/// The type of the term in the brackets after a collection, and the name of its place.
 fn path(column: &Column) -> (CqlType, String) {
     match &column.cql_type {
         CqlType::Map { key, .. } => ((**key).clone(), format!("key({})", column.name)),

@@ -21,7 +21,7 @@ pub(super) fn names(columns: &[&Column]) -> Vec<String> {
 pub(super) struct Place<'a> {
     /// The columns, at least one.
     pub columns: &'a [&'a Column],
-    /// Whether the columns stand in parentheses. Then their values do, too, even for one column.
+    /// Whether the columns are in parentheses. Then their values are, too, even for one column.
     pub is_tuple: bool,
 }
 

@@ -42,7 +42,7 @@ pub(super) struct Attempt {
     pub role: String,
     pub password: Secret<String>,
     pub hash: Secret<String>,
-    /// Whether the hash is the role's. Another is checked where there is none, and lets nobody in.
+    /// Whether the hash is the role's. Another is checked where there is none, and lets no one in.
     pub is_known: bool,
     pub address: IpAddr,
 }
@@ -51,7 +51,7 @@ pub(super) struct Attempt {
 pub(super) enum Begun {
     /// The password is one that is remembered.
     Known,
-    /// A check is under way. It goes on if nobody waits for it.
+    /// A check is under way. It goes on if no one waits for it.
     Checked(Outcomes),
     /// It waits for the check of an attempt with the same words from its address.
     Joined(Outcomes),
@@ -140,7 +140,7 @@ impl Attempts {
 }
 
 impl Shared {
-    /// Has an attempt checked in its turn, and tells its outcome.
+    /// Has an attempt checked in its turn, and sends its outcome.
     async fn run(
         self: Arc<Shared>,
         attempt: Attempt,
@@ -254,7 +254,7 @@ mod tests {
         }
         let refused = attempts.fits(attempt(OF_ADDRESS_MAX, 1)).await;
         assert_eq!(refused, Err(too_many_logins()));
-        // The refusal tells something only of a password that is remembered.
+        // The refusal reveals something only if a password is remembered.
         let Shared {
             under_way,
             remembered,
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_waits_for_hashes_that_are_costly_to_check() {
+    async fn other_attempts_do_not_wait_for_costly_hashes() {
         let attempts = Attempts::default();
         let under_way = &attempts.shared.under_way;
         let turn = under_way.take_turn(Line::Costly);
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_because_of_failures_holds_no_place() {
+    async fn an_attempt_slowed_by_failures_holds_no_place() {
         let attempts = Attempts::default();
         for number in 0..5 {
             let guess = Attempt {

@@ -42,7 +42,7 @@ impl Hashing {
         let turn =
             turn.map_err(|error| CqlError::server(format!("hashing a password: {error}")))?;
         let hash = tokio::task::spawn_blocking(move || {
-            // The turn ends with the hash, also if the client has gone meanwhile.
+            // The turn ends with the hash, also if the client has disconnected meanwhile.
             let _turn = turn;
             password::hash_of_new(&password)
         });

@@ -124,14 +124,15 @@ impl Logins {
         })
     }
 
-    /// Logs that a login was refused without a check. A client of CQL is not told so.
+    /// Logs that a login was refused without a check. A client of CQL gets no answer.
     fn tell_of_crowd(&self, error: &CqlError, address: IpAddr) {
         if let Some(refused) = self.too_many.is_due() {
             tracing::warn!(%address, refused, %error, "logins were not checked");
         }
     }
 
-    /// Counts an attempt with words that nobody has, which are neither logged nor sent back.
+    /// Counts an attempt with a name or a password that is too long for any role, which is neither
+    /// logged nor sent back.
     fn refuse_long(&self, address: IpAddr) -> CqlError {
         self.attempts.failed_unchecked("", address);
         if let Some(attempts) = self.too_long.is_due() {

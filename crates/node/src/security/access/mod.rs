@@ -1,6 +1,6 @@
-//! The roles behind connections, and what they may do.
+//! The roles of connections, and what they may do.
 //!
-//! A node may ask for logins. Then each connection belongs to a role, which proves itself by a
+//! A node may require logins. Then each connection belongs to a role, which proves itself by a
 //! password ([`login`]) or a client's certificate. Every statement needs some permissions
 //! (`planner::needs`), and is refused if the role does not have them ([`rights`]). Rights are
 //! worked out from the catalog, once for each role and version of the catalog. So a change of roles
@@ -51,7 +51,7 @@ struct Known {
 }
 
 impl Access {
-    /// The access to a node that asks for logins.
+    /// The access to a node that requires logins.
     pub fn by_login() -> Access {
         Access {
             asks_for_login: true,
@@ -67,11 +67,11 @@ impl Access {
     /// The rights of a role.
     ///
     /// # Errors
-    /// Unauthorized if the role is gone or may not log in any more.
+    /// Unauthorized if the role was dropped or may not log in any more.
     pub fn rights(&self, catalog: &Catalog, role: &LoggedIn) -> Result<Arc<Rights>, CqlError> {
         let mut known = lock(&self.rights);
         if known.version != catalog.version {
-            // Of two versions the one in use last is kept. Requests that began before a change are
+            // Only the version in use last is remembered. Requests that began before a change are
             // few, and go on with rights of their own version.
             *known = Known {
                 version: catalog.version,

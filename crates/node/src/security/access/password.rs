@@ -7,7 +7,7 @@ use cql::secret::Secret;
 const COST: u32 = 10;
 /// The greatest cost of a hash that is taken from a statement: about four seconds.
 const COST_MAX: u32 = 16;
-/// The greatest cost of a hash that is checked beside the others: about 200 ms.
+/// The greatest cost of a hash that is checked among the others: about 200 ms.
 const COST_BESIDE_OTHERS_MAX: u32 = 12;
 
 /// The hash of a new password. It takes about 50 ms.
@@ -17,7 +17,7 @@ const COST_BESIDE_OTHERS_MAX: u32 = 12;
 pub fn hash_of_new(password: &Secret<String>) -> Result<Secret<String>, CqlError> {
     let parts = bcrypt::hash_with_result(password.expose(), COST)
         .map_err(|error| CqlError::server(format!("hashing a password: {error}")))?;
-    // Cassandra reads this version alone.
+    // Cassandra reads only this version.
     Ok(Secret::new(parts.format_for_version(bcrypt::Version::TwoA)))
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn check_hash(hash: &Secret<String>) -> Result<(), CqlError> {
             parts.get_cost()
         )));
     }
-    // The parts are taken from a text of this form alone.
+    // The parts are taken only from a text of this form.
     let is_whole = hash.expose().len() == 60 && hash.expose().starts_with("$2");
     is_whole.then_some(()).ok_or_else(invalid)
 }
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_hash_or_too_costly_is_refused() {
+    fn an_invalid_or_too_costly_hash_is_refused() {
         let valid = "$2a$04$KyMasePGAj3yLrtol9IGPeXQFpeCkCC0D.K.Ym4b4f//B6Kx0w/wW";
         for text in [
             "",

@@ -113,7 +113,7 @@ impl Rights {
         self.roles.contains(role)
     }
 
-    /// Whether the permission was granted on the resource or on one that it lies in.
+    /// Whether the permission was granted on the resource or on one that contains it.
     pub fn allow(&self, permission: Permission, resource: &Resource) -> bool {
         if self.is_superuser {
             return true;
@@ -186,7 +186,7 @@ impl Rights {
     }
 
     /// Whether the role reads the table for an index service: the table has an index on vectors, or
-    /// is the log of one that has, or tells of changes of the schema.
+    /// is the log of one that has, or records changes of the schema.
     fn indexes(&self, table: &Table, catalog: &Catalog) -> bool {
         let of_index_services = [
             Permission::VectorSearchIndexing,

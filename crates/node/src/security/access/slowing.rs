@@ -3,11 +3,10 @@
 //! Attempts are counted when they begin, for their address and role: many connections at once guess
 //! no faster than one, and one that hangs up early gains nothing. Failures are also summed over the
 //! roles of an address, so that trying one password with many names is slow, too. A login takes
-//! back the failures of its own role alone: else a guesser with one right password would wipe out
+//! back only the failures of its own role: else a guesser with one right password would wipe out
 //! its guesses at others.
 //!
-//! The failures tell also in which order attempts are checked where many wait: see
-//! [`Standing`].
+//! The failures also decide in which order attempts are checked where many wait: see [`Standing`].
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};

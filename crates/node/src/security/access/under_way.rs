@@ -40,7 +40,7 @@ pub(super) struct UnderWay {
 }
 
 struct State {
-    /// Where each attempt tells its outcome, with its number.
+    /// Receives the outcome of each attempt, with the attempt's number.
     results: HashMap<Key, (u64, Outcomes)>,
     by_address: HashMap<IpAddr, OfAddress>,
     lines: [Waiting; 3],
@@ -118,7 +118,7 @@ pub(super) enum Outcome {
     GaveWay,
 }
 
-/// Where an attempt tells its outcome.
+/// Receives the outcome of an attempt.
 pub(super) type Outcomes = watch::Receiver<Option<Outcome>>;
 
 /// An attempt that comes.
@@ -134,7 +134,7 @@ pub(super) struct Newcomer<'a> {
 pub(super) enum Taken {
     /// One with the same words from its address is under way.
     Joined(Outcomes),
-    /// It is under way itself: it tells its outcome to the sender.
+    /// It is under way itself: it sends its outcome with this sender.
     New(watch::Sender<Option<Outcome>>, Outcomes, Wait),
 }
 

@@ -6,7 +6,7 @@ use storage::clock::{Clock as _, SystemClock};
 use super::names::cut;
 use super::{Category, Terms};
 
-/// An event, as its line tells it.
+/// An event, as its line shows it.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Entry<'a> {
     pub category: &'static str,
@@ -39,7 +39,7 @@ pub(crate) struct Entry<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub statement: Option<&'a str>,
     /// How many times a batch has the statement one after the other, or the number of attempts to
-    /// log in that the line stands for, if that is more than once.
+    /// log in that the line covers, if that is more than once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
     /// The kind of error that the client was answered; `None` if it succeeded.

@@ -91,8 +91,8 @@ impl Filter {
     }
 
     /// Whether an event that succeeds or fails by itself is logged: one of a category, of a role,
-    /// about the data in a keyspace if it is about any. Refused logins and refusals for want of a
-    /// right are logged by their category alone.
+    /// about the data in a keyspace if it is about any. For refused logins and refusals for want of
+    /// a right, only the category counts.
     pub fn keeps(&self, category: Category, role: Option<&str>, keyspace: Option<&str>) -> bool {
         self.has(category)
             && role.is_none_or(|role| !self.roles_left_out.contains(role))

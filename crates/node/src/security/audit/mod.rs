@@ -1,10 +1,10 @@
-//! The audit log: who asked for what, when, and what came of it, a line of JSON each.
+//! The audit log: who requested what, when, and what came of it, a line of JSON each.
 //!
 //! **Nothing is left out silently.** An answer leaves once the lines of its request are in the
 //! file, so a killed process has lost the line of no answered request. A thread of its own writes
 //! the lines of all requests that wait, together. Where it can't, because a disk is full or does
 //! not answer, it tries again until it can. Requests wait a few seconds for it. After that
-//! [`AuditLog::check`] refuses what would have to be told, before it is carried out.
+//! [`AuditLog::check`] refuses what would have to be logged, before it is carried out.
 //!
 //! **Bounds.** Each field of a line is cut. The lines that wait are those of at most
 //! [`WAITING_MAX`] requests. Lines of statements are charged to their clients as they are written.
@@ -124,7 +124,7 @@ impl AuditLog {
         }
     }
 
-    /// Refuses to check a login while its line can't be written: nobody guesses unseen.
+    /// Refuses to check a login while its line can't be written: no one guesses unseen.
     ///
     /// # Errors
     /// As [`AuditLog::check`], if logins are logged.
@@ -140,7 +140,7 @@ impl AuditLog {
     ///
     /// # Errors
     /// ServerError if they are not in the file within [`PATIENCE`]. They are written once they can
-    /// be. The server's log tells of lines that find no place among those that wait.
+    /// be. The server's log reports lines that find no place among those that wait.
     pub(crate) async fn write(&self, bytes: Vec<u8>, charge: Charge) -> Result<(), CqlError> {
         self.write_holding(bytes, Held::Charge(charge)).await
     }
@@ -182,7 +182,7 @@ impl AuditLog {
             0 => Vec::new(),
             attempts => unchecked_line(attempts),
         };
-        // The server's log tells of lines that can't be written.
+        // The server's log reports lines that can't be written.
         let _ = self.write_holding(line, Held::Nothing).await;
     }
 
@@ -210,7 +210,7 @@ impl AuditLog {
         }
     }
 
-    /// Tells the server's log, once in a while, that a request's lines find no place.
+    /// Writes to the server's log, once in a while, that a request's lines find no place.
     fn lose(&self) -> CqlError {
         if let Some(requests) = self.lost.is_due() {
             tracing::error!(
@@ -224,7 +224,7 @@ impl AuditLog {
 }
 
 /// The line of an attempt to log in as a role, if such are logged. Attempts that fail are logged
-/// whatever role they name, as nobody has proved to be it.
+/// whatever role they name, as no one has proved to be it.
 pub(crate) fn login_line(
     log: &AuditLog,
     source: &str,
@@ -415,7 +415,7 @@ mod tests {
         log.patience = Duration::ZERO;
         let expected = "line\n".repeat(100);
         for _ in 0..100 {
-            // Nobody waits for it.
+            // No one waits for it.
             let _ = log.write_login(b"line\n".to_vec()).await;
         }
         log.patience = Duration::from_secs(60);

@@ -4,7 +4,7 @@
 /// The most bytes of a name in a line, which is the longest that a role has.
 pub(super) const NAME_BYTES_MAX: usize = 1 << 10;
 
-/// The beginning of a name, as much of it as a line tells.
+/// The beginning of a name, as much of it as a line shows.
 pub(super) fn cut(name: &str) -> &str {
     &name[..name.floor_char_boundary(NAME_BYTES_MAX)]
 }

@@ -1,5 +1,5 @@
-//! The subject of a statement, by what is written in it: the audit log tells also of statements
-//! that name what is not there.
+//! The subject of a statement, by what is written in it: the audit log also has statements that
+//! name what does not exist.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use cql::ast::{AbsentKind, BatchEntry, RoleStatement, Statement, TableName};
 use super::names::cut;
 use super::{Category, Terms};
 
-/// The most places of a batch that are told.
+/// The most places of a batch that are logged.
 const PLACES_MAX: usize = 64;
 
 /// The category and the type of a statement, and what it is about.
@@ -17,8 +17,8 @@ pub(crate) struct Subject {
     pub category: Category,
     /// The type, in the words of Cassandra.
     pub kind: &'static str,
-    /// The places, at least one. A batch may be about several, of which [`PLACES_MAX`] are told:
-    /// one without keyspace and table stands for the others.
+    /// The places, at least one. A batch may be about several, of which [`PLACES_MAX`] are logged:
+    /// one without keyspace and table replaces the others.
     pub places: Vec<Place>,
     /// The terms of a statement about roles.
     pub terms: Option<Box<Terms>>,

@@ -1,4 +1,4 @@
-//! The terms of a statement about roles, which a line of the audit log tells beside its text: a
+//! The terms of a statement about roles, which a line of the audit log shows next to its text: a
 //! long comment may leave no room for them in the part of the text that is shown.
 
 use std::collections::BTreeSet;

@@ -21,7 +21,7 @@ const TRY_EVERY: Duration = Duration::from_millis(200);
 /// The lines of a request.
 pub(super) struct Lines {
     pub bytes: Vec<u8>,
-    /// Told when they are in the file.
+    /// Notified when they are in the file.
     pub written: oneshot::Sender<()>,
     /// Given back when they are in the file.
     pub _held: Held,
@@ -48,7 +48,7 @@ impl Progress {
     }
 }
 
-/// Opens the file, and starts a thread that writes lines to it until nobody can send any more.
+/// Opens the file, and starts a thread that writes lines to it until no one can send any more.
 ///
 /// # Errors
 /// If the file can't be opened, or the thread can't be started.
@@ -130,13 +130,13 @@ impl Writer {
             }
             *self.progress.0.lock() = None;
             for request in requests {
-                // Who has asked may be gone.
+                // The request may have been dropped meanwhile.
                 let _ = request.written.send(());
             }
         }
     }
 
-    /// Writes until it succeeds. Returns false if nobody waits for it any more.
+    /// Writes until it succeeds. Returns false if no one waits for it any more.
     fn write(&mut self, bytes: &[u8]) -> bool {
         let mut has_failed = false;
         let mut left = bytes;

@@ -7,7 +7,7 @@ use cql::secret::Secret;
 use crate::security::access::{self, Hashing};
 use crate::statement::LoggedIn;
 
-/// The longest password, in bytes. bcrypt takes the first 72 alone, as in Cassandra.
+/// The longest password, in bytes. bcrypt takes only the first 72, as in Cassandra.
 const PASSWORD_BYTES_MAX: usize = 1_024;
 
 /// The attributes of a statement; `None` for each that it does not give.
@@ -19,7 +19,7 @@ pub(super) struct Attributes {
 }
 
 impl Attributes {
-    /// Reads the attributes of a statement. A password stands for its hash until
+    /// Reads the attributes of a statement. A password takes the place of its hash until
     /// [`Attributes::hash`].
     pub fn of(statement: &RoleStatement) -> Result<Attributes, CqlError> {
         let Some(given) = given(statement) else {

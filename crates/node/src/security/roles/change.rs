@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_alter_roles_makes_nobody_a_superuser() {
+    fn the_right_to_alter_roles_makes_no_superuser() {
         let mut catalog = catalog();
         let grant = |role: &str, member: &str| RoleStatement::GrantRole {
             role: role.to_owned(),
@@ -544,7 +544,8 @@ mod tests {
         ]
     }
 
-    /// That statement about the superuser `chief`; `None` for one that makes nobody that role.
+    /// That statement about the superuser `chief`; `None` for one by which no one can become that
+    /// role.
     fn of_chief(statement: &RoleStatement) -> Option<RoleStatement> {
         becomes(statement)?;
         let mut of_chief = statement.clone();
@@ -603,7 +604,7 @@ mod tests {
                 if done.is_ok() && becomes(&statement).is_some() {
                     assert!(permissions.has(Alter) || permissions.has(Authorize));
                 }
-                // Nobody but a superuser becomes one.
+                // Only a superuser can become one.
                 let of_chief = of_chief(&statement);
                 assert!(of_chief.is_none_or(|statement| run(&statement).is_err()));
             }

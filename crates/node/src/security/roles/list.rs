@@ -14,8 +14,8 @@ use super::RolesPlan;
 use crate::security::access::{Rights, unauthorized};
 use crate::statement::{Answer, ColumnSpec, Outcome, Rows, no_room};
 
-/// The answer of a statement that lists; `None` for one that changes something. `is_of_system`
-/// tells whether the resource belongs to the system, so that the catalog does not list it.
+/// The answer of a statement that lists; `None` for one that changes something. `is_of_system` says
+/// whether the resource belongs to the system, so that the catalog does not list it.
 pub(super) fn answer(
     plan: &RolesPlan,
     catalog: &Catalog,

@@ -120,7 +120,7 @@ fn resource(keyspace: Option<&str>, named: &ResourceName) -> Result<Resource, Cq
 /// Executes a plan.
 ///
 /// # Errors
-/// Unauthorized if nobody is logged in or the role may not do this; unknown roles and resources.
+/// Unauthorized if no role is logged in or the role may not do this; unknown roles and resources.
 pub async fn execute(
     storage: &Storage,
     access: &Access,
@@ -149,7 +149,8 @@ pub async fn execute(
         resource_is_of_system: is_of_system,
         actor: actor.clone(),
     };
-    // A hash costs as much as a thousand reads, so what is refused is hashed by nobody.
+    // A hash costs as much as a thousand reads, so the password of a refused statement is not
+    // hashed.
     change.apply(&mut Catalog::clone(&storage.catalog()))?;
     let hashing = &access.hashing;
     let hashed = change.attributes.hash(&plan.statement, &actor, hashing);

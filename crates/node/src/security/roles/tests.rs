@@ -134,7 +134,7 @@ async fn refused(database: &Database, actor: &str, text: &str) -> Option<ErrorKi
 }
 
 #[tokio::test]
-async fn who_has_made_a_table_reads_its_change_log_and_grants_it() {
+async fn the_creator_of_a_table_reads_its_change_log_and_grants_it() {
     let directory = tempfile::tempdir().unwrap();
     let database = database(directory.path(), 2).await;
     let other = format!("{:0200}", 1);
@@ -171,7 +171,7 @@ async fn who_has_made_a_table_reads_its_change_log_and_grants_it() {
     let select = "SELECT * FROM s.others_scylla_cdc_log";
     let unauthorized = Some(ErrorKind::Unauthorized);
     assert_eq!(refused(&database, "plain", select).await, unauthorized);
-    // Of a log that is gone no grants are left.
+    // No grants are left on a log that was dropped.
     let log = Resource::Table("s".to_owned(), "indexed_scylla_cdc_log".to_owned());
     let holders = || {
         let catalog = database.storage.catalog();
@@ -185,7 +185,7 @@ async fn who_has_made_a_table_reads_its_change_log_and_grants_it() {
 }
 
 #[tokio::test]
-async fn what_is_never_there_is_dropped_if_it_exists() {
+async fn dropping_an_unsupported_object_if_it_exists_succeeds() {
     let directory = tempfile::tempdir().unwrap();
     let database = database(directory.path(), 1).await;
     for text in [

@@ -7,8 +7,8 @@ use value::{CqlType, compare, join_elements, join_entries, join_vector};
 use super::{Expression, Scope};
 use crate::select::place::{put_bytes, put_null};
 
-/// The most bytes that the composed values of a row take, each at every level at which it lies. A
-/// statement can name one value many times.
+/// The most bytes that the composed values of a row take, each counted at every level that contains
+/// it. A statement can name one value many times.
 pub(in crate::select) const COMPOSED_BYTES_MAX: usize = 16 << 20;
 
 /// A value put together of others.
@@ -29,7 +29,7 @@ pub(in crate::select) enum Form {
     List,
     /// A set of elements of this type.
     Set(CqlType),
-    /// A map with keys of this type. Of equal keys the last one stands.
+    /// A map with keys of this type. Of equal keys the last one is taken.
     Map(CqlType),
     /// A tuple or a value of a user type.
     Tuple,
@@ -105,8 +105,8 @@ impl Composed {
     }
 }
 
-/// Joins parts, each behind its length, behind the count of a list. Cassandra's lists hold a null
-/// here, too.
+/// Joins parts, each after its length, and puts the count of a list before them. Cassandra's lists
+/// hold a null here, too.
 fn joined<'p>(count: Option<usize>, parts: impl Iterator<Item = Option<&'p [u8]>>) -> Bytes {
     let mut out = BytesMut::new();
     if let Some(count) = count {

@@ -1,4 +1,4 @@
-//! Elements of a map or set that brackets behind a selector select: one, or all within bounds.
+//! Elements of a map or set that brackets after a selector select: one, or all within bounds.
 
 use bytes::Bytes;
 use cql::error::CqlError;

@@ -12,7 +12,7 @@ use super::Scope;
 use super::elements::{Brackets, Elements};
 use crate::select::place::{Content, Place, put_bytes, put_null};
 
-/// The cells of a column whose times are asked for.
+/// The cells of a column whose times are selected.
 #[derive(Clone, Debug)]
 pub(in crate::select) struct TimedCells {
     /// The place of the column.
@@ -40,7 +40,7 @@ pub(in crate::select) enum TimedPart {
     Elements(Elements),
 }
 
-/// The form in which times are told.
+/// The form in which times are returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::select) enum Form {
     /// One time.
@@ -52,7 +52,8 @@ pub(in crate::select) enum Form {
 }
 
 impl TimedPart {
-    /// The form in which the times of a column's cells are told, unless only the latest is wanted.
+    /// The form in which the times of a column's cells are returned, unless only the latest is
+    /// wanted.
     pub(in crate::select) fn form(&self, is_multi_cell: bool) -> Form {
         let is_list = match self {
             TimedPart::Whole | TimedPart::Field(_) | TimedPart::FrozenField(..) => false,
@@ -69,7 +70,7 @@ impl TimedPart {
 }
 
 impl TimedCells {
-    /// The type of what is told of the cells, given that of one time.
+    /// The type of what is returned for the cells, given that of one time.
     pub(in crate::select) fn result_type(&self, one: CqlType) -> CqlType {
         match self.form {
             Form::List => CqlType::List {
@@ -80,7 +81,7 @@ impl TimedCells {
         }
     }
 
-    /// Whether the one cell of the column is asked for.
+    /// Whether the one cell of the column is selected.
     pub(in crate::select) fn is_whole(&self) -> bool {
         matches!(self.part, TimedPart::Whole)
     }

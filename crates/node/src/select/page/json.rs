@@ -13,7 +13,7 @@ use crate::select::expression::{JsonField, Scope};
 use crate::statement::no_room;
 
 impl Page {
-    /// Appends the text of an object behind its length of 4 bytes, big-endian.
+    /// Appends the length of an object's text in 4 bytes, big-endian, then the text.
     ///
     /// # Errors
     /// A value that fails, and a text that the page has no room for.
