@@ -63,7 +63,7 @@ pub(crate) fn mark_swept(
 }
 
 impl Interval {
-    /// Splits the interval at a range that it overlaps, into the parts before, in and behind the
+    /// Splits the interval at a range that it overlaps, into the parts before, in and after the
     /// range.
     fn split(&self, range: &SuffixRange) -> (Option<Interval>, Interval, Option<Interval>) {
         let part = |start: &[u8], end: &[u8]| Interval {
