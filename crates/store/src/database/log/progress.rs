@@ -28,8 +28,8 @@ const TTL_RESERVE: u32 = 40;
 /// The progress of a reader. It is stored elsewhere, by those that know what became of the rows
 /// that were handed over ([`crate::snapshot`]).
 ///
-/// A reader that polls reports its progress again and again. A reader that is told of rows has
-/// nothing to report while there are none. So a task that needs a late position asks it
+/// A reader that polls reports its progress again and again. A reader that is notified of rows has
+/// nothing to report while there are none. So a task that needs a late position requests it
 /// ([`Progress::look`]).
 pub struct Progress {
     present: Present,
@@ -37,9 +37,9 @@ pub struct Progress {
     series: Arc<ReaderSeries>,
     rewound: Notify,
     fell_behind: Notify,
-    /// Whether the reader is told of rows, and so reports only when it is asked.
+    /// Whether the reader is notified of rows, and so reports only on request.
     is_told: AtomicBool,
-    /// The number of times that the reader was asked for its progress.
+    /// The number of times that the reader's progress was requested.
     asked: watch::Sender<u64>,
     /// The number of the last question that the reader has answered.
     answered: watch::Sender<u64>,
@@ -277,7 +277,7 @@ impl Checkpoints {
         self.run
     }
 
-    /// The number of times that the reader was asked for its progress. Marks it as a reader that is
+    /// The number of times that the reader's progress was requested. Marks it as a reader that is
     /// told of rows.
     pub fn asked(&self) -> u64 {
         self.progress.is_told.store(true, Ordering::Relaxed);
