@@ -202,8 +202,8 @@ impl Applier {
             }
             looks.within(LOOK_AFTER);
             if !self.room.is_there {
-                // Most of what is fresh will have no room. Until that is known, the scan must not
-                // be answered.
+                // Most of what is fresh will have no room. Until that is known, it must not be
+                // reported as taken in.
                 self.drain_all().await?;
             }
             if scan_ended && let Some(scanned) = scanned.take() {

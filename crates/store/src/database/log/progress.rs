@@ -41,7 +41,7 @@ pub struct Progress {
     is_told: AtomicBool,
     /// The number of times that the reader's progress was requested.
     asked: watch::Sender<u64>,
-    /// The number of the last question that the reader has answered.
+    /// The number of the last request that the reader has answered.
     answered: watch::Sender<u64>,
     catch_up: CatchUp,
     /// The time for which rows of the log live; `None` for ever.
@@ -65,12 +65,12 @@ struct State {
     /// The time up to which each stream of the current generation has been read.
     streams: Streams,
     generation_began: Instant,
-    /// Whether rows may have expired unread. Nothing behind that gap is confirmed.
+    /// Whether rows may have expired unread. Nothing after that gap is confirmed.
     fell_behind: bool,
 }
 
 impl Progress {
-    /// Makes the progress of a reader that has read nothing behind `start`, a time since the epoch.
+    /// Makes the progress of a reader that has read nothing after `start`, a time since the epoch.
     /// `present` is the clock for the times of the log. `log_ttl_s` is the time for which rows of
     /// the log live, in seconds; 0 for ever.
     pub fn new(
@@ -115,8 +115,8 @@ impl Progress {
         self.series.handed_over()
     }
 
-    /// Asks a reader that is told of rows for its progress. When this returns, the reader has read
-    /// what was in the log when it was called. Returns at once for a reader that polls.
+    /// Requests the progress of a reader that is notified of rows. When this returns, the reader
+    /// has read what was in the log when it was called. Returns at once for a reader that polls.
     pub async fn look(&self) {
         if !self.is_told.load(Ordering::Relaxed) {
             return;
@@ -278,20 +278,20 @@ impl Checkpoints {
     }
 
     /// The number of times that the reader's progress was requested. Marks it as a reader that is
-    /// told of rows.
+    /// notified of rows.
     pub fn asked(&self) -> u64 {
         self.progress.is_told.store(true, Ordering::Relaxed);
         *self.progress.asked.borrow()
     }
 
-    /// Waits until the reader has been asked more often than `before`.
+    /// Waits until the progress has been requested more often than `before`.
     pub async fn is_asked(&self, before: u64) {
         let mut asked = self.progress.asked.subscribe();
         // The sender lives as long as `self`.
         let _ = asked.wait_for(|asked| *asked > before).await;
     }
 
-    /// Answers all questions up to the number `asked`.
+    /// Answers all requests up to the number `asked`.
     pub fn answer(&self, asked: u64) {
         self.progress.answered.send_replace(asked);
     }

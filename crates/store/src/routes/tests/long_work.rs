@@ -110,7 +110,7 @@ async fn who_waits_for_a_task_does_not_hold_up_the_end() {
     let task = service.work.start(spec(true));
     let wait = format!("{}/wait?timeout=600", path(&task));
     let stop = async {
-        // Nothing tells from outside that the request waits.
+        // Nothing shows from outside that the request waits.
         tokio::time::sleep(Duration::from_millis(500)).await;
         service.listening.stop();
     };

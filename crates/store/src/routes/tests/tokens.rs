@@ -1,4 +1,4 @@
-//! Tokens at the door: what a database asks for needs none, all else one.
+//! Tokens at the door: what a database requests needs none, all else one.
 
 use http_server::{TokenSet, Tokens};
 
