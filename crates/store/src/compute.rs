@@ -11,7 +11,7 @@
 //! A search waits for a turn of its class ([`turns`]), but only until its deadline. The number of
 //! waiting searches and the duration of recent ones show how long a new search would wait. If that
 //! is too long, the search is refused before it waits. So the latency of answers is bounded however
-//! many clients ask.
+//! many clients search.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

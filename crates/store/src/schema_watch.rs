@@ -307,7 +307,7 @@ impl SchemaWatch {
 }
 
 /// The facts about an index's log, what its snapshot gives, and the identity of the index in that
-/// if it kept fewer columns, so that the index has still to be built again. `None` if the table has
+/// if it has fewer columns, so that the index has still to be built again. `None` if the table has
 /// no log.
 type OpenedOf = anyhow::Result<Option<(LogFacts, Opened, Option<IndexIdentity>)>>;
 
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_stays() {
+    fn unchanged_indexes_stay() {
         let both = [identity("a"), identity("b")];
         assert_eq!(
             changes(&known(&both), &discovered(&both)),
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_in_anything_is_built_anew() {
+    fn an_index_with_any_difference_is_built_again() {
         let before = identity("a");
         let edits: [fn(&mut IndexIdentity); 5] = [
             |index| index.truncated_ms = Some(1),
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_in_its_columns_alone_is_built_beside() {
+    fn an_index_that_differs_only_in_its_columns_is_built_next_to_the_old_one() {
         let before = identity("a");
         let mut after = before.clone();
         after.filter_columns.push(FilterColumn {
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unclear_stays_and_what_is_gone_goes() {
+    fn an_unclear_index_stays_and_a_dropped_one_is_removed() {
         let mut schema = discovered(&[identity("new")]);
         schema.unclear.insert(identity("unclear").name);
         assert_eq!(

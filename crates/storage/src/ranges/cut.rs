@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_newer_deletion_covers_goes() {
+    fn intervals_that_a_newer_deletion_covers_are_removed() {
         let mut all = All::default();
         for low in 0..100 {
             all.add(&range(2 * low, 2 * low + 1), deletion(3));

@@ -223,11 +223,11 @@ impl Applier {
                 let table = self.index.content.keys();
                 let known = keys.iter().map(|key| self.items.known(&table, key));
                 let known = known.collect();
-                // The requester may have gone away.
+                // The requester may have stopped waiting.
                 let _ = answer.send((known, self.items.hashing().clone()));
             }
             Message::Marker(answer) => {
-                // The requester may have gone away.
+                // The requester may have stopped waiting.
                 let _ = answer.send(());
             }
             Message::Position(position) => self.index.freshness.reached(position),

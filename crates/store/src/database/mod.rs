@@ -184,7 +184,7 @@ pub trait Schema: Send + Sync {
 pub struct Discovered {
     /// The indexes that can be built.
     pub indexes: BTreeMap<IndexName, IndexIdentity>,
-    /// The indexes that can't be described yet. They count neither as new nor as gone.
+    /// The indexes that can't be described yet. They count neither as new nor as dropped.
     pub unclear: HashSet<IndexName>,
 }
 

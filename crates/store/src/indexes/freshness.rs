@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_acknowledged_is_waited_for_and_what_comes_later_is_not() {
+    async fn acknowledged_writes_are_waited_for_and_later_ones_are_not() {
         let (freshness, head) = with_head(10);
         let mut waiting = std::pin::pin!(freshness.take_up_acknowledged(PATIENCE));
         assert!(futures::poll!(&mut waiting).is_pending());

@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_while_it_is_saved_is_read_again() {
+    fn rows_that_change_during_a_save_are_read_again() {
         let mut table = Table::new();
         for p in ["a", "b", "c", "d"] {
             table.observe(1, p, present(&[1.0], None));
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_scan_does_not_find_goes() {
+    fn rows_that_a_scan_does_not_find_are_removed() {
         let mut table = Table::new();
         for p in ["a", "b", "c"] {
             table.observe(9, p, present(&[1.0], None));

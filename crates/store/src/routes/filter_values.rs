@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_search_has_no_values() {
+    fn json_that_is_no_search_has_no_values() {
         for json in [
             "",
             "[[1,2,3,4],5]",

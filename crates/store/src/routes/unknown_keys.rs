@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_is_no_find() {
+    fn known_keys_are_not_found() {
         for json in [
             r#"{"vector":[1,2],"limit":1,"filter":{"restrictions":[{"type":"[]==","lhs":"m","key":{"x":1},
                 "rhs":{"y":2}},{"type":"IN","lhs":"a","rhs":[{"z":3}]}],"allow_filtering":true},"routing":true,

@@ -29,7 +29,7 @@
 //! 2. Then a marker follows the hints, through the re-reader to the index. When it arrives, every
 //!    hint handed over before has been read and applied.
 //! 3. Only then the save begins. A change made while it runs may be in it or not, and has its log
-//!    row after the position ([`crate::items`] says how half a change is kept out). Rows that are
+//!    row after the position ([`crate::items`] says how half a change is excluded). Rows that are
 //!    read without a log row (an expiry, a row without room) are saved as still to be read.
 //!
 //! A position that was right once stays right, as the index only gets newer. If the marker doesn't

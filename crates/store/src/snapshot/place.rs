@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_more_is_deleted_and_one_process_works_here() {
+    fn snapshots_of_dropped_indexes_are_deleted_and_one_process_works_here() {
         let directory = tempfile::tempdir().unwrap();
         let (first, second) = (snapshots(directory.path()), snapshots(directory.path()));
         let (stays, goes) = (identity("stays"), identity("goes"));

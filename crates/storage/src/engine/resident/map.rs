@@ -597,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_removed_leaves_no_bytes_behind() {
+    fn removed_entries_leave_no_bytes() {
         let used = Arc::new(AtomicU64::new(0));
         let mut map = ResidentMap::new(&used);
         let empty = used.load(Ordering::Relaxed);

@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_says_after_another_was_asked_for_confirms_nothing() {
+    fn reports_of_a_run_from_before_a_rewind_confirm_nothing() {
         let progress = progress(0);
         let stream = StreamID::new(vec![1]);
         let (_, before) = progress.restart(Duration::ZERO);
