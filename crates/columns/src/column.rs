@@ -8,7 +8,7 @@ use value::{CqlType, join_elements, join_entries, split_elements, split_entries,
 use crate::dictionary::Dictionary;
 use crate::strings::Strings;
 
-/// Stands for null among codes.
+/// Represents null among codes.
 const NULL: u32 = u32::MAX;
 /// Number of bytes of a key's code before the value in a map's term.
 const KEY: usize = size_of::<u32>();

@@ -16,7 +16,7 @@ use crate::{Columns, Condition};
 /// How many ids of a posting are touched in the time of one [`Conjunct::admits`].
 pub(crate) const CHECK_COST: usize = 4;
 
-/// A condition, or a part of one that is looked up alone.
+/// A condition, or a part of one that is looked up by itself.
 #[derive(Debug)]
 pub(crate) struct Conjunct<'a> {
     pub candidates: Candidates<'a>,

@@ -11,7 +11,7 @@ use crate::strings::Strings;
 
 /// Terms, each with a code and the ids that have it, in the order of their values.
 ///
-/// A term is a serialised value, or a value behind the code of a map's key. Terms that differ in
+/// A term is a serialised value, or a value after the code of a map's key. Terms that differ in
 /// bytes have codes of their own, so that a code gives the bytes back. Values that are equal to
 /// [`compare`] are neighbours in the order.
 #[derive(Debug)]

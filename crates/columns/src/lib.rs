@@ -1,10 +1,10 @@
 //! The values of filter columns by row id, and the ids whose values satisfy conditions.
 //!
 //! A search for neighbours with a WHERE needs to know which ids it may answer with, before it walks
-//! the graph: how many there are decides the way to search. So [`Columns`] keeps beside the vectors
-//! the columns that can be filtered by, each with an inverted index of its values.
+//! the graph: how many there are decides the way to search. So [`Columns`] stores, in addition to
+//! the vectors, the columns that can be filtered by, each with an inverted index of its values.
 //!
-//! # How a column is kept
+//! # How a column is stored
 //!
 //! Each value has a code, and each row the code of its value. A `dictionary` knows for each code
 //! its bytes and the ids that have it (a `posting`: one id, a list, or a set), and has the codes in
@@ -12,7 +12,7 @@
 //! codes of their own side by side, so that a value is read back as it was set. Ids are reused: a
 //! row that is replaced or removed leaves its postings at once.
 //!
-//! A collection is kept as the codes of its elements. An entry of a map is a term of the code of
+//! A collection is stored as the codes of its elements. An entry of a map is a term of the code of
 //! its key and of its value, and terms are in the order of values, so that the same dictionary
 //! answers `m[k] = v` and CONTAINS. Keys have a dictionary of their own.
 //!
@@ -50,7 +50,7 @@
 //! | IN of 100,000 | 33 % | 32 ms | 32 ms |
 //!
 //! One check of an id takes 5 ns by codes, 20 ns by values. So where the estimate is large, a
-//! search may rather ask [`Conjunction::matches`] than wait for the set.
+//! search may rather call [`Conjunction::matches`] than wait for the set.
 
 #![warn(clippy::unwrap_used)]
 

@@ -1,7 +1,7 @@
 //! The codes of a dictionary in the order of their values.
 //!
-//! They lie in chunks, which know how many rows they stand for. So the rows between two values are
-//! counted without a look at each value between them.
+//! They are stored in chunks, which know how many rows they represent. So the rows between two
+//! values are counted without a look at each value between them.
 
 use std::ops::Range;
 

@@ -7,18 +7,18 @@
 //! ([`Storage::settle_log_to_end`]). No later commit gives a row a time at or below the mark, so
 //! the window is complete for good, whatever timestamps clients give. The end is the present, or
 //! the last row of the log if that is later, as after a clock was set back. The next window begins
-//! behind it. Deletions may be dated a little ahead, so rows up to [`AHEAD_MAX_MICROS`] behind the
+//! after it. Deletions may be dated a little ahead, so rows up to [`AHEAD_MAX_MICROS`] after the
 //! end are handed over as well: at each read until their time has come. Between two windows the
-//! follower waits for a row behind the mark ([`Storage::log_growth`]). A row that was written
+//! follower waits for a row after the mark ([`Storage::log_growth`]). A row that was written
 //! meanwhile ends the wait at once, so no row comes unseen.
 //!
-//! The end of a window is told once its rows have been handed over ([`LogRun::read_up_to`]). So it
-//! is a position that a snapshot may be taken with: a time before which everything in the log has
-//! been handed over. It means the same as the position of a reader that polls, and snapshots of
-//! either open with the other. An idle log has no new position until one is asked for, as for a
+//! The end of a window is reported once its rows have been handed over ([`LogRun::read_up_to`]). So
+//! it is a position that a snapshot may be taken with: a time before which everything in the log
+//! has been handed over. It means the same as the position of a reader that polls, and snapshots of
+//! either open with the other. An idle log has no new position until one is requested, as for a
 //! snapshot ([`LogRun::is_asked`]). Times of two runs of the process follow each other, as the mark
-//! is kept on the disk. While the disk takes no writes, the position told stays behind what is
-//! read, as a later process would give out times behind it again.
+//! is stored on the disk. While the disk takes no writes, the reported position lags what is read,
+//! as a later process would give out times after it again.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ use crate::table_of;
 /// Number of rows of the log read by one visit to a thread that may wait for the disk.
 const ROWS_AT_A_TIME: usize = 4096;
 
-/// Follows a log until the log is gone.
+/// Follows a log until the log is dropped.
 pub async fn follow(storage: &Storage, run: &LogRun) -> anyhow::Result<()> {
     run.is_up();
     let base = table_of(storage, run.table()).context("the table is gone")?;
@@ -45,7 +45,7 @@ pub async fn follow(storage: &Storage, run: &LogRun) -> anyhow::Result<()> {
     let mut from_us = micros(run.from());
     let mut unread_since = run.from();
     loop {
-        // A question that is asked from here on is answered by the read after this one.
+        // A request that comes from here on is answered by the read after this one.
         let asked = run.asked();
         let settled = storage.settle_log_to_end(log).await?;
         hand_over(storage, run, from_us, settled.up_to_micros).await?;
@@ -178,7 +178,7 @@ impl Columns {
                     key.extend(clustering);
                     HintTarget::Row(keys.encode(key))
                 }
-                // An update of static columns alone.
+                // An update of only static columns.
                 None => HintTarget::Static(keys.encode_partition(key)),
             }
         };

@@ -51,7 +51,7 @@ impl OwnIndex for Secondary {
     fn is_built(&self) -> bool {
         let view = self.storage.view(self.table.id);
         let is_ready = view.and_then(|view| view.is_index_ready(self.index.version));
-        // One that is gone is not built either.
+        // One that was dropped is not built either.
         is_ready.unwrap_or(false)
     }
 

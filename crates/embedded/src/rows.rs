@@ -42,7 +42,7 @@ impl StoredRows {
         }
     }
 
-    /// Reads files on a thread where waiting holds nobody up, and in a turn if it needs one.
+    /// Reads files on a thread where waiting holds up no other work, and in a turn if it needs one.
     async fn blocking<T: Send + 'static>(
         &self,
         turn: Option<Turn>,
@@ -66,7 +66,7 @@ impl Rows for StoredRows {
 
     async fn page(&self, part: &Part, from: Option<Bytes>) -> anyhow::Result<Page> {
         let turn = match part {
-            // A scan or a repair reads, for which nobody waits.
+            // A scan or a repair reads, for which no client waits.
             Part::Range(_) => Some(self.inner.storage.turns().take(Class::Background).await),
             Part::Partition(_) => None,
         };
@@ -142,7 +142,7 @@ impl Inner {
         Ok(rows)
     }
 
-    /// The key and the observed columns of a row; None if it has static content alone.
+    /// The key and the observed columns of a row; None if it has only static content.
     fn row(&self, columns: &[ColumnId], row: &Row) -> Option<ReadRow> {
         let clustering = row.clustering.as_ref()?;
         let key: Vec<&[u8]> = row

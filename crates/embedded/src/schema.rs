@@ -14,16 +14,16 @@ use store::database::{
 use tokio::sync::watch;
 use uuid::Uuid;
 
-/// Time after which indexes that could not be taken in are told again.
+/// Time after which indexes that could not be taken in are reported again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// The schema, which tells each change of the catalog.
+/// The schema, which reports each change of the catalog.
 pub struct StoredSchema {
     storage: Storage,
     changes: watch::Receiver<()>,
     told: bool,
     again: bool,
-    /// The key columns of each table with an index, by the names that were told first.
+    /// The key columns of each table with an index, by the names that were reported first.
     keys: HashMap<Uuid, KeySchema>,
 }
 
@@ -72,7 +72,7 @@ impl Schema for StoredSchema {
             tokio::select! {
                 changed = self.changes.changed() => {
                     if changed.is_err() {
-                        // The storage is gone, and the service soon will be.
+                        // The storage is closed, and the service soon will be.
                         std::future::pending::<()>().await;
                     }
                 }
@@ -89,7 +89,7 @@ impl Schema for StoredSchema {
         self.again = true;
     }
 
-    /// The time that the catalog tells is exact.
+    /// The time in the catalog is exact.
     fn truncated_ms(&mut self, _: Uuid, told_ms: Option<i64>, _: Option<i64>) -> Option<i64> {
         told_ms
     }

@@ -2,7 +2,7 @@
 //! they have been dead for the table's `gc_grace_seconds`.
 //!
 //! Rows are trimmed when they are written anyway, and when the engine rewrites its files; there
-//! whatever happens must be seen by no read, as the engine asks without regard to snapshots.
+//! whatever happens must be seen by no read, as the engine pays no regard to snapshots.
 
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -85,7 +85,7 @@ impl Forgetting {
                     Fate::Keep
                 };
             }
-            // What can't be read is kept for whoever reads it to say so.
+            // A record that can't be read stays, so that its next reader reports it.
             let Ok(mut record) = record::decode(value) else {
                 return Fate::Keep;
             };

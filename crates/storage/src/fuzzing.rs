@@ -90,7 +90,7 @@ fn with_right_checksums(bytes: &[u8]) -> Mended {
     Mended { bytes, first_end }
 }
 
-/// The offsets of the items of a batch and of the tag behind them, as the module `journal` draws
+/// The offsets of the items of a batch and of the tag after them, as the module `journal` draws
 /// them.
 fn items_of_batch(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let batch = bytes.get(at..)?;

@@ -1,8 +1,8 @@
 //! The horizon: the time back to which reads still look.
 //!
 //! A read hides what is dead at its start, and sees what died later. A record that is forgotten
-//! when files are rewritten must have been dead before the oldest read began, as the engine asks
-//! about records without regard to snapshots.
+//! when files are rewritten must have been dead before the oldest read began, as the engine
+//! rewrites them without regard to snapshots.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -56,7 +56,7 @@ impl Horizon {
     }
 }
 
-/// Stands for a read under way.
+/// Holds the horizon back for a read in progress.
 #[derive(Debug)]
 pub(crate) struct Hold {
     horizon: Arc<Horizon>,

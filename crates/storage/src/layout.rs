@@ -1,5 +1,5 @@
 //! The catalog made ready for reading and writing: for each table how its keys are written, which
-//! columns are alive and where its rows lie.
+//! columns are alive and where its rows are stored.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -43,8 +43,7 @@ pub(crate) struct TableSchema {
     pub lease: Arc<()>,
     /// Of a CDC log, how far it goes.
     pub growth: Arc<Growth>,
-    /// The secondary indexes, and behind them the times at which rows expire
-    /// ([`TableSchema::expiry`]).
+    /// The secondary indexes, followed by the times at which rows expire ([`TableSchema::expiry`]).
     pub indexes: Vec<IndexSchema>,
     /// Whether it is a table of counters ([`Table::is_counter`]).
     pub is_counter: bool,
@@ -195,7 +194,7 @@ impl TableSchema {
             .ok_or_else(|| StorageError::NoSuchIndex(version.to_string()))
     }
 
-    /// The times at which rows expire, kept as an index on the column that tells them.
+    /// The times at which rows expire, stored as an index on the column that has them.
     pub(crate) fn expiry(&self) -> Option<&IndexSchema> {
         let version = self.table.row_ttl?.version;
         self.indexes.iter().find(|index| index.version == version)
@@ -228,7 +227,7 @@ impl TableSchema {
 }
 
 impl IndexSchema {
-    /// `old` is of the same entries. `None` if the column is gone.
+    /// `old` is of the same entries. `None` if the column was dropped.
     fn new(
         table: &Table,
         index: &SecondaryIndex,
@@ -250,7 +249,8 @@ impl IndexSchema {
         })
     }
 
-    /// The index on the column that tells when a row expires; `None` if there is no such column.
+    /// The index on the column with the time at which a row expires; `None` if there is no such
+    /// column.
     fn of_row_ttl(
         table: &Table,
         generation: u64,

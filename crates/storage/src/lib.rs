@@ -1,7 +1,7 @@
 //! Embedded wide-column storage for the rows of the node.
 //!
-//! Rows lie in token order. Cells carry write timestamps and expiries. A write to a table with a
-//! CDC log commits together with its log rows. There is one method for each kind of work:
+//! Rows are stored in token order. Cells carry write timestamps and expiries. A write to a table
+//! with a CDC log commits together with its log rows. There is one method for each kind of work:
 //!
 //! - [`Storage::write`] applies mutations and acknowledges them when they are durable.
 //! - [`Storage::read`] streams the live rows of a partition or a token range.
@@ -79,7 +79,7 @@ pub struct StorageOptions {
     /// changed rows, log rows, entries of indexes, and rows that refused conditions show. The last
     /// write may exceed them.
     pub batch_bytes: usize,
-    /// Bytes of stored rows that one write may look at. A write that looks at one row alone may
+    /// Bytes of stored rows that one write may look at. A write that looks at only one row may
     /// exceed them.
     pub write_rows_bytes: usize,
     /// Bytes that a table gathers in memory before they are written out as a file. The value is
@@ -125,7 +125,7 @@ pub enum StorageError {
     /// The directory was written by a newer version.
     #[error("{0}")]
     NewerFormat(String),
-    /// The client asks for something that can't be carried out: a key that is too long, a write
+    /// The client requests something that can't be carried out: a key that is too long, a write
     /// that is too large, a list index out of bounds.
     #[error("{0}")]
     Invalid(String),
@@ -187,7 +187,7 @@ pub struct Statistics {
     /// Deletions of partitions and ranges whose rows still have to be removed from the disk. Reads
     /// hide these rows already.
     pub sweeps_waiting: u64,
-    /// Rows that were deleted at the time that their column for it told.
+    /// Rows that were deleted at the time in their expiry column.
     pub rows_expired: u64,
     /// Range deletions that reads and writes had to look at: the cost of partitions with many of
     /// them.

@@ -20,7 +20,7 @@ pub struct Write {
 }
 
 /// A condition that must hold for a write to be applied: predicates on rows of one partition as
-/// they stand before the write, all of which must hold.
+/// they are before the write, all of which must hold.
 #[derive(Clone, Debug)]
 pub struct Condition {
     /// The table of the rows.
@@ -38,7 +38,7 @@ pub struct Condition {
 #[derive(Clone, Debug)]
 pub struct RowCondition {
     /// Serialised values of all clustering columns. On a table with clustering columns an empty one
-    /// stands for the static row, which exists if it has a live cell.
+    /// means the static row, which exists if it has a live cell.
     pub clustering: Vec<Bytes>,
     /// The predicate on the row.
     pub predicate: RowPredicate,
@@ -57,7 +57,7 @@ pub enum RowPredicate {
 
 /// A test of the values of a row.
 pub trait RowTest: Debug + Send + Sync {
-    /// Whether a row passes; `None` stands for one that does not exist.
+    /// Whether a row passes; `None` is a row that does not exist.
     fn passes(&self, row: Option<&Row>) -> bool;
 }
 
@@ -150,7 +150,7 @@ pub struct CellChange {
     pub change: CellOperation,
 }
 
-/// A change to one column. A non-frozen collection is kept as one cell for each element, which is
+/// A change to one column. A non-frozen collection is stored as one cell for each element, which is
 /// addressed by its *path*: the element of a set, the key of a map, a timeuuid of a list.
 #[derive(Clone, Debug)]
 pub enum CellOperation {
@@ -167,7 +167,7 @@ pub enum CellOperation {
     PutElements(Vec<(Bytes, Bytes)>),
     /// Removes the elements with these paths.
     DeleteElements(Vec<Bytes>),
-    /// Sets the list element at a position, counted from 0 in the list as it stands when the write
+    /// Sets the list element at a position, counted from 0 in the list as it is when the write
     /// commits, and as the operations before this one in the same change leave it.
     SetListIndex {
         /// The position.

@@ -24,7 +24,7 @@ pub struct ReadRequest {
     pub slices: Vec<ClusteringSlice>,
     /// Whether rows come from the last to the first. Only with [`Partitions::One`].
     pub reversed: bool,
-    /// The row behind which the read begins: the last one of the page before.
+    /// The row after which the read begins: the last one of the page before.
     pub resume_after: Option<Position>,
     /// Whether a partition without rows is returned as one row with its static content. Has no
     /// effect unless `slices` is empty.
@@ -45,12 +45,12 @@ pub enum Partitions {
 pub struct ClusteringSlice {
     /// The bound before the first row of the slice.
     pub start: ClusteringBound,
-    /// The bound behind the last row of the slice.
+    /// The bound after the last row of the slice.
     pub end: ClusteringBound,
 }
 
-/// A bound by a prefix of the clustering key. As a start, an inclusive prefix stands before the
-/// first row with the prefix and an exclusive one behind the last. As an end it is the reverse.
+/// A bound by a prefix of the clustering key. As a start, an inclusive prefix is before the first
+/// row with the prefix and an exclusive one after the last. As an end it is the reverse.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClusteringBound {
     /// The edge of the partition.
@@ -71,8 +71,8 @@ pub struct IndexRequest {
     pub values: IndexedValues,
     /// The tokens of the partitions that are looked at.
     pub tokens: (Bound<Token>, Bound<Token>),
-    /// The position at which the read begins; `None` for the first. If `values` is one value, what
-    /// stands before it is not looked at.
+    /// The position at which the read begins; `None` for the first. If `values` is one value,
+    /// entries before it are not looked at.
     pub from: Option<Position>,
 }
 
@@ -84,7 +84,7 @@ pub struct IndexedValues {
     pub key: Option<Bytes>,
     /// The bound before the first value.
     pub low: Bound<Bytes>,
-    /// The bound behind the last value.
+    /// The bound after the last value.
     pub high: Bound<Bytes>,
 }
 

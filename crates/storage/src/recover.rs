@@ -1,6 +1,6 @@
 //! Recovery from a damaged journal, for the operator.
 //!
-//! The writes behind the damage are listed, and are cut off only when the operator accepts their
+//! The writes after the damage are listed, and are cut off only when the operator accepts their
 //! loss. The directory is locked meanwhile.
 
 use std::collections::{BTreeMap, HashMap};
@@ -29,7 +29,7 @@ pub struct Loss {
     pub journal: PathBuf,
     /// The position in the journal at which the damage begins, in bytes.
     pub offset: u64,
-    /// Whole batches of writes behind the damaged one.
+    /// Whole batches of writes after the damaged one.
     pub batches_behind: u64,
     /// The writes in these batches, by table. Those of the damaged batch can't be read.
     pub tables: Vec<TableLoss>,
@@ -51,9 +51,9 @@ pub struct TableLoss {
     pub last_micros: i64,
 }
 
-/// Looks for damage in the journals of a data directory that nobody has open; returns `None` if
+/// Looks for damage in the journals of a data directory that no process has open; returns `None` if
 /// there is none. With `accept_loss` it cuts the journals where the damage begins, and keeps what
-/// it cuts in files beside them.
+/// it cuts in files next to them.
 pub fn recover(directory: &Path, accept_loss: bool) -> Result<Option<Loss>, StorageError> {
     let directory = Directory::open_existing(directory)?;
     let database = directory.database();

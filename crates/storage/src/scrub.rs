@@ -38,7 +38,7 @@ pub struct Scrubbed {
 /// returns whether the scrub goes on.
 pub type Pass<'a> = &'a mut dyn FnMut(u64) -> bool;
 
-/// Reads all files of a data directory that nobody has open. Goes on after a damaged file, and
+/// Reads all files of a data directory that no process has open. Goes on after a damaged file, and
 /// changes nothing.
 pub fn scrub(directory: &Path, pass: Pass<'_>) -> Result<Scrubbed, StorageError> {
     let directory = Directory::open_existing(directory)?;
@@ -77,8 +77,8 @@ struct Scrub<'a> {
 impl Scrub<'_> {
     fn space(&mut self, folder: &Path) {
         let mut checked = HashSet::new();
-        // The manifest is read again as long as files that it named are gone: then another has
-        // replaced it.
+        // The manifest is read again as long as files that it named are missing: another has
+        // replaced it then.
         for look in 1.. {
             let is_last = !self.in_use || look == LOOKS_AT_MANIFESTS;
             let named = match manifest::named(folder) {
@@ -146,7 +146,7 @@ impl Scrub<'_> {
                     self.found.files += survey.journals;
                     return Ok(());
                 }
-                // If the damage stood elsewhere at the last look, it is a batch that is being
+                // If the damage was elsewhere at the last look, it is a batch that is being
                 // written.
                 Some(damage)
                     if is_last && last.as_ref().is_none_or(|last| is_same(last, &damage)) =>

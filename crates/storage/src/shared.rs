@@ -40,7 +40,7 @@ struct Failure {
     text: String,
 }
 
-/// The numbers behind [`crate::Statistics`], and some of the storage's own.
+/// The counters for [`crate::Statistics`], and some of the storage's own.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub batches: AtomicU64,

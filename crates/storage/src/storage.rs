@@ -37,7 +37,7 @@ use crate::{ChangeError, Health, Statistics, StorageError, StorageOptions};
 const WAITING_REQUESTS_MAX: usize = 4096;
 /// The most bytes of writes that may wait for the committer or be in its batch.
 const WAITING_BYTES_MAX: usize = 256 << 20;
-/// Bytes that one semaphore permit stands for. They are more than one, as the number of permits is
+/// Bytes that one semaphore permit represents. They are more than one, as the number of permits is
 /// limited.
 const BYTES_PER_PERMIT: usize = 1024;
 /// The longest time that a write waits for readers of the log. It is short for a client, and keeps
@@ -52,7 +52,7 @@ pub struct Storage {
 
 struct Inner {
     shared: Arc<Shared>,
-    /// `None` once the last clone is gone.
+    /// `None` once the last clone is dropped.
     requests: Option<mpsc::Sender<Request>>,
     /// The low-water mark of the CDC logs when the storage was opened. Microseconds since the
     /// epoch.
@@ -277,7 +277,7 @@ impl Storage {
     /// Changes the schema. The closure edits a copy of the catalog on the committer thread, between
     /// two batches of writes. If it returns `Ok` and has changed anything, the copy gets a new
     /// version ([`Catalog::version`]), is made durable and replaces the old catalog. New tables get
-    /// their files; the files of tables that are gone are removed.
+    /// their files; the files of dropped tables are removed.
     pub async fn change_catalog<R, E>(
         &self,
         change: impl FnOnce(&mut Catalog) -> Result<R, E> + Send + 'static,
@@ -317,7 +317,7 @@ impl Storage {
             .unwrap_or(Err(ChangeError::Storage(StorageError::Closed)))
     }
 
-    /// Applies mutations as one atomic batch, with the CDC log rows that the catalog asks for, and
+    /// Applies mutations as one atomic batch, with the CDC log rows that the catalog requires, and
     /// returns once they are durable (see [`crate::Durability`]).
     ///
     /// A caller that stops waiting does not undo the write. A write that was under way when the
@@ -327,8 +327,8 @@ impl Storage {
         self.write_at(write, None).await
     }
 
-    /// As [`Storage::write`], by the present that a client tells, in seconds since the epoch:
-    /// values with a time to live expire by it, and conditions see what is alive by it.
+    /// As [`Storage::write`], by the present that a client sent, in seconds since the epoch: values
+    /// with a time to live expire by it, and conditions see what is alive by it.
     pub async fn write_at(
         &self,
         write: Write,
@@ -426,8 +426,8 @@ impl Storage {
         self.view_at(table, None)
     }
 
-    /// As [`Storage::view`], by the present that a client tells, in seconds since the epoch. What
-    /// has died before the present of this machine may be gone.
+    /// As [`Storage::view`], by the present that a client sent, in seconds since the epoch. What
+    /// has died before the present of this machine may be removed already.
     pub fn view_at(&self, table: TableId, told_s: Option<i64>) -> Result<View, StorageError> {
         let shared = &self.inner.shared;
         let hold = shared.horizon.hold();
@@ -607,7 +607,7 @@ impl Storage {
         closed
     }
 
-    /// The state behind the storage, for tests that damage it.
+    /// The shared state of the storage, for tests that damage it.
     #[cfg(test)]
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.inner.shared
@@ -658,7 +658,7 @@ fn make(engine: &Engine, now_micros: i64) -> Result<(), StorageError> {
     engine.mark_made()
 }
 
-/// Removes the files of tables that a crash left behind.
+/// Removes the files of tables that a crash left.
 fn remove_orphans(engine: &Engine, schema: &Schema) -> Result<(), StorageError> {
     let known: HashSet<SpaceId> = schema.spaces().into_keys().chain([SpaceId::META]).collect();
     let spaces: HashSet<SpaceId> = engine.spaces()?.into_iter().collect();

@@ -1,7 +1,7 @@
 //! The watcher is a thread that syncs writes that only the kernel has, and notices when the disk
 //! fails. It has the committer open the engine again when the disk takes writes again, remove
-//! dropped tables once nobody reads them, and delete rows whose time has come. It has tables that
-//! were not written to for a minute written out.
+//! dropped tables once they have no readers, and delete rows whose time has come. It has tables
+//! that were not written to for a minute written out.
 
 use std::io;
 use std::sync::Arc;

@@ -9,9 +9,9 @@
 //! their own again.
 //!
 //! A search waits for a turn of its class ([`turns`]), but only until its deadline. The number of
-//! waiting searches and the duration of recent ones tell how long a new search would wait. If that
+//! waiting searches and the duration of recent ones show how long a new search would wait. If that
 //! is too long, the search is refused before it waits. So the latency of answers is bounded however
-//! many clients ask.
+//! many clients search.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -188,7 +188,7 @@ impl Queue {
         self.mean_ns.store(mean_ns, Ordering::Relaxed);
     }
 
-    /// The time that a search waits behind `before` others, of which so many run at once.
+    /// The time that a search waits for `before` others, of which so many run at once.
     fn wait(&self, before: usize, at_once: usize) -> Duration {
         let rounds = u32::try_from(before / at_once).unwrap_or(u32::MAX);
         self.mean().saturating_mul(rounds)
@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(compute.search(soon(), 1, || 7).await, Ok(7));
     }
 
-    /// Whether a search for `rows` rows runs on the thread that asks for it.
+    /// Whether a search for `rows` rows runs on the thread that calls for it.
     async fn is_here(compute: &Compute, rows: usize) -> bool {
         let here = std::thread::current().id();
         let there = compute.search(soon(), rows, || std::thread::current().id());

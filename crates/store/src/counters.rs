@@ -16,7 +16,7 @@ pub const COUNTERS_MAX: usize = 1000;
 pub enum Event {
     /// A search was answered.
     Search,
-    /// A search was refused, as there were too many or the index was behind.
+    /// A search was refused, as there were too many or the index lagged.
     Refusal,
     /// A row was read from the table, by a scan or again.
     RowRead,

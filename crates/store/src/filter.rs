@@ -1,8 +1,8 @@
 //! The filter of a search: its predicates as conditions on the rows of one index. Those of a
 //! request by HTTP are read from its restrictions first (contract, section 1.7; `restrictions`).
 //!
-//! Columns of the primary key lie in the [keys](crate::keys), all others that can be filtered by in
-//! [`columns::Columns`]. A condition on columns of the second kind alone is answered by their
+//! Columns of the primary key are in the [keys](crate::keys), all others that can be filtered by in
+//! [`columns::Columns`]. A condition on only columns of the second kind is answered by their
 //! postings. All other conditions are *checks*, which look at the row of an id. Where a filter
 //! names whole partitions, the ids of their rows are the only ones that are looked at.
 //!
@@ -34,7 +34,7 @@ const PARTITIONS_MAX: usize = 1000;
 #[derive(Debug)]
 pub struct RowFilter {
     keys: KeySchema,
-    /// Conditions on filter columns alone.
+    /// Conditions on only filter columns.
     conditions: Vec<Condition>,
     checks: Vec<Check>,
     /// For each column of the partition key the values it may have, if the filter names them.
@@ -119,7 +119,7 @@ pub struct Needed<'a> {
     pub is_allowed: bool,
     /// Those whose values the answer shall have.
     pub returned: &'a [String],
-    /// Whether the named index alone may answer, and no other on its column.
+    /// Whether only the named index may answer, and no other on its column.
     pub is_for_one: bool,
 }
 
@@ -367,8 +367,8 @@ impl RowFilter {
         }
     }
 
-    /// The conditions on filter columns alone. Together with [`RowFilter::checks_hold`] they are
-    /// the filter.
+    /// The conditions on only filter columns. Together with [`RowFilter::checks_hold`] they are the
+    /// filter.
     pub fn conditions(&self) -> &[Condition] {
         &self.conditions
     }

@@ -164,7 +164,7 @@ pub struct IndexIdentity {
     pub filter_columns: Vec<FilterColumn>,
     /// The options in effect.
     pub options: StructureOptions,
-    /// The version that each CREATE INDEX makes anew.
+    /// The version, which each CREATE INDEX generates.
     pub version: Option<Uuid>,
     /// The table's primary key.
     pub keys: KeySchema,
@@ -198,7 +198,7 @@ impl IndexIdentity {
         self.place(column).is_some()
     }
 
-    /// Whether a search can return the values of a column: it is kept, or it is the indexed one.
+    /// Whether a search can return the values of a column: it is stored, or it is the indexed one.
     pub fn returns(&self, column: &str) -> bool {
         self.column == column || self.keeps(column)
     }

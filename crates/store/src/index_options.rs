@@ -7,7 +7,7 @@ use index::options::{Stored, Unusable};
 
 use crate::identity::{IndexName, StructureOptions};
 
-/// Reads the options of an index on vectors. A log line tells each value that can't be used.
+/// Reads the options of an index on vectors. A log line reports each value that can't be used.
 pub fn vector_options(
     name: &IndexName,
     dimensions: usize,

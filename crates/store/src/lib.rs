@@ -1,5 +1,5 @@
 //! The index service. It keeps the vectors of a database's tables searchable, and serves the HTTP
-//! API that a CQL node asks. The trait [`database::Database`] stands for the database; beside a
+//! API that a CQL node calls. The trait [`database::Database`] represents the database; next to a
 //! cluster the service is an ordinary CQL client.
 //!
 //! The service consists of small tasks that each own their state and talk over bounded channels. A

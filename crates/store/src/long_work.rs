@@ -40,7 +40,7 @@ pub fn snapshot(index: &IndexIdentity) -> Spec {
     }
 }
 
-/// The catching up of a log reader that is behind by the given number of seconds.
+/// The catching up of a log reader that lags by the given number of seconds.
 pub fn catch_up(table: &TableIdentity, reader: &str, behind_s: u64) -> Spec {
     let scope = Scope {
         entity: Some(reader.to_owned()),

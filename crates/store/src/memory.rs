@@ -50,7 +50,7 @@ pub fn default_limit_bytes() -> Option<u64> {
 pub struct Memory {
     /// The root of the system's files that tell memory use; `None` for no measurements.
     root: Option<PathBuf>,
-    /// The bytes in use as somebody else tells them.
+    /// The bytes in use as another source reports them.
     told_bytes: Option<Arc<AtomicU64>>,
     default_limit_bytes: Option<u64>,
     is_full: AtomicBool,
@@ -75,7 +75,7 @@ impl Memory {
         }
     }
 
-    /// The bytes in use at this moment, if anybody tells.
+    /// The bytes in use at this moment, if they are known.
     fn used_bytes_now(&self) -> Option<u64> {
         match &self.told_bytes {
             Some(told_bytes) => Some(told_bytes.load(Ordering::Relaxed)),
@@ -141,7 +141,7 @@ impl Memory {
     }
 
     /// Measures once and notes the result. Returns the bytes in use and the limit, if the system
-    /// tells both.
+    /// reports both.
     pub fn look(&self, options: &MemoryOptions) -> Option<(u64, u64)> {
         let (used_bytes, limit_bytes) = self.measure(options)?;
         self.note(used_bytes, limit_bytes);
@@ -172,7 +172,7 @@ impl Memory {
         self.look(options)
     }
 
-    /// Measures until the future is dropped. Returns if the system tells nothing.
+    /// Measures until the future is dropped. Returns if the system reports nothing.
     pub async fn watch(&self, mut options: watch::Receiver<MemoryOptions>, metrics: Metrics) {
         let mut has_told = false;
         let mut pause = GiveBackPause::default();
@@ -197,7 +197,7 @@ impl Memory {
             }
             let changed = tokio::time::timeout(now.check_interval, options.changed());
             if let Ok(Err(_)) = changed.await {
-                // Nobody is left to change the options.
+                // No sender is left to change the options.
                 tokio::time::sleep(now.check_interval).await;
             }
         }

@@ -89,7 +89,7 @@ pub enum Message {
         /// The partition.
         partition: PartitionKey,
     },
-    /// Asks for the state of rows and for the hash function of vectors, for a repair.
+    /// Requests the state of rows and the hash function of vectors, for a repair.
     Known {
         /// The keys of the rows.
         keys: Vec<PrimaryKey>,

@@ -37,7 +37,7 @@ const MEMORY_COMPONENTS: [&str; 7] = [
     "graph",
     // The table of the ids in the structure.
     "ids",
-    // Full vectors that are kept in memory.
+    // Full vectors that are held in memory.
     "vectors",
     // Working memory of searches and changes.
     "workspaces",
@@ -45,11 +45,11 @@ const MEMORY_COMPONENTS: [&str; 7] = [
     "fresh",
     // The rows' primary keys.
     "keys",
-    // The data that decides which reading of a row stands.
+    // The data that decides which reading of a row wins.
     "rows",
 ];
 
-/// The numbers of rows for which an index tells its recall: the values of the label `k`.
+/// The numbers of rows for which an index reports its recall: the values of the label `k`.
 pub const SAMPLED_KS: [usize; 2] = [10, 100];
 
 /// Buckets from 0.1 ms to 10 s.
@@ -121,7 +121,7 @@ pub struct IndexMetrics {
     pub removed: IntCounter,
     /// The time from the timestamp of a log row until its change is searchable.
     pub lag: Histogram,
-    /// The seconds by which the index is behind the writes of its table; NaN while not known.
+    /// The seconds by which the index lags the writes of its table; NaN while not known.
     pub behind: Gauge,
     /// The number of changes that searches see and the graph does not have yet.
     pub waiting: IntGauge,

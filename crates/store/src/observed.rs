@@ -2,8 +2,8 @@
 //! takes it, and the values of its filter columns as the database serialises them.
 //!
 //! Scans, re-reads and the state of rows ([`crate::items`]) hand these values on without a look at
-//! them. Only the column, which decodes a value, and the index, which takes it in, know its form.
-//! A structure of another class adds its form and its value here, beside those of vectors.
+//! them. Only the column, which decodes a value, and the index, which takes it in, know its form. A
+//! structure of another class adds its form and its value here, next to those of vectors.
 
 mod vector;
 

@@ -24,7 +24,7 @@ pub use repair::{RepairOptions, RepairSchedule};
 pub use scrub::ScrubOptions;
 pub use scylla::statement::Consistency;
 
-/// All options of the index service. The defaults are those of a service beside a cluster.
+/// All options of the index service. The defaults are those of a service next to a cluster.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
     /// The name of the service in `/api/v1/info`.
@@ -35,7 +35,7 @@ pub struct StoreOptions {
     pub database: DatabaseOptions,
     /// The listeners of the HTTP API. All of them serve the same API.
     pub listeners: Vec<ListenerOptions>,
-    /// The interval at which the database is asked whether its schema has changed.
+    /// The interval at which the database is queried for changes of its schema.
     pub discovery_interval: Duration,
     /// The options for following the log.
     pub cdc: CdcOptions,
@@ -67,7 +67,7 @@ pub struct StoreOptions {
     pub internals: bool,
     /// Checks logins at the HTTP API; `None` lets everybody in.
     pub authorizer: Option<Arc<dyn Authorizer>>,
-    /// The longest time that requests in flight may go on after a shutdown was asked for.
+    /// The longest time that requests in flight may go on after a shutdown was requested.
     pub shutdown_timeout: Duration,
 }
 
@@ -117,7 +117,7 @@ pub struct MemoryOptions {
     /// Returns memory that the allocator keeps free to the system. It is called while the use is
     /// near the limit.
     pub give_back: fn(),
-    /// The bytes in use as somebody else tells them, in tests; `None` if they are measured.
+    /// The bytes in use as another source reports them, in tests; `None` if they are measured.
     pub told_bytes: Option<Arc<AtomicU64>>,
 }
 
@@ -156,10 +156,10 @@ pub enum Placement {
 #[derive(Clone, Debug)]
 pub struct IndexesOptions {
     /// The directory for the files of indexes, created if it is missing. Files in use have no
-    /// names, so that the system frees them when the process ends. Snapshots lie in a directory
+    /// names, so that the system frees them when the process ends. Snapshots are in a directory
     /// within.
     pub directory: PathBuf,
-    /// Whether full vectors are in such a file, which is mapped into memory, or in memory alone.
+    /// Whether full vectors are in such a file, which is mapped into memory, or only in memory.
     pub vectors: Placement,
     /// About the most bytes that changes of an index take while the index has not linked their
     /// vectors yet. Each search measures them all, so more of them make searches slower. In

@@ -2,7 +2,7 @@
 //! place.
 //!
 //! Positions in a log, expiry and schedules go by this clock. Pauses and measured durations go by
-//! the timers of the runtime, which stand still in a simulation until nothing else is left to do.
+//! the timers of the runtime, which stop in a simulation until nothing else is left to do.
 
 use std::fmt;
 use std::sync::Arc;

@@ -6,8 +6,8 @@ use crate::identity::TableIdentity;
 use crate::keys::{KeySchema, PrimaryKey};
 use crate::observed::{ColumnCell, ObservedColumn, RawCell, ReadCell, Unusable};
 
-/// The approximate bytes that a row takes on the wire beside its values, for keys, write times and
-/// lengths.
+/// The approximate bytes that a row takes on the wire in addition to its values, for keys, write
+/// times and lengths.
 const ROW_OVERHEAD_BYTES: usize = 64;
 
 /// The smallest number of rows in a page, however long they are.
@@ -23,7 +23,7 @@ pub struct RowReader {
     pub table: TableIdentity,
     /// The primary key of the table.
     pub keys: KeySchema,
-    /// The columns that are read, beside the primary key.
+    /// The columns that are read, in addition to the primary key.
     pub columns: Vec<ObservedColumn>,
 }
 
@@ -82,7 +82,7 @@ pub fn joined(rows: &[ReadRow], columns: &[usize], required: usize) -> Vec<(Prim
     joined.collect()
 }
 
-/// Makes the row that stands for a key without a row: none of its columns has a value.
+/// Makes the row that represents a key without a row: none of its columns has a value.
 pub fn absent(key: PrimaryKey, columns: usize) -> ReadRow {
     ReadRow {
         key,

@@ -1,5 +1,5 @@
-//! The task that follows the schema. It builds each index that appears and frees each one that is
-//! gone.
+//! The task that follows the schema. It builds each index that appears and frees each one that was
+//! dropped.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct SchemaWatch {
     damaged: mpsc::Receiver<Arc<IndexHandle>>,
     /// Tables whose indexes missed a part of the log.
     interrupted: mpsc::Receiver<Interrupted>,
-    /// Whether the snapshots of indexes that are gone have been deleted.
+    /// Whether the snapshots of dropped indexes have been deleted.
     swept: bool,
     cancel: CancellationToken,
 }
@@ -101,7 +101,7 @@ impl SchemaWatch {
         for (identity, opened) in changes.add.into_iter().zip(opened) {
             let name = identity.name.clone();
             if !self.add_opened(identity, opened).await {
-                // The index is not gone, so its snapshot must not be swept.
+                // The index still exists, so its snapshot must not be swept.
                 discovered.unclear.insert(name);
             }
         }
@@ -209,7 +209,7 @@ impl SchemaWatch {
         self.indexes.insert(identity.name.clone(), identity);
     }
 
-    /// Builds an index anew, as it is to keep other columns. The present one serves until then.
+    /// Builds an index again, as it is to keep other columns. The present one serves until then.
     async fn renew(&mut self, identity: IndexIdentity) {
         let log = self.context.database.log(&identity.table).await;
         let key = table_key(&identity.table, &identity.keys);
@@ -237,9 +237,9 @@ impl SchemaWatch {
         self.indexes.insert(identity.name.clone(), identity);
     }
 
-    /// Builds an index anew, as its vectors are damaged.
+    /// Builds an index again, as its vectors are damaged.
     async fn rebuild(&mut self, index: &Arc<IndexHandle>) {
-        // The index may be gone meanwhile, or replaced by another one.
+        // The index may have been dropped meanwhile, or replaced by another one.
         let Some(identity) = self.indexes.get(&index.identity.name).cloned() else {
             return;
         };
@@ -254,11 +254,11 @@ impl SchemaWatch {
     }
 
     /// Reopens the indexes of a table from their snapshots, as after a restart. No snapshot has a
-    /// position behind the gap, so each index gets what it lacks from the log or by a comparison
-    /// with the table. An index without a snapshot is built anew.
+    /// position after the gap, so each index gets what it lacks from the log or by a comparison
+    /// with the table. An index without a snapshot is built again.
     async fn reopen(&mut self, interrupted: Interrupted) {
         // Another reader of the table may have reported the gap before, so that the log is followed
-        // anew already.
+        // again already.
         if interrupted.following.is_cancelled() {
             return;
         }
@@ -281,7 +281,7 @@ impl SchemaWatch {
         }
     }
 
-    /// Deletes the snapshots of indexes that are gone.
+    /// Deletes the snapshots of dropped indexes.
     async fn sweep(&self) {
         let identities: Vec<IndexIdentity> = self.indexes.values().cloned().collect();
         let snapshots = self.context.snapshots.clone();
@@ -307,7 +307,7 @@ impl SchemaWatch {
 }
 
 /// The facts about an index's log, what its snapshot gives, and the identity of the index in that
-/// if it kept fewer columns, so that the index has still to be built anew. `None` if the table has
+/// if it has fewer columns, so that the index has still to be built again. `None` if the table has
 /// no log.
 type OpenedOf = anyhow::Result<Option<(LogFacts, Opened, Option<IndexIdentity>)>>;
 
@@ -358,7 +358,7 @@ struct IndexChanges {
     remove: Vec<IndexName>,
     /// The indexes to build, afterwards.
     add: Vec<IndexIdentity>,
-    /// The indexes to build beside those of their names, which differ in nothing but the columns
+    /// The indexes to build next to those of their names, which differ in nothing but the columns
     /// that they keep.
     renew: Vec<IndexIdentity>,
 }
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_stays() {
+    fn unchanged_indexes_stay() {
         let both = [identity("a"), identity("b")];
         assert_eq!(
             changes(&known(&both), &discovered(&both)),
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_in_anything_is_built_anew() {
+    fn an_index_with_any_difference_is_built_again() {
         let before = identity("a");
         let edits: [fn(&mut IndexIdentity); 5] = [
             |index| index.truncated_ms = Some(1),
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_in_its_columns_alone_is_built_beside() {
+    fn an_index_that_differs_only_in_its_columns_is_built_next_to_the_old_one() {
         let before = identity("a");
         let mut after = before.clone();
         after.filter_columns.push(FilterColumn {
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unclear_stays_and_what_is_gone_goes() {
+    fn an_unclear_index_stays_and_a_dropped_one_is_removed() {
         let mut schema = discovered(&[identity("new")]);
         schema.unclear.insert(identity("unclear").name);
         assert_eq!(

@@ -32,7 +32,7 @@ const DAMAGED: &str = "damaged";
 /// The number of faults that the end of a task names. The log names all of them.
 const NAMED_MAX: usize = 10;
 
-/// The error for a scrub that is asked for while another one runs.
+/// The error for a scrub that is requested while another one runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a scrub is running: wait until it has ended, or abort it")]
 pub struct Busy;
@@ -125,7 +125,7 @@ impl Scrubs {
             found.add(check_snapshots(directory, &mut pass));
         }
         if is_wanted() {
-            // Files may have come, gone or grown since they were counted.
+            // Files may have been created, deleted or grown since they were counted.
             task.set_total(task.status().progress_completed);
         }
         task.count(FILES, found.files);

@@ -98,7 +98,7 @@ impl Listeners {
 
 impl Store {
     /// Binds the listeners of the options and starts. The database need not be up yet: the service
-    /// waits for it, and its status tells so.
+    /// waits for it, and its status says so.
     ///
     /// # Errors
     /// If a listener, the database's authorities or the directory for indexes can't be used.
@@ -293,7 +293,7 @@ fn prepare(indexes: &IndexesOptions) -> Result<(), StartError> {
         return Ok(());
     }
     let directory = &indexes.directory;
-    // Only its owner may enter, as vectors and keys lie in it.
+    // Only its owner may enter, as it contains vectors and keys.
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)

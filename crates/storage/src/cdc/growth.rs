@@ -70,7 +70,7 @@ pub struct LogSettled {
     /// No row is added at or below this time any more, for as long as the storage is open.
     pub up_to_micros: i64,
     /// No row is added at or below this time any more, even after the storage was opened again. It
-    /// lies behind `up_to_micros` while the disk takes no writes, as when it is full.
+    /// is less than `up_to_micros` while the disk takes no writes, as when it is full.
     pub kept_micros: i64,
 }
 
@@ -97,8 +97,8 @@ impl Growth {
         *self.given.borrow()
     }
 
-    /// Notes that a commit that gave a row this time has succeeded. Called before anyone is told of
-    /// the commit.
+    /// Notes that a commit that gave a row this time has succeeded. Called before the commit is
+    /// acknowledged.
     pub(crate) fn acknowledge(&self, micros: i64) {
         self.acknowledged.fetch_max(micros, Ordering::AcqRel);
     }
@@ -133,7 +133,7 @@ impl Growth {
     /// Waits for a time at or after `from_micros`, or for the end of the log.
     pub(crate) fn reached(&self, from_micros: i64) -> impl Future<Output = ()> + use<> {
         let mut latest = self.given.subscribe();
-        // An error says that the log is gone.
+        // An error says that the log was dropped.
         async move { drop(latest.wait_for(|latest| *latest >= from_micros).await) }
     }
 }

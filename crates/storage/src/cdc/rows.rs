@@ -35,7 +35,7 @@ mod operation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     Client,
-    /// The deletion of rows whose time has come, which the log tells apart.
+    /// The deletion of rows whose time has come, which the log marks as such.
     Expiry,
 }
 

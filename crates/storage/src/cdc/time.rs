@@ -1,7 +1,7 @@
 //! The `cdc$time` of log rows, and the low-water mark that it stays above.
 //!
 //! A log row carries the timestamp of its write, so that it sorts as the write does. If that
-//! timestamp lies in the future, or not above the mark, the row carries the time of the commit
+//! timestamp is in the future, or not above the mark, the row carries the time of the commit
 //! instead. So a reader that has read the log up to the mark has read it for good. The mark begins
 //! at the present when a directory is opened, and never goes back.
 //!
@@ -69,8 +69,8 @@ impl CdcClock {
         }
     }
 
-    /// Takes the time of a group with this write timestamp. `deletes` tells that the group has
-    /// nothing but deletions of rows. Both times are in microseconds.
+    /// Takes the time of a group with this write timestamp. `deletes` says that the group has only
+    /// deletions of rows. Both times are in microseconds.
     pub(crate) fn take(&mut self, timestamp: i64, now_micros: i64, deletes: bool) -> GroupTime {
         let own = LogTime(timestamp.saturating_mul(STEPS_PER_MICROSECOND));
         if timestamp > self.mark_micros && timestamp <= now_micros {
@@ -161,7 +161,7 @@ mod tests {
         assert!(further.time < other.time);
         assert_eq!((further.time.micros(), other.time.micros()), (2_000, 2_000));
         assert_eq!(clock.latest_micros(), 2_000);
-        // Behind the mark there is no place any more.
+        // Below the mark there is no place any more.
         clock.raise_mark(9_000);
         assert_eq!(clock.take(8_000, 2_100, true).time.micros(), 9_001);
         assert_eq!(clock.take(i64::MAX, 9_100, true).time.micros(), 9_100);

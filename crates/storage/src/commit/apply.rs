@@ -1,6 +1,6 @@
 //! Merges the changes of a write into the stored records.
 //!
-//! Changes of one row are gathered and merged at once, behind the deletions of the write that cover
+//! Changes of one row are gathered and merged at once, after the deletions of the write that cover
 //! more than a row: merging gives the same in any order.
 
 use std::collections::HashMap;
@@ -24,13 +24,13 @@ use crate::record::{CellRecord, Content, Deletion, Gathered, Lifetime, Marker, R
 pub(super) struct Moment {
     pub now_micros: i64,
     pub now_s: i64,
-    /// The present by which a write's values expire, and by which it sees those that stand: that of
-    /// the commit, or the one that its client tells. Seconds since the epoch.
+    /// The present by which a write's values expire, and by which it sees stored ones: that of the
+    /// commit, or the one that its client sent. Seconds since the epoch.
     pub told_s: i64,
 }
 
 impl Moment {
-    /// This moment for a write whose client may tell its present.
+    /// This moment for a write whose client may have sent its present.
     pub(super) fn told(self, told_s: Option<i64>) -> Self {
         Moment {
             told_s: told_s.unwrap_or(self.now_s),

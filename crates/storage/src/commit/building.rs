@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! key       "build/" and the version of the index (16 bytes) in the meta space
-//! value     version (1 byte: 1), table (16), generation (8, big-endian), then the key behind which
+//! value     version (1 byte: 1), table (16), generation (8, big-endian), then the key after which
 //!           the build goes on
 //! ```
 

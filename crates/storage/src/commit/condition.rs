@@ -1,4 +1,4 @@
-//! Checks the condition of a write against the rows that stand.
+//! Checks the condition of a write against the stored rows.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::mutation::{
 use crate::read::{Cell, LiveCell, Partition, Position, Row};
 use crate::record::{Liveness, Record};
 
-/// The most bytes of rows that a condition may look at, unless it looks at one row alone.
+/// The most bytes of rows that a condition may look at, unless it looks at only one row.
 const BYTES_MAX: usize = 16 << 20;
 
 /// The outcome of a check.
@@ -26,7 +26,8 @@ pub(super) enum Checked {
     /// which are checked or written.
     Holds { floor: i64 },
     /// The condition fails. `standing` are the rows that
-    /// [`crate::mutation::WriteOutcome::NotApplied`] tells, and hold so many bytes of memory.
+    /// [`crate::mutation::WriteOutcome::NotApplied`] returns, and `held` is the bytes of memory
+    /// that they take.
     Fails { standing: Vec<Row>, held: usize },
 }
 
@@ -55,7 +56,7 @@ pub(super) fn check(
             standing: found.standing(),
         });
     }
-    // What is applied has to be seen, so it is newer than what stands in every row it writes.
+    // What is applied has to be seen, so it is newer than everything in every row it writes.
     let own = |mutation: &&_| is_of(condition, mutation);
     for change in write.mutations.iter().filter(own).flat_map(|m| &m.changes) {
         match change {
@@ -118,7 +119,7 @@ struct Found<'o> {
     shared: Arc<Partition>,
     /// The static row; `None` if it has no live cell.
     static_row: Option<Row>,
-    /// The live rows among those that were asked for, by their keys within the partition.
+    /// The live rows among those that were requested, by their keys within the partition.
     rows: BTreeMap<Vec<u8>, Option<Row>>,
     /// The columns that are looked at and shown; `None` for all.
     columns: Option<&'o HashSet<ColumnId>>,
@@ -126,7 +127,7 @@ struct Found<'o> {
     bytes: usize,
     /// The bytes of memory that the live rows take, elements of collections included.
     held: usize,
-    /// The greatest timestamp of all that is stored of the rows that were asked for; `i64::MIN` for
+    /// The greatest timestamp of all that is stored of the rows that were requested; `i64::MIN` for
     /// none.
     newest: i64,
     moment: Moment,

@@ -1,12 +1,12 @@
-//! Changes of counters. The cell of a counter holds its total: the commit reads the total that
-//! stands, adds to it, and writes the sum. So the journal has sums alone, and to replay it twice
-//! counts nothing twice. As one thread commits all writes, no other sum comes between.
+//! Changes of counters. The cell of a counter holds its total: the commit reads the stored total,
+//! adds to it, and writes the sum. So the journal has only sums, and to replay it twice counts
+//! nothing twice. As one thread commits all writes, no other sum comes between.
 //!
 //! A write sees its own earlier changes, so two updates of one counter in a batch both count. A
-//! deletion begins the counter anew from null, and the next update adds to 0. Additions to one row
-//! are gathered up to the next deletion, so that the row is read and merged once for all of them.
+//! deletion resets the counter to null, and the next update adds to 0. Additions to one row are
+//! gathered up to the next deletion, so that the row is read and merged once for all of them.
 //!
-//! Whoever updates a counter never loses to what stands: each change gets a timestamp above those
+//! An update of a counter never loses to stored changes: each change gets a timestamp above those
 //! in the record. Only the deletion of a range, and that of a partition of many rows, keep the
 //! timestamp that they were given.
 
@@ -43,7 +43,7 @@ struct Addition<'w> {
 }
 
 impl<'w> Additions<'w> {
-    /// Takes a change of a table of counters. Anything but additions is carried out at once, behind
+    /// Takes a change of a table of counters. Anything but additions is carried out at once, after
     /// the additions before it.
     pub(super) fn take(
         &mut self,
@@ -142,7 +142,7 @@ struct Standing {
     is_static: bool,
 }
 
-/// Turns additions into sums, and raises the timestamp above those that stand.
+/// Turns additions into sums, and raises the timestamp above the stored ones.
 fn resolve(
     overlay: &Overlay<'_>,
     table: &TableSchema,
@@ -250,7 +250,7 @@ impl Standing {
         }));
     }
 
-    /// The timestamp, raised above all that stands.
+    /// The timestamp, raised above all stored ones.
     fn above(&self, timestamp: i64) -> i64 {
         let newest = self.record.newest().max(self.liveness.deleted_to);
         timestamp.max(newest.saturating_add(1))

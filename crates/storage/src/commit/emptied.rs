@@ -1,9 +1,10 @@
 //! The ranges of partitions in which sweeps have left no row.
 //!
 //! Where a window slides (`DELETE ... WHERE p = 1 AND c < k`, with a greater `k` each time), each
-//! deletion covers all those before it. The rows there are gone, but their keys stay in memory as
-//! deleted ones for a while, and a sweep would pass all of them again. So the committer remembers
-//! what it has emptied, until a row is written there. As nothing else writes, it misses none.
+//! deletion covers all those before it. The rows there are removed, but their keys stay in memory
+//! as deleted ones for a while, and a sweep would pass all of them again. So the committer
+//! remembers what it has emptied, until a row is written there. As nothing else writes, it misses
+//! none.
 
 use std::collections::HashMap;
 

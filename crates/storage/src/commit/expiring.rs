@@ -1,4 +1,4 @@
-//! The set of tables that ever got data with a time to live, kept over restarts.
+//! The set of tables that ever got data with a time to live, which survives restarts.
 //!
 //! ```text
 //! key       "expiring/" and the table's id (16 bytes) in the meta space

@@ -1,5 +1,5 @@
 //! Turns list operations by position or value into operations by path. Their meaning depends on the
-//! list as it stands before the write, and on the operations before them in the same change.
+//! list as it is before the write, and on the operations before them in the same change.
 //!
 //! A write may have thousands of such operations on one list. So a list is read once for a write
 //! ([`List`]), and an operation finds its elements there without a pass over the others. A change
@@ -53,7 +53,7 @@ pub(super) struct Lists {
 /// and a column.
 type ListKey = (SpaceId, Vec<u8>, Option<Vec<u8>>, ColumnId);
 
-/// A list as it stands before the write.
+/// A list as it is before the write.
 struct List {
     elements: LiveElements,
     /// The list as it is stored, with what is deleted of it and of the row or the head.
@@ -126,7 +126,7 @@ impl Lists {
             };
             step.resolve(cell)
         });
-        // The next change finds the lists as they stand before the write.
+        // The next change finds the lists as they are before the write.
         for (column, state) in states {
             let place = (
                 of.table.space,
@@ -145,7 +145,7 @@ impl Lists {
 /// The changes that a change has made to a list so far.
 #[derive(Default)]
 struct State {
-    /// The positions that are gone.
+    /// The positions that were removed.
     gone: HashSet<u32>,
     /// The cells that have come in the place of others, by their positions.
     set: HashMap<u32, CellRecord>,
@@ -398,7 +398,7 @@ fn merge(
 }
 
 impl List {
-    /// Reads a list of the row or head as it stands before the write.
+    /// Reads a list of the row or head as it is before the write.
     fn read(
         overlay: &Overlay<'_>,
         of: ListRow<'_>,
@@ -493,7 +493,7 @@ fn check_looks(looks: usize) -> Result<(), StorageError> {
 /// The elements of a list that are left, as a tree of sums (Fenwick): it finds the element with an
 /// index, and takes elements out and back, in steps as many as the bits of their number.
 struct Left {
-    /// The sums, from 1 on: that of `at` counts the elements behind `at` without its lowest bit, up
+    /// The sums, from 1 on: that of `at` counts the elements after `at` without its lowest bit, up
     /// to `at`.
     sums: Vec<u32>,
 }

@@ -78,8 +78,8 @@ impl Committer {
         }
     }
 
-    /// Raises the mark on disk to a time that is about to be told to a reader, if the disk takes
-    /// writes. The caller finds in `kept_micros` whether it was raised.
+    /// Raises the mark on disk to a time that a reader is about to get, if the disk takes writes.
+    /// The caller finds in `kept_micros` whether it was raised.
     pub(super) fn keep(&self, until_micros: i64) {
         if until_micros <= self.shared.kept_micros.load(Ordering::Relaxed)
             || self.shared.check_writable().is_err()

@@ -88,8 +88,8 @@ pub(crate) enum Request {
         table: TableId,
         reply: oneshot::Sender<Result<(), StorageError>>,
     },
-    /// Raises the mark on disk to this time, which is about to be told to a reader: a later process
-    /// must not give out an earlier one.
+    /// Raises the mark on disk to this time, which a reader is about to get: a later process must
+    /// not give out an earlier one.
     Keep {
         until_micros: i64,
         reply: oneshot::Sender<()>,
@@ -101,8 +101,8 @@ pub(crate) enum Request {
     },
     /// Opens the engine again after a disk error.
     Reopen,
-    /// Removes dropped tables that nobody reads any more. That is done after each request, so this
-    /// one just wakes the committer.
+    /// Removes dropped tables that have no readers any more. That is done after each request, so
+    /// this one just wakes the committer.
     DropRetired,
     /// Deletes the rows whose time has come.
     Expire,
@@ -126,7 +126,7 @@ pub(crate) enum Edited {
 pub(crate) struct Committer {
     shared: Arc<Shared>,
     requests: mpsc::Receiver<Request>,
-    /// Spaces of dropped tables with their leases, kept for as long as somebody reads them.
+    /// Spaces of dropped tables with their leases, which stay for as long as they have readers.
     retired: Vec<(SpaceId, Arc<()>)>,
     /// Deletions of partitions and ranges whose rows are still stored.
     sweeps: VecDeque<Sweep>,
@@ -153,7 +153,7 @@ pub(crate) struct Unfinished {
 /// A write that waits for its batch.
 pub(crate) struct PendingWrite {
     pub write: Write,
-    /// The present that the client tells, in seconds since the epoch.
+    /// The present that the client sent, in seconds since the epoch.
     pub told_s: Option<i64>,
     /// `None` if the write is carried out whenever its turn comes.
     pub beginning: Option<Beginning>,
@@ -193,7 +193,7 @@ impl Committer {
         }
     }
 
-    /// Carries out requests until the storage is closed or nobody can send any more.
+    /// Carries out requests until the storage is closed or no sender is left.
     pub(crate) async fn run(mut self) {
         let mut next = None;
         loop {
@@ -294,7 +294,7 @@ impl Committer {
                     let _ = reply.send(());
                 }
                 Request::Reopen => self.reopen(),
-                // Whoever asked for it finds the storage closed.
+                // The caller finds the storage closed.
                 Request::Mend { .. } | Request::DropRetired | Request::Expire => {}
                 Request::Close { reply } => {
                     let _ = reply.send(self.shared.engine.sync());
@@ -339,7 +339,7 @@ impl Committer {
                 self.looks = Looks::default();
                 self.shared.set_schema(new);
                 self.shared.clear_failure();
-                // Readers may have been told later times while the disk took no writes.
+                // Readers may have got later times while the disk took no writes.
                 self.keep(self.given_micros());
                 tracing::info!("the disk takes writes again");
             }
@@ -356,8 +356,8 @@ impl Committer {
         synced
     }
 
-    /// Collects the writes that wait behind the first. The second value is the request after them,
-    /// if it was taken and is no write.
+    /// Collects the writes that wait in the queue after the first. The second value is the request
+    /// after them, if it was taken and is no write.
     fn collect(
         &mut self,
         first: PendingWrite,
@@ -477,7 +477,7 @@ impl Committer {
             .fetch_add(micros, Ordering::Relaxed);
     }
 
-    /// Prepares a write behind those of the batch, if the tables in memory have room for it.
+    /// Prepares a write after those of the batch, if the tables in memory have room for it.
     fn prepare(
         &mut self,
         schema: &Schema,

@@ -65,8 +65,8 @@ impl Changes {
         self.times.entry(space).or_default().push(key);
     }
 
-    /// The bytes by which the changes grow the tables in memory, behind those of a batch if there
-    /// is one.
+    /// The bytes by which the changes grow the tables in memory, after those of a batch if there is
+    /// one.
     pub(super) fn resident_growth(
         &self,
         engine: &Engine,
@@ -144,7 +144,7 @@ pub(super) struct Overlay<'a> {
     /// Bytes of the records in `read`, and their number.
     read_bytes: Cell<usize>,
     read_records: Cell<usize>,
-    /// The most that `read_bytes` may be, unless one record alone is read.
+    /// The most that `read_bytes` may be, unless only one record is read.
     read_bytes_max: usize,
 }
 

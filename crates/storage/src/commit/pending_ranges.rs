@@ -42,7 +42,7 @@ impl PendingRanges {
         Ok(())
     }
 
-    /// The changes of the tables that `is_resident` picks, behind those of a batch if there is one.
+    /// The changes of the tables that `is_resident` picks, after those of a batch if there is one.
     pub(super) fn changed(
         &self,
         is_resident: impl Fn(SpaceId) -> bool,

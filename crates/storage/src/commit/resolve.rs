@@ -27,8 +27,8 @@ pub(super) struct ResolvedMutation<'s> {
 /// the same change.
 ///
 /// Timestamps of a conditional write are raised to at least `floor`, which is `None` for other
-/// writes. As in Cassandra, its deletions of partitions and ranges lie just below: they cover all
-/// that stands, and leave what the other statements of the batch write.
+/// writes. As in Cassandra, its deletions of partitions and ranges get a timestamp just below: they
+/// cover all that is stored, and leave what the other statements of the batch write.
 pub(super) fn resolve<'s>(
     overlay: &Overlay<'_>,
     schema: &'s Schema,

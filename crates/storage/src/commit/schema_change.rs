@@ -1,6 +1,6 @@
 //! Changes of the schema: files of new tables first, then the catalog in one commit, then the end
-//! of the files of dropped ones. A crash in between leaves files that nobody names, which the next
-//! start removes.
+//! of the files of dropped ones. A crash in between leaves files that no catalog names, which the
+//! next start removes.
 //!
 //! Each table is a space of the engine, with a folder of its own. The folder of a dropped table
 //! goes once its last reader has ended. The committer looks for such folders after each request,
@@ -147,8 +147,8 @@ impl Committer {
         Ok(())
     }
 
-    /// Drops the space of a former table that nobody reads any more. Only one, as the engine syncs
-    /// several files for it and writers wait meanwhile. Says whether there was one.
+    /// Drops the space of a former table that has no readers any more. Only one, as the engine
+    /// syncs several files for it and writers wait meanwhile. Says whether there was one.
     pub(super) fn drop_retired(&mut self) -> bool {
         let is_free = |(_, lease): &(SpaceId, Arc<()>)| Arc::strong_count(lease) == 1;
         let free = self.retired.iter().position(is_free);
@@ -189,7 +189,7 @@ fn begin_streams(catalog: &mut Catalog, old: &Schema, now_micros: i64) {
     }
 }
 
-/// A timeuuid behind the last one, at the present if that is later.
+/// A timeuuid after the last one, at the present if that is later.
 fn next_version(last: Uuid, now_micros: i64) -> Uuid {
     let micros = now_micros.max(timeuuid::unix_micros(&last).saturating_add(1));
     timeuuid::from_micros(micros, Uuid::new_v4().as_u64_pair().1).unwrap_or(last)
@@ -213,8 +213,7 @@ fn same_roles(a: &Catalog, b: &Catalog) -> bool {
             && roles.all(|(a, b)| a.0 == b.0 && (Arc::ptr_eq(a.1, b.1) || a.1 == b.1))
 }
 
-/// Tables that nobody touched are the same in memory, which is cheaper to see than that they say
-/// the same.
+/// Unchanged tables are the same in memory, which is cheaper to see than that they say the same.
 fn same_keyspace(a: &Keyspace, b: &Keyspace) -> bool {
     let Keyspace {
         name,

@@ -4,7 +4,7 @@
 //! DIR/annulus-storage   "annulus storage <format version>\n"; while the directory is being made,
 //!                       "annulus storage <format version> being made\n"
 //! DIR/lock              locked for as long as the directory is open
-//! DIR/acknowledged      only while refused writes may stand in a journal (`refused`)
+//! DIR/acknowledged      only while refused writes may be in a journal (`refused`)
 //! DIR/db/               the engine's files
 //! ```
 
@@ -136,7 +136,7 @@ impl Directory {
     }
 }
 
-/// The mode of the directory: only its owner has access, as rows lie in it unencrypted.
+/// The mode of the directory: only its owner has access, as its rows are not encrypted.
 const PRIVATE: u32 = 0o700;
 
 /// Makes a directory that only its owner can look into.

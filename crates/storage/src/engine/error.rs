@@ -1,5 +1,5 @@
-//! Turns errors of the engine into errors of the storage. A writer is told that nothing is written
-//! any more, a reader what is wrong with the files.
+//! Turns errors of the engine into errors of the storage. The error of a writer says that nothing
+//! is written any more, that of a reader what is wrong with the files.
 
 use std::path::Path;
 

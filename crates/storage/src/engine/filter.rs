@@ -43,7 +43,7 @@ pub(crate) enum Stored<'a> {
 }
 
 impl Stored<'_> {
-    /// Whether the value lies in another file, which costs a look there.
+    /// Whether the value is in another file, which costs a look there.
     pub(crate) fn is_separated(&self) -> bool {
         matches!(self, Stored::Unread(item) if item.is_indirection())
     }

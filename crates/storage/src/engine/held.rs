@@ -75,7 +75,7 @@ impl Disk {
                     return Ok(false);
                 };
                 room = left;
-                // What is read may be part of a block, which is not kept.
+                // The bytes may be part of a block, which a copy does not hold.
                 map.push(Bytes::copy_from_slice(&key), Bytes::copy_from_slice(&value));
             }
             maps.push((*space, map.build()));
@@ -87,7 +87,7 @@ impl Disk {
     }
 
     /// The bytes by which changes may grow the spaces in memory. Only the thread that writes may
-    /// ask.
+    /// call this.
     pub(crate) fn resident_growth<'k>(
         &self,
         changes: impl Iterator<Item = ResidentChange<'k>>,
@@ -134,7 +134,7 @@ impl Disk {
 
     /// Goes on with a look: drops what is dead among the next few entries, from memory and from the
     /// files. Returns whether that was the last step. Only the thread that writes may call this.
-    /// After an error the look is to be begun anew.
+    /// After an error the look has to start again.
     pub(crate) fn look_on(&self, look: &mut Look, now_micros: i64) -> Result<bool, StorageError> {
         let (mut drops, mut left) = (Batch::new(), Left::default());
         while let Some(space) = look.spaces.last() {
@@ -150,7 +150,7 @@ impl Disk {
             }
         }
         if !drops.is_empty() {
-            // Whatever is acknowledged later is behind it in the journal, and so is not on the disk
+            // Whatever is acknowledged later is after it in the journal, and so is not on the disk
             // without it.
             self.commit(drops, Sync::Kernel, now_micros)?;
         }

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_reader_held_when_it_was_written_out_goes_with_the_reader() {
+    fn memory_that_a_reader_held_at_a_write_out_is_freed_with_the_reader() {
         let directory = tempfile::tempdir().unwrap();
         let engine = engine(directory.path());
         put(&engine, 1, 1_000_000);

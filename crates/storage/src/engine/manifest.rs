@@ -2,7 +2,7 @@
 //!
 //! fjall trusts the manifest of a space and deletes every table and blob file that it does not
 //! name. The blocks of a table and the values of a blob file have checksums that fjall checks when
-//! it reads them. The manifest's own checksum lies in `current`, and fjall does not look at it. The
+//! it reads them. The manifest's own checksum is in `current`, and fjall does not look at it. The
 //! manifest names a checksum of each whole file, which [`check_file`] compares with the file.
 //!
 //! ```text

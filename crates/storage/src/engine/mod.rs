@@ -8,7 +8,7 @@
 //! [`Disk::reopen`] replaces it with a freshly opened one, and readers wait only for that. Scans of
 //! the former database stay valid for the files that they hold; its snapshots take no new reads.
 //!
-//! In simulations a stand-in takes fjall's place ([`one_of`]).
+//! In simulations another engine takes fjall's place ([`one_of`]).
 
 mod directory;
 mod error;
@@ -49,7 +49,7 @@ use resident::{Resident, ResidentMap, ResidentRange, State};
 pub use simulated::SimulatedDisk;
 pub(crate) use space::SpaceId;
 
-/// Values of at least this size are kept apart from their keys, in spaces that ask for it.
+/// Values of at least this size are stored apart from their keys, in spaces that separate values.
 const SEPARATED_BYTES_MIN: u32 = 1024;
 const WORKERS: usize = 2;
 /// Bytes of journals above which fjall writes out the memtables that still need the old ones.
@@ -90,7 +90,7 @@ pub(crate) struct EngineOptions {
 /// The options of a new space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SpaceOptions {
-    /// Whether large values are kept apart, so that rewriting keys does not move them.
+    /// Whether large values are stored apart, so that rewriting keys does not move them.
     pub separate_values: bool,
     /// Whether all entries are held in memory, too, where reads find them.
     pub resident: bool,
@@ -162,7 +162,7 @@ pub(crate) enum DiskScan {
 
 /// A scan over the keys of a range, each with the length of its value.
 pub(crate) enum DiskSizes {
-    /// The range twice, as one pass tells either the key or the length, unless it reads the value.
+    /// The range twice, as one pass gives either the key or the length, unless it reads the value.
     Files {
         keys: fjall::Iter,
         lengths: fjall::Iter,
@@ -215,7 +215,7 @@ impl Disk {
     }
 
     /// Closes the database and opens it again, so that it takes writes again after an I/O error. A
-    /// refused batch is gone afterwards. If opening fails, the database stays closed until the next
+    /// refused batch is dropped. If opening fails, the database stays closed until the next
     /// attempt. No space is in memory afterwards ([`Disk::hold`]).
     pub(crate) fn reopen(&self) -> Result<(), StorageError> {
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
@@ -328,7 +328,7 @@ impl Disk {
                 .database
                 .keyspace(&id.name(), create_options)
                 .map_err(write_error)?;
-            // fjall syncs what lies in the new folder, but not the folders' own entries.
+            // fjall syncs what is in the new folder, but not the folders' own entries.
             let folder = keyspace.path();
             [Some(folder), folder.parent()]
                 .into_iter()
@@ -348,7 +348,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Drops a space. Its files are removed once nobody reads them.
+    /// Drops a space. Its files are removed once they have no readers.
     pub(crate) fn drop_space(&self, id: SpaceId) -> Result<(), StorageError> {
         let removed = {
             let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
@@ -427,9 +427,9 @@ impl Disk {
         })
     }
 
-    /// Takes a refused batch out of the journal before its writer is told of the refusal, so that
-    /// it has no effect after a kill. If the disk refuses that too, it is done when the engine is
-    /// closed or opened again.
+    /// Takes a refused batch out of the journal before its writer gets the error, so that it has no
+    /// effect after a kill. If the disk refuses that too, it is done when the engine is closed or
+    /// opened again.
     fn withdraw(&self, acknowledged: u64) {
         if let Err(error) = journal::cut_refused(&self.directory.database(), acknowledged) {
             tracing::warn!(%error, "a refused write could not be taken out of the journal yet");
@@ -481,8 +481,7 @@ impl Disk {
         })
     }
 
-    /// The newest value of a key. Only the thread that writes may ask for those of spaces in
-    /// memory.
+    /// The newest value of a key. Only the thread that writes may get those of spaces in memory.
     pub(crate) fn get(&self, space: SpaceId, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
         if let Some(map) = self.resident.newest().space(space) {
             return Ok(map.get(key).cloned());

@@ -1,7 +1,7 @@
-//! The engine below a storage: fjall on a disk, or its stand-in in simulations.
+//! The engine below a storage: fjall on a disk, or its replacement in simulations.
 //!
 //! Without the feature `simulation` there is one variant, so the choice costs nothing. Only tests
-//! turn the feature on, so no binary has the stand-in.
+//! turn the feature on, so no binary has the replacement.
 
 use std::ops::Bound;
 use std::path::Path;
@@ -279,7 +279,7 @@ impl Engine {
         }
     }
 
-    /// The keys of a range in a snapshot, each with the length of its value. Values that lie in
+    /// The keys of a range in a snapshot, each with the length of its value. Values that are in
     /// files of their own are not read.
     pub(crate) fn sizes_at(
         &self,

@@ -4,7 +4,7 @@
 //! journal, as there may be room by then. But that batch was refused to its writer, and readers of
 //! a log may have passed its time. So a note is written before fjall closes the journal: the number
 //! of the last batch that was acknowledged. The next opening of the directory cuts off all batches
-//! behind it, even if the process was killed in between.
+//! after it, even if the process was killed in between.
 //!
 //! ```text
 //! DIR/acknowledged   the number of a batch, as text and a newline
@@ -20,7 +20,7 @@ use super::journal;
 const NOTE: &str = "acknowledged";
 const DRAFT: &str = "acknowledged.new";
 
-/// Writes the note that all batches behind this number were refused.
+/// Writes the note that all batches after this number were refused.
 pub(super) fn note(directory: &Path, acknowledged: u64) -> io::Result<()> {
     let draft = directory.join(DRAFT);
     let mut file = File::create(&draft)?;
@@ -90,7 +90,7 @@ mod tests {
         engine.create_space(SpaceId::META, options).unwrap();
         put(&engine, "acknowledged");
         note(directory.path(), engine.written.load(Ordering::Acquire)).unwrap();
-        // This batch stands whole in the journal, and the process ends before it is cut off.
+        // This batch is whole in the journal, and the process ends before it is cut off.
         put(&engine, "refused");
         drop(engine);
 

@@ -1,10 +1,10 @@
-//! A stand-in for fjall in memory, on a disk that forgets what was not synced.
+//! A replacement for fjall in memory, on a disk that forgets what was not synced.
 //!
 //! It keeps what the storage relies on: batches are atomic, a snapshot does not change, synced
-//! batches survive a crash, a refused batch is gone, and after a refusal nothing is written until
+//! batches survive a crash, a refused batch is lost, and after a refusal nothing is written until
 //! the engine is opened again. A seed decides the rest. At a crash the tail of the journal that was
-//! not synced is lost, kept, or torn in a batch, which loses that batch and all behind it. A batch
-//! may take a while; meanwhile other tasks go on, and a crash may come.
+//! not synced is lost, retained, or torn in a batch, which loses that batch and all after it. A
+//! batch may take a while; meanwhile other tasks go on, and a crash may come.
 //!
 //! The disk outlives the engines that are opened on it, one after another. An engine that was open
 //! at a crash can do nothing any more.
@@ -41,7 +41,7 @@ struct State {
     synced: Spaces,
     /// The batches since the last sync, in their order.
     tail: Vec<Batch>,
-    /// The batch that stands in the journal, but is not yet seen by readers.
+    /// The batch that is in the journal, but is not yet seen by readers.
     in_flight: Option<Batch>,
     /// The content that readers see: `synced` and `tail` without the batch in flight.
     seen: Spaces,
@@ -292,7 +292,7 @@ impl Engine {
         })
     }
 
-    /// Commits a batch that may stand in the journal for a while before it is synced, seen and
+    /// Commits a batch that may be in the journal for a while before it is synced, seen and
     /// acknowledged.
     pub(crate) async fn commit_slowly(&self, batch: Batch, sync: Sync) -> Result<(), StorageError> {
         let slow_micros = self.with(|state| {

@@ -1,7 +1,7 @@
 //! A component is one value of a key, as a byte string whose unsigned order is the order of the
 //! values.
 //!
-//! No component is a prefix of another of its type. So components can be written one behind the
+//! No component is a prefix of another of its type. So components can be written one after the
 //! other, and the encoding of the first columns of a key is a prefix of every key with these
 //! values.
 //!
@@ -33,10 +33,10 @@
 //! ```
 //!
 //! Every bit of a component of a descending column is flipped. A component begins with 01, 02, FE
-//! or FD, so [`AFTER_PREFIX`] behind a prefix sorts after every key with that prefix.
+//! or FD, so [`AFTER_PREFIX`] after a prefix sorts after every key with that prefix.
 //!
 //! Values that are equal but differ in bytes (see crate [`value`]) have one encoding, and decoding
-//! gives one of them. The bytes as they were given have to be kept elsewhere.
+//! gives one of them. The bytes as they were given have to be stored elsewhere.
 
 use bytes::Bytes;
 use value::{CqlType, UserType, Value};
@@ -72,7 +72,7 @@ pub(crate) fn encode(
     Ok(())
 }
 
-/// Takes a component off the front of `input`; `None` if none stands there.
+/// Takes a component off the front of `input`; `None` if there is none.
 pub(crate) fn decode(input: &mut &[u8], cql_type: &CqlType, descending: bool) -> Option<Bytes> {
     let mut reader = Reader {
         rest: input,

@@ -11,7 +11,7 @@ const POSITIVE: u8 = 2;
 const NOT_NEGATIVE: u8 = 1;
 
 /// The most zeros that decoding appends to a decimal whose scale would not fit otherwise. No value
-/// has more digits, so only keys that were tampered with ask for more.
+/// has more digits, so only keys that were tampered with need more.
 const APPENDED_ZEROS_MAX: i64 = 1 << 16;
 
 pub(super) fn encode_varint(out: &mut Vec<u8>, value: &[u8]) -> Result<(), NotOfType> {

@@ -305,7 +305,7 @@ proptest! {
     }
 
     #[test]
-    fn what_follows_a_prefix_lies_before_its_end(
+    fn keys_after_a_prefix_sort_before_its_end(
         ((t, a, b), descending) in (two_values(), any::<bool>()),
         ((u, c, _), other_descending) in (two_values(), any::<bool>()),
     ) {

@@ -160,7 +160,7 @@ impl TermCodec {
     }
 }
 
-/// The first bytes behind all that begin with these; `None` if there are none.
+/// The first bytes after all that begin with these; `None` if there are none.
 fn after(mut prefix: Vec<u8>) -> Option<Vec<u8>> {
     while let Some(last) = prefix.last_mut() {
         if *last < u8::MAX {

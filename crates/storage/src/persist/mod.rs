@@ -22,11 +22,11 @@
 //! ```
 //!
 //! A keyspace or a role has its types or grants in its own record, unless there are many of them:
-//! then each has a record, so that one more of them does not write all anew.
+//! then each has a record, so that one more of them does not write all of them again.
 //!
 //! A catalog with roles has format 3: a version that knows none would let everybody in. One with a
-//! column that tells when rows expire has format 4: other versions would leave such rows. One with
-//! records of types or grants has format 5.
+//! column of expiry times has format 4: other versions would leave such rows. One with records of
+//! types or grants has format 5.
 //!
 //! Format 1 had the whole catalog under the first key (`format1`). Such a directory is converted
 //! when it is opened, in one batch.
@@ -58,7 +58,8 @@ const WITHIN_MAX: usize = 64;
 const FORMAT: u32 = 2;
 /// The version of those of a catalog with roles.
 const FORMAT_WITH_ROLES: u32 = 3;
-/// The version of those of a catalog in which a table has a column that tells when its rows expire.
+/// The version of those of a catalog in which a table has a column with the times at which its rows
+/// expire.
 const FORMAT_WITH_ROW_TTL: u32 = 4;
 /// The version of those of a catalog in which types or grants have records of their own. A greater
 /// one is refused.
@@ -67,7 +68,7 @@ const HEAD: &[u8] = b"catalog";
 const KEYSPACE: &[u8] = b"catalog/keyspace/";
 const ROLE: &[u8] = b"catalog/role/";
 const TABLE: &[u8] = b"catalog/table/";
-/// The first key behind all keys of the catalog.
+/// The first key after all keys of the catalog.
 const END: &[u8] = b"catalog0";
 
 /// Generations of the tables' storage, counted up by TRUNCATE. A table that is not in the map has
@@ -108,7 +109,7 @@ struct StoredTable {
     table: TableRecord,
 }
 
-/// The keys that a catalog lies under.
+/// The range of the keys of a catalog.
 pub(crate) fn keys() -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
     (
         Bound::Included(HEAD.to_vec()),

@@ -30,7 +30,7 @@ pub(super) struct KeyspaceRecord {
     pub replication: BTreeMap<String, String>,
     pub durable_writes: bool,
     pub tablets: bool,
-    /// The user types, each behind those that it uses.
+    /// The user types, each after those that it uses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     types: Vec<TypeRecord>,
 }
@@ -66,7 +66,7 @@ pub(super) struct TableRecord {
 }
 
 impl TableRecord {
-    /// The version of the entries of the column that tells when a row expires.
+    /// The version of the entries of the column with the time at which a row expires.
     pub fn row_ttl(&self) -> Option<Uuid> {
         self.row_ttl.as_ref().map(|row_ttl| row_ttl.version)
     }
@@ -524,7 +524,7 @@ fn column_of(column: ColumnRecord, keyspace: &Keyspace) -> Result<Column, Storag
     })
 }
 
-/// Reads the text of a type, in which the user types of the keyspace stand by their names.
+/// Reads the text of a type, in which the user types of the keyspace are given by their names.
 fn type_of(text: &str, keyspace: &Keyspace) -> Result<CqlType, StorageError> {
     let known = |name: &TableName| {
         let definition = keyspace.types.get(&name.name);

@@ -171,7 +171,7 @@ fn role() -> Role {
     }
 }
 
-/// Two types, and a column of them. By name, one stands before the one that it uses.
+/// Two types, and a column of them. By name, one comes before the one that it uses.
 fn user_types() -> ([Arc<UserType>; 2], Column) {
     let inner = user_type("z", CqlType::Text);
     let list = CqlType::List {
@@ -228,7 +228,7 @@ fn secondary_indexes() -> BTreeMap<String, Arc<SecondaryIndex>> {
     indexes.collect()
 }
 
-/// Keys and values as they lie on the disk.
+/// Keys and values as they are stored on the disk.
 type Disk = BTreeMap<Bytes, Bytes>;
 
 fn write(disk: &mut Disk, changes: Changes) {

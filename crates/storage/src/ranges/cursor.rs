@@ -15,13 +15,13 @@ const STEPS_MAX: usize = 8;
 /// later row a few steps from the row before.
 #[derive(Default)]
 pub(crate) struct Cursor {
-    /// The suffix of the row that was asked for last.
+    /// The suffix of the row that was requested last.
     at: Option<Vec<u8>>,
-    /// The last interval that does not begin behind that row.
+    /// The last interval that does not begin after that row.
     last: Option<Interval>,
     /// The intervals before `last`, to be read backwards.
     before: Option<Scan>,
-    /// The intervals behind `last`, with the first of them apart.
+    /// The intervals after `last`, with the first of them apart.
     behind: Option<(Scan, Option<Interval>)>,
 }
 

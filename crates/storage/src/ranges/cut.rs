@@ -63,7 +63,7 @@ pub(crate) fn mark_swept(
 }
 
 impl Interval {
-    /// Splits the interval at a range that it overlaps, into the parts before, in and behind the
+    /// Splits the interval at a range that it overlaps, into the parts before, in and after the
     /// range.
     fn split(&self, range: &SuffixRange) -> (Option<Interval>, Interval, Option<Interval>) {
         let part = |start: &[u8], end: &[u8]| Interval {
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_newer_deletion_covers_goes() {
+    fn intervals_that_a_newer_deletion_covers_are_removed() {
         let mut all = All::default();
         for low in 0..100 {
             all.add(&range(2 * low, 2 * low + 1), deletion(3));

@@ -2,8 +2,8 @@
 //!
 //! A new deletion cuts the intervals that it overlaps. So for each suffix only the newest deletion
 //! is stored, and intervals that are wholly covered by a newer one are removed. As the intervals
-//! are disjoint and lie in the order of their beginnings, one look backwards from a suffix finds
-//! the only one that can cover it, however many there are.
+//! are disjoint and sorted by their beginnings, one look backwards from a suffix finds the only one
+//! that can cover it, however many there are.
 //!
 //! ```text
 //! key       partition, kind 01, the suffix at which the interval begins
@@ -37,7 +37,7 @@ pub(crate) struct Interval {
 }
 
 impl Interval {
-    /// Whether an interval that does not begin behind the suffix covers it.
+    /// Whether an interval that does not begin after the suffix covers it.
     pub(crate) fn reaches(&self, suffix: &[u8]) -> bool {
         suffix < self.end.as_slice()
     }

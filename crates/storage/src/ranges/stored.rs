@@ -51,14 +51,14 @@ impl<'a> StoredRanges<'a> {
         })
     }
 
-    /// The intervals that do not begin behind a suffix. Only the last of them can cover it.
+    /// The intervals that do not begin after a suffix. Only the last of them can cover it.
     pub(crate) fn up_to(&self, suffix: &[u8]) -> Result<Intervals<'a>, StorageError> {
         self.beginning_in(Bound::Unbounded, Bound::Included(suffix))
     }
 }
 
 impl Intervals<'_> {
-    /// The scan alone, which does not borrow the engine.
+    /// Only the scan, which does not borrow the engine.
     pub(super) fn into_scan(self) -> Scan {
         self.scan
     }

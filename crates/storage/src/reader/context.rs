@@ -147,7 +147,7 @@ impl ReadContext {
         }))
     }
 
-    /// The row that stands for a partition without live rows: its static cells, if it has any.
+    /// The row that represents a partition without live rows: its static cells, if it has any.
     pub(super) fn static_only(&self, entered: &Entered, prefix: &[u8]) -> Option<Row> {
         if entered.partition.static_cells.is_empty() {
             return None;

@@ -22,7 +22,7 @@ use crate::read::{IndexRequest, Position};
 /// the order of the values, and in the order of positions where the value is the same. A row whose
 /// collection has several of the values may come as often.
 ///
-/// A position may stand for a partition as a whole, if the indexed column is static or of the
+/// A position may represent a partition as a whole, if the indexed column is static or of the
 /// partition key: all its rows have the value. Its rows do not come one by one then.
 pub struct EntryStream {
     context: Arc<ReadContext>,

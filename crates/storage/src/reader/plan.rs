@@ -91,7 +91,7 @@ fn one(
                 check_suffix(table, parts.suffix)?;
                 resume(&mut ranges, parts.suffix, request.reversed);
             }
-            // The static row stood for a partition without rows, so nothing comes behind it.
+            // The static row represented a partition without rows, so nothing comes after it.
             HEADER => ranges.clear(),
             _ => return Err(bad_position()),
         }
@@ -133,7 +133,7 @@ fn resume(ranges: &mut Vec<RowRange>, suffix: &[u8], reversed: bool) {
             if reversed {
                 range.high = suffix.to_vec().min(std::mem::take(&mut range.high));
             } else {
-                // The first suffix behind the row.
+                // The first suffix after the row.
                 let behind = [suffix, &[0]].concat();
                 range.low = behind.max(std::mem::take(&mut range.low));
             }
@@ -170,7 +170,7 @@ fn ring(
                 resumed_in = Some(parts.partition.to_vec());
                 Bound::Excluded(position.to_vec())
             }
-            // The read resumes behind the whole partition.
+            // The read resumes after the whole partition.
             HEADER => Bound::Included(key::bound(parts.partition, u8::MAX, &[])),
             _ => return Err(bad_position()),
         };
@@ -199,8 +199,8 @@ fn ring(
     }))
 }
 
-/// The first token between two bounds, and the first one behind them, if there is one; `None` if no
-/// token is behind the low bound.
+/// The first token between two bounds, and the first one after them, if there is one; `None` if no
+/// token is after the low bound.
 fn token_range(low: Bound<Token>, high: Bound<Token>) -> Option<(Token, Option<Token>)> {
     let first_behind = |token: Token| token.0.checked_add(1).map(Token);
     let first = match low {

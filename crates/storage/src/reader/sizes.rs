@@ -1,6 +1,6 @@
 //! A walk over the partitions of a table that adds up how large each is.
 //!
-//! Nothing else knows a partition as a whole: its rows lie in any number of files, and are written
+//! Nothing else knows a partition as a whole: its rows are in any number of files, and are written
 //! one by one. The walk goes over all keys in their order, a number at a time, so it holds one
 //! partition in memory and no snapshot for long. Values are left where they are. Only where
 //! tombstones are counted are they read.
@@ -14,7 +14,7 @@ use crate::StorageError;
 use crate::key::{HEADER, RANGE, ROW};
 use crate::record;
 
-/// The size of a partition, dead rows included, as long as they lie there.
+/// The size of a partition, dead rows included, as long as they are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartitionSize {
     /// Bytes of its keys and values, before they are compressed.
@@ -27,7 +27,7 @@ pub struct PartitionSize {
     pub tombstones: u64,
 }
 
-/// A partition that a walk has left behind.
+/// A partition that a walk has passed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SizedPartition {
     /// The serialised values of the partition key columns.
@@ -39,13 +39,13 @@ pub struct SizedPartition {
 /// The outcome of one step of a walk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WalkStep {
-    /// The number of entries that were passed: rows, and what partitions have beside rows.
+    /// The number of entries that were passed: rows, and what partitions have in addition to rows.
     pub entries: u64,
-    /// The number of partitions that were left behind.
+    /// The number of partitions that were passed.
     pub partitions: u64,
     /// Those of them that were wanted.
     pub wanted: Vec<SizedPartition>,
-    /// Whether all partitions are left behind.
+    /// Whether all partitions are passed.
     pub is_done: bool,
 }
 
@@ -169,7 +169,7 @@ impl PartitionWalk {
         Ok(())
     }
 
-    /// Leaves the partition behind that the walk is in.
+    /// Leaves the partition that the walk is in.
     fn leave(
         &mut self,
         context: &ReadContext,

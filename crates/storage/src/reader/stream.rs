@@ -2,7 +2,7 @@
 //!
 //! A stream reads ahead: it holds the blocks of the disk that it is in, and the next row at least.
 //! Where rows are large, that is much. So a reader that pauses calls [`RowStream::let_go`], and the
-//! stream remembers the key behind which it goes on. For the same reason a reader may have a stream
+//! stream remembers the key after which it goes on. For the same reason a reader may have a stream
 //! stop before it decodes a large record ([`RowStream::advance`]).
 
 use std::ops::Bound;
@@ -181,7 +181,7 @@ impl RowStream {
     }
 
     /// Lets go of what was read ahead and of what is known of the partition, which may be large.
-    /// The stream goes on behind the last entry that it took, and reads again what it needs.
+    /// The stream goes on after the last entry that it took, and reads again what it needs.
     pub fn let_go(&mut self) {
         match &mut self.state {
             State::Partition(read) => read.let_go(),
@@ -344,7 +344,7 @@ impl OpenRange {
         entry.transpose()
     }
 
-    /// The range behind the last entry that was taken, in the direction of reading; `None` if
+    /// The range after the last entry that was taken, in the direction of reading; `None` if
     /// nothing is there. The first `partition` bytes of keys are token and partition key.
     fn rest(self, partition: usize, reversed: bool) -> Option<SuffixRange> {
         let mut range = self.range;
@@ -352,7 +352,7 @@ impl OpenRange {
             let suffix = &at[partition + 1..];
             match reversed {
                 true => range.high = suffix.to_vec(),
-                // The first suffix behind the row.
+                // The first suffix after the row.
                 false => range.low = [suffix, &[0]].concat(),
             }
         }
@@ -470,7 +470,7 @@ impl RingRead {
     }
 
     /// Leaves the current partition. Returns a row with its static content if it had no rows and
-    /// such a row was asked for.
+    /// such a row was requested.
     fn leave(&mut self, context: &ReadContext) -> Option<Row> {
         let current = self.current.take()?;
         self.tombstones += current.entered.tombstones;

@@ -12,7 +12,7 @@
 //!             40 not set: a simple cell: rest of the stamp, [value: bytes]
 //!             40 set: elements, [20 deletion: timestamp 8, local time varint],
 //!               count varint, for each: path bytes, stamp, [value: bytes]
-//! stamp     flags (1), then what they ask for in this order
+//! stamp     flags (1), then the parts that they name, in this order
 //!             01 timestamp (8); else it is the base
 //!             02 tombstone: local time varint; no value follows
 //!             04 lifetime is the base
@@ -38,7 +38,7 @@ use super::{CellRecord, ColumnRecord, ContentView, Deletion, Marker, Record};
 use crate::StorageError;
 
 const VERSION: u8 = 1;
-/// The most items for which room is made at once, as a damaged count must not ask for all memory.
+/// The most items for which room is made at once, as a damaged count must not take all memory.
 const RESERVED_MAX: usize = 1024;
 
 mod record_flag {

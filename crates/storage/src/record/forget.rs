@@ -1,7 +1,7 @@
 //! Drops cells, markers and deletions that died long enough ago.
 //!
 //! A record holds nothing that its own tombstones cover, so dropping a tombstone brings nothing
-//! back. A tombstone is kept only for late writes with an older timestamp.
+//! back. A tombstone is retained only for late writes with an older timestamp.
 
 use super::{CellView, ColumnRecord, ContentView, Deletion, Record};
 

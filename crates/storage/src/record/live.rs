@@ -83,7 +83,7 @@ impl LiveElements {
         self.places.len()
     }
 
-    /// The element at a position; `None` behind the last.
+    /// The element at a position; `None` after the last.
     pub(crate) fn get(&self, position: usize) -> Option<Element<'_>> {
         self.packed.at(*self.places.get(position)? as usize)
     }

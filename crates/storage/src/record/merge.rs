@@ -168,8 +168,8 @@ impl Record {
         });
     }
 
-    /// Does [`Record::apply_deletion`] for a deletion that is kept elsewhere, so that the row's own
-    /// deletion is dropped too if it is covered.
+    /// Does [`Record::apply_deletion`] for a deletion that is stored elsewhere, so that the row's
+    /// own deletion is dropped too if it is covered.
     pub(crate) fn apply_wider_deletion(&mut self, timestamp: i64) {
         self.apply_deletion(timestamp);
         if self
@@ -366,7 +366,7 @@ mod tests {
         gathered.into_record(|_| Some(cql_type))
     }
 
-    /// The collection that all changes leave, by the rules alone.
+    /// The collection that all changes leave, by nothing but the rules.
     fn expected(changes: &[Change]) -> (Option<Deletion>, Vec<(Bytes, CellRecord)>) {
         let mut deletion = None;
         let mut cells: BTreeMap<i32, (Bytes, CellRecord)> = BTreeMap::new();

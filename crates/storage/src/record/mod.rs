@@ -3,9 +3,9 @@
 //! A row is one record, and its cells carry their timestamps. So one lookup reads the newest
 //! version of a row.
 //!
-//! Only deletions of the partition and of ranges are kept elsewhere, in records of their own, which
-//! are merged on read. A record holds tombstones and expired cells until they may be forgotten, as
-//! a write with an older timestamp may still come.
+//! Only deletions of the partition and of ranges are stored elsewhere, in records of their own,
+//! which are merged on read. A record holds tombstones and expired cells until they may be
+//! forgotten, as a write with an older timestamp may still come.
 //!
 //! A [`Record`] is also the form of a change: a write merges a small record into the stored one.
 
@@ -66,7 +66,7 @@ pub(crate) struct CellRecord {
     pub content: Content,
 }
 
-/// A cell whose bytes lie elsewhere.
+/// A cell whose bytes are stored elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CellView<'a> {
     pub timestamp: i64,
@@ -104,7 +104,7 @@ impl CellRecord {
 }
 
 impl CellView<'_> {
-    /// The cell with a value that shares the memory of `whole`, in which it lies.
+    /// The cell with a value that shares the memory of `whole`, which contains it.
     fn to_owned(self, whole: &Bytes) -> CellRecord {
         CellRecord {
             timestamp: self.timestamp,
@@ -232,7 +232,7 @@ impl ColumnRecord {
     }
 }
 
-/// The marker that INSERT writes beside the cells: the row exists.
+/// The marker that INSERT writes in addition to the cells: the row exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Marker {
     pub timestamp: i64,

@@ -254,7 +254,7 @@ impl Packed {
         {
             self.merge_into(&mut out, new, path_type);
         } else {
-            // All that is new lies behind what is there, as in lists that grow.
+            // All that is new comes after what is there, as in lists that grow.
             out.take_all(self.sums);
             for (path, cell) in new {
                 out.put(path, cell);

@@ -15,7 +15,7 @@ pub(crate) fn count(elements: usize) {
     ELEMENTS.set(ELEMENTS.get() + elements as u64);
 }
 
-/// The elements that this thread has counted since it was asked last.
+/// The elements that this thread has counted since the last call.
 pub(crate) fn take() -> u64 {
     ELEMENTS.take()
 }

@@ -1,6 +1,6 @@
 //! Repair of secondary indexes: compares an index with its table, and mends the index.
 //!
-//! The comparison reads beside all other work, in short steps. Rows and entries at fault go to the
+//! The comparison runs next to all other work, in short steps. Rows and entries at fault go to the
 //! committer, a few at a time, which looks at them again. So a row that is written meanwhile keeps
 //! the entries of that write, and a repair of an index without faults writes nothing.
 
@@ -30,7 +30,7 @@ pub const REPAIR_COUNTERS: &[&str] = &[
     "entries_removed",
 ];
 
-/// The pause behind a step and behind a batch, as a multiple of the time that it took.
+/// The pause after a step and after a batch, as a multiple of the time that it took.
 const PAUSE_SHARE: u32 = 1;
 /// The rows and entries that the committer looks at between two batches, unless they are large.
 const MENDED_AT_A_TIME: usize = 32;
@@ -39,7 +39,7 @@ impl Storage {
     /// Repairs a secondary index, by [`schema::SecondaryIndex::version`]: writes the entries that
     /// rows lack, and removes those of values that rows do not have. The task counts keys, and has
     /// the counters [`REPAIR_COUNTERS`]. Returns whether all was compared; it was not if the task
-    /// was asked to stop.
+    /// was stopped.
     pub async fn repair_index(
         &self,
         table: TableId,

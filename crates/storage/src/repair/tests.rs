@@ -245,7 +245,7 @@ fn damage(storage: &Storage, space: SpaceId, changes: Vec<(Bytes, Option<Bytes>)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_at_fault_is_mended_and_counted_in_every_kind_of_index() {
+async fn faults_are_mended_and_counted_in_every_kind_of_index() {
     for is_in_memory in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let table = table(is_in_memory);
@@ -321,7 +321,7 @@ async fn an_index_without_entries_is_made_anew() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_has_expired_is_no_fault() {
+async fn expired_rows_are_no_fault() {
     let directory = tempfile::tempdir().unwrap();
     let (table, clock) = (table(false), clock());
     let storage = open(directory.path(), &clock, &table).await;
@@ -430,7 +430,7 @@ async fn rows_that_are_written_meanwhile_keep_their_entries() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_changed_since_it_was_found_is_left_as_it_is() {
+async fn suspects_that_changed_since_they_were_found_are_left_as_they_are() {
     let directory = tempfile::tempdir().unwrap();
     let table = table(false);
     let storage = open(directory.path(), &clock(), &table).await;

@@ -2,7 +2,7 @@
 //!
 //! Changes come in blocks, which searches see at once ([`crate::indexes`]). Blocks that follow each
 //! other make a *piece*, and several pieces are taken in at the same time. Of the changes of an id
-//! the newest alone is made, and never two of one id at the same time: a block waits while an older
+//! only the newest is made, and never two of one id at the same time: a block waits while an older
 //! change of one of its ids is being made. Blocks leave from the oldest on, so no search meets an
 //! older change without the newer one.
 
@@ -73,8 +73,8 @@ struct Made {
 /// The results of taking in.
 #[derive(Debug, Default, PartialEq)]
 pub struct Settled {
-    /// The number of rows that came in. Those count, too, that have gone again before the graph had
-    /// them.
+    /// The number of rows that came in. Those count, too, that were removed again before the graph
+    /// had them.
     pub inserted: u64,
     /// The refused changes, unless a newer change of the id has come.
     pub refused: Vec<Refused>,

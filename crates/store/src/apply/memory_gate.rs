@@ -7,17 +7,19 @@ use crate::items::{Change, Operation};
 use crate::memory::Memory;
 use crate::observed::Observed;
 
-/// About the bytes that a row takes beside its value: links of the structure, and its key twice.
+/// About the bytes that a row takes in addition to its value: links of the structure, and its key
+/// twice.
 const ROW_BYTES: u64 = 512;
 
 /// The gate between changes and the index.
 ///
-/// At the limit as many rows may come in as have gone since it was reached, as the index uses their
-/// places again. A row that changes takes no more room than before.
+/// At the limit as many rows may come in as have been removed since it was reached, as the index
+/// uses their places again. A row that changes takes no more room than before.
 #[derive(Debug)]
 pub struct MemoryGate {
     memory: Arc<Memory>,
-    /// The number of rows that have gone since the limit was reached, less those that have come in.
+    /// The number of rows that have been removed since the limit was reached, less those that have
+    /// come in.
     places: u64,
 }
 

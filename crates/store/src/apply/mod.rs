@@ -4,7 +4,7 @@
 //! Two channels lead to the task: one from the scan, one from the re-reads of rows that the log
 //! names. Re-reads go first, so that an index that is being built follows the table closely. After
 //! each of their messages the scan has a turn, or heavy writing would keep an index from ever being
-//! complete. [`crate::items`] tells why the order of arrival doesn't matter.
+//! complete. [`crate::items`] explains why the order of arrival doesn't matter.
 //!
 //! A change is [fresh](drain) at first: searches see it as soon as it was observed, and the graph
 //! takes it in later. When the fresh changes take as many bytes as they may, the task takes in no
@@ -135,7 +135,7 @@ impl Applier {
         }
     }
 
-    /// Takes in messages until the table's re-reader is gone. Answers `scanned` when the scan has
+    /// Takes in messages until the table's re-reader has ended. Answers `scanned` when the scan has
     /// ended and each of its rows has been taken in or found no room. So an index that is too large
     /// serves what it holds, and keeps nothing else from serving.
     pub async fn run(
@@ -151,7 +151,7 @@ impl Applier {
         looks.within(LOOK_AFTER);
         let hints = self.hints.clone();
         let index = self.index.clone();
-        // The wait is kept from turn to turn. Begun anew, it would lose its place among all that
+        // The wait continues from turn to turn. Begun again, it would lose its place among all that
         // wait for room, and never end.
         let room = hints.reserve();
         tokio::pin!(room);
@@ -202,14 +202,14 @@ impl Applier {
             }
             looks.within(LOOK_AFTER);
             if !self.room.is_there {
-                // Most of what is fresh will have no room. Until that is known, nobody may be told
-                // that it is in.
+                // Most of what is fresh will have no room. Until that is known, it must not be
+                // reported as taken in.
                 self.drain_all().await?;
             }
             if scan_ended && let Some(scanned) = scanned.take() {
                 self.end_reconciling();
                 self.drain_all().await?;
-                // The receiver may be gone.
+                // The receiver may have been dropped.
                 let _ = scanned.send(());
             }
         }
@@ -223,11 +223,11 @@ impl Applier {
                 let table = self.index.content.keys();
                 let known = keys.iter().map(|key| self.items.known(&table, key));
                 let known = known.collect();
-                // The asker may be gone.
+                // The requester may have stopped waiting.
                 let _ = answer.send((known, self.items.hashing().clone()));
             }
             Message::Marker(answer) => {
-                // The asker may be gone.
+                // The requester may have stopped waiting.
                 let _ = answer.send(());
             }
             Message::Position(position) => self.index.freshness.reached(position),
@@ -387,7 +387,7 @@ impl Applier {
     }
 
     /// Slows the writers of the table while half of the room for fresh changes is taken. An index
-    /// that is being built has no searches, and slows nobody.
+    /// that is being built has no searches, and slows no writers.
     fn slow_writers(&mut self) {
         let is_tight = self.drain.bytes() >= self.fresh_bytes_max / 2
             && self.index.state() == IndexState::Serving;

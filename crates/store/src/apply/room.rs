@@ -16,9 +16,9 @@ const NEWS_INTERVAL: Duration = Duration::from_secs(60);
 pub struct Room {
     /// Whether the last vectors found room.
     pub is_there: bool,
-    /// The time at which the log last told that there is no room.
+    /// The time at which the log last said that there is no room.
     told: Option<Instant>,
-    /// Whether the last log line about room told that there is none.
+    /// Whether the last log line about room said that there is none.
     lacks: bool,
 }
 

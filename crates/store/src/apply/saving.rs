@@ -10,7 +10,7 @@ const IDS_AT_A_TIME: usize = 4096;
 const PAYLOAD_BYTES: usize = 1 << 20;
 
 impl Applier {
-    /// Answers a request. The asker may be gone.
+    /// Answers a request. The requester may have stopped waiting.
     pub(super) fn serve_save(&mut self, request: SaveRequest) {
         match request {
             SaveRequest::Revision(answer) => {

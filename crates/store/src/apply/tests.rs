@@ -294,7 +294,7 @@ async fn the_end_of_the_scan_is_seen_while_rereads_keep_coming() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_indexed_leaves_the_index() {
+async fn a_row_that_can_not_be_indexed_leaves_the_index() {
     let world = World::start();
     let issue = world.sequencer.issue();
     world

@@ -95,9 +95,9 @@ fn scope(operation: &OperationType, has_clustering: bool) -> Scope {
     }
 }
 
-/// Returns the row or partition that a log row asks to read again. An update of static columns
-/// alone has no clustering key. Fails if the log row lacks a value of the partition
-/// key or has one of another type.
+/// Returns the row or partition that has to be read again for a log row. An update of only static
+/// columns has no clustering key. Fails if the log row lacks a value of the partition key or has
+/// one of another type.
 fn hint_target(
     keys: &KeySchema,
     scope: Scope,
@@ -187,7 +187,7 @@ mod tests {
                 keys.encode_partition([b"a".as_slice()])
             )))
         );
-        // Static columns alone.
+        // Only static columns.
         assert_eq!(
             hint_target(&keys, Scope::Row, take(&[("p0", "a")])),
             Ok(Some(HintTarget::Static(

@@ -241,7 +241,7 @@ mod tests {
                 shown("s", "frozen<set<uuid>>", true)
             ]))
         );
-        // Those of the database's own indexes come last, without any that can't be kept.
+        // Those of the database's own indexes come last, without any that can't be stored.
         let own = ["c0", "d", "gone", "n", "s", "u"].map(str::to_owned);
         let named = vec![FilterColumn {
             name: "s".to_owned(),

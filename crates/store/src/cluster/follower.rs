@@ -19,8 +19,8 @@ const REPORTS_INTERVAL_MAX: Duration = Duration::from_secs(1);
 /// The shortest such interval. Each stream reports by itself, and there may be thousands.
 const REPORTS_INTERVAL_MIN: Duration = Duration::from_millis(50);
 
-/// The time that a reader is behind is read in this many windows. There is a pause after each
-/// window, so 24 hours in windows of a minute would take hours.
+/// The time that a reader lags is read in this many windows. There is a pause after each window, so
+/// 24 hours in windows of a minute would take hours.
 const WINDOWS_BEHIND: u32 = 24;
 
 /// The shortest window. The readers of a new index begin ten minutes back. With shorter windows

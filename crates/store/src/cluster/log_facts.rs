@@ -39,7 +39,7 @@ pub async fn log_facts(db: &Db, table: &TableIdentity) -> Result<Option<LogFacts
 }
 
 /// The time to live of log rows, seconds. In ScyllaDB the options of the log give it (`cdc_ttl_s`;
-/// 0: for ever), and each row carries that TTL. Behind a gateway the log's own table gives it
+/// 0: for ever), and each row carries that TTL. With a gateway the log's own table gives it
 /// (`default_ttl_s`; 0: unknown).
 fn ttl_s(cdc_ttl_s: Option<u64>, default_ttl_s: Option<i32>) -> u64 {
     let default_ttl_s = default_ttl_s.and_then(|ttl_s| u64::try_from(ttl_s).ok());

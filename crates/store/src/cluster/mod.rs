@@ -55,7 +55,7 @@ pub struct Cluster {
 
 impl Cluster {
     /// A cluster at `targets`, and a future that keeps a session to it open until the token is
-    /// cancelled. The future tells `engine` whether there is a session.
+    /// cancelled. The future reports to `engine` whether there is a session.
     pub fn new(
         targets: watch::Receiver<SessionTarget>,
         engine: Arc<Engine>,

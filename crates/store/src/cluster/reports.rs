@@ -32,13 +32,13 @@ pub struct Reports {
     run: Arc<LogRun>,
     /// Whether the indexes of the table hear of positions.
     tells_positions: bool,
-    /// The position that was told last, in microseconds since the epoch.
+    /// The position that was reported last, in microseconds since the epoch.
     told_us: AtomicI64,
 }
 
 impl Reports {
     /// The reports of `run`, which reads by `session`. With `tells_positions` the indexes of the
-    /// table are told them.
+    /// table get the positions.
     pub fn new(session: Arc<Session>, run: Arc<LogRun>, tells_positions: bool) -> Reports {
         Reports {
             session,

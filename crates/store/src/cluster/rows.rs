@@ -84,7 +84,7 @@ impl CqlRows {
         let of_range = select(&reader, &format!("{token} >= ? AND {token} <= ?"));
         CqlRows {
             by_partition: Statement::new(equals(&partition)).with_page_rows(page_rows),
-            // Reads past the database's cache, as a scan would displace what lies there.
+            // Reads past the database's cache, as a scan would displace what is there.
             by_range: Statement::new(of_range)
                 .bypassing_cache()
                 .with_page_rows(page_rows),
@@ -223,8 +223,8 @@ fn equals<'a>(columns: impl IntoIterator<Item = &'a str>) -> String {
     terms.join(" AND ")
 }
 
-/// Decodes the rows of an answer. A row without a full primary key is left out: it stands for a
-/// partition that has static columns alone.
+/// Decodes the rows of an answer. A row without a full primary key is left out: it represents a
+/// partition that has only static columns.
 fn decode(reader: &RowReader, rows: &QueryRowsResult) -> Result<Vec<ReadRow>, RowError> {
     let now_s = Present::default().now_s();
     let mut out = Vec::with_capacity(rows.rows_num());

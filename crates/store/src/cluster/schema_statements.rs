@@ -174,7 +174,8 @@ impl Statements {
     }
 
     /// Reads when a table was last truncated, milliseconds since the epoch, as far as the nodes
-    /// that answer know. Each node keeps a time of its own, so all are asked and the latest counts.
+    /// that answer know. Each node keeps a time of its own, so all are queried and the latest
+    /// counts.
     pub async fn truncated_ms(&self, db: &Db, table: Uuid) -> Result<Option<i64>, DiscoveryError> {
         let prepared = match self.truncated.on(db).await.map_err(DiscoveryError::from) {
             Ok(prepared) => prepared,

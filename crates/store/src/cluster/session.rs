@@ -26,9 +26,9 @@ use crate::indexes::Engine;
 /// The longest pause between two tries, as a multiple of the shortest.
 const BACK_OFF_MAX: u32 = 10;
 
-/// The number of connections that opening a session may take beside one to each contact point:
-/// those for the schema and for the shards. The time limit is the connect timeout times the number
-/// of all. The driver itself sets no limit to a TLS handshake.
+/// The number of connections that opening a session may take in addition to one to each contact
+/// point: those for the schema and for the shards. The time limit is the connect timeout times the
+/// number of all. The driver itself sets no limit to a TLS handshake.
 const MORE_CONNECTIONS: usize = 5;
 
 /// The interval at which the same failure is logged.
@@ -194,7 +194,7 @@ impl Keeper {
         }
     }
 
-    /// Opens a session to the current target, however long it takes. Begins anew when the target
+    /// Opens a session to the current target, however long it takes. Starts again when the target
     /// changes.
     async fn open(&mut self) -> Session {
         loop {
@@ -296,7 +296,7 @@ async fn open_in_time(target: &SessionTarget) -> Result<Session, String> {
 
 /// Logs the version of the database. A database that isn't ScyllaDB has none.
 ///
-/// Returns whether the database is Apache Cassandra behind gateways. It refuses this query, which
+/// Returns whether the database is Apache Cassandra with gateways. It refuses this query, which
 /// every ScyllaDB answers.
 async fn log_version(session: &Session) -> bool {
     const VERSION: &str = "SELECT version FROM system.versions WHERE key = 'local'";

@@ -28,7 +28,7 @@ pub struct SessionTarget {
 }
 
 impl PartialEq for SessionTarget {
-    /// Compares the options alone, as the TLS configuration follows from them.
+    /// Compares only the options, as the TLS configuration follows from them.
     fn eq(&self, other: &SessionTarget) -> bool {
         self.options == other.options
     }
@@ -95,8 +95,8 @@ impl SessionTarget {
     }
 }
 
-/// The addresses at which nodes are reached, by the addresses that the nodes tell. A node without
-/// an entry is reached at the address it tells.
+/// The addresses at which nodes are reached, by the addresses that the nodes report. A node without
+/// an entry is reached at the address it reports.
 struct AddressMap(HashMap<SocketAddr, SocketAddr>);
 
 #[async_trait]

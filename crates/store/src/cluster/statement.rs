@@ -7,7 +7,7 @@ use scylla::statement::prepared::PreparedStatement;
 
 use super::session::Db;
 
-/// The end of a read that must not displace what lies in the database's cache. ScyllaDB knows it,
+/// The end of a read that must not displace what is in the database's cache. ScyllaDB knows it,
 /// Cassandra doesn't.
 const BYPASS_CACHE: &str = " BYPASS CACHE";
 

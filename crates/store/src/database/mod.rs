@@ -1,14 +1,14 @@
 //! The interface between the index service and a database. The service reaches a database in no
 //! other way.
 //!
-//! There are two implementations. Beside a cluster the service is a client that uses the official
-//! libraries (`cluster`, in this crate). In the process of the database the same questions are
-//! calls (the crate `embedded`); changes of the schema and rows of a log are pushed there, and not
+//! There are two implementations. Next to a cluster the service is a client that uses the official
+//! libraries (`cluster`, in this crate). In the process of the database the same requests are calls
+//! (the crate `embedded`); changes of the schema and rows of a log are pushed there, and not
 //! polled. The rules below hold for both, so the arguments about an index (which reading of a row
-//! stands, snapshots, repair) are made once.
+//! wins, snapshots, repair) are made once.
 //!
-//! - *The schema*: [`Schema::changed`] tells which indexes there are, now and whenever they may be
-//!   others.
+//! - *The schema*: [`Schema::changed`] returns which indexes there are, now and whenever they may
+//!   be others.
 //! - *A log*: [`Database::follow`] hands on the keys that the log of a table names, in any order
 //!   and maybe twice. It reports up to which time all of them have been handed on
 //!   ([`LogRun::read_up_to`]). No row of the log may appear before such a time later. An
@@ -79,7 +79,7 @@ pub trait Database: Send + Sync + 'static {
     }
 
     /// Whether an index keeps the columns that the schema wants it to keep now, as far as is known
-    /// at this moment. If not, it is about to be built anew. Never waits.
+    /// at this moment. If not, it is about to be built again. Never waits.
     fn keeps_all(&self, _index: &IndexIdentity) -> bool {
         true
     }
@@ -120,13 +120,13 @@ pub trait Database: Send + Sync + 'static {
     /// dropped.
     ///
     /// # Errors
-    /// Any error that keeps the reader from going on. The caller begins anew from where it was.
+    /// Any error that keeps the reader from going on. The caller starts again from where it was.
     async fn follow(&self, reader: usize, run: LogRun) -> anyhow::Result<()>;
 
     /// Makes a reader of these columns, with pages of about that many bytes.
     fn rows(&self, reader: &RowReader, page_bytes: usize) -> Arc<dyn Rows>;
 
-    /// Splits a part of the ring so that each piece lies on one set of nodes. Splits further until
+    /// Splits a part of the ring so that each piece is on one set of nodes. Splits further until
     /// there are about `pieces_min` pieces for the whole ring.
     async fn pieces(
         &self,
@@ -164,7 +164,7 @@ pub trait Schema: Send + Sync {
     /// and each later call returns them when they may have changed. Dropping a call loses nothing.
     async fn changed(&mut self) -> Discovered;
 
-    /// Asks for the indexes once more, as not all of them could be taken in. The next call of
+    /// Requests the indexes once more, as not all of them could be taken in. The next call of
     /// [`Schema::changed`] returns them after a while.
     fn tell_again(&mut self);
 
@@ -184,16 +184,16 @@ pub trait Schema: Send + Sync {
 pub struct Discovered {
     /// The indexes that can be built.
     pub indexes: BTreeMap<IndexName, IndexIdentity>,
-    /// The indexes that can't be described yet. They count neither as new nor as gone.
+    /// The indexes that can't be described yet. They count neither as new nor as dropped.
     pub unclear: HashSet<IndexName>,
 }
 
 /// Facts about a log.
 ///
-/// The facts decide whether an index may go on from a snapshot, and are saved with it. So a
-/// missing answer is never replaced by a guess. Without the id a log that was made anew would pass
-/// for the one before. With a wrong time to live a log that has lost rows would pass for a complete
-/// one.
+/// The facts decide whether an index may go on from a snapshot, and are saved with it. So a missing
+/// answer is never replaced by a guess. Without the id a log that was dropped and made again would
+/// pass for the one before. With a wrong time to live a log that has lost rows would pass for a
+/// complete one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogFacts {
     /// The id of the table that is the log. It is another one after the log was dropped and made
@@ -201,8 +201,8 @@ pub struct LogFacts {
     pub id: Uuid,
     /// The time for which rows of the log live, in seconds; 0 for ever.
     pub ttl_s: u64,
-    /// A time since the epoch. No write that is made after the facts were asked for has a log row
-    /// at or before it. `None` if the database can't tell; then the start of following a log goes
+    /// A time since the epoch. No write that is made after the facts were requested has a log row
+    /// at or before it. `None` if the database doesn't know; then the start of following a log goes
     /// by the clock.
     pub settled: Option<Duration>,
 }

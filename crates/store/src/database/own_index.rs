@@ -23,7 +23,7 @@ pub trait OwnIndex: Send + Sync {
     fn counters(&self) -> &'static [&'static str];
 
     /// Compares the index with its table, and mends it. Returns whether all was compared; it was
-    /// not if the task was asked to stop, or the index is gone.
+    /// not if the task was stopped, or the index was dropped.
     ///
     /// # Errors
     /// If rows can't be read, or nothing can be written now.

@@ -2,8 +2,8 @@
 
 use crate::identity::TokenRange;
 
-/// Splits a part of the ring at the tokens of the cluster's nodes, so that each piece lies on one
-/// set of replicas. Splits further until there are about `pieces_min` pieces for the whole ring.
+/// Splits a part of the ring at the tokens of the cluster's nodes, so that each piece is on one set
+/// of replicas. Splits further until there are about `pieces_min` pieces for the whole ring.
 pub fn split(range: TokenRange, ring: &[i64], pieces_min: usize) -> Vec<TokenRange> {
     let mut tokens: Vec<i64> = ring
         .iter()

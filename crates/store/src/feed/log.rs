@@ -1,7 +1,7 @@
 //! Following the log of a table.
 //!
 //! A supervisor has the database follow the log ([`Database::follow`]). When that ends (an error, a
-//! lost session, a table that is gone), it begins anew from the time up to which all of the log had
+//! lost session, a dropped table), it starts again from the time up to which all of the log had
 //! been read. A row that is read twice does no harm, as it is only a hint.
 
 use std::sync::Arc;
@@ -21,8 +21,8 @@ const RESTART_MARGIN: Duration = Duration::from_secs(10);
 /// The longest pause after failures in a row.
 const RESTART_INTERVAL_MAX: Duration = Duration::from_secs(30);
 
-/// A report that the indexes of a table missed a part of the log: a reader fell behind further than
-/// the log reaches back, or a task of the table panicked.
+/// A report that the indexes of a table missed a part of the log: a reader lagged by more than the
+/// log reaches back, or a task of the table panicked.
 #[derive(Debug)]
 pub struct Interrupted {
     /// The base table.
@@ -33,7 +33,7 @@ pub struct Interrupted {
     pub following: CancellationToken,
 }
 
-/// One reader of a table's log, kept running.
+/// One reader of a table's log, which is restarted when it ends.
 pub struct LogFollower {
     /// The base table.
     pub table: TableIdentity,
@@ -53,15 +53,15 @@ pub struct LogFollower {
     pub series: Arc<ReaderSeries>,
     /// The progress of the reader.
     pub progress: Arc<Progress>,
-    /// The channel to report that the reader has fallen behind too far, which leaves a gap.
+    /// The channel to report that the reader lags too far, which leaves a gap.
     pub interrupted: mpsc::Sender<Interrupted>,
     /// Cancelled when the log is no longer to be followed.
     pub following: CancellationToken,
 }
 
 impl LogFollower {
-    /// Follows the log. Ends when nobody takes hints any more, or when rows of the log may have
-    /// been missed.
+    /// Follows the log. Ends when the hints have no receiver any more, or when rows of the log may
+    /// have been missed.
     pub async fn run(self) {
         let mut margin = Duration::ZERO;
         let mut failures = 0;
@@ -126,7 +126,7 @@ impl LogFollower {
             keys: self.keys.clone(),
             following: self.following.clone(),
         };
-        // If the receiver is gone, the service is stopping.
+        // If the receiver was dropped, the service is stopping.
         let _ = self.interrupted.send(interrupted).await;
     }
 }

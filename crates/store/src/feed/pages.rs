@@ -16,8 +16,8 @@ use crate::rows::{ReadRow, absent};
 const BACK_OFF_MIN: Duration = Duration::from_millis(100);
 const BACK_OFF_MAX: Duration = Duration::from_secs(5);
 
-/// After this many failures in a row a read in pages begins anew, as the paging state itself may be
-/// what the database refuses.
+/// After this many failures in a row a read in pages starts again, as the paging state itself may
+/// be what the database refuses.
 const FAILURES_BEFORE_RESTART: u32 = 4;
 
 /// A read of a part of a table in progress.

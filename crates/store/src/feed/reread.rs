@@ -5,7 +5,7 @@
 //! with one statement where the primary key allows it. The batches of a table follow one another:
 //! the next one is read only when the rows of the last one are on their way to every index. All
 //! indexes of a table share the reads. When one of them goes, the reads in progress are dropped and
-//! begun anew without its column, which may be gone from the table as well.
+//! started again without its column, which may have been dropped from the table as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,21 +31,21 @@ const READS_MAX: usize = 8;
 /// The approximate number of bytes in a page of a partition.
 const PAGE_BYTES: usize = 1 << 20;
 
-/// An index that is told of the rows that are read.
+/// An index that gets the rows that are read.
 pub struct Subscriber {
     /// The columns that the index observes, that of its vectors first.
     pub columns: Vec<ObservedColumn>,
-    /// The number of columns behind that of the vectors that must have values.
+    /// The number of columns after that of the vectors that must have values.
     pub required: usize,
-    /// Whether the index has to hear of changes of static columns alone.
+    /// Whether the index needs changes of only static columns.
     pub takes_static: bool,
     /// The channel to the index. The subscription ends when it is closed.
     pub messages: mpsc::Sender<Message>,
-    /// Answered when the index will be told of every hint from now on.
+    /// Answered when the index gets the rows of every hint from now on.
     pub subscribed: oneshot::Sender<()>,
 }
 
-/// An index that is told, from then on.
+/// An index that gets the rows, from then on.
 struct Subscribed {
     columns: Vec<ObservedColumn>,
     required: usize,
@@ -130,11 +130,12 @@ impl Rereader {
             messages: subscriber.messages,
         });
         self.forget_gone();
-        // The subscriber may be gone already.
+        // The subscriber may have been dropped already.
         let _ = subscriber.subscribed.send(());
     }
 
-    /// Drops subscribers that are gone, and narrows the reads to the columns of the others.
+    /// Drops subscribers whose channels are closed, and narrows the reads to the columns of the
+    /// others.
     fn forget_gone(&mut self) {
         self.subscribers.retain(|index| !index.messages.is_closed());
         let mut columns: Vec<ObservedColumn> = Vec::new();
@@ -187,21 +188,21 @@ impl Rereader {
             tokio::select! {
                 biased;
                 () = self.read(&hinted) => break,
-                // The column of that index may be gone from the table too; a read that asks for it
-                // would never end. The rows are read again for the others. Being told of a row
-                // twice does no harm.
+                // The column of that index may have been dropped from the table too; a read of it
+                // would never end. The rows are read again for the others. To get a row twice does
+                // no harm.
                 () = self.one_goes() => {}
             }
         }
         if let Some(position) = reached {
             for index in &self.subscribers {
-                // An index that is gone needs no position.
+                // A dropped index needs no position.
                 let _ = index.messages.send(Message::Position(position)).await;
             }
         }
         for (index, answer) in markers {
             if let Some(messages) = index.upgrade() {
-                // An index that is gone needs no answer.
+                // A dropped index needs no answer.
                 let _ = messages.send(Message::Marker(answer)).await;
             }
         }
@@ -213,7 +214,7 @@ impl Rereader {
             .any(|index| index.messages.is_closed())
     }
 
-    /// Waits until a subscriber is gone. Panics if there are no subscribers.
+    /// Waits until the channel of a subscriber is closed. Panics if there are no subscribers.
     async fn one_goes(&self) {
         let closed = self.subscribers.iter();
         let closed = closed.map(|index| Box::pin(index.messages.closed()));
@@ -241,7 +242,7 @@ impl Rereader {
             Some((keys, noticed_us.concat()))
         });
         let reads = chunks.map(|(keys, noticed_us)| async move {
-            // The number is taken before the rows are asked for.
+            // The number is taken before the rows are requested.
             let issue = self.sequencer.issue();
             let rows = rows_of(&*self.reads, &keys).await;
             (issue, rows, noticed_us)
@@ -269,7 +270,7 @@ impl Rereader {
         }
     }
 
-    /// Tells each index the cells of its columns. An index that is gone is forgotten later.
+    /// Sends each index the cells of its columns. A dropped index is forgotten later.
     async fn tell_rows(&self, issue: &Arc<Issue>, rows: Vec<ReadRow>, noticed_us: Vec<i64>) {
         let read = &self.reads.reader().columns;
         for index in &self.subscribers {
@@ -343,7 +344,7 @@ mod tests {
             hints.send(hint).await.unwrap();
             let position = Position { run: 1, time_us: 7 };
             hints.send(HintMessage::Position(position)).await.unwrap();
-            // A read of the silent database never ends, so what comes behind it waits.
+            // A read of the silent database never ends, so what comes after it waits.
             let told = tokio::time::timeout(Duration::from_secs(10), received.recv()).await;
             assert_eq!(told.is_err(), takes_static);
             serving.abort();

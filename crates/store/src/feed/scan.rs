@@ -31,7 +31,7 @@ pub struct Scan {
     pub sequencer: Arc<Sequencer>,
     /// The index that gets the rows.
     pub index: Arc<IndexHandle>,
-    /// The engine, which is told of the progress.
+    /// The engine, which gets the progress.
     pub engine: Arc<Engine>,
     /// The options for concurrency and sizes.
     pub options: ScanOptions,
@@ -84,7 +84,7 @@ impl Scan {
         let columns: Vec<usize> = (0..self.reader.columns.len()).collect();
         let required = self.index.identity.local_filters();
         loop {
-            // The number is taken before the page is asked for.
+            // The number is taken before the page is requested.
             let issue = self.sequencer.issue();
             let Some(rows) = pages.next().await else {
                 task.done();

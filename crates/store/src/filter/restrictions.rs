@@ -184,7 +184,7 @@ impl Columns<'_> {
     }
 }
 
-/// The columns of a restriction, and whether it asks them to equal something.
+/// The columns of a restriction, and whether it requires them to equal something.
 pub fn columns_of(restriction: &Restriction) -> (&[String], bool) {
     use Restriction::{
         Contains, ContainsKey, Entry, Eq, EqTuple, Ge, GeTuple, Gt, GtTuple, In, InTuple, Le,

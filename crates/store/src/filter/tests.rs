@@ -109,7 +109,7 @@ fn of<'a>(row: &'a Row, column: &str) -> &'a Json {
     &row[at]
 }
 
-/// Whether a row satisfies a restriction, told without an index.
+/// Whether a row satisfies a restriction, computed without an index.
 fn satisfies(row: &Row, restriction: &Restriction) -> bool {
     use Restriction::*;
     let one = |lhs: &str, rhs: &Json| order(of(row, lhs), rhs);

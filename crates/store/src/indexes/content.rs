@@ -172,7 +172,7 @@ impl IndexContent {
         self.keys.write()
     }
 
-    /// Finds the best rows. There are fewer than asked for only if the index has no more.
+    /// Finds the best rows. There are fewer than requested only if the index has no more.
     ///
     /// # Errors
     /// If the query is none of this index, the answer would be too large, or the index is at fault.
@@ -199,7 +199,7 @@ impl IndexContent {
     }
 
     /// Publishes the changes that are fresh now, and with them the values of filter columns of
-    /// their rows: a search that holds the keys sees both or neither. One task alone may do so.
+    /// their rows: a search that holds the keys sees both or neither. Only one task may do so.
     pub fn publish(&self, blocks: Blocks<PreparedValue>, filters: &[NewFilters]) {
         let rows = if filters.is_empty() {
             self.fresh.publish(blocks);

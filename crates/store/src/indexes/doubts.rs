@@ -1,8 +1,8 @@
 //! Rows that a search meets just when a value in them has expired.
 //!
-//! Nothing tells of a value that expires, so its row is read again then, which takes the index a
+//! No log row reports a value that expires, so its row is read again then, which takes the index a
 //! moment. A search that would answer with such a row does not know whether the row satisfies its
-//! filter, nor the row's values. It asks for the rows that are due, and looks again once they have
+//! filter, nor the row's values. It requests the rows that are due, and looks again once they have
 //! been read.
 
 use tokio::sync::{Notify, watch};
@@ -16,22 +16,22 @@ pub struct Doubts {
 }
 
 impl Doubts {
-    /// A receiver that is told whenever rows have been taken in from now on.
+    /// A receiver that is notified whenever rows have been taken in from now on.
     pub fn watch(&self) -> watch::Receiver<()> {
         self.taken_in.subscribe()
     }
 
-    /// Asks for the rows that are due.
+    /// Requests the rows that are due.
     pub fn ask(&self) {
         self.asked.notify_one();
     }
 
-    /// Waits until somebody asks for the rows that are due. Only one task may wait.
+    /// Waits until a search requests the rows that are due. Only one task may wait.
     pub async fn are_asked(&self) {
         self.asked.notified().await;
     }
 
-    /// Tells those that wait that rows have been taken in.
+    /// Notifies those that wait that rows have been taken in.
     pub fn taken_in(&self) {
         if self.taken_in.receiver_count() > 0 {
             self.taken_in.send_replace(());

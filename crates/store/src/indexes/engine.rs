@@ -41,7 +41,7 @@ pub enum NoRoute {
     Unsuited(String),
 }
 
-/// The time for which searches wait for an index that is built anew after TRUNCATE.
+/// The time for which searches wait for an index that is built again after TRUNCATE.
 const TRUNCATED_LATELY: Duration = Duration::from_secs(10);
 
 /// The most rows that an index may lack for searches to wait until it has them, which takes about a
@@ -66,9 +66,9 @@ pub struct Engine {
     status: watch::Sender<NodeStatus>,
     /// The database that has the schema.
     database: OnceLock<Arc<dyn Database>>,
-    /// Whether the database is behind gateways.
+    /// Whether the database is reached through gateways.
     behind_gateways: AtomicBool,
-    /// Told when an index comes, goes, begins to serve, or has taken in more of its table.
+    /// Notified when an index comes, goes, begins to serve, or has taken in more of its table.
     news: watch::Sender<()>,
 }
 
@@ -222,10 +222,9 @@ impl Engine {
     /// The index that answers searches of the named one: of the indexes on its column that serve
     /// and have all columns that the search needs, the one that leaves the fewest restricted ones
     /// to a filter, and of equal ones one that lacks no rows, and the newest (contract, section
-    /// 1.6). So an index can be built
-    /// anew beside the old one. A search that only an index under construction can answer gets its
-    /// progress, even if others serve. A search that is [for one index](Needed::is_for_one) is
-    /// answered by the named index or by none.
+    /// 1.6). So an index can be built again next to the old one. A search that only an index under
+    /// construction can answer gets its progress, even if others serve. A search that is [for one
+    /// index](Needed::is_for_one) is answered by the named index or by none.
     pub fn route(&self, name: &IndexName, needed: &Needed<'_>) -> Result<Routed, NoRoute> {
         let indexes = self.indexes.load();
         let requested = indexes.get(name).ok_or_else(|| self.no_index(name))?;
@@ -276,8 +275,8 @@ impl Engine {
     }
 
     /// The [route](Engine::route) of a search. If the table was truncated a moment ago, it waits
-    /// for the index to be built anew, which takes a moment while the table is empty. It also waits
-    /// for an index that lacks few rows, and for a moment until that is known.
+    /// for the index to be built again, which takes a moment while the table is empty. It also
+    /// waits for an index that lacks few rows, and for a moment until that is known.
     pub async fn current_route(
         &self,
         name: &IndexName,
@@ -419,12 +418,12 @@ impl Engine {
         });
     }
 
-    /// Sets whether the database is Apache Cassandra behind gateways.
+    /// Sets whether the database is Apache Cassandra with gateways.
     pub fn set_behind_gateways(&self, is_behind: bool) {
         self.behind_gateways.store(is_behind, Ordering::Relaxed);
     }
 
-    /// Whether the database is Apache Cassandra behind gateways.
+    /// Whether the database is Apache Cassandra with gateways.
     pub fn is_behind_gateways(&self) -> bool {
         self.behind_gateways.load(Ordering::Relaxed)
     }

@@ -32,6 +32,6 @@ pub enum FilesState {
         /// The number of bytes of all files.
         total: u64,
     },
-    /// A file is damaged or can't be read. The text names it. The index should be built anew.
+    /// A file is damaged or can't be read. The text names it. The index should be built again.
     Damaged(String),
 }

@@ -5,9 +5,10 @@
 //! structure has under its id. In the background the structure takes it in, and then it is fresh no
 //! more.
 //!
-//! Changes lie in blocks, in the order in which they came, and leave in that order. The newest
-//! change of an id counts. One task adds and removes blocks, and publishes the list of them as a
-//! whole; a search takes the list as it is with one atomic load, and nobody waits for anybody.
+//! Changes are stored in blocks, in the order in which they came, and leave in that order. The
+//! newest change of an id counts. One task adds and removes blocks, and publishes the list of them
+//! as a whole; a search takes the list as it is with one atomic load, and neither waits for the
+//! other.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -87,7 +88,7 @@ impl<V> Fresh<V> {
         if now.end() == end {
             return false;
         }
-        // A block that has come and left since then tells nothing any more.
+        // A block that has come and left since then shows nothing any more.
         let Some(known) = end.checked_sub(now.first) else {
             return true;
         };

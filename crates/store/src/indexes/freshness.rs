@@ -15,15 +15,15 @@ pub struct Freshness {
     /// The index holds every write that the log named up to this time. Microseconds since the
     /// epoch.
     taken_up_us: AtomicI64,
-    /// Tells a change of `taken_up_us` to those that wait for it. It is changed under this lock.
+    /// Notifies those that wait for `taken_up_us` of its changes. It is changed under this lock.
     told: watch::Sender<i64>,
-    /// A time by which the index was behind the end of the log, as far as somebody looked;
-    /// `i64::MAX` while it is not behind. Microseconds since the epoch. Without it the first write
-    /// after a quiet hour would make a lag of an hour.
+    /// A time at which the index lagged the end of the log, as far as a caller looked; `i64::MAX`
+    /// while it does not lag. Microseconds since the epoch. Without it the first write after a
+    /// quiet hour would make a lag of an hour.
     behind_since_us: AtomicI64,
     /// The first run of the log's reader whose positions count.
     first_run: AtomicU64,
-    /// The end of the log, if it is known without asking the database.
+    /// The end of the log, if it is known without a request to the database.
     head: OnceLock<Arc<dyn LogHead>>,
     /// The gauges that show up to which time the log was read.
     shown_in: Mutex<Vec<Gauge>>,
@@ -58,7 +58,7 @@ impl Freshness {
     ///
     /// The wait is for the writes to be read again. It does not wait for the graph of the index,
     /// nor for writes that are acknowledged meanwhile, nor for rows for which the index has no
-    /// room. It does not wait at all if the end of the log is not known without asking, as beside a
+    /// room. It does not wait at all if the end of the log is known only by a request, as next to a
     /// cluster. If there is nothing to wait for, the call compares two integers.
     pub async fn take_up_acknowledged(&self, within: Duration) -> bool {
         let Some(acknowledged_us) = self.missing() else {
@@ -70,7 +70,7 @@ impl Freshness {
     }
 
     /// Waits until the index has taken up every write of its table that the log names up to this
-    /// time, in microseconds since the epoch. If the end of the log is known without asking, it
+    /// time, in microseconds since the epoch. If the end of the log is known without a request, it
     /// waits for the writes that are [acknowledged](Freshness::take_up_acknowledged) instead, which
     /// are all that there are. Fails if that was not so within the given time.
     pub async fn take_up(&self, time_us: i64, within: Duration) -> Result<(), Lag> {
@@ -98,17 +98,16 @@ impl Freshness {
         }
     }
 
-    /// Slows the writers of the table until the result is dropped; `None` beside a cluster, whose
-    /// writers nobody here can slow.
+    /// Slows the writers of the table until the result is dropped; `None` next to a cluster, whose
+    /// writers can't be slowed from here.
     pub fn slow_writers(&self) -> Option<Box<dyn Send>> {
         Some(self.head.get()?.slow_writers())
     }
 
-    /// The time by which the index is behind: at most the age of the oldest write that it has not
-    /// taken up. It may be less until somebody has looked twice. Beside a cluster the age of the
-    /// end of what was read counts, as nobody knows whether there are writes after it. `None`
-    /// before the first position in the log. `now` is the time since the epoch by the clock of the
-    /// database.
+    /// The time by which the index lags: at most the age of the oldest write that it has not taken
+    /// up. It may be less until a caller has looked twice. Next to a cluster the age of the end of
+    /// what was read counts, as writes after it are not known. `None` before the first position in
+    /// the log. `now` is the time since the epoch by the clock of the database.
     pub fn lag(&self, now: Duration) -> Option<Duration> {
         let now_us = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
         let taken_up_us = self.taken_up_us.load(Ordering::Acquire);
@@ -134,8 +133,8 @@ impl Freshness {
         shown_in.push(gauge);
     }
 
-    /// Brings the gauges up to date. A reader that is told of rows reports nothing while there are
-    /// none, although the log has been read up to the present.
+    /// Brings the gauges up to date. A reader that is notified of rows reports nothing while there
+    /// are none, although the log has been read up to the present.
     pub fn refresh_gauges(&self, now: Duration) {
         if self.head.get().is_none() || self.missing().is_some() {
             return;
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_acknowledged_is_waited_for_and_what_comes_later_is_not() {
+    async fn acknowledged_writes_are_waited_for_and_later_ones_are_not() {
         let (freshness, head) = with_head(10);
         let mut waiting = std::pin::pin!(freshness.take_up_acknowledged(PATIENCE));
         assert!(futures::poll!(&mut waiting).is_pending());

@@ -36,7 +36,7 @@ pub struct IndexHandle {
     /// The bytes of the state that decides about rows.
     items_bytes: AtomicUsize,
     /// The number of rows that wait for room. It belongs to this index, while the series belong to
-    /// its name, which an index that is built beside it has, too.
+    /// its name, which an index that is built next to it has, too.
     without_room: AtomicUsize,
 }
 
@@ -110,7 +110,7 @@ impl IndexHandle {
         (covered > 0.0).then(|| (rows * (1.0 - covered) / covered).round() as u64)
     }
 
-    /// Sets the bytes that are held beside the structure and the keys.
+    /// Sets the bytes that are held in addition to the structure and the keys.
     pub fn set_items_bytes(&self, bytes: usize) {
         self.items_bytes.store(bytes, Ordering::Relaxed);
     }

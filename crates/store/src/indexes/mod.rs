@@ -25,16 +25,16 @@
 //! - The [`IndexContent`] has the keys by id, the values of filter columns and the expiries under
 //!   one lock (`selection`), the changes that the structure does not have yet ([`Blocks`]), and the
 //!   ids that searches may still use ([`Retired`]).
-//! - [`crate::items`] decides which reading of a row stands, and gives out ids.
+//! - [`crate::items`] decides which reading of a row wins, and gives out ids.
 //! - [`crate::apply`] makes changes fresh, has the structure take them in, and gives refusals a
 //!   second try.
 //! - [`crate::snapshot`] has the generations, the rows with their keys and the position in the log.
 //! - `Freshness` has the progress along the log of the table.
 //!
 //! So a search of a structure gets [`SurroundingRows`](surrounding_rows::SurroundingRows): it hides
-//! the ids that have fresh changes, looks at the fresh values by itself, asks a `Selection` which
-//! rows a filter admits, and has its best ids made into an answer. The loops over candidates are
-//! code of one class, with nothing to dispatch within.
+//! the ids that have fresh changes, looks at the fresh values by itself, checks by a `Selection`
+//! which rows a filter admits, and has its best ids made into an answer. The loops over candidates
+//! are code of one class, with nothing to dispatch within.
 //!
 //! A class that comes adds a variant to `Structure`, `PreparedValue` and [`Query`] here, to
 //! `StructureOptions` in [`crate::identity`], and to `Observed` and `Form` in [`crate::observed`].

@@ -1,4 +1,4 @@
-//! The plan of a search: how it was done, for metrics, the log and those who ask.
+//! The plan of a search: how it was done, for metrics, the log and clients that request it.
 
 use store_api::types::SearchPlan;
 

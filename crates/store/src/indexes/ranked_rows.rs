@@ -17,7 +17,7 @@ use super::returned::{ReturnedColumn, ReturnedValues, TooManyBytes};
 use crate::keys::{KeyColumn, KeySchema, Values};
 
 /// The limit for the room that is reserved for keys, in bytes. The reserve follows the length of
-/// the first key, and a long one tells little about the others.
+/// the first key, and a long one says little about the others.
 const KEYS_RESERVED_MAX: usize = 1 << 20;
 
 /// The rows of an answer, nearest first.
@@ -32,11 +32,11 @@ pub struct RankedRows<'a> {
     /// The end of each key in `keys`.
     ends: Vec<usize>,
     scores: Vec<Scored>,
-    /// The values of the columns that were asked for; `None` if the search did not ask for any.
+    /// The values of the columns that were requested; `None` if the search requested none.
     returned: Option<Vec<ReturnedValues<'a>>>,
     /// The way in which the search was done.
     plan: Option<Plan>,
-    /// The plan that the answer tells.
+    /// The plan that the answer shows.
     debug: Option<SearchDebug>,
     /// Whether a value has expired that decides about a row, or is shown.
     is_in_doubt: bool,
@@ -51,7 +51,7 @@ pub struct RankedRow<'a> {
     pub key: &'a [u8],
     /// The distance and the similarity score.
     pub scored: Scored,
-    /// The values that were asked for, as CQL serialises them; `None` for null.
+    /// The values that were requested, as CQL serialises them; `None` for null.
     pub values: Vec<Option<&'a [u8]>>,
 }
 
@@ -113,7 +113,7 @@ impl<'a> RankedRows<'a> {
         });
     }
 
-    /// The answer with values of these columns beside the keys.
+    /// The answer with values of these columns next to the keys.
     #[must_use]
     pub fn returning(self, columns: Option<&'a [ReturnedColumn]>) -> RankedRows<'a> {
         let rows = self.ends.capacity();
@@ -124,7 +124,7 @@ impl<'a> RankedRows<'a> {
         }
     }
 
-    /// The values beside the keys, of which each [row](RankedRows::push) needs one a column.
+    /// The values next to the keys, of which each [row](RankedRows::push) needs one a column.
     pub fn returned(&mut self) -> &mut [ReturnedValues<'a>] {
         self.returned.as_deref_mut().unwrap_or_default()
     }
@@ -141,7 +141,7 @@ impl<'a> RankedRows<'a> {
         self.scores.push(scored);
     }
 
-    /// Checks that the values beside the keys are no more than an answer may have.
+    /// Checks that the values next to the keys are no more than an answer may have.
     ///
     /// # Errors
     /// If they are more.
@@ -149,7 +149,7 @@ impl<'a> RankedRows<'a> {
         ReturnedValues::check(self.returned.as_deref().unwrap_or_default())
     }
 
-    /// The rows, nearest first, each with the values that were asked for.
+    /// The rows, nearest first, each with the values that were requested.
     pub fn rows(&self) -> Vec<RankedRow<'_>> {
         let columns = self.returned.as_deref().unwrap_or_default();
         let mut columns: Vec<_> = columns.iter().map(ReturnedValues::iter).collect();
@@ -293,7 +293,7 @@ impl Serialize for Value<'_> {
     }
 }
 
-/// The values beside the keys as a JSON object, with an array for each column.
+/// The values next to the keys as a JSON object, with an array for each column.
 struct Returned<'a>(&'a [ReturnedValues<'a>]);
 
 impl Serialize for Returned<'_> {

@@ -26,8 +26,8 @@ pub struct Search<'a> {
     pub now_s: u32,
     /// The filter that rows must satisfy.
     pub filter: Option<&'a RowFilter>,
-    /// The columns whose values are wanted beside the keys; `None` if the answer shall not speak of
-    /// any.
+    /// The columns whose values are wanted next to the keys; `None` if the answer shall not speak
+    /// of any.
     pub returned: Option<&'a [ReturnedColumn]>,
     /// Whether the answer must be the true best rows, for sure.
     pub exact: bool,
@@ -36,7 +36,7 @@ pub struct Search<'a> {
     pub keys: Option<&'a KeySchema>,
 }
 
-/// The reason why a structure did not do what was asked of it.
+/// The reason why a structure did not do what was requested.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum StructureError {
     /// The query is none that the index can answer.

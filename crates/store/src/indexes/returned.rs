@@ -1,4 +1,4 @@
-//! The values of columns that an answer has beside the keys of its rows.
+//! The values of columns that an answer has next to the keys of its rows.
 
 use std::borrow::Cow;
 

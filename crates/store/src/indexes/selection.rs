@@ -1,8 +1,8 @@
 //! The keys of an index under their lock, and long looks at them that let writers in.
 //!
-//! A filtered search asks of thousands of ids whether their rows satisfy the filter. If it held the
-//! lock all that time, a writer would wait for it, and every other search for the writer. So a
-//! [`Selection`] gives the lock up as soon as somebody wants to write, and takes it again.
+//! A filtered search checks for thousands of ids whether their rows satisfy the filter. If it held
+//! the lock all that time, a writer would wait for it, and every other search for the writer. So a
+//! [`Selection`] gives the lock up as soon as a writer waits, and takes it again.
 
 #![expect(
     clippy::disallowed_methods,
@@ -26,7 +26,7 @@ const FEW_SHARE: usize = 4;
 /// The number of rows that are looked at before a writer is let in.
 const LOOKS: u32 = 64;
 
-/// The keys of an index, under a lock that tells whether somebody waits to write.
+/// The keys of an index, under a lock that knows whether a writer waits.
 pub struct SharedKeys {
     table: RwLock<KeyTable>,
     writers: AtomicUsize,

@@ -1,7 +1,7 @@
 //! The structures: the one list of their classes.
 //!
 //! A structure is matched once for each operation, and then all candidates of a search are looked
-//! at by code of that class alone.
+//! at by code of only that class.
 
 use std::path::Path;
 
@@ -279,7 +279,7 @@ impl Structure {
         }
     }
 
-    /// Finds the best rows. There are fewer than asked for only if the index has no more.
+    /// Finds the best rows. There are fewer than requested only if the index has no more.
     ///
     /// # Errors
     /// If the query is none of this index, the answer would be too large, or the structure is at

@@ -13,7 +13,7 @@ use crate::identity::Place;
 use crate::keys::{KeySchema, KeyTable, Values};
 
 /// The rows around a structure. Their keys and the values of filter columns are not the
-/// structure's, which knows rows by their ids alone.
+/// structure's, which knows rows only by their ids.
 pub struct SurroundingRows<'a, V> {
     /// The keys of the rows, by id.
     pub keys: &'a SharedKeys,

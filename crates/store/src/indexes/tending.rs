@@ -37,7 +37,7 @@ impl Tending {
         self.wakings.load(Ordering::Acquire)
     }
 
-    /// Notes that nothing is left of the work of so many wakings. `has_worked` tells whether there
+    /// Notes that nothing is left of the work of so many wakings. `has_worked` says whether there
     /// was any.
     pub fn done(&self, wakings: u64, has_worked: bool) {
         if has_worked {

@@ -1,16 +1,16 @@
 //! The times at which rows expire.
 //!
 //! A TTL that runs out writes nothing to the log. So this module keeps the time, and the row is
-//! read again when it has come. A row that is written anew leaves its old time here, which may be
-//! years away. So the times are collected anew when too few of them are still valid.
+//! read again when it has come. A row that is written again leaves its old time here, which may be
+//! years away. So the times are collected again when too few of them are still valid.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The number of invalid times from which on collecting anew pays.
+/// The number of invalid times from which on collecting them again pays.
 const STALE_FROM: usize = 1024;
 
-/// Ids in the order in which they expire. A row that is written anew stays here under its old time
+/// Ids in the order in which they expire. A row that is written again stays here under its old time
 /// too, so a caller that takes it out compares the times.
 #[derive(Debug, Default)]
 pub struct Expiries {

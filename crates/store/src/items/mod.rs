@@ -2,18 +2,18 @@
 //!
 //! # Which observation wins
 //!
-//! An [`Observation`] is the result of reading a key: a value, or none. Reads run beside each
-//! other (a scan in many ranges, the re-reads that the log asks for). Their results arrive in any
+//! An [`Observation`] is the result of reading a key: a value, or none. Reads run concurrently (a
+//! scan in many ranges, the re-reads of rows that the log names). Their results arrive in any
 //! order, more than once, and late. Each read takes a number from a [`Sequencer`] *before* it is
-//! issued, and **of all observations of a key the one with the highest number stands**, whatever
+//! issued, and **of all observations of a key the one with the highest number wins**, whatever
 //! arrives first.
 //!
 //! This is why the index ends up equal to the table, whatever timestamps the clients gave their
 //! writes. Take the last change `W` of a row. After `W` took effect, its log row, or the expiry of
 //! its TTL, or the marker that the table was truncated, is noticed. Then either the index is built
-//! anew, or a read `H` of that row is issued. Every read with a number above that of `H` was issued
-//! after `H`, so it sees `W` too. Every read with a lower number loses against `H`. So the
-//! observation that stands tells of `W`, and no later change exists. The scan sees a row whose last
+//! again, or a read `H` of that row is issued. Every read with a number above that of `H` was
+//! issued after `H`, so it sees `W` too. Every read with a lower number loses against `H`. So the
+//! observation that wins reflects `W`, and no later change exists. The scan sees a row whose last
 //! change came before the log was followed, as the scan starts after that.
 //!
 //! Nothing here compares write timestamps. The database has resolved them when a row is read, so
@@ -26,18 +26,18 @@
 //!
 //! # The cost of absence
 //!
-//! An absent row must stand against observations with lower numbers that are still in transit. So
+//! An absent row must win against observations with lower numbers that are still in transit. So
 //! absent keys, and partitions that were read as a whole, are remembered with their number until no
 //! read with a lower number is in flight.
 //!
 //! # Rows without room
 //!
 //! A row for which the index has no room is absent for searches, but the table has it. Its key is
-//! kept until a later observation of the row stands; until then it is named to be read again.
+//! remembered until a later observation of the row wins; until then it is named to be read again.
 //!
 //! # After a restart
 //!
-//! [`saved`] tells which of this goes into a snapshot, and why absences need not.
+//! [`saved`] describes which of this goes into a snapshot, and why absences need not.
 
 mod absence;
 mod expiry;
@@ -140,7 +140,7 @@ impl Change {
 /// The state of the row under an id.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known {
-    /// The number of the observation that stands.
+    /// The number of the observation that won.
     pub sequence: u64,
     /// A hash of the value and of the values of filter columns, so that a row that is read again
     /// unchanged changes nothing. A comparison of write times is not enough: of two writes with the
@@ -156,7 +156,7 @@ pub struct Known {
 }
 
 /// The hash function for the values of an index, by which a value that is read again is recognised.
-/// It has a secret seed, so that nobody can make two values with the same hash.
+/// It has a secret seed, so that no client can make two values with the same hash.
 #[derive(Clone, Debug)]
 pub struct Hashing {
     seed: u64,
@@ -231,7 +231,7 @@ pub struct Items {
     waiting: Waiting,
     /// Rows that had not been read when the snapshot was taken.
     unread: Waiting,
-    /// The number of rows whose write time fell since it was last asked for.
+    /// The number of rows whose write time fell since it was last taken.
     regressions: u64,
     hashing: Hashing,
     /// Counts the changes that a snapshot would have to contain.
@@ -279,7 +279,7 @@ impl Items {
             None => self.absences.row(key.as_bytes()),
         }
         .max(self.absences.partition(partition));
-        // The observation that stands is newer than the snapshot.
+        // The observation that wins is newer than the snapshot.
         if self.unread.remove(&key) {
             self.revision += 1;
         }
@@ -318,7 +318,7 @@ impl Items {
         }
     }
 
-    /// Takes in an observation that stands of a row that the index holds.
+    /// Takes in a winning observation of a row that the index holds.
     fn change(
         &mut self,
         keys: &mut KeyTable,
@@ -441,7 +441,7 @@ impl Items {
             let Some((id, expires_s)) = self.expiries.pop(now_s) else {
                 break;
             };
-            // The row may have been written anew since, or the id may belong to another row.
+            // The row may have been written again since, or the id may belong to another row.
             if self.known[id as usize].changes_s == expires_s
                 && let Some(key) = keys.key(id)
             {
@@ -452,7 +452,7 @@ impl Items {
     }
 
     /// The time at which the next row expires, in seconds since the epoch. It may be an old time of
-    /// a row that was written anew since.
+    /// a row that was written again since.
     pub fn next_expiry_s(&self) -> Option<u32> {
         self.expiries.next_s()
     }
@@ -484,8 +484,9 @@ impl Items {
     fn note(&mut self, keys: &mut KeyTable, id: u32, sequence: u64, cell: &Cell) {
         let known = &mut self.known[id as usize];
         let mut expires_s = cell.expires_s.unwrap_or(0);
-        // The TTL is told in whole seconds, so one moment may look like two. The later one stands,
-        // as the row may have been read at the earlier one already and found still there.
+        // The database returns the TTL in whole seconds, so one moment may look like two. The later
+        // one counts, as the row may have been read at the earlier one already and found still
+        // there.
         if expires_s != 0
             && cell.written_us == known.written_us
             && expires_s.checked_add(1) == Some(known.expires_s)

@@ -31,7 +31,7 @@ enum Step {
     DeletePartition(u8),
     /// Issues the read of the whole table.
     Scan,
-    /// Issues the read that the oldest unanswered hint asks for.
+    /// Issues the read for the oldest unanswered hint.
     Reread,
     /// Executes the next part of one of the reads issued.
     Execute(usize),
@@ -75,7 +75,7 @@ enum Hint {
 
 /// A read: the rows that it still has to look at, and what it found.
 struct Read {
-    /// The number of its hint in the log, if the log asked for it.
+    /// The number of its hint in the log, if the read is for one.
     hint: Option<usize>,
     issue: Arc<Issue>,
     todo: VecDeque<(u8, u8)>,

@@ -7,7 +7,7 @@
 //! keys of rows that the table may have and the index does not: those that wait for room, and those
 //! that an earlier snapshot named as unread.
 //!
-//! A snapshot holds no numbers of reads and no absences. These stand against reads in flight, and
+//! A snapshot holds no numbers of reads and no absences. These guard against reads in flight, and
 //! no read outlives the process. All rows come back with number 0, which every read beats.
 //!
 //! # While rows change
@@ -101,8 +101,8 @@ impl Items {
         (end < self.known.len()).then_some(end as u32)
     }
 
-    /// Ends the recording of [`Items::begin_saving`]. Returns what the snapshot needs beside the
-    /// rows handed out since.
+    /// Ends the recording of [`Items::begin_saving`]. Returns what the snapshot needs in addition
+    /// to the rows handed out since.
     pub fn end_saving(&mut self, keys: &KeyTable) -> SavedRows {
         let touched: Vec<u32> = self.touched.take().unwrap_or_default().iter().collect();
         let now_theirs = touched.iter().filter_map(|id| keys.key(*id));
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_while_it_is_saved_is_read_again() {
+    fn rows_that_change_during_a_save_are_read_again() {
         let mut table = Table::new();
         for p in ["a", "b", "c", "d"] {
             table.observe(1, p, present(&[1.0], None));
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_scan_does_not_find_goes() {
+    fn rows_that_a_scan_does_not_find_are_removed() {
         let mut table = Table::new();
         for p in ["a", "b", "c"] {
             table.observe(9, p, present(&[1.0], None));

@@ -212,7 +212,7 @@ fn the_same_expiry_a_second_earlier_is_the_same() {
     let later = observe(&mut table, 3, 102);
     assert!(later > first);
     assert_eq!(table.items.expired(&table.keys, 102, 10).len(), 1);
-    // The row is written anew, to live a second shorter.
+    // The row is written again, to live a second shorter.
     let anew = Cell {
         filters: Vec::new(),
         filters_change_s: None,

@@ -1,9 +1,9 @@
 //! A hash table of ids that can grow while others read the keys.
 //!
-//! A hash table that is full is made anew, and every key is hashed for that, which takes a good
-//! part of a second with a million keys. Searches read keys by their ids, and wait for the task
-//! that changes them. So the table of ids has a lock of its own, which searches never take. It
-//! grows under that lock before the keys are changed.
+//! A full hash table is rebuilt, and every key is hashed for that, which takes a good part of a
+//! second with a million keys. Searches read keys by their ids, and wait for the task that changes
+//! them. So the table of ids has a lock of its own, which searches never take. It grows under that
+//! lock before the keys are changed.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -29,7 +29,7 @@ impl Lookup {
         self.lock().find(hash, is_it).copied()
     }
 
-    /// Makes room for so many more ids, so that their insertion doesn't make the table anew.
+    /// Makes room for so many more ids, so that their insertion doesn't rebuild the table.
     pub fn make_room(&self, ids: usize, hash: impl Fn(&u32) -> u64) {
         self.lock().reserve(ids, hash);
     }

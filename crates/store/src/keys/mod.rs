@@ -5,7 +5,7 @@
 //! value as the database serialises it. So the encoding of the partition key's columns is a prefix
 //! of the key's.
 //!
-//! The columns are here a [`KeySchema`] and no `schema::Table`, as the index service beside a
+//! The columns are here a [`KeySchema`] and no `schema::Table`, as the index service next to a
 //! cluster knows no more of a table than its key and the columns that it observes.
 
 mod lookup;
@@ -110,7 +110,7 @@ impl KeySchema {
     /// Values of a partition key are the same if their bytes are. A clustering column compares by
     /// value, and a number may have several serialised forms: that in the log may differ from that
     /// in the row. So clustering values take a normal form here. A decimal's scale, which answers
-    /// show, is kept beside it.
+    /// show, is stored next to it.
     pub fn encode<'a>(&self, values: impl IntoIterator<Item = &'a [u8]>) -> PrimaryKey {
         let mut out = Vec::new();
         let mut stored: Option<Vec<u8>> = None;
@@ -183,7 +183,7 @@ impl KeySchema {
         rest.is_empty()
     }
 
-    /// The encoded key of the partition that a row lies in.
+    /// The encoded key of the partition of a row.
     pub fn partition_of<'a>(&self, key: &'a [u8]) -> &'a [u8] {
         prefix(key, self.partition.len())
     }

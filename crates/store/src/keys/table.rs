@@ -1,5 +1,5 @@
-//! The keys by id, and the ids by key. Beside each key lie the values of the row's filter columns,
-//! as a search must see both together.
+//! The keys by id, and the ids by key. The values of the row's filter columns are stored next to
+//! each key, as a search must see both together.
 //!
 //! The bytes of a key are stored once, under its id. A hash table of ids leads from key to id. Its
 //! entries are verified through those bytes, so it costs five bytes an entry. Tables with
@@ -19,7 +19,7 @@ use super::{PrimaryKey, prefix};
 /// The end of a list of ids.
 const NONE: u32 = u32::MAX;
 
-/// The bytes that the allocator spends on a block beside those asked for.
+/// The bytes that the allocator spends on a block in addition to those requested.
 const ALLOCATION_OVERHEAD_BYTES: usize = 16;
 
 /// The keys by id and the ids by key.

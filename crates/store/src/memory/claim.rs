@@ -1,6 +1,6 @@
 //! Claims of memory for indexes from snapshots, made before they are read.
 //!
-//! A measurement of the process tells the memory in use, but not what is about to be used. So each
+//! A measurement of the process shows the memory in use, but not what is about to be used. So each
 //! of the indexes that are opened at the same time claims what it will need. All claims count from
 //! the measurement before the first of them.
 
@@ -38,7 +38,7 @@ pub struct Claim<'a> {
     needed_bytes >> 20, used_bytes >> 20, limit_bytes >> 20
 )]
 pub struct NoMemory {
-    /// The bytes that were asked for.
+    /// The bytes that were requested.
     pub needed_bytes: u64,
     /// The bytes in use or promised to other claims.
     pub used_bytes: u64,

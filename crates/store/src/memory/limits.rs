@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_is_what_can_not_be_taken_back() {
+    fn used_bytes_are_those_that_can_not_be_taken_back() {
         let status = "VmRSS:\t  90 kB\nRssAnon:\t   40 kB\nRssFile:\t 50 kB\n";
         let root = root(&[("proc/self/status", status)]);
         assert_eq!(used_bytes(root.path()), Some(40 * 1024));

@@ -7,7 +7,7 @@ use turns::{Class, Counts, Turns};
 
 const CLASS: &[&str] = &["class"];
 
-/// Collects the counts of turns when somebody asks for them.
+/// Collects the counts of turns when they are scraped.
 pub struct TurnFamilies {
     turns: Turns,
     running: IntGaugeVec,

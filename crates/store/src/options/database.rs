@@ -30,7 +30,7 @@ pub struct DatabaseOptions {
     /// nodes that have such a certificate. The driver knows nodes by their addresses, so the
     /// certificates have to name those.
     pub certificate_authorities: Option<Pem>,
-    /// The data centre, and the rack of it, whose nodes are asked before others.
+    /// The data centre, and the rack of it, whose nodes are queried before others.
     pub preferred: Option<Preferred>,
     /// The addresses that nodes report for themselves, each with the address at which this service
     /// reaches the node.
@@ -44,7 +44,7 @@ pub struct DatabaseOptions {
     pub tcp_keepalive_interval: Option<Duration>,
 }
 
-/// The nodes that are asked before others.
+/// The nodes that are queried before others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preferred {
     /// The data centre.

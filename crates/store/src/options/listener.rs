@@ -12,11 +12,11 @@ use net::tls::TlsOptions;
 pub struct ListenerOptions {
     /// The address of the listener. Port 0 takes a free port.
     pub address: SocketAddr,
-    /// The names that the listener answers to, beside those of the loopback address. A listener on
-    /// a loopback address answers to no other name. A listener elsewhere answers to any name if
-    /// there are none here.
+    /// The names that the listener answers to, in addition to those of the loopback address. A
+    /// listener on a loopback address answers to no other name. A listener elsewhere answers to any
+    /// name if there are none here.
     pub names: Vec<String>,
-    /// The certificate with which the listener speaks HTTPS; `None` for HTTP alone.
+    /// The certificate with which the listener speaks HTTPS; `None` for HTTP only.
     pub tls: Option<TlsOptions>,
     /// Whether a listener with a certificate refuses every request in clear. Otherwise it refuses
     /// searches and changes, as ScyllaDB's own service does.

@@ -8,11 +8,11 @@ pub struct RepairOptions {
     /// The schedule of repairs; `None` for no scheduled repairs. An index may have a schedule of
     /// its own.
     pub schedule: Option<RepairSchedule>,
-    /// The schedule behind gateways to Apache Cassandra, if neither `schedule` nor the index sets
+    /// The schedule for Apache Cassandra with gateways, if neither `schedule` nor the index sets
     /// one. Writes that go round the gateways, and rows that reach nodes by hinted handoff, leave
     /// no log row in time.
     pub behind_gateways: Option<RepairSchedule>,
-    /// The time that comparisons in progress may go on after a repair was asked to stop.
+    /// The time that comparisons in progress may go on after a repair was requested to stop.
     pub grace: Duration,
     /// A table whose index has no more rows than this is compared in one piece.
     pub small_table_rows: usize,
@@ -52,7 +52,7 @@ impl Default for RepairOptions {
             grace: Duration::from_secs(30),
             small_table_rows: 10_000,
             range_rows: 10_000,
-            // The slow reader, which waits until late rows have arrived, follows 40 s behind.
+            // The slow reader, which waits until late rows have arrived, lags 40 s.
             settle_max: Duration::from_secs(120),
         }
     }

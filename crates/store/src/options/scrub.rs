@@ -5,8 +5,8 @@ use std::time::Duration;
 /// The options of scrubs, which read files and check them against their checksums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScrubOptions {
-    /// The time from the beginning of one scrub to that of the next; `None` for scrubs on request
-    /// alone.
+    /// The time from the beginning of one scrub to that of the next; `None` for scrubs only on
+    /// request.
     pub interval: Option<Duration>,
     /// The limit for the bytes that are read in a second.
     pub bytes_a_second: u64,

@@ -6,8 +6,8 @@ use crate::items::Hashing;
 use crate::keys::PrimaryKey;
 use crate::observed::ReadCell;
 
-/// The part of a row that is compared beside its key. The write time shows writes that leave the
-/// vector as it is but change when it expires.
+/// The part of a row that is compared in addition to its key. The write time shows writes that
+/// leave the vector as it is but change when it expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
     /// A hash of the value. Hashes are comparable only if both were made with the same

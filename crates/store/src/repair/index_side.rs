@@ -1,9 +1,9 @@
 //! Reads the rows that the index holds, by token range and by key.
 //!
-//! Keys are kept by id, not by token. So a repair goes over all ids once, computes the token of
+//! Keys are stored by id, not by token. So a repair goes over all ids once, computes the token of
 //! each key and sorts the tokens. This takes 16 bytes a row while the repair runs, and a fraction
 //! of a second for a million rows. The list lacks rows that are added later. A range with such rows
-//! differs at first, and is then compared row by row, by key. The list is made anew from time to
+//! differs at first, and is then compared row by row, by key. The list is made again from time to
 //! time, so that this stays rare.
 
 use std::hash::RandomState;
@@ -27,7 +27,7 @@ const IDS_AT_A_TIME: usize = 1024;
 /// The number of keys in one request. The task that owns the rows is held up for about 0.2 ms.
 const KEYS_AT_A_TIME: usize = 1024;
 
-/// The list of tokens is made anew at this age, or at that of [`LIST_AGE_IN_MAKING`] if that is
+/// The list of tokens is made again at this age, or at that of [`LIST_AGE_IN_MAKING`] if that is
 /// longer.
 const LIST_AGE_MIN: Duration = Duration::from_secs(60);
 
@@ -59,8 +59,8 @@ struct List {
 }
 
 impl IndexSide {
-    /// The side of `index`. `items` leads to the task that owns the rows. Fails if the index is
-    /// gone.
+    /// The side of `index`. `items` leads to the task that owns the rows. Fails if the index was
+    /// dropped.
     pub async fn new(
         index: Arc<IndexHandle>,
         items: mpsc::WeakSender<Message>,

@@ -7,8 +7,8 @@
 //!
 //! An index misses a write that bypassed the writer of the log, or one whose log row appeared too
 //! late for the readers. Nothing is stopped for a repair: searches, writes and the readers of the
-//! log go on. So rows that change meanwhile differ for a moment, and [`settle`] tells them from
-//! faults.
+//! log go on. So rows that change meanwhile differ for a moment, and [`settle`] distinguishes them
+//! from faults.
 //!
 //! An index that the database keeps itself ([`crate::database::OwnIndex`]) is compared and mended
 //! by the database.
@@ -261,7 +261,7 @@ impl Repairs {
         let spec = long_work::repair_of_own(name, &index.table(), index.counters());
         let (task, version) = (inner.work.start(spec), index.version());
         let id = task.id();
-        // Those of indexes that are gone are forgotten.
+        // Those of dropped indexes are forgotten.
         state.last_of_own.retain(|version, (name, _)| {
             let index = inner.database.own_index(name);
             index.is_some_and(|index| index.version() == *version)
@@ -330,7 +330,7 @@ impl Repairs {
         }
     }
 
-    /// Keeps the final status of a repair, unless another has begun or the index is gone.
+    /// Keeps the final status of a repair, unless another has begun or the index was dropped.
     fn has_run(&self, name: &IndexName, task: Uuid) {
         let mut state = self.state();
         if let Some(last) = state.last.get_mut(name) {

@@ -74,7 +74,7 @@ impl RangePlan {
         self.jobs.iter().map(|job| job.waiting.len()).sum()
     }
 
-    /// Hands out the next range, if one may be compared beside those in flight.
+    /// Hands out the next range, if one may be compared in addition to those in flight.
     pub fn next(&mut self, speed: Speed) -> Option<Ticket> {
         let parallel = match speed.parallel {
             0 => self.parallel_max,

@@ -1,8 +1,8 @@
 //! Starts repairs by schedule.
 //!
 //! A setting gives every index a schedule. An update gives an index a permanent schedule of its
-//! own. Schedules from updates are kept in a file beside the files of the indexes, with the time of
-//! each index's last repair. So a service that is restarted more often than it repairs still
+//! own. Schedules from updates are stored in a file next to the files of the indexes, with the time
+//! of each index's last repair. So a service that is restarted more often than it repairs still
 //! repairs every index.
 
 mod kept;
@@ -55,7 +55,7 @@ struct Inner {
     file: PathBuf,
     /// The schedule of the settings.
     default: Option<RepairSchedule>,
-    /// The schedule that takes its place behind gateways, if the settings give none.
+    /// The schedule that takes its place with gateways, if the settings give none.
     behind_gateways: Option<RepairSchedule>,
     is_behind_gateways: AtomicBool,
     /// The entries of indexes. They are read without a lock, as threads that serve sockets must not
@@ -98,8 +98,8 @@ pub enum ScheduleError {
 }
 
 impl Schedules {
-    /// Opens the schedules that are kept in a directory. An unreadable file is logged and counts as
-    /// empty: a service without schedules is better than no service.
+    /// Opens the schedules that are stored in a directory. An unreadable file is logged and counts
+    /// as empty: a service without schedules is better than no service.
     pub fn open(
         directory: &Path,
         default: Option<RepairSchedule>,
@@ -164,7 +164,7 @@ impl Schedules {
         Ok(after)
     }
 
-    /// Sets whether the database is behind gateways.
+    /// Sets whether the database is reached through gateways.
     pub fn set_behind_gateways(&self, is_behind: bool) {
         self.inner
             .is_behind_gateways

@@ -32,13 +32,13 @@ pub struct TableSide {
     hashing: Hashing,
     /// Hashes the rows of digests.
     hasher: RandomState,
-    /// The number of columns behind that of the vectors that must have values.
+    /// The number of columns after that of the vectors that must have values.
     required: usize,
 }
 
 impl TableSide {
     /// The side of the table of `reader`, which reads the columns that the index observes. The
-    /// first `required` of them behind that of the vectors must have values.
+    /// first `required` of them after that of the vectors must have values.
     pub fn new(
         database: &dyn Database,
         (reader, required): (&RowReader, usize),

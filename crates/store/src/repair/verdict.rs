@@ -107,20 +107,20 @@ mod tests {
     }
 
     #[test]
-    fn what_agrees_now_does_not_differ() {
+    fn a_row_that_agrees_now_does_not_differ() {
         assert_eq!(judged(Some(1), Some(2), Some((2, 0))), Verdict::Equal);
         assert_eq!(judged(Some(1), None, None), Verdict::Equal);
     }
 
     #[test]
-    fn what_has_changed_since_is_on_its_way() {
+    fn a_row_that_has_changed_since_is_in_motion() {
         assert_eq!(judged(Some(1), Some(2), Some((1, 0))), Verdict::InMotion);
         assert_eq!(judged(Some(1), None, Some((1, 0))), Verdict::InMotion);
         assert_eq!(judged(None, Some(1), None), Verdict::InMotion);
     }
 
     #[test]
-    fn what_the_index_alone_changes_is_not_mended_by_that() {
+    fn a_change_of_only_the_index_leaves_a_row_unsettled() {
         // The row was to be replaced, and the index gave it up for want of room.
         let lost = judged_of_index(Some(2), Some(2), Some(print(1)), None);
         assert_eq!(lost, Verdict::Unsettled);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_just_expired_goes_by_itself() {
+    fn a_row_that_has_just_expired_is_in_motion() {
         assert_eq!(judged(None, None, Some((1, NOW_S - 1))), Verdict::InMotion);
         let later = NOW_S + EXPIRY_LAG_S + 1;
         let extra = Verdict::Faulty(Fault::Extra);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_different_is_at_fault() {
+    fn a_row_that_stays_different_is_at_fault() {
         let missing = Verdict::Faulty(Fault::Missing);
         assert_eq!(judged(Some(1), Some(1), None), missing);
         let differs = Verdict::Faulty(Fault::Differs);

@@ -25,8 +25,8 @@ use crate::search::{Lacking, SearchError};
 /// Finds the rows whose vectors are nearest: as many as the limit says, 100,000 at most.
 ///
 /// Search and answer have a binary form each, which takes less processor time on both sides. A body
-/// of the type `application/octet-stream` is the vector alone, 32-bit floats in little-endian
-/// order. Limit and filter then stand in the query string.
+/// of the type `application/octet-stream` is only the vector, 32-bit floats in little-endian order.
+/// Limit and filter are then in the query string.
 ///
 /// A client that accepts `application/vnd.annulus.neighbours.v1` gets the answer in that form. It
 /// has the number of rows (u32), the number of columns (u16) and two zero bytes. Then come the
@@ -92,7 +92,7 @@ impl DirectRoute for Listener {
     }
 }
 
-/// Answers a search of the index `name`. An error is the answer that tells the client why.
+/// Answers a search of the index `name`. An error is the answer that gives the client the reason.
 async fn answer<B>(
     shared: &Listener,
     name: IndexName,

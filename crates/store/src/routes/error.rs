@@ -40,7 +40,7 @@ pub enum ApiError {
     Internal(String),
 }
 
-/// The status of the answer that tells why a search has none.
+/// The status of the answer that says why a search failed.
 pub fn status_of(error: &SearchError) -> StatusCode {
     match error {
         SearchError::MissingIndex(_) => StatusCode::NOT_FOUND,
@@ -91,7 +91,7 @@ fn no_answer(error: &SearchError, text: String) -> Response {
             behind_us: lag.behind_us,
         }),
         SearchError::Overloaded | SearchError::Behind(_) => overloaded(text),
-        // A database passes the text on. A reason would have it ask other services instead.
+        // A database passes the text on. A reason would have it query other services instead.
         SearchError::Short(_) => (StatusCode::SERVICE_UNAVAILABLE, text).into_response(),
         SearchError::Internal(_) => failed(text),
         SearchError::MissingIndex(_)

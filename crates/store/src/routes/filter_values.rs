@@ -1,8 +1,8 @@
 //! Counts the values in the filter of a search before the search is read.
 //!
 //! A value of a filter takes many times the memory of its text. So a filter with more values than
-//! one may have is refused while its text is all that there is. Nothing is kept of what is read
-//! here, and mistakes are left to those who read the search.
+//! one may have is refused while its text is all that there is. What is read here is dropped, and
+//! mistakes are left to those who read the search.
 
 use std::cell::Cell;
 use std::fmt;
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_search_has_no_values() {
+    fn json_that_is_no_search_has_no_values() {
         for json in [
             "",
             "[[1,2,3,4],5]",

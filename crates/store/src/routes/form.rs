@@ -29,7 +29,7 @@ pub enum Form {
 
 /// The form of a search by its content type. JSON is `application/json` or
 /// `application/<anything>+json` with any parameters. `None` for any other type than JSON and that
-/// of a vector alone.
+/// of a bare vector.
 pub fn of_search(headers: &HeaderMap) -> Option<Form> {
     let content_type = headers.get(CONTENT_TYPE)?.to_str().ok()?;
     let essence = essence(content_type);

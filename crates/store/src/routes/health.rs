@@ -1,8 +1,8 @@
 //! Whether the process answers, and whether it serves, for those who start and balance services.
 //!
 //! A listener answers these routes ([`http_server::health`]) from the moment at which it is bound,
-//! without a login. The service behind it may start long after that, as a database in the same
-//! process first reads its journals. Until then all other routes are refused.
+//! without a login. The service itself may start long after that, as a database in the same process
+//! first reads its journals. Until then all other routes are refused.
 
 use axum::extract::State;
 use axum::http::StatusCode;

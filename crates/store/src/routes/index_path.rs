@@ -5,7 +5,7 @@ use utoipa::IntoParams;
 
 use crate::identity::IndexName;
 
-/// An index as a path names it: `/api/v1/indexes/{keyspace}/{index}` and what lies below.
+/// An index as a path names it: `/api/v1/indexes/{keyspace}/{index}` and what is below.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub struct IndexPath {

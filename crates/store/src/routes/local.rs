@@ -134,7 +134,7 @@ impl Open {
     }
 
     /// Leaves out the conditions on columns that an index is to keep but does not yet, and on those
-    /// whose type has changed since it keeps them: the node checks the rows, unless it asks for
+    /// whose type has changed since it keeps them: the node checks the rows, unless it requests
     /// columns in place of rows.
     fn leave_unkept(&self, name: &IndexName, search: &mut VectorSearch) {
         let engine = &self.api.engine;

@@ -1,7 +1,7 @@
 //! The HTTP API (contract, section 1): the index service's rows of the table of routes.
 //!
 //! The server is `http_server`. Every listener serves the same routes. It has its own budgets of
-//! searches and of answers, so users who overload one listener can't starve the database behind
+//! searches and of answers, so users who overload one listener can't starve the database on
 //! another. A database in the same process has a door of its own ([`LocalDoor`]). A listener with a
 //! certificate speaks HTTPS and HTTP on one port; searches in clear are then refused with 403.
 //!

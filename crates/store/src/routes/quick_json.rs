@@ -373,7 +373,7 @@ mod tests {
         }
 
         #[test]
-        fn what_the_library_refuses_is_refused(body in r#"\{"vector":\[[-+0-9.eE, \]]{0,12}\][,}]{0,2}"#) {
+        fn bodies_that_the_library_refuses_are_refused(body in r#"\{"vector":\[[-+0-9.eE, \]]{0,12}\][,}]{0,2}"#) {
             let (quick, slow) = both(&body);
             if quick.is_some() {
                 prop_assert_eq!(quick, slow, "{}", body);

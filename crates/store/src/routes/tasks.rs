@@ -109,7 +109,7 @@ pub async fn wait(
     Ok(Json(shown(status.ok_or(ApiError::MissingTask(id))?)))
 }
 
-/// Asks a task to stop.
+/// Stops a task.
 ///
 /// Stopping may take a while: `wait` returns once the task has ended.
 #[utoipa::path(

@@ -256,7 +256,7 @@ async fn searches_answer_by_column_nearest_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_may_be_left_out_or_come_beside() {
+async fn a_search_needs_only_a_vector_and_takes_any_content_type_of_json() {
     let service = Service::serving().await;
     for body in [
         r#"{"vector":[0,0]}"#,
@@ -496,7 +496,7 @@ async fn an_unknown_index_is_missing_on_every_route() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_service_says_of_itself() {
+async fn the_service_reports_its_status_its_version_and_its_indexes() {
     let service = Service::serving().await;
     service.get("/api/v1/status").await.is(200, "\"SERVING\"");
     assert_eq!(

@@ -1,8 +1,8 @@
 //! Keys of a search that the service does not know.
 //!
 //! A key that is left unread may have been meant to restrict the search, so the answer would hold
-//! rows that the client did not want. A service that answers clients alone refuses such a search,
-//! and says which key it is. One beside ScyllaDB takes unknown keys beside `vector`, as ScyllaDB
+//! rows that the client did not want. A service that answers only clients refuses such a search,
+//! and says which key it is. One next to ScyllaDB takes unknown keys next to `vector`, as ScyllaDB
 //! adds keys from version to version; it counts them, and logs each name once. Within a filter they
 //! are always refused.
 
@@ -41,13 +41,13 @@ const OF_RESTRICTION: [&str; 4] = ["type", "lhs", "rhs", "key"];
 /// The type of a restriction that has all [keys](OF_RESTRICTION).
 const ENTRY: &str = "[]==";
 
-/// The most unknown keys that are told of one search.
+/// The most unknown keys that are reported of one search.
 const FOUND_MAX: usize = 8;
 
 /// The most names that are logged.
 const LOGGED_MAX: usize = 100;
 
-/// The longest part of a name that is told, in characters.
+/// The longest part of a name that is shown, in characters.
 const SHOWN_MAX: usize = 64;
 
 /// A key that the service does not know.
@@ -284,7 +284,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 }
 
-/// A name, cut where it is too long to be told.
+/// A name, cut where it is too long to be shown.
 fn shown(name: &str) -> String {
     name.chars().take(SHOWN_MAX).collect()
 }
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_is_no_find() {
+    fn known_keys_are_not_found() {
         for json in [
             r#"{"vector":[1,2],"limit":1,"filter":{"restrictions":[{"type":"[]==","lhs":"m","key":{"x":1},
                 "rhs":{"y":2}},{"type":"IN","lhs":"a","rhs":[{"z":3}]}],"allow_filtering":true},"routing":true,

@@ -9,7 +9,7 @@ use crate::snapshot::check_place;
 /// Reads the snapshots of all indexes below the directory of their files and checks every checksum.
 /// It goes on after damaged files, and changes nothing. Calls `pass` with the number of bytes read,
 /// and its result says whether to go on. Files in use, which have no names, are not read, as they
-/// are written anew at each start.
+/// are written again at each start.
 pub fn check_snapshots(directory: &Path, pass: &mut dyn FnMut(u64) -> bool) -> CheckedFiles {
     let mut found = CheckedFiles::default();
     let Ok(entries) = fs::read_dir(directory.join("snapshots")) else {

@@ -6,8 +6,9 @@ use std::time::{Duration, SystemTime};
 
 use super::Scrubs;
 
-/// A file beside those of the indexes. Its modification time is the time at which the last scrub by
-/// schedule began. So a service that is restarted more often than it scrubs still scrubs in time.
+/// A file next to those of the indexes. Its modification time is the time at which the last scrub
+/// by schedule began. So a service that is restarted more often than it scrubs still scrubs in
+/// time.
 const LAST: &str = "last-scrub";
 
 /// The pause before a scrub is tried again that can't begin at its time.

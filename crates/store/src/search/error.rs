@@ -44,7 +44,7 @@ pub enum SearchError {
     BehindTime {
         /// The index of the request.
         name: IndexName,
-        /// How far it is behind that time.
+        /// How far it lags that time.
         lag: Lag,
     },
     /// The index has had no room for some rows, so the answer might lack them.

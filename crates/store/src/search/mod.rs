@@ -28,7 +28,7 @@ pub use asked::Asked;
 pub use error::SearchError;
 
 /// The most rows of an answer. A limit has no upper bound (contract, section 1.3), but the database
-/// asks for no more than this: 1000 rows, oversampled 100 times. More would be memory and time
+/// requests no more than this: 1000 rows, oversampled 100 times. More would be memory and time
 /// without bounds.
 const ROWS_MAX: usize = 100_000;
 
@@ -44,14 +44,14 @@ pub struct SearchDoor {
 /// The fate of an answer that may lack rows, as the index has had no room for some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lacking {
-    /// The answer tells that it may lack some.
+    /// The answer says that it may lack some.
     IsTold,
     /// The rows of the table are read, if the database is in this process; else as
     /// [`Lacking::IsTold`].
     IsMadeUp,
 }
 
-/// An answer to a search, in the form of whoever asks.
+/// An answer to a search, in the form that the caller needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found<A> {
     /// The answer.
@@ -198,7 +198,7 @@ impl<W> Job<W> {
         let index = &routed.index;
         let now_s = match index.freshness.acknowledged_us() {
             Some(_) => self.engine.now_s(),
-            // A cluster tells the rest of a TTL in whole seconds, so the row may be there for a
+            // A cluster returns the rest of a TTL in whole seconds, so the row may be there for a
             // moment longer.
             None => 0,
         };
@@ -263,7 +263,7 @@ impl SearchDoor {
     }
 }
 
-/// Counts the plan of a search, and tells the log of it.
+/// Counts the plan of a search, and logs it.
 fn note_plan(index: &IndexHandle, ranked: &RankedRows<'_>, trace: Option<&Trace>) {
     let Some(plan) = ranked.plan() else {
         return;

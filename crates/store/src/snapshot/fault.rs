@@ -57,7 +57,7 @@ pub enum Fault {
     /// The save was aborted on request.
     #[error("it was aborted")]
     Aborted,
-    /// The service is stopping, or the index has gone.
+    /// The service is stopping, or the index was dropped.
     #[error("the service is stopping")]
     Stopped,
 }
@@ -106,7 +106,7 @@ pub enum OutOfReach {
         /// The time to live of log rows.
         log_ttl: Duration,
     },
-    /// The position lies in the future.
+    /// The position is in the future.
     #[error("the clock was set back behind the time of the snapshot")]
     ClockSetBack,
 }

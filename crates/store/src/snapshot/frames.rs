@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_and_nothing_else() {
+    fn only_written_frames_are_read() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("rows");
         let mut writer = FrameWriter::create(&path).unwrap();

@@ -100,7 +100,8 @@ impl Manifest {
         StructureClass::Vector
     }
 
-    /// Whether the snapshot is of the table with this id. A table that is made anew has another.
+    /// Whether the snapshot is of the table with this id. A table that is dropped and made again
+    /// has another.
     pub fn is_of_table(&self, id: Uuid) -> bool {
         self.identity.get(TABLE_ID) == Some(&id.to_string())
     }
@@ -189,7 +190,7 @@ pub fn words(identity: &IndexIdentity, log: Uuid) -> BTreeMap<String, String> {
         ("token range", format!("{} to {}", range.start, range.end)),
         (LOG_ID, log.to_string()),
     ];
-    // Snapshots of indexes on a column alone have no such fields.
+    // Snapshots of indexes on a single column have no such fields.
     let key = local_key.iter().map(|name| Identifier(name).to_string());
     let filters = filter_columns.iter().map(filter_in_words);
     let others = [
@@ -261,7 +262,7 @@ fn keys_in_words(keys: &KeySchema) -> String {
     format!("KeySchema {{ partition: [{partition}], clustering: [{clustering}] }}")
 }
 
-/// The identity that an index was saved with, if that kept some of the columns of `now` and differs
+/// The identity that an index was saved with, if that has some of the columns of `now` and differs
 /// in nothing else. `saved` has the present names. `log` is the id of the table that is its log.
 pub fn with_fewer_columns(
     saved: &BTreeMap<String, String>,
@@ -289,8 +290,9 @@ pub fn with_fewer_columns(
 }
 
 /// The identity that an index was saved with, in the words that it has with the names of columns
-/// that `now` has, if the two are of the same version and the same types of key. Then the names of
-/// key columns alone can differ, as a key column may be renamed, which leaves the rows as they are.
+/// that `now` has, if the two are of the same version and the same types of key. Then only the
+/// names of key columns can differ, as a key column may be renamed, which leaves the rows as they
+/// are.
 pub fn with_present_names(
     saved: BTreeMap<String, String>,
     now: &BTreeMap<String, String>,
@@ -531,7 +533,7 @@ mod tests {
             let other = words(&other, LOG);
             assert_eq!(with_present_names(saved.clone(), &other), saved);
         }
-        // What differs beside the names still differs.
+        // What differs in addition to the names still differs.
         after.truncated_ms = Some(12);
         let now = words(&after, LOG);
         let renamed = with_present_names(saved, &now);

@@ -29,7 +29,7 @@
 //! 2. Then a marker follows the hints, through the re-reader to the index. When it arrives, every
 //!    hint handed over before has been read and applied.
 //! 3. Only then the save begins. A change made while it runs may be in it or not, and has its log
-//!    row behind the position ([`crate::items`] says how half a change is kept out). Rows that are
+//!    row after the position ([`crate::items`] says how half a change is excluded). Rows that are
 //!    read without a log row (an expiry, a row without room) are saved as still to be read.
 //!
 //! A position that was right once stays right, as the index only gets newer. If the marker doesn't
@@ -42,17 +42,17 @@
 //! changed while the snapshot was taken are missing in it. The index serves as soon as these have
 //! been read. Later writes come by the log. Rows that have expired since are dropped on opening.
 //!
-//! If rows of the log may have expired since the position, or the clock was set back behind it, the
+//! If rows of the log may have expired since the position, or the clock was set back before it, the
 //! rows are *reconciled*. The index scans the table as a new one does, and takes in the rows of the
 //! scan as usual (most of them change nothing). Rows that neither scan nor log have shown by the
 //! end of the scan are removed. Until then the index doesn't serve. The same is done when readers
-//! fall behind that far while the service runs ([`crate::database::Progress::fell_behind`]).
+//! lag that far while the service runs ([`crate::database::Progress::fell_behind`]).
 //!
 //! An index is not opened before the facts about its log are known ([`LogFacts`]). It is not opened
-//! either if the process would exceed its memory limit. Then it is built anew under that limit, and
-//! the next save replaces the snapshot. Any other fault of a snapshot is logged with the name of
-//! the file. The snapshot is deleted and the index built anew. Full vectors are verified while they
-//! are searched ([`verify`]), and may become unreadable later ([`watch`]).
+//! either if the process would exceed its memory limit. Then it is built again under that limit,
+//! and the next save replaces the snapshot. Any other fault of a snapshot is logged with the name
+//! of the file. The snapshot is deleted and the index built again. Full vectors are verified while
+//! they are searched ([`verify`]), and may become unreadable later ([`watch`]).
 
 mod check;
 mod fault;
@@ -89,7 +89,7 @@ pub use verify::{verify, watch};
 /// The snapshots of all indexes.
 pub struct Snapshots {
     root: PathBuf,
-    /// The interval of saves; `None`: snapshots are neither kept nor used.
+    /// The interval of saves; `None`: snapshots are neither saved nor used.
     interval: Option<Duration>,
     /// The longest wait for memory. An index that has just been given up is freed with the last
     /// search of it.

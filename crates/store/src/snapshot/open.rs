@@ -20,7 +20,7 @@ use crate::present::Present;
 const TTL_RESERVE: u32 = 20;
 
 /// The memory of a row as a multiple of its bytes in the file of rows. Write time and expiry take
-/// twice as much while the list of them grows, and the key lies a second time in tables.
+/// twice as much while the list of them grows, and the key is stored a second time in tables.
 const MEMORY_OF_ROWS: u64 = 3;
 
 /// The interval at which memory is tried again.
@@ -44,7 +44,7 @@ pub struct Reopened {
     pub unread: Unread,
     /// The snapshot on the disk.
     pub saved: Saved,
-    /// Whether the log may lack rows behind the position. Then the table has to be scanned.
+    /// Whether the log may lack rows after the position. Then the table has to be scanned.
     pub to_reconcile: bool,
 }
 
@@ -59,7 +59,7 @@ impl Snapshots {
     }
 
     /// The index that the snapshot of an index holds, if it keeps fewer columns and differs in
-    /// nothing else: the process ended before the index was built anew with all of them. Blocks.
+    /// nothing else: the process ended before the index was built again with all of them. Blocks.
     pub fn former(&self, identity: &IndexIdentity, log: &LogFacts) -> Option<IndexIdentity> {
         self.interval?;
         let manifest = Manifest::read(&self.place(identity).path).ok()??;

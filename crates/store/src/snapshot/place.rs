@@ -16,8 +16,8 @@ use crate::identity::IndexIdentity;
 /// The beginning of the name of a generation's directory.
 const GENERATION: &str = "generation-";
 
-/// The number of characters of a name that stand in the directory's name for human readers. The
-/// rest of the directory's name tells indexes apart.
+/// The number of characters of a name that are in the directory's name for human readers. The rest
+/// of the directory's name distinguishes indexes.
 const NAME_MAX: usize = 64;
 
 /// The directory of one index.
@@ -74,7 +74,7 @@ impl Place {
     }
 
     /// Makes a generation the current one and deletes the others. Fails if `cancel` says that the
-    /// index is gone.
+    /// index was dropped.
     pub fn publish(
         &self,
         snapshots: &Snapshots,
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_more_is_deleted_and_one_process_works_here() {
+    fn snapshots_of_dropped_indexes_are_deleted_and_one_process_works_here() {
         let directory = tempfile::tempdir().unwrap();
         let (first, second) = (snapshots(directory.path()), snapshots(directory.path()));
         let (stays, goes) = (identity("stays"), identity("goes"));

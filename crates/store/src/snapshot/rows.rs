@@ -11,7 +11,7 @@
 //!       seconds or 0 (u32), length of the key (u32), key
 //! 3     ids that belong to no row, whatever frames of kind 2 say (u32 each)
 //! 4     keys of rows to be read again: length (u32), key
-//! 5     values of filter columns, of rows that stand before: id (u32), time in seconds at which
+//! 5     values of filter columns, of rows that come before: id (u32), time in seconds at which
 //!       the row has to be read again or 0 (u32); for each column the length (u32) and the value,
 //!       or 2^32 - 1 for null
 //! ```
@@ -33,10 +33,10 @@ const TOUCHED: u32 = 3;
 const UNREAD: u32 = 4;
 const FILTERS: u32 = 5;
 
-/// The length that stands for a null.
+/// The length that means a null.
 const NULL: u32 = u32::MAX;
 
-/// The bytes of a row beside its key.
+/// The bytes of a row in addition to its key.
 const ROW_BYTES: usize = 28;
 
 /// About the number of bytes in a frame.
@@ -164,7 +164,7 @@ pub fn read(
     Ok(restored)
 }
 
-/// Passes the payload of every frame behind the header to `take`, until `take` has consumed it.
+/// Passes the payload of every frame after the header to `take`, until `take` has consumed it.
 /// Returns the seed of the hashes. `take` returns `None` if the payload can't be right.
 fn each_frame(
     path: &Path,

@@ -7,18 +7,18 @@ use crate::items::SavedRows;
 /// A request of the task that saves the index.
 #[derive(Debug)]
 pub enum SaveRequest {
-    /// Asks for the revision of the rows.
+    /// Requests the revision of the rows.
     Revision(oneshot::Sender<u64>),
-    /// Asks to record the ids that change from now on.
+    /// Requests to record the ids that change from now on.
     Begin(oneshot::Sender<Beginning>),
-    /// Asks for some rows.
+    /// Requests some rows.
     Rows {
         /// The first id of the rows.
         from: u32,
         /// Receives the rows from that id on.
         answer: oneshot::Sender<SomeRows>,
     },
-    /// Asks for what the snapshot needs beside the rows.
+    /// Requests what the snapshot needs in addition to the rows.
     End(oneshot::Sender<SavedRows>),
 }
 

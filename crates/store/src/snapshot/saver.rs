@@ -33,8 +33,8 @@ const SETTLED_AT_STOP_WITHIN: Duration = Duration::from_secs(1);
 const SHARE_OF_TIME: u32 = 20;
 
 /// An index with this many times the vectors of its last save, and with [`OUTGROWN_BY`] more at
-/// least, is saved before its time. After a crash it would be served from a snapshot that is small
-/// beside it.
+/// least, is saved before its time. After a crash it would be served from a snapshot that is much
+/// smaller.
 const OUTGROWN_TIMES: usize = 2;
 /// See [`OUTGROWN_TIMES`].
 const OUTGROWN_BY: usize = 1000;
@@ -131,9 +131,9 @@ impl Saver {
         self.index.content.grown_to(outgrown).await;
     }
 
-    /// Whether the snapshot on the disk is up to date, as far as can be told without asking the
-    /// log's readers. Nothing came from the log since, no row changed, the graph was not
-    /// tended, and the position is recent compared with the log's time to live.
+    /// Whether the snapshot on the disk is up to date, as far as is known without a request to the
+    /// log's readers. Nothing came from the log since, no row changed, the graph was not tended,
+    /// and the position is recent compared with the log's time to live.
     async fn is_current(&self) -> bool {
         let Some(saved) = self.saved else {
             return false;
@@ -208,7 +208,7 @@ impl Saver {
 
     /// Moves the position on, if the hints up to it are applied in time.
     async fn advance(&mut self, stops: bool) {
-        // Rows that are handed over from here on may lie behind the position.
+        // Rows that are handed over from here on may be after the position.
         self.heard = self.heard_by_now();
         let (answer, settled) = oneshot::channel();
         let marker = HintMessage::Marker {
@@ -216,8 +216,8 @@ impl Saver {
             answer,
         };
         let come_through = async {
-            // A reader that is woken by new rows has read nothing lately if there were none, so it
-            // is asked.
+            // A reader that is woken by new rows has read nothing lately if there were none, so a
+            // report is requested.
             join_all(self.readers.iter().map(|reader| reader.look())).await;
             let confirmed = self.readers.iter().map(|reader| reader.confirmed()).min();
             self.hints.send(marker).await.ok()?;
@@ -240,7 +240,7 @@ impl Saver {
         }
     }
 
-    /// Writes a generation, which is shown as a task. A save of the position alone has no task.
+    /// Writes a generation, which is shown as a task. A save of only the position has no task.
     async fn save_all(&mut self) -> Result<(), Fault> {
         let task = self.work.start(long_work::snapshot(&self.index.identity));
         let saved = self.save_generation(&task).await;

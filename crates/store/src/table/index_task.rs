@@ -7,8 +7,8 @@
 //! An index that lacks no row of its snapshot, or has none, goes past `Completing`. One whose
 //! snapshot the log completes goes past `Scanning` and `CatchingUp`.
 //!
-//! The index subscribes to the hints of its table before anything else. So the log tells a change
-//! that comes after the scan read the row.
+//! The index subscribes to the hints of its table before anything else. So the log names a row that
+//! changes after the scan read it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -124,13 +124,13 @@ enum Phase {
 enum Source {
     /// A scan of the table.
     Scan(ScanEnds),
-    /// A scan of the table, beside the rows of a snapshot.
+    /// A scan of the table, in addition to the rows of a snapshot.
     ScanBesideSnapshot(ScanEnds),
     /// A snapshot, and the log from there on.
     Snapshot(Saved),
 }
 
-/// The ends of a scan: where its rows go, and who tells that all of them have been taken in.
+/// The ends of a scan: where its rows go, and who reports that all of them have been taken in.
 struct ScanEnds {
     rows: mpsc::Sender<RowBatch>,
     taken_in: oneshot::Receiver<()>,
@@ -187,7 +187,7 @@ impl IndexTask {
     }
 
     /// Goes through the phases of the index, from the first one on. The result is the right to
-    /// repair the index, which holds until it is gone. `None` if the service stops.
+    /// repair the index, which holds until it is dropped. `None` if the service stops.
     async fn go_through(
         &self,
         first: Phase,
@@ -410,8 +410,8 @@ impl IndexTask {
         }
     }
 
-    /// Watches for damaged vectors for as long as the index exists, and has the index built anew if
-    /// there are any.
+    /// Watches for damaged vectors for as long as the index exists, and has the index built again
+    /// if there are any.
     fn watch_vectors(&self) {
         let watch = watch(self.index.clone(), self.context.damaged.clone());
         let cancel = self.cancel.clone();

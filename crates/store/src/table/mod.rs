@@ -2,8 +2,8 @@
 //!
 //! The indexes of the table share the readers of its log and the re-reader. Each index has a scan
 //! and a task that owns its rows. The order of starts matters: the log is followed, and the index
-//! subscribed to its hints, before the index's scan begins. So the log tells a change that comes
-//! after the scan read the row.
+//! subscribed to its hints, before the index's scan begins. So the log names a row that changes
+//! after the scan read it.
 
 mod index_task;
 mod watched;
@@ -38,7 +38,7 @@ use watched::{PAUSE, Watched};
 pub struct TableContext {
     /// The database that has the tables.
     pub database: Arc<dyn Database>,
-    /// The engine, which is told when an index is complete.
+    /// The engine, which is notified when an index is complete.
     pub engine: Arc<Engine>,
     /// The threads on which indexes are changed.
     pub compute: Compute,
@@ -54,7 +54,7 @@ pub struct TableContext {
     pub damaged: mpsc::Sender<Arc<IndexHandle>>,
     /// The channel for tables whose indexes missed a part of the log.
     pub interrupted: mpsc::Sender<Interrupted>,
-    /// The memory of the process, which tells whether there is room for more rows.
+    /// The memory of the process, which shows whether there is room for more rows.
     pub memory: Arc<Memory>,
     /// All tasks of the service. Its end waits for them.
     pub tasks: TaskTracker,
@@ -82,8 +82,8 @@ impl Reader {
     /// misses.
     fn new(context: &TableContext, table: &TableIdentity, name: String, log: &LogFacts) -> Reader {
         let present = context.present();
-        // A write that comes after the scan read its row may be back-dated. Its log row may then
-        // lie anywhere behind `settled`.
+        // A write that comes after the scan read its row may be back-dated. Its log row may then be
+        // anywhere after `settled`.
         let now = present.now();
         let first = log.settled.map_or(now, |settled| settled.min(now));
         let start = first.saturating_sub(context.cdc.lookback);

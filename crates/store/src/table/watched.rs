@@ -2,7 +2,7 @@
 //!
 //! A panic of a task is a bug, and what the task had for the indexes of its table is lost. The
 //! indexes would go on answering by what they hold, with older rows after every write, and nothing
-//! would show it. So the table is followed anew from the snapshots of its indexes, as after a
+//! would show it. So the table is followed again from the snapshots of its indexes, as after a
 //! restart.
 
 use std::panic::AssertUnwindSafe;
@@ -17,7 +17,7 @@ use crate::feed::Interrupted;
 use crate::identity::TableIdentity;
 use crate::keys::KeySchema;
 
-/// The pause before a table is followed anew, as the cause of the panic may still be there.
+/// The pause before a table is followed again, as the cause of the panic may still be there.
 pub const PAUSE: Duration = Duration::from_secs(10);
 
 /// Runs the tasks of a table and notices panics.
@@ -46,7 +46,7 @@ impl Watched {
     ) {
         let (cancel, watched) = (cancel.clone(), self.clone());
         self.tasks.spawn(async move {
-            // The state that the task leaves behind is dropped as a whole.
+            // The state that the task leaves is dropped as a whole.
             let task = AssertUnwindSafe(task).catch_unwind();
             if let Some(Err(_)) = cancel.run_until_cancelled(task).await {
                 let following = watched.following.clone();
@@ -66,7 +66,7 @@ impl Watched {
             keys: self.keys,
             following: self.following,
         };
-        // If the receiver is gone, the service is stopping.
+        // If the receiver was dropped, the service is stopping.
         let _ = self.interrupted.send(interrupted).await;
     }
 }
@@ -97,7 +97,7 @@ mod tests {
         let interrupted = tokio::time::timeout(within, told.recv()).await;
         let interrupted = interrupted.expect("it is told").unwrap();
         assert_eq!(interrupted.table, index.table);
-        // Nobody needs to hear of it once the table has gone.
+        // No report is needed once the table is dropped.
         watched.following.cancel();
         let of_index = CancellationToken::new();
         watched.spawn(&of_index, async { panic!("a bug") });

@@ -1,9 +1,9 @@
 //! The entries of secondary indexes.
 //!
-//! The entries of a record follow from its values alone ([`crate::entries`]). So what a write does
-//! to them follows from the record before it and after it, both of which the overlay has. A value
-//! that expires takes its entry along, as the entry knows the time. Rows below a deletion of their
-//! range or partition keep theirs until they are swept, in the same batch as the row.
+//! The entries of a record depend only on its values ([`crate::entries`]). So what a write does to
+//! them follows from the record before it and after it, both of which the overlay has. A value that
+//! expires takes its entry along, as the entry knows the time. Rows below a deletion of their range
+//! or partition keep theirs until they are swept, in the same batch as the row.
 
 use crate::StorageError;
 use crate::commit::overlay::Overlay;
@@ -36,7 +36,7 @@ impl Overlay<'_> {
                 // A time is noted whether it changed or not.
                 if expiry == Some(index.space) {
                     for term in terms(table, index, parts, record)?.into_keys() {
-                        // An empty value tells no time, and lies before all of them.
+                        // An empty value has no time, and sorts before all of them.
                         if untimed.as_ref() != Some(&term) {
                             times.push((index.space, entry_key(&term, key)?));
                         }

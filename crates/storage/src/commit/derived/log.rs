@@ -216,7 +216,7 @@ impl<'w> LogGroup<'w> {
         };
         let log_table = schema.table(log.table)?;
         // No reader looks for rows from before the streams began, so such a row gets the commit
-        // time. So does one that tells of an expired row, whose deletion is as old as the row.
+        // time. So does the log row of an expired row, whose deletion is as old as the row.
         let is_older = self.timestamp < generation.since_ms.saturating_mul(1_000);
         let timestamp = match origin {
             Origin::Client if !is_older => self.timestamp,

@@ -1,10 +1,10 @@
 //! Deletes the rows whose time has come: those whose column for it ([`schema::RowTtl`]) has a value
 //! in the past.
 //!
-//! The times of all rows lie in order, as the entries of a secondary index do ([`super::derived`]).
-//! So a pass reads the times that have come, and no others. A pass over each such table begins
-//! every second ([`Request::Expire`](super::Request::Expire)) and does a few rows at a time between
-//! other work.
+//! The times of all rows are stored in order, as the entries of a secondary index do
+//! ([`super::derived`]). So a pass reads the times that have come, and no others. A pass over each
+//! such table begins every second ([`Request::Expire`](super::Request::Expire)) and does a few rows
+//! at a time between other work.
 //!
 //! Clients go first. No pass begins while the queue of requests is full. A pass over a table ends
 //! while its writers wait for readers of its log. Its rows stay until a later pass.
@@ -21,8 +21,8 @@
 //!
 //! A pass begins where the last one ended. Entries before that place are of rows that were looked
 //! at. If some of them are written again, a pass looks these up by their keys. If they are many,
-//! the place moves back ([`written`]). A row that can't be read is logged and left behind, so that
-//! it does not hold up the others.
+//! the place moves back ([`written`]). A row that can't be read is logged and skipped, so that it
+//! does not hold up the others.
 
 mod step;
 mod times;
@@ -75,9 +75,9 @@ struct Pass {
 /// The next entries of times that have come.
 struct Found {
     due: Vec<Due>,
-    /// Whether there are none behind them.
+    /// Whether there are none after them.
     is_last: bool,
-    /// The place behind all of them; `None` if that is the end of the space.
+    /// The place after all of them; `None` if that is the end of the space.
     end: Option<Vec<u8>>,
 }
 
@@ -258,7 +258,7 @@ impl Committer {
             is_last: true,
             end: times::key(high.clone()),
         };
-        // The clock does not go back. A place behind the end would make no range.
+        // The clock does not go back. A place after the end would make no range.
         if found.end.as_ref().is_some_and(|end| low >= *end) {
             return Ok(found);
         }
@@ -268,7 +268,7 @@ impl Committer {
             let (key, value) = match entry {
                 Ok(entry) => entry,
                 Err(error) if found.due.is_empty() => return Err(error),
-                // The next step begins here, and tells the error.
+                // The next step begins here, and reports the error.
                 Err(_) => {
                     found.is_last = false;
                     break;

@@ -41,7 +41,7 @@ impl Due {
         }
     }
 
-    /// The first key behind the entry.
+    /// The first key after the entry.
     pub(super) fn behind(&self) -> Vec<u8> {
         [&self.key[..], &[0]].concat()
     }
@@ -77,7 +77,7 @@ impl Deletions {
             let added = match step.prepare(shared, schema, table, entry, moment) {
                 Ok(Some(prepared)) => step.add(&shared.engine, schema, entry, prepared),
                 Ok(None) => Ok(()),
-                // It would hold up all rows behind it.
+                // It would hold up all rows after it.
                 Err(error @ (StorageError::Corrupt(_) | StorageError::Invalid(_))) => {
                     step.skipped
                         .add(entry.row.as_ref().unwrap_or(&entry.key), error);
@@ -88,7 +88,7 @@ impl Deletions {
             match added {
                 Ok(()) => step.looked += 1,
                 Err(error) if step.looked == 0 => return Err(error),
-                // The next step begins here, and tells the error.
+                // The next step begins here, and reports the error.
                 Err(_) => break,
             }
             if step.bytes > BYTES_A_STEP {

@@ -16,13 +16,13 @@ pub(super) fn times(table: &TableSchema) -> Option<&IndexSchema> {
     table.expiry().filter(|times| times.is_ready)
 }
 
-/// The range of the entries of times that have come. Entries of empty values, which tell no time,
-/// lie before it.
+/// The range of the entries of times that have come. Entries of empty values, which have no time,
+/// sort before it.
 pub(super) fn range(times: &IndexSchema, moment: Moment) -> Result<TermRange, StorageError> {
     let (least, latest) = match &times.column.cql_type {
         CqlType::Timestamp => (long(i64::MIN), long(millis(moment))),
         CqlType::Int => {
-            // Behind the last second of the type all times have come.
+            // After the last second of the type all times have come.
             let second = i32::try_from(moment.now_s).unwrap_or(i32::MAX);
             (short(i32::MIN), short(second))
         }
@@ -44,7 +44,7 @@ pub(super) fn key(bound: Bound<Vec<u8>>) -> Option<Vec<u8>> {
     }
 }
 
-/// Whether a time has come. An empty value tells none.
+/// Whether a time has come. An empty value has none.
 pub(super) fn has_come(cql_type: &CqlType, value: &[u8], moment: Moment) -> bool {
     let long = || <[u8; 8]>::try_from(value).map(i64::from_be_bytes);
     let short = || <[u8; 4]>::try_from(value).map(i32::from_be_bytes);

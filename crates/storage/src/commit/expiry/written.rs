@@ -1,13 +1,13 @@
 //! Entries that were written before the place where a pass begins.
 //!
 //! They are looked up one by one. To move the place back would have the next pass go by all entries
-//! that were removed behind it, which the engine keeps for a while.
+//! that were removed after it, which the engine keeps for a while.
 
 use std::collections::BTreeSet;
 
-/// The most entries that are kept.
+/// The most entries that are remembered.
 const ENTRIES_MAX: usize = 1024;
-/// Bytes of keys above which none are kept.
+/// Bytes of keys above which none are remembered.
 const BYTES_MAX: usize = 1 << 20;
 
 /// The keys of the entries.

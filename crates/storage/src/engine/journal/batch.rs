@@ -18,7 +18,7 @@ const VALUE: u8 = 0;
 #[derive(Clone, Debug)]
 pub(super) struct Batch {
     pub offset: u64,
-    /// The offset behind the batch.
+    /// The offset after the batch.
     pub end: u64,
     pub sequence: u64,
     /// `None` if the batch is from a version of Annulus that knew no records.
@@ -42,7 +42,7 @@ pub(super) enum Step {
     /// There is a zero or the end of the file, so no batch follows.
     End,
     /// There is no whole batch. `wrong_trailer` says that items and checksum agree, and that only
-    /// the trailer behind them is wrong, without being cut off.
+    /// the trailer after them is wrong, without being cut off.
     Broken {
         wrong_trailer: bool,
     },
@@ -72,7 +72,7 @@ impl From<io::Error> for Stop {
 }
 
 impl<R: Read> Batches<R> {
-    /// Reads batches from `input`, which stands at `position` of a file of `length` bytes.
+    /// Reads batches from `input`, which is at `position` of a file of `length` bytes.
     pub(super) fn new(input: R, position: u64, length: u64) -> Batches<R> {
         Batches {
             input,
@@ -150,7 +150,7 @@ impl<R: Read> Batches<R> {
         })
     }
 
-    /// Reads an item into `self.key` and `self.value`. Its kind, compression and space stand before
+    /// Reads an item into `self.key` and `self.value`. Its kind, compression and space come before
     /// the key.
     fn item(&mut self, hash: &mut Xxh3) -> Result<(), Stop> {
         let tag = self.take::<1>()?;

@@ -109,7 +109,7 @@ fn a_flipped_bit_of_a_synced_journal_is_noticed() {
         }
         file.write_all_at(&[*byte], offset as u64).unwrap();
     }
-    // The lower bits of the last sequence number may rise, as no batch stands behind it.
+    // The lower bits of the last sequence number may rise, as no batch follows it.
     assert!(harmless <= 20 && noticed > 0, "{harmless} of {noticed}");
     assert!(survey(image.path()).unwrap().damage.is_none());
 }
@@ -170,7 +170,7 @@ fn unsynced_batches_behind_a_lost_page_are_no_damage_and_synced_ones_are() {
         assert_eq!(survey.damage.is_some(), is_synced);
         assert_eq!(survey.torn.is_some(), !is_synced);
         if let Some(damage) = survey.damage {
-            // The page lies in two of the batches.
+            // The page is part of two of the batches.
             assert_eq!(damage.batches_behind, BATCHES - 3);
         }
     }

@@ -1,16 +1,16 @@
 //! Judges the journals of fjall before fjall reads them.
 //!
-//! fjall drops a batch that is not whole and all that stands behind it, and cuts the file there,
-//! without a word. So all batches are checked before it opens:
+//! fjall drops a batch that is not whole and all that follows it, and cuts the file there, without
+//! a word. So all batches are checked before it opens:
 //!
 //! - A batch that was being written when the process or the power went is cut off. It was not
 //!   acknowledged.
-//! - A broken batch is *damage* if a whole batch behind it says in its [record](Record) that the
-//!   broken one was synced, if it stands in an older journal, which was synced whole before the
-//!   next was begun, or if it has the form of a whole write (`tear.rs`).
+//! - A broken batch is *damage* if a whole batch after it says in its [record](Record) that the
+//!   broken one was synced, if it is in an older journal, which was synced whole before the next
+//!   was begun, or if it has the form of a whole write (`tear.rs`).
 //! - The head of a batch is in no checksum. Its number of items must agree with what follows. Its
-//!   sequence number must rise from batch to batch, through all journals, and lie at or shortly
-//!   above the number that the record says.
+//!   sequence number must rise from batch to batch, through all journals, and be at or shortly
+//!   above the number in the record.
 //! - The number in a record is one more than the last, so a missing batch or journal is noticed
 //!   too.
 //!
@@ -97,8 +97,8 @@ pub(crate) fn prepare(
     }))
 }
 
-/// Cuts off the batches that were refused to their writers but stand whole in a journal: those with
-/// a number above the last acknowledged one. Returns whether there was any.
+/// Cuts off the batches that were refused to their writers but are whole in a journal: those with a
+/// number above the last acknowledged one. Returns whether there was any.
 pub(super) fn cut_refused(database: &Path, acknowledged: u64) -> io::Result<bool> {
     let journals = survey::journals(database)?;
     for (index, path) in journals.iter().enumerate() {
@@ -132,7 +132,7 @@ pub(super) fn empty(database: &Path) -> io::Result<()> {
     sync_folder(database)
 }
 
-/// Visits the items of all whole batches. `visit` gets `true` for batches at or behind the damage,
+/// Visits the items of all whole batches. `visit` gets `true` for batches at or after the damage,
 /// the time of the batch in microseconds (0 if unknown), and the item.
 pub(crate) fn read_all(
     database: &Path,
@@ -168,7 +168,7 @@ pub(crate) fn read_all(
     Ok(())
 }
 
-/// Cuts the journals at the damage, and keeps what is cut in a file beside each. Returns these
+/// Cuts the journals at the damage, and keeps what is cut in a file next to each. Returns these
 /// files.
 pub(crate) fn cut_at(database: &Path, damage: &Damage) -> io::Result<Vec<PathBuf>> {
     let mut kept = Vec::new();
@@ -280,7 +280,7 @@ mod tests {
         use std::os::unix::fs::FileExt;
         let (directory, path, length) = filled();
         let file = OpenOptions::new().write(true).open(path).unwrap();
-        // This lies in the midst of the last batch, whose start and end stay.
+        // This is in the middle of the last batch, whose start and end stay.
         file.write_all_at(&[0; 4096], length - 6_000).unwrap();
         assert!(
             fjall::Database::builder(directory.path()).open().is_err(),

@@ -14,7 +14,7 @@
 /// The key of the record in the meta space.
 pub(crate) const RECORD_KEY: &[u8] = b"journal";
 const VERSION: u8 = 1;
-/// The most by which a batch's sequence number may lie above the record's. fjall's own threads take
+/// The most by which a batch's sequence number may be above the record's. fjall's own threads take
 /// sequence numbers too, but only a few meanwhile.
 const SEQUENCES_BETWEEN: u64 = 1 << 20;
 

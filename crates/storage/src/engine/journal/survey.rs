@@ -37,13 +37,13 @@ pub(crate) struct Damage {
     pub path: PathBuf,
     pub offset: u64,
     pub cause: Cause,
-    /// Whole batches behind the one at the offset.
+    /// Whole batches after the one at the offset.
     pub batches_behind: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// No whole batch stands there.
+    /// There is no whole batch.
     Broken,
     /// The sequence number does not rise, or is not the batch's own.
     Sequence,
@@ -110,7 +110,7 @@ pub(super) fn survey_telling(database: &Path, read: &mut dyn FnMut(u64)) -> io::
 /// The place at which a journal does not go on.
 struct Stopped {
     offset: u64,
-    /// `None` if no whole batch stands there.
+    /// `None` if there is no whole batch.
     cause: Option<Cause>,
     wrong_trailer: bool,
 }
@@ -192,7 +192,7 @@ fn judge(
     Ok(())
 }
 
-/// Whether a batch behind the broken one says that the broken one was synced.
+/// Whether a batch after the broken one says that the broken one was synced.
 fn proves_damage(order: &Order, behind: &[Option<Record>]) -> bool {
     let mut records = behind.iter().flatten();
     let Some(first) = records.clone().next() else {

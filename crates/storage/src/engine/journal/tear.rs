@@ -1,7 +1,7 @@
 //! Decides whether a batch was cut off while it was written, or was written whole and changed
 //! afterwards.
 //!
-//! A killed process leaves the beginning of a batch, and zeros behind it. A power cut leaves zeros
+//! A killed process leaves the beginning of a batch, and zeros after it. A power cut leaves zeros
 //! where a page or a sector was not written. A batch that ends with the trailer and has no such gap
 //! was written whole.
 
@@ -13,7 +13,7 @@ const SECTOR_BYTES: u64 = 512;
 const PAGE_BYTES: u64 = 4096;
 
 /// Whether `content` may be the rest of a write that was cut off. It begins at `offset` of the
-/// file, where no whole batch stands, and ends at the last byte that is not zero.
+/// file, where there is no whole batch, and ends at the last byte that is not zero.
 pub(super) fn may_be_torn(content: &[u8], offset: u64, wrong_trailer: bool) -> bool {
     let ends_whole = content.ends_with(TRAILER) || wrong_trailer;
     !ends_whole || lacks_a_sector(content, offset) || lacks_the_end_of_a_page(content, offset)

@@ -11,20 +11,21 @@ use bytes::Bytes;
 
 /// The most entries of a leaf, and the most children of another node.
 const NODE_MAX: usize = 64;
-/// A node with fewer is merged with the node beside it, if both fit into one of three quarters.
+/// A node with fewer is merged with the node next to it, if both fit into one of three quarters.
 const NODE_FEW: usize = NODE_MAX / 4;
 const MERGED_MAX: usize = NODE_MAX / 4 * 3;
 /// The entries of a leaf, and the children of another node, of a map that is made at once.
 const MADE_LEN: usize = NODE_MAX / 4 * 3;
 /// Places that a node gets at a time, as each takes memory before it is used.
 const PLACES_AT_ONCE: usize = 8;
-/// Bytes that an entry takes beside its key and its value: two handles, and what an allocation of
-/// each of them costs.
+/// Bytes that an entry takes in addition to its key and its value: two handles, and what an
+/// allocation of each of them costs.
 const ENTRY_BYTES: u64 = size_of::<(Bytes, Bytes)>() as u64 + ALLOCATIONS_BYTES;
-/// Bytes that a new entry may cost beside these: its share of places that are free, and of nodes.
+/// Bytes that a new entry may cost in addition to these: its share of places that are free, and of
+/// nodes.
 const SHARE_BYTES: u64 = 32;
 const ALLOCATIONS_BYTES: u64 = 64;
-/// Bytes that a node takes beside its entries.
+/// Bytes that a node takes in addition to its entries.
 const NODE_BYTES: u64 = 128;
 
 /// The map.
@@ -216,7 +217,7 @@ fn child_of(children: &[(Bytes, Arc<Node>)], key: &[u8]) -> usize {
     behind.saturating_sub(1)
 }
 
-/// Merges a small child with the one behind it, or before it, if both fit.
+/// Merges a small child with the one after it, or before it, if both fit.
 fn merge(children: &mut Vec<(Bytes, Arc<Node>)>, small: usize) {
     let left = if small + 1 < children.len() {
         small
@@ -319,7 +320,7 @@ impl MapBuilder {
         }
     }
 
-    /// Adds an entry whose key is behind those of all before.
+    /// Adds an entry whose key is greater than all before.
     pub(in crate::engine) fn push(&mut self, key: Bytes, value: Bytes) {
         self.entries.push((key, value));
         if self.entries.len() == MADE_LEN {
@@ -584,7 +585,7 @@ mod tests {
         let mut map = ResidentMap::new(&used);
         let empty = used.load(Ordering::Relaxed);
         let mut said = 0;
-        // In an order that leaves half-full leaves behind.
+        // In an order that results in half-full leaves.
         for number in 0..20_000 {
             map.put(key(number), Bytes::new());
             said += new_entry_bytes(2, 0);
@@ -596,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_removed_leaves_no_bytes_behind() {
+    fn removed_entries_leave_no_bytes() {
         let used = Arc::new(AtomicU64::new(0));
         let mut map = ResidentMap::new(&used);
         let empty = used.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Spaces that are held in memory, beside their files.
+//! Spaces that are held in memory, in addition to their files.
 //!
 //! The committer changes them in the batch that changes the files. So all of their data are as
 //! durable as those of other spaces, and are read again at the start; no read of them waits for the
@@ -6,7 +6,7 @@
 //!
 //! A snapshot has to show one moment of all spaces, of those in memory too. Each batch has a number
 //! (`journal`), which is part of it and can be read in a snapshot of the engine. The states of the
-//! spaces before and after the batch that is being written are kept under such numbers, and the
+//! spaces before and after the batch that is being written are stored under such numbers, and the
 //! later one is there before the batch is written: it is not looked at until a snapshot shows the
 //! number.
 
@@ -65,7 +65,7 @@ impl Resident {
     }
 
     /// The newest state. While a batch is written it may be ahead of the disk, so only the thread
-    /// that writes may ask.
+    /// that writes may call this.
     pub(super) fn newest(&self) -> Arc<State> {
         Arc::clone(&self.states.load().newer)
     }

@@ -1,4 +1,5 @@
-//! A search beside writes never sees the filter values of one write with the vector of another.
+//! A search concurrent with writes never sees the filter values of one write with the vector of
+//! another.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,7 +16,7 @@ use crate::indexes::ReturnedColumn;
 /// The number of times that the row is written.
 const WRITES: u16 = 4000;
 
-/// The row as write `number` leaves it: it lies so far from the origin as `n` says.
+/// The row as write `number` leaves it: it is as far from the origin as `n` says.
 fn written(n: u16) -> ReadCell {
     ReadCell::Value(Cell {
         filters: vec![Some(Bytes::copy_from_slice(&i32::from(n).to_be_bytes()))],

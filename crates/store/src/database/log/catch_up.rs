@@ -1,4 +1,4 @@
-//! The task that shows a reader of a log that is behind.
+//! The task that shows a reader that lags its log.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

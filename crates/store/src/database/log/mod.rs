@@ -1,6 +1,6 @@
 //! Following a log: what a reader is given, and how it reports.
 //!
-//! A reader gets a [`LogRun`], by which it hands on hints and tells how far it has read. The
+//! A reader gets a [`LogRun`], by which it hands on hints and reports how far it has read. The
 //! [`Progress`] of the reader keeps these reports over its runs.
 
 mod catch_up;

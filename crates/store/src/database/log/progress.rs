@@ -28,8 +28,8 @@ const TTL_RESERVE: u32 = 40;
 /// The progress of a reader. It is stored elsewhere, by those that know what became of the rows
 /// that were handed over ([`crate::snapshot`]).
 ///
-/// A reader that polls reports its progress again and again. A reader that is told of rows has
-/// nothing to report while there are none. So a task that needs a late position asks it
+/// A reader that polls reports its progress again and again. A reader that is notified of rows has
+/// nothing to report while there are none. So a task that needs a late position requests it
 /// ([`Progress::look`]).
 pub struct Progress {
     present: Present,
@@ -37,11 +37,11 @@ pub struct Progress {
     series: Arc<ReaderSeries>,
     rewound: Notify,
     fell_behind: Notify,
-    /// Whether the reader is told of rows, and so reports only when it is asked.
+    /// Whether the reader is notified of rows, and so reports only on request.
     is_told: AtomicBool,
-    /// The number of times that the reader was asked for its progress.
+    /// The number of times that the reader's progress was requested.
     asked: watch::Sender<u64>,
-    /// The number of the last question that the reader has answered.
+    /// The number of the last request that the reader has answered.
     answered: watch::Sender<u64>,
     catch_up: CatchUp,
     /// The time for which rows of the log live; `None` for ever.
@@ -65,12 +65,12 @@ struct State {
     /// The time up to which each stream of the current generation has been read.
     streams: Streams,
     generation_began: Instant,
-    /// Whether rows may have expired unread. Nothing behind that gap is confirmed.
+    /// Whether rows may have expired unread. Nothing after that gap is confirmed.
     fell_behind: bool,
 }
 
 impl Progress {
-    /// Makes the progress of a reader that has read nothing behind `start`, a time since the epoch.
+    /// Makes the progress of a reader that has read nothing after `start`, a time since the epoch.
     /// `present` is the clock for the times of the log. `log_ttl_s` is the time for which rows of
     /// the log live, in seconds; 0 for ever.
     pub fn new(
@@ -115,8 +115,8 @@ impl Progress {
         self.series.handed_over()
     }
 
-    /// Asks a reader that is told of rows for its progress. When this returns, the reader has read
-    /// what was in the log when it was called. Returns at once for a reader that polls.
+    /// Requests the progress of a reader that is notified of rows. When this returns, the reader
+    /// has read what was in the log when it was called. Returns at once for a reader that polls.
     pub async fn look(&self) {
         if !self.is_told.load(Ordering::Relaxed) {
             return;
@@ -277,21 +277,21 @@ impl Checkpoints {
         self.run
     }
 
-    /// The number of times that the reader was asked for its progress. Marks it as a reader that is
-    /// told of rows.
+    /// The number of times that the reader's progress was requested. Marks it as a reader that is
+    /// notified of rows.
     pub fn asked(&self) -> u64 {
         self.progress.is_told.store(true, Ordering::Relaxed);
         *self.progress.asked.borrow()
     }
 
-    /// Waits until the reader has been asked more often than `before`.
+    /// Waits until the progress has been requested more often than `before`.
     pub async fn is_asked(&self, before: u64) {
         let mut asked = self.progress.asked.subscribe();
         // The sender lives as long as `self`.
         let _ = asked.wait_for(|asked| *asked > before).await;
     }
 
-    /// Answers all questions up to the number `asked`.
+    /// Answers all requests up to the number `asked`.
     pub fn answer(&self, asked: u64) {
         self.progress.answered.send_replace(asked);
     }
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_says_after_another_was_asked_for_confirms_nothing() {
+    fn reports_of_a_run_from_before_a_rewind_confirm_nothing() {
         let progress = progress(0);
         let stream = StreamID::new(vec![1]);
         let (_, before) = progress.restart(Duration::ZERO);

@@ -22,7 +22,7 @@ pub struct LogRun {
     checkpoints: Checkpoints,
 }
 
-/// The error of a run whose hints nobody takes any more.
+/// The error of a run whose hints have no receiver any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the table is no longer followed")]
 pub struct Unheard;
@@ -89,13 +89,13 @@ impl LogRun {
         self.series.each(|metrics| metrics.handler_errors.inc());
     }
 
-    /// The number of times that the reader was asked for its progress. A reader that is told of
+    /// The number of times that the reader's progress was requested. A reader that is notified of
     /// rows takes the number before a read, and the read then answers it.
     pub fn asked(&self) -> u64 {
         self.checkpoints.asked()
     }
 
-    /// Waits until the reader has been asked more often than `before`.
+    /// Waits until the progress has been requested more often than `before`.
     pub async fn is_asked(&self, before: u64) {
         self.checkpoints.is_asked(before).await;
     }
@@ -103,7 +103,7 @@ impl LogRun {
     /// Reports that all rows of the log with times up to `up_to_us` have been handed over, and that
     /// none can appear there later. `up_to_us` is in microseconds since the epoch. `unread_since`
     /// is a time at which everything that was in the log had been read before. `asked` comes from
-    /// [`LogRun::asked`]. Every index of the table gets the report behind the hints.
+    /// [`LogRun::asked`]. Every index of the table gets the report after the hints.
     ///
     /// # Errors
     /// If the table is no longer followed.
@@ -125,7 +125,7 @@ impl LogRun {
         Ok(())
     }
 
-    /// Tells every index of the table a position, behind the hints.
+    /// Sends every index of the table a position, after the hints.
     ///
     /// # Errors
     /// If the table is no longer followed.

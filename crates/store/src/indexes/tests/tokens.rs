@@ -198,7 +198,7 @@ fn scored(shared: usize) -> Scored {
     }
 }
 
-/// Reads the file of a snapshot and compares it with its checksum. Returns what is behind that.
+/// Reads the file of a snapshot and compares it with its checksum. Returns what is after that.
 fn read(path: &Path) -> Result<String, FilesFault> {
     let text = fs::read_to_string(path);
     let text = text.map_err(|error| FilesFault::System(format!("{}: {error}", path.display())))?;

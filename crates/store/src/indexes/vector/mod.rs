@@ -1,9 +1,9 @@
 //! The structure of an index on vectors: a graph of them, by their ids.
 //!
 //! A search finds a row by its vector in the graph, or by its [fresh](super::fresh) one. It shows
-//! no row whose key is gone, nor one that has expired. What it drops is made up for.
+//! no row whose key was removed, nor one that has expired. What it drops is made up for.
 //!
-//! This module alone names the engine, the crate `ann`.
+//! Only this module names the engine, the crate `ann`.
 
 mod faults;
 mod files;
@@ -39,7 +39,7 @@ use options::engine_options;
 const HIDDEN_SHARE: usize = 8;
 
 /// The number of times that a search looks again if rows that it found were changed meanwhile. Then
-/// it lets nobody write.
+/// it blocks writers.
 const LOOKS_AGAIN: usize = 2;
 
 /// A vector in the form of its index.
@@ -158,7 +158,7 @@ impl VectorIndex {
         }
     }
 
-    /// Finds the nearest rows. There are fewer than asked for only if the index has no more.
+    /// Finds the nearest rows. There are fewer than requested only if the index has no more.
     pub fn search<'a, V: AsVector>(
         &self,
         rows: &SurroundingRows<'a, V>,
@@ -187,7 +187,7 @@ impl VectorIndex {
             found.retain(|neighbour| !hidden.contains(neighbour.id));
             let keys = rows.keys.read();
             let (nearest, dropped) = merge(found, &vectors, limit, &keys, now_s);
-            // Rows that were dropped may stand for others, farther away.
+            // Rows that were dropped may have displaced others, farther away.
             let is_whole = reach.is_none_or(|reach| {
                 let enough = nearest.len() == limit;
                 enough && nearest.last().is_none_or(|last| last.distance <= reach)
@@ -202,8 +202,8 @@ impl VectorIndex {
         self.search_selected(rows, query, search)
     }
 
-    /// Finds the nearest rows that satisfy a filter, by looking at these rows alone. Few rows are
-    /// found by their ids first; of many rows the engine asks one by one. Rows may be changed
+    /// Finds the nearest rows that satisfy a filter, by looking at only these rows. Few rows are
+    /// found by their ids first; many rows the engine checks one by one. Rows may be changed
     /// meanwhile: it looks again if one was that it had found, as the values that a filter is
     /// checked against belong to the row's newest vector.
     fn search_selected<'a, V: AsVector>(
@@ -431,7 +431,7 @@ fn rounded(share: f32) -> f64 {
 }
 
 /// Merges vectors of the graph with fresh ones, nearest first, `limit` at most. Returns the rows,
-/// and the number of vectors of the graph whose row is gone.
+/// and the number of vectors of the graph whose row was removed.
 fn merge(
     mut found: Vec<Neighbour>,
     fresh: &[Neighbour],

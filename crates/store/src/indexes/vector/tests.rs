@@ -194,7 +194,7 @@ fn fresh_changes_stand_before_what_the_graph_has() {
 #[test]
 fn an_answer_is_whole_however_many_of_the_nearest_are_hidden() {
     let index = with_rows(3000);
-    // The nearest are far away now, or gone.
+    // The nearest are far away now, or removed.
     let far = |id: u32| (id, (id.is_multiple_of(2)).then_some([1e6, 0.0]));
     let changes: Vec<_> = (0..100).map(far).collect();
     publish(&index, vec![block(&index, &changes)]);

@@ -20,7 +20,7 @@ pub struct Creation {
 
 impl Creation {
     /// The creation of an index. It stays the same if the table is truncated or the index is built
-    /// anew.
+    /// again.
     pub fn of(index: &IndexIdentity) -> Creation {
         let id = index.version.unwrap_or(index.table.id);
         Creation {

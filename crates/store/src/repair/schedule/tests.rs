@@ -23,7 +23,7 @@ fn every(seconds: u64) -> RepairSchedule {
 }
 
 #[test]
-fn what_is_due_comes_in_the_order_of_its_waiting() {
+fn due_indexes_come_in_the_order_of_their_waiting() {
     let directory = tempfile::tempdir().unwrap();
     let schedules = Schedules::open(directory.path(), Some(every(100)), None, Present::default());
     let indexes = [index("a"), index("b")];
@@ -86,7 +86,7 @@ fn an_update_holds_for_good() {
 }
 
 #[test]
-fn what_can_not_be_kept_is_not_in_effect() {
+fn an_update_that_can_not_be_stored_is_not_in_effect() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     std::fs::write(&file, "").unwrap();
@@ -135,7 +135,7 @@ fn an_index_inherits_nothing_from_one_that_had_its_name() {
 }
 
 #[test]
-fn what_was_kept_without_a_creation_is_of_the_first_that_is_seen() {
+fn an_entry_without_a_creation_is_of_the_first_index_that_is_seen() {
     let directory = tempfile::tempdir().unwrap();
     let before =
         r#"{"ks.a": {"own": {"interval_s": null, "parallel": 0, "intensity": 1}, "last_s": 7}}"#;
@@ -148,7 +148,7 @@ fn what_was_kept_without_a_creation_is_of_the_first_that_is_seen() {
 }
 
 #[test]
-fn what_is_gone_is_forgotten_in_time() {
+fn entries_of_dropped_indexes_are_forgotten_in_time() {
     let directory = tempfile::tempdir().unwrap();
     let schedules = Schedules::open(directory.path(), None, None, Present::default());
     for name in ["a", "b", "c"] {
@@ -169,7 +169,7 @@ fn what_is_gone_is_forgotten_in_time() {
 }
 
 #[test]
-fn who_reads_waits_for_no_file() {
+fn reads_wait_for_no_file() {
     let directory = tempfile::tempdir().unwrap();
     let schedules = Schedules::open(directory.path(), Some(every(100)), None, Present::default());
     let _writing = schedules.changing();
@@ -177,7 +177,7 @@ fn who_reads_waits_for_no_file() {
 }
 
 #[test]
-fn what_changes_nothing_writes_nothing() {
+fn an_update_that_changes_nothing_writes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let schedules = Schedules::open(directory.path(), None, None, Present::default());
     schedules.update(&index("a"), NEVER).unwrap();

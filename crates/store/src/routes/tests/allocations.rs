@@ -39,7 +39,7 @@ impl Taken {
 }
 
 fn count(bytes: usize) {
-    // Nothing is counted while a thread ends, as its counter is gone.
+    // Nothing is counted while a thread ends, as its counter is destroyed.
     let _ = TAKEN.try_with(|taken| {
         let Taken {
             blocks,

@@ -66,7 +66,7 @@ async fn all_four_pairs_of_forms_say_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_stands_in_the_query() {
+async fn limit_filter_and_exact_are_read_from_the_query() {
     let service = Service::serving().await;
     let origin = vector(&[0.0, 0.0]);
     let one = service.search("", origin.clone()).await;

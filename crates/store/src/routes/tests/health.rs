@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 
 use super::*;
 
-/// Asks on a connection that stays open. Returns the status and the body.
+/// Sends a request on a connection that stays open. Returns the status and the body.
 async fn ask(stream: &mut TcpStream, path: &str) -> (u16, String) {
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();

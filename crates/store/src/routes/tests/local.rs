@@ -42,7 +42,7 @@ async fn a_call_comes_to_what_a_request_does() {
         ("none", vec![0.0, 0.0], 2),
         ("building", vec![0.0, 0.0], 2),
     ] {
-        // The first search over HTTP is in JSON. Its binary answer tells the client that the
+        // The first search over HTTP is in JSON. Its binary answer shows the client that the
         // service takes binary searches too.
         let _ = remote
             .ann("ks", "idx", VectorSearch::new(vec![0.0, 0.0], 1), &columns)

@@ -105,12 +105,12 @@ async fn a_task_is_waited_for_and_stopped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_waits_for_a_task_does_not_hold_up_the_end() {
+async fn a_request_that_waits_for_a_task_does_not_hold_up_the_end() {
     let service = Service::start(8).await;
     let task = service.work.start(spec(true));
     let wait = format!("{}/wait?timeout=600", path(&task));
     let stop = async {
-        // Nothing tells from outside that the request waits.
+        // Nothing shows from outside that the request waits.
         tokio::time::sleep(Duration::from_millis(500)).await;
         service.listening.stop();
     };
@@ -121,7 +121,7 @@ async fn who_waits_for_a_task_does_not_hold_up_the_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_there_and_what_can_not_be_stopped() {
+async fn missing_tasks_are_not_found_and_some_can_not_be_stopped() {
     let service = Service::start(8).await;
     let none = "00000000-0000-0000-0000-000000000000";
     for id in [none, "x"] {

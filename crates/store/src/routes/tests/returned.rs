@@ -1,5 +1,5 @@
-//! Tests of what a search may say beside its vector: columns whose values it wants, whether another
-//! index may answer, and the writes that the answer must know.
+//! Tests of what a search may say in addition to its vector: columns whose values it wants, whether
+//! another index may answer, and the writes that the answer must know.
 
 use value::{Value as Cql, from_key_json};
 
@@ -220,7 +220,7 @@ async fn the_index_that_stores_the_columns_answers() {
         [{"type":"==","lhs":"n","rhs":7}],"allow_filtering":true}}"#;
     assert_eq!(rows("idx", filtered_here).await, json!([0]));
     assert_eq!(rows("bare", filtered_here).await, json!(400));
-    // The named index alone is waited for, even if another serves.
+    // Only the named index is waited for, even if another serves.
     let later = service.add(IndexIdentity {
         version: Some(time_uuid(3)),
         ..with_columns("later")

@@ -1,4 +1,4 @@
-//! Tokens at the door: what a database asks for needs none, all else one.
+//! Tokens at the door: what a database requests needs none, all else one.
 
 use http_server::{TokenSet, Tokens};
 
@@ -28,7 +28,7 @@ async fn asked(service: &Service, method: &str, path: &str, token: Option<&str>)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_database_asks_for_needs_no_token() {
+async fn requests_of_a_database_need_no_token() {
     let set = TokenSet::parse(TOKEN).unwrap();
     let tokens = Arc::new(Tokens::new(Some(set)));
     let service = Service::start_behind(Some(tokens.clone()), true, |_| {}).await;

@@ -110,7 +110,7 @@ impl Saver {
     }
 }
 
-/// Fails if the task was asked to abort.
+/// Fails if the task is to abort.
 fn go_on(task: &Task) -> Result<(), Fault> {
     match task.abort_requested() {
         true => Err(Fault::Aborted),
@@ -130,7 +130,7 @@ async fn detached<T: Send + 'static>(
     let (sender, done) = oneshot::channel();
     let thread = std::thread::Builder::new().name("snapshot".to_owned());
     let spawned = thread.spawn(move || {
-        // The receiver may be gone.
+        // The receiver may have been dropped.
         let _ = sender.send(work());
     });
     spawned.map_err(Fault::io("start a thread to write", path))?;

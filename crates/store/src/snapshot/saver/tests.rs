@@ -233,7 +233,7 @@ async fn a_graph_that_was_tended_is_saved_again_though_no_row_has_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_stands_is_current_until_something_happens_or_its_log_gets_old() {
+async fn a_snapshot_is_current_until_something_happens_or_its_position_gets_old() {
     let mut world = World::start();
     let applier = world.applier.clone();
     world.saver.rows = applier;
