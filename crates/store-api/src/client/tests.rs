@@ -220,7 +220,7 @@ async fn the_callers_own_zone_comes_first() {
     assert_eq!(far.searches(), 1);
 }
 
-/// A name server with one name, and the number of times that it was asked.
+/// A name server with one name, and the number of times that it was queried.
 fn names(addresses: Vec<SocketAddr>) -> (Lookup, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();

@@ -1,4 +1,4 @@
-//! Tests of the form in which each service is asked.
+//! Tests of the form of requests to each service.
 
 use super::*;
 use crate::binary::Writer;
