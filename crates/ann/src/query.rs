@@ -191,8 +191,8 @@ impl Index {
             }
             // SAFETY: as above.
             let nearest = unsafe { contents.nearest(ranked, search, &mut scorer) };
-            // Vectors may have gone away meanwhile, or the graph may have come apart, or there are
-            // too few with a direction, after which the others come. Then a scan follows.
+            // Vectors may have been removed meanwhile, or the graph may have come apart, or there
+            // are too few with a direction, after which the others come. Then a scan follows.
             let enough = nearest.len() >= search.k;
             enough.then_some(nearest)
         });

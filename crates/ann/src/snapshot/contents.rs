@@ -1,4 +1,4 @@
-//! The options and tables of an index, beside its blocks and full vectors.
+//! The options and tables of an index, without its blocks and full vectors.
 
 use std::cmp::Ordering;
 
@@ -20,7 +20,7 @@ pub(crate) struct Contents {
     pub(crate) spread: Option<f32>,
     /// The widths that walks were found to need ([`crate::Calibration`]); finite and not negative.
     pub(crate) widths: [f32; 2],
-    /// The points of the codebook's centres, one behind the other; all finite.
+    /// The points of the codebook's centres, one after the other; all finite.
     pub(crate) centres: Vec<f32>,
     /// The upper level of the graph, as its words (`graph::upper`). Its user checks them.
     pub(crate) upper: Vec<u32>,

@@ -53,7 +53,7 @@ fn what_overflows_is_far_away() {
 }
 
 proptest! {
-    /// Estimates depend neither on the padding of a code, nor on what else is asked in the same
+    /// Estimates depend neither on the padding of a code, nor on what else is estimated in the same
     /// call.
     #[test]
     fn padding_and_company_change_nothing(
