@@ -172,8 +172,8 @@ impl VectorStores {
 }
 
 /// The time that a service may be silent. It has to be shorter than a search may take: otherwise a
-/// search that waits for a service that is down would end first, so that nobody would notice, and
-/// searches would go on asking it.
+/// search that waits for a service that is down would end first, so that no one would notice, and
+/// searches would still be sent to it.
 fn detection_time(ms: u32, request_timeout: Duration) -> Result<Duration, Failure> {
     let time = Duration::from_millis(ms.into());
     if time.is_zero() || time >= request_timeout {

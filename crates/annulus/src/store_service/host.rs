@@ -1,4 +1,4 @@
-//! The command that runs an index service. It decides where the settings stand, and some of their
+//! The command that runs an index service. It decides where the settings are, and some of their
 //! defaults.
 
 use std::ffi::OsString;

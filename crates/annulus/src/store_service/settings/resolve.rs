@@ -207,7 +207,7 @@ impl StoreSettings {
         })
     }
 
-    /// The schedule that is set, and the one that is used behind gateways if none is set.
+    /// The schedule that is set, and the one that is used with gateways if none is set.
     fn repair_schedules(
         &self,
     ) -> Result<(Option<RepairSchedule>, Option<RepairSchedule>), Failure> {
