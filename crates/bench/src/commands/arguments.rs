@@ -135,14 +135,14 @@ impl TargetArguments {
         }
     }
 
-    /// The CQL server for writes beside the searches: the one that is given for them, that of the
+    /// The CQL server for writes during the searches: the one that is given for them, that of the
     /// searches, or the one on this machine.
     pub fn write_server(&self, given: Option<&String>) -> String {
         let server = given.or(self.cql.as_ref()).cloned();
         server.unwrap_or_else(|| CQL_SERVER.to_owned())
     }
 
-    /// The index service that tells its state: the one that is given for that, that of the
+    /// The index service that reports its state: the one that is given for that, that of the
     /// searches, or the one on this machine.
     ///
     /// # Errors

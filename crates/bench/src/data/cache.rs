@@ -1,6 +1,6 @@
-//! Keeps computed true neighbours beside the base, as an `ivecs` file. Its name has a checksum of
+//! Keeps computed true neighbours next to the base, as an `ivecs` file. Its name has a checksum of
 //! all that they were computed from. After a change no file has the new name, so they are computed
-//! anew.
+//! again.
 
 use std::fs::File;
 use std::io::{BufReader, Write};
@@ -41,7 +41,7 @@ pub fn path(
     base_file.with_file_name(name)
 }
 
-/// Reads the positions kept at `path`. Returns `None` if there is no such file.
+/// Reads the positions stored at `path`. Returns `None` if there is no such file.
 pub fn read(path: &Path, queries: usize, k: usize) -> anyhow::Result<Option<Vec<u32>>> {
     let Ok(file) = File::open(path) else {
         return Ok(None);

@@ -87,7 +87,7 @@ impl Png {
             x: 0.0,
         };
         for letter in text.chars() {
-            // A question mark stands for a letter that the font lacks.
+            // A question mark replaces a letter that the font lacks.
             let glyph = self
                 .face
                 .glyph_index(letter)
