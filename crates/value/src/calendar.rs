@@ -52,7 +52,7 @@ impl Scan<'_> {
         number.parse().ok()
     }
 
-    /// Takes a number of one or two digits, which must lie within the bounds.
+    /// Takes a number of one or two digits, which must be within the bounds.
     fn field(&mut self, bounds: std::ops::RangeInclusive<i64>) -> Option<i64> {
         self.number(1, 2).filter(|number| bounds.contains(number))
     }
@@ -104,7 +104,7 @@ impl Scan<'_> {
         Some(number * 10_i64.pow(9 - (before - self.0.len()) as u32))
     }
 
-    /// Takes `hh:mm:ss[.fffffffff]`, and gives it as nanoseconds since midnight. Behind a date the
+    /// Takes `hh:mm:ss[.fffffffff]`, and gives it as nanoseconds since midnight. After a date the
     /// seconds may be left out, and `24:00:00` is the midnight at the end of the day.
     fn time_of_day(&mut self, behind_date: bool) -> Option<i64> {
         let hour = self.field(0..=24)?;
