@@ -610,7 +610,7 @@ impl Index {
         self.widened(unsafe { self.contents().kept(slot) })
     }
 
-    /// The vector that kept bytes tell.
+    /// The vector that stored bytes mean.
     pub(crate) fn widened(&self, bytes: &[u8]) -> Vec<f32> {
         let mut floats = Vec::new();
         self.form.widen(bytes, &mut floats);

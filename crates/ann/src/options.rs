@@ -91,10 +91,10 @@ pub struct Options {
     pub placement: Placement,
     /// The `m` of HNSW, 1 to 512: a vector is linked with about twice as many others.
     pub max_connections: usize,
-    /// The `ef_construction` of HNSW, 1 to 4096: candidates kept while a vector looks for its
+    /// The `ef_construction` of HNSW, 1 to 4096: candidates retained while a vector looks for its
     /// links.
     pub build_beam_width: usize,
-    /// The `ef` of HNSW, 1 to 4096: the fewest candidates kept during a search. The index walks
+    /// The `ef` of HNSW, 1 to 4096: the fewest candidates retained during a search. The index walks
     /// wider where that is needed for good recall (see the crate's page).
     pub search_beam_width: usize,
 }

@@ -119,7 +119,7 @@ fn vector(elements: &[f32]) -> Bytes {
     bytes.collect()
 }
 
-/// Waits until `ANN OF` is answered. Until then its error says the progress of the index.
+/// Waits until `ANN OF` is answered. Until then its error reports the progress of the index.
 async fn wait_for_index(database: &Local, film: &Film) -> anyhow::Result<()> {
     let statement = "SELECT id FROM samples.movies ORDER BY plot_embedding ANN OF ? LIMIT 1";
     let vector = vector(&film.plot_embedding);

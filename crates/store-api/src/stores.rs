@@ -88,7 +88,7 @@ impl Stores {
     }
 
     /// As [`Stores::ann`], for no longer than `within`: a service that has not answered by then is
-    /// taken to be [`ClientError::Behind`] the writes that the search must know.
+    /// taken to lag the writes that the search must know ([`ClientError::Behind`]).
     pub async fn ann_within(
         &self,
         within: Duration,

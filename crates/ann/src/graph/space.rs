@@ -41,7 +41,7 @@ pub(crate) struct Space {
     pub pruned: Vec<Candidate>,
     pub chosen: Vec<u32>,
     pub rotated: Vec<f32>,
-    /// The estimates of the slots that a scan of codes has kept, in their order.
+    /// The estimates of the slots that a scan of codes has retained, in their order.
     pub estimates: Vec<f32>,
     /// Number of slots that the last scan of codes had room for.
     pub room: usize,
