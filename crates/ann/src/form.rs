@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_width_cannot_hold_is_cut() {
+    fn elements_beyond_a_width_are_clamped() {
         let cut = |float| floats(Form::Floats(float), &[f32::MAX, f32::MIN, 1.5]);
         assert_eq!(cut(Float::F16), [65_504.0, -65_504.0, 1.5]);
         assert_eq!(cut(Float::Bf16), [BF16_MAX, -BF16_MAX, 1.5]);

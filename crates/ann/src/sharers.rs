@@ -60,8 +60,8 @@ impl Sharers {
     unsafe fn leave_shared(&self, graph: &Graph, slot: u32, id: u32) {
         let mut slots = self.slots.write();
         let Some(ids) = slots.get_mut(&slot) else {
-            // The others have left meanwhile. No one can join before the lock is released. SAFETY:
-            // the caller's promise.
+            // The others have left meanwhile. No one can join before the lock is released.
+            // SAFETY: the caller's promise.
             let killed = unsafe { graph.kill_unless_shared(slot) };
             debug_assert!(killed, "a shared slot has ids");
             return;

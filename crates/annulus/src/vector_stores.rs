@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_by_name() {
+    fn impossible_settings_are_refused_by_name() {
         let detection = "vector-store-unreachable-node-detection-time-in-ms";
         let service = "vector-store-primary-uri = [\"http://10.0.0.1:6080\"]\n";
         for (text, named) in [

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_beats_is_not_on_the_front() {
+    fn a_setting_that_another_beats_is_not_on_the_front() {
         let all = settings(&[(0.9, 1.0), (0.95, 3.0), (0.94, 3.5), (0.99, 2.5)]);
         assert_eq!(front(&all), [0, 3]);
         assert_eq!(front(&settings(&[(0.9, 1.0), (0.9, 1.0)])).len(), 1);

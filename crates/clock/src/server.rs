@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_out_rises_whatever_the_clock_does() {
+    fn times_given_out_rise_whatever_the_clock_does() {
         let (hand, server) = clocks();
         let mut last = 0;
         for step in 0..1_000 {

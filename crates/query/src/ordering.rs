@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_orderings_are_refused() {
         for (order, text) in [
             ("v ANN OF ?, ck", "any other ordering"),
             ("v ANN OF ?, w ANN OF ?", "more than one similarity"),

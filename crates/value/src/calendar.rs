@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_zone_is_refused() {
+    fn invalid_zones_are_refused() {
         for text in [
             "2011-02-03 08:00 pst",
             "2011-02-03 08:00 europe/berlin",
@@ -572,7 +572,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read(
+        fn written_dates_and_times_are_read(
             days: u32,
             nanoseconds in 0..NANOSECONDS_PER_DAY,
             millis in prop_oneof![any::<i64>(), -62_167_219_200_000..253_402_300_800_000_i64],

@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_reach_is_neither_expanded_nor_kept() {
+    fn slots_beyond_reach_are_neither_expanded_nor_retained() {
         let spread = Spread::of(1.0);
         let mut pool = Pool::default();
         // Twice as wide as wanted means 2^0.8 times as far.

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_becomes_infinity_and_what_is_too_small_zero() {
+    fn too_large_floats_become_infinity_and_too_small_ones_zero() {
         assert_eq!(
             around(F16_OVERFLOW).map(f32_to_f16),
             [0x7bff, 0x7c00, 0x7c00]

@@ -161,7 +161,7 @@ mod tests {
     type Break = fn(&mut Contents);
 
     #[test]
-    fn what_does_not_go_together_is_refused() {
+    fn inconsistent_contents_are_refused() {
         assert_eq!(sound().check(&SHAPE), Ok(()));
         let breaks: [(&str, Break); 13] = [
             ("option", |c| c.options.dimensions = 0),

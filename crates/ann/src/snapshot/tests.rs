@@ -152,7 +152,7 @@ fn inode(directory: &Path, name: &str) -> u64 {
 }
 
 #[test]
-fn what_was_written_is_opened() {
+fn a_written_snapshot_is_opened() {
     let slots = 65;
     let directory = saved(slots);
     let names: BTreeSet<_> = fs::read_dir(directory.path())

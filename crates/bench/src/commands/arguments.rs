@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_by_time_takes_requests_at_a_rate_alone() {
+    fn a_timed_plan_takes_requests_only_at_a_rate() {
         let takes =
             |arguments: &[&str]| typed(arguments).timed_plan().map(|(_, duration)| duration);
         let three = Duration::from_secs(3);

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_and_what_changed_is_not_found() {
+    fn written_neighbours_are_read_and_changed_data_has_another_path() {
         let directory = tempfile::tempdir().unwrap();
         let base_file = directory.path().join("train.parquet");
         let (base, queries) = (vectors(&[1.0, 2.0, 3.0, 4.0]), vectors(&[1.0, 2.0]));

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_odd_is_counted() {
+    fn odd_rows_are_counted() {
         let rows = [
             [3.0, 4.0],
             [0.0, 0.0],

@@ -96,7 +96,7 @@ mod tests {
     use crate::report::measurement::LatencyMs;
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn problems_of_a_measurement_are_warned_of() {
         let measurement = Measurement {
             errors: BTreeMap::from([("timeout".to_owned(), 3)]),
             operations: 97,

@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_no_token_is_named() {
+    fn text_that_begins_no_token_is_named() {
         assert_eq!(refused("a ^"), (2, "unexpected character '^'".to_owned()));
         assert_eq!(
             refused("_a"),

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_behind_a_long_piece_has_memory_of_its_own() {
+    fn the_rest_after_a_long_piece_has_memory_of_its_own() {
         for rest in [0, 1, 1_000, LARGE / 4] {
             let mut buffer = grown(&vec![7; LARGE + rest]);
             let shared = memory_of(&buffer);

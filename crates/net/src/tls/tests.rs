@@ -12,7 +12,7 @@ use super::authority::{Authority, pem};
 use super::*;
 
 #[test]
-fn what_is_no_certificate_or_not_its_key_is_refused_by_name() {
+fn invalid_certificates_and_foreign_keys_are_refused_by_name() {
     let authority = Authority::new();
     let (certificates, key) = authority.sign();
     let (_, other_key) = authority.sign();

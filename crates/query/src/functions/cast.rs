@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_cast_is_refused() {
+    fn types_without_a_cast_are_refused() {
         let refused = Cast::new(&CqlType::Text, &CqlType::Int).unwrap_err();
         assert_eq!(refused.message, "text cannot be cast to int");
         assert!(Cast::new(&CqlType::Blob, &CqlType::Text).is_err());

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_asked_for_until_the_index_is_exhausted() {
+    fn missing_rows_are_requested_until_the_index_is_exhausted() {
         assert_eq!(Refill::after(10, 10, 10, 10), Refill::Whole);
         assert_eq!(Refill::after(10, 10, 9, 3), Refill::Whole);
         assert_eq!(Refill::after(10, 10, 10, 9), Refill::Ask(20));

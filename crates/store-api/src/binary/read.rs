@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read() {
+    fn a_written_answer_is_read() {
         let rows = Rows::read(answer()).unwrap();
         assert_eq!(rows.distances, [0.5, 1.0]);
         assert_eq!(rows.similarity_scores, [0.75, 0.5]);

@@ -69,7 +69,7 @@ async fn requests_are_spread_over_all_services() {
 }
 
 #[tokio::test]
-async fn what_is_unavailable_is_asked_once_and_then_left_alone() {
+async fn an_unavailable_service_gets_one_request_and_then_none() {
     let down = closed().await;
     let (good, starting) = (
         FakeStore::start(found()).await,

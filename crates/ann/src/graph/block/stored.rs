@@ -124,7 +124,7 @@ mod tests {
     use crate::codes::Meta;
 
     #[test]
-    fn what_is_stored_is_a_block_again_but_for_links_that_are_not_kept() {
+    fn a_stored_block_is_restored_with_only_the_retained_links() {
         with_block(|block| {
             let meta = Meta {
                 scale: 0.5,

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_above_or_not_reached_is_said() {
+    fn a_recall_that_is_above_or_not_reached_is_reported() {
         let us = [index(Some(0.98), &[10.0])];
         let them = [index(Some(0.9), &[10.0])];
         assert_eq!(at_recall([&us, &them], 0.95), Err((1, 0.9)));

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_font_lacks_is_a_question_mark() {
+    fn a_letter_that_the_font_lacks_is_a_question_mark() {
         let png = Png::new(10.0, 10.0);
         assert_eq!(png.outline("字"), png.outline("?"));
         assert!(png.outline("?").0.is_some());
