@@ -97,8 +97,8 @@ pub(crate) struct Question<'a> {
 }
 
 /// The pace of walks: the mean number of hops of a plain walk for each unit of its width. Where the
-/// neighbours of a query are clearly nearest, walks [end](crate::graph::Reach) long before they are
-/// as wide as they may be, and those for a filter do too.
+/// neighbours of a query are much nearer than all others, walks [end](crate::graph::Reach) long
+/// before they are as wide as they may be, and those for a filter do too.
 ///
 /// Threads that learn at the same time may lose one another's samples.
 #[derive(Debug)]

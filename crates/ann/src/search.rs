@@ -10,8 +10,8 @@ pub struct SearchOptions<'a> {
     /// Number of neighbours wanted.
     pub k: usize,
     /// About how many candidates are retained on the way: more find better and take longer. A query
-    /// whose neighbours are clearly nearest takes fewer, a hard one up to a quarter more. At least
-    /// `k` are retained. None keeps as many as good recall needs, or
+    /// whose neighbours are much nearer than all others takes fewer, a hard one up to a quarter
+    /// more. At least `k` are retained. None keeps as many as good recall needs, or
     /// [`crate::Options::search_beam_width`] if that is more.
     pub beam: Option<usize>,
     /// Number of candidates measured exactly, of which the `k` nearest are the answer; at least

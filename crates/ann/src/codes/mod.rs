@@ -6,7 +6,7 @@
 //! [`Kind::Bytes`] vectors are first centred by the mean of a sample, as real embeddings are in a
 //! cone far from the origin and codes should be spent on what distinguishes them; then they are
 //! rotated at random, so that no dimension matters more than another. For images of digits that
-//! halves the neighbours that are missed by codes without it; for embeddings of texts it changes
+//! halves the neighbours that a search by only the codes misses; for embeddings of texts it changes
 //! little, and costs little.
 //!
 //! | kind | bits a dimension | estimates |

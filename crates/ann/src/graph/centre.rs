@@ -27,7 +27,7 @@ const RANKS: (usize, usize) = (4, 16);
 const ERROR_SHARE: f32 = 0.17;
 
 /// The squared distance from a vector to the middle of its neighbours, as a share of that to the
-/// last of these: they are about it in all directions.
+/// last of these: they surround it.
 const MIDDLE_SHARE: f32 = 0.55;
 
 /// Factor by which squared lengths must fall for a centre to be worth it.

@@ -1,11 +1,11 @@
 //! The reach of a walk: how far it looks beyond the nearest slots that it has found.
 //!
 //! A walk that ends when a fixed number of the nearest slots has been expanded takes as long for a
-//! query whose neighbours are clearly nearest as for one that has many of them, all about as far.
-//! It finds as much in fewer steps if it ends at a *distance*: some factor beyond that of the last
-//! neighbour wanted (Al-Jazzazi et al., "Distance adaptive beam search for provably accurate
-//! graph-based nearest neighbor search", 2025, arXiv 2505.15636). On real embeddings a recall of
-//! 0.99 takes a quarter fewer comparisons.
+//! query whose neighbours are much nearer than all others as for one that has many of them, all
+//! about as far. It finds as much in fewer steps if it ends at a *distance*: some factor beyond
+//! that of the last neighbour wanted (Al-Jazzazi et al., "Distance adaptive beam search for
+//! provably accurate graph-based nearest neighbor search", 2025, arXiv 2505.15636). On real
+//! embeddings a recall of 0.99 takes a quarter fewer comparisons.
 //!
 //! The right factor depends on the data: the more dimensions they fill, the closer together are the
 //! distances of a query's neighbours. So a caller still says how *wide* to walk, and the index

@@ -111,7 +111,7 @@ mod tests {
         let bytes: Vec<u8> = (0..LARGE).map(|at| at as u8).collect();
         let mut buffer = grown(&bytes);
         let shared = memory_of(&buffer);
-        // No other buffer is allocated here.
+        // No other buffer is allocated at this address.
         let _kept = buffer.split_to(0);
         let mut memory = BufferMemory::new(SMALL);
         let mut pieces = Vec::new();
